@@ -1,0 +1,62 @@
+//! Why something may not be done, as a value with one sentence.
+
+use std::path::PathBuf;
+
+use crate::Root;
+
+/// A refusal, foreseen by the [`Gate`](crate::Gate) or met at the door.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denial {
+    /// The path lies below none of the readable roots.
+    #[error("`{}` is outside the readable roots ({}); only the user can add one, with `read_roots` in their own configuration or `--read-root`", path.display(), spell(roots))]
+    Outside {
+        /// What was asked for.
+        path: PathBuf,
+        /// What may be read.
+        roots: Vec<PathBuf>,
+    },
+    /// A symbolic link below a root leads out of all of them.
+    #[error("`{}` is a link that leads outside the readable roots; read a path inside them instead", path.display())]
+    LeadsOutside {
+        /// The path with the link in it.
+        path: PathBuf,
+    },
+    /// A deny-read rule covers the path.
+    #[error("`{}` may not be read: the deny-read rule `{rule}` covers it", path.display())]
+    DenyRead {
+        /// What was asked for.
+        path: PathBuf,
+        /// The rule as the user or the defaults wrote it.
+        rule: String,
+    },
+    /// The tool did not state this path in its intent.
+    #[error("`{}` is not what this call was permitted to read", path.display())]
+    NotStated {
+        /// What the tool tried to open.
+        path: PathBuf,
+    },
+    /// The policy in force lets nothing change.
+    #[error("{what} is not allowed: the policy in force is read-only")]
+    ReadOnly {
+        /// The effect in words, e.g. "writing `/a`".
+        what: String,
+    },
+}
+
+impl Denial {
+    pub(crate) fn outside(path: PathBuf, roots: &[Root]) -> Self {
+        Self::Outside { path, roots: roots.iter().map(|root| root.path().to_owned()).collect() }
+    }
+}
+
+fn spell(roots: &[PathBuf]) -> String {
+    const SHOWN: usize = 4;
+    if roots.is_empty() {
+        return "none".to_owned();
+    }
+    let mut names: Vec<String> = roots.iter().take(SHOWN).map(|root| format!("`{}`", root.display())).collect();
+    if roots.len() > SHOWN {
+        names.push(format!("{} more", roots.len() - SHOWN));
+    }
+    names.join(", ")
+}

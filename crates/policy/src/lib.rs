@@ -1,0 +1,20 @@
+//! What a tool call may do: a tool states an [`Intent`], the [`Gate`] turns it into a [`Verdict`], and only an
+//! allowing verdict holds a [`Permit`], the key that opens `exec`.
+//!
+//! Everything here is a value or a pure function over values: nothing in this crate touches the machine.
+
+mod decide;
+mod deny;
+mod denial;
+mod intent;
+mod path;
+mod permit;
+mod reach;
+
+pub use decide::{Gate, Verdict};
+pub use denial::Denial;
+pub use deny::{DEFAULT_DENY_READ, DenyRead, DenyReadFault};
+pub use intent::{Effect, Intent};
+pub use path::{PathFault, resolve};
+pub use permit::Permit;
+pub use reach::{Reach, Root};

@@ -1,0 +1,98 @@
+//! A path as a model writes it → an absolute path without `.` and `..`.
+
+use std::path::{Component, Path, PathBuf};
+
+/// Why a path was refused before anything was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathFault {
+    /// There is no path in it.
+    #[error("the path is empty; give a file or directory, e.g. `src/main.rs` or `.`")]
+    Empty,
+    /// No file name can hold a NUL.
+    #[error("the path holds a NUL character, which no file name can")]
+    Nul,
+    /// Only a shell expands `~`.
+    #[error("`~` is not expanded here; write the whole path")]
+    Home,
+    /// A URL was given where a path belongs.
+    #[error("`{0}` is a URL; give a plain path")]
+    Url(String),
+}
+
+/// Makes `text` absolute against `cwd` and removes `.` and `..` by their spelling.
+///
+/// What is judged is what is opened: both see this path, so a `..` behind a symbolic link cannot mean one thing
+/// to the policy and another to the kernel.
+///
+/// ```
+/// use std::path::Path;
+/// let path = toolgate_policy::resolve(Path::new("/work"), "a/../b/./c").unwrap();
+/// assert_eq!(path, Path::new("/work/b/c"));
+/// ```
+pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, PathFault> {
+    if text.trim().is_empty() {
+        return Err(PathFault::Empty);
+    }
+    if text.contains('\0') {
+        return Err(PathFault::Nul);
+    }
+    if text == "~" || text.starts_with("~/") {
+        return Err(PathFault::Home);
+    }
+    if text.contains("://") {
+        return Err(PathFault::Url(text.to_owned()));
+    }
+    Ok(normal(&cwd.join(text)))
+}
+
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => out.push(name),
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_as_models_write_them() {
+        let ok = |text: &str| resolve(Path::new("/w/d"), text).unwrap().to_string_lossy().into_owned();
+        for (text, expected) in [
+            (".", "/w/d"),
+            ("a", "/w/d/a"),
+            ("a/", "/w/d/a"),
+            ("./a//b", "/w/d/a/b"),
+            ("../x", "/w/x"),
+            ("a/../../x", "/w/x"),
+            ("../../../../x", "/x"),
+            ("/etc/x", "/etc/x"),
+            ("/", "/"),
+            ("./~", "/w/d/~"),
+            ("~user", "/w/d/~user"),
+        ] {
+            assert_eq!(ok(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_that_are_none() {
+        for (text, fault) in [
+            ("", PathFault::Empty),
+            ("  ", PathFault::Empty),
+            ("a\0b", PathFault::Nul),
+            ("~/x", PathFault::Home),
+            ("file:///x", PathFault::Url("file:///x".into())),
+        ] {
+            assert_eq!(resolve(Path::new("/w"), text), Err(fault), "{text:?}");
+        }
+    }
+}

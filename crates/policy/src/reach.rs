@@ -1,0 +1,75 @@
+//! How far reading may go: below these roots, but for what is denied.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Denial, DenyRead};
+
+/// A directory below which files may be read, with every way to spell it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    path: PathBuf,
+    spelled: Option<PathBuf>,
+}
+
+impl Root {
+    /// A root at `path`, which must be absolute and free of symbolic links.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), spelled: None }
+    }
+
+    /// Lets users write the root as `spelled` too: the same directory, through a symbolic link.
+    #[must_use]
+    pub fn spelled(mut self, spelled: impl Into<PathBuf>) -> Self {
+        let spelled = spelled.into();
+        self.spelled = (spelled != self.path).then_some(spelled);
+        self
+    }
+
+    /// Where the root really is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn below<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        let by_name = || path.strip_prefix(self.spelled.as_ref()?).ok();
+        path.strip_prefix(&self.path).ok().or_else(by_name)
+    }
+}
+
+/// The readable part of the file system.
+#[derive(Debug, Clone)]
+pub struct Reach {
+    roots: Vec<Root>,
+    deny: DenyRead,
+}
+
+impl Reach {
+    /// Reading below `roots`, but for what `deny` covers.
+    pub fn new(roots: Vec<Root>, deny: DenyRead) -> Self {
+        Self { roots, deny }
+    }
+
+    /// What is denied wherever it lies.
+    pub fn deny(&self) -> &DenyRead {
+        &self.deny
+    }
+
+    /// Finds the innermost root that holds `path`, and where in it `path` is.
+    pub fn locate<'a>(&self, path: &'a Path) -> Result<(&Root, &'a Path), Denial> {
+        self.roots
+            .iter()
+            .filter_map(|root| Some((root, root.below(path)?)))
+            .min_by_key(|(_, below)| below.components().count())
+            .ok_or_else(|| Denial::outside(path.to_owned(), &self.roots))
+    }
+
+    /// Says whether `path` may be read, judged by its spelling alone; the door judges what it leads to.
+    pub fn judge(&self, path: &Path) -> Result<(), Denial> {
+        let (root, below) = self.locate(path)?;
+        let real = root.path().join(below);
+        match self.deny.denies(path).or_else(|| self.deny.denies(&real)) {
+            Some(rule) => Err(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() }),
+            None => Ok(()),
+        }
+    }
+}
