@@ -1,1 +1,52 @@
-//! x
+//! What a tool is: the contract between a model's call and the code that answers it.
+//!
+//! A tool is one type that implements [`ToolHandler`]: its name, its arguments as a Rust type (whose JSON Schema and
+//! manual are derived from it), what it would touch, and what it does. Everything else in Toolgate works on the
+//! erased form, [`AnyTool`], which foreign tools (MCP, dynamic) implement directly.
+//!
+//! ```
+//! use policy::Permit;
+//! use schemars::JsonSchema;
+//! use serde::Deserialize;
+//! use toolgate_tool::{AnyTool, Cx, ToolError, ToolHandler, ToolOutput, erase};
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Args {
+//!     /// Who to greet, e.g. `Ada`.
+//!     name: String,
+//! }
+//!
+//! struct Hello;
+//!
+//! impl ToolHandler for Hello {
+//!     type Args = Args;
+//!     const NAME: &'static str = "hello";
+//!     const ABOUT: &'static str = "Greets someone by name.";
+//!
+//!     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+//!         Ok(ToolOutput::text(format!("hello, {}", args.name)))
+//!     }
+//! }
+//!
+//! assert_eq!(erase(Hello).unwrap().spec().name(), "hello");
+//! ```
+
+mod args;
+mod call;
+mod cx;
+mod error;
+mod handler;
+mod output;
+mod schema;
+mod spec;
+
+pub use args::{Args, Freeform, Language, MAX_ARGUMENT_BYTES};
+pub use call::{CallId, LocalShell, ToolCall, ToolPayload};
+pub use cx::{Cx, Notice, Place, PlanStep, StepStatus, Stop};
+pub use error::{BadArguments, ErrorKind, ToolError};
+pub use handler::{AnyTool, Attempt, Lane, Needs, ToolHandler, erase};
+pub use output::{Cut, Facts, Image, Item, ToolOutput};
+pub use schema::{
+    Additional, Combined, JsonSchema, Misfit, Notes, Object, SchemaFault, StrictFault, Type, Values,
+};
+pub use spec::{FreeformSpec, FunctionSpec, Grammar, Strict, ToolSpec};

@@ -1,0 +1,186 @@
+//! The command line. The doc comments are the help texts.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use toolgate::wire::Dialect;
+
+/// Answers the tool calls of a coding model: fast, safely, exactly once
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, max_term_width = 100, propagate_version = true)]
+#[command(after_help = "\
+Examples:
+  toolgate call read_file --json '{\"path\": \"README.md\", \"end_line\": 20}'
+  toolgate call grep_files --json '{\"pattern\": \"fn main\", \"file_pattern\": \"*.rs\"}'
+  toolgate tools --wire anthropic
+  toolgate pipe < calls.jsonl
+
+Environment:
+  TOOLGATE_HOME  where your configuration is, instead of ~/.config/toolgate
+  TOOLGATE_LOG   what is logged to stderr, e.g. `debug`
+  NO_COLOR       no colours, not even on a terminal")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Call(Call),
+    Tools(Tools),
+    Pipe(Pipe),
+    Config(Config),
+    Completions(Completions),
+}
+
+/// Make one tool call and print its answer
+///
+/// Exit status: 0 the tool did what was asked, 1 it did not, 2 the call itself is wrong (an unknown tool, arguments
+/// that do not fit, a bad configuration).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate call list_dir --json '{\"path\": \"src\", \"recursive\": true}'
+  toolgate call read_file --input arguments.json --output json
+  echo '{\"pattern\": \"TODO\"}' | toolgate call grep_files --input - --cwd ~/project
+
+`toolgate tools` lists the tools; `toolgate tools NAME` shows what arguments one takes.")]
+pub(crate) struct Call {
+    /// The tool, e.g. `read_file`
+    pub(crate) name: String,
+    /// Its arguments as a JSON object; none if left out
+    #[arg(long, value_name = "ARGS", conflicts_with = "input")]
+    pub(crate) json: Option<String>,
+    /// Read the arguments from a file, `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+    /// `text` for people, `json` for programs
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    Text,
+    Json,
+}
+
+/// Show the tools that a model gets
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate tools
+  toolgate tools grep_files
+  toolgate tools --wire chat --json > tools.json")]
+pub(crate) struct Tools {
+    /// Show what arguments this tool takes
+    pub(crate) name: Option<String>,
+    /// Show them as this API wants them
+    #[arg(long, value_enum)]
+    pub(crate) wire: Option<ToolsWire>,
+    /// Print JSON on one line
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolsWire {
+    /// OpenAI Responses
+    Responses,
+    /// OpenAI Chat Completions
+    Chat,
+    /// Anthropic Messages
+    Anthropic,
+    /// Model Context Protocol
+    Mcp,
+}
+
+/// Answer a model's items: JSON lines in, JSON lines out, one session
+///
+/// Reads items, stream events or whole responses of the API given with --wire, one JSON value a line, and writes the
+/// items that answer the calls in them, in the order of the calls. Calls start as soon as they are read.
+///
+/// Lines of ours: `{"type": "toolgate.cancel", "call_id": "…"}` stops one call, without a call_id all of them. What
+/// cannot be answered (no JSON, no call id, a call id in use) is reported as `{"type": "toolgate.fault", …}`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  echo '{\"type\": \"function_call\", \"call_id\": \"1\", \"name\": \"list_dir\", \"arguments\": \"{\\\"path\\\": \\\".\\\"}\"}' | toolgate pipe
+  toolgate pipe --wire anthropic --cwd ~/project < stream.jsonl > answers.jsonl
+  toolgate pipe --stats < calls.jsonl > /dev/null")]
+pub(crate) struct Pipe {
+    /// Which API's items to read and write
+    #[arg(long, value_enum, default_value = "responses")]
+    pub(crate) wire: PipeWire,
+    /// Also write what happens to each call, as `{"type": "toolgate.event", …}`
+    #[arg(long)]
+    pub(crate) events: bool,
+    /// At the end, print to stderr what was called how often and how fast
+    #[arg(long)]
+    pub(crate) stats: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PipeWire {
+    /// OpenAI Responses
+    Responses,
+    /// OpenAI Chat Completions
+    Chat,
+    /// Anthropic Messages
+    Anthropic,
+}
+
+impl PipeWire {
+    pub(crate) fn dialect(self) -> Dialect {
+        match self {
+            Self::Responses => Dialect::Responses,
+            Self::Chat => Dialect::Chat,
+            Self::Anthropic => Dialect::Anthropic,
+        }
+    }
+}
+
+/// Show the configuration in force and where each value comes from
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate config
+  toolgate config --json --cwd ~/project")]
+pub(crate) struct Config {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
+  toolgate completions zsh > ~/.zfunc/_toolgate
+  toolgate completions fish > ~/.config/fish/completions/toolgate.fish")]
+pub(crate) struct Completions {
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Where to work, and for which model.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// Work in this directory instead of the current one; tools may read what is below it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Let tools read below this directory too (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) read_root: Vec<PathBuf>,
+    /// The model that calls, e.g. `claude-opus-4`: it gets the tools it can use
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+}

@@ -1,0 +1,113 @@
+//! `toolgate call`: one call, one answer.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+
+use base64::Engine;
+use serde_json::{Value, json};
+use toolgate::{CancellationToken, ErrorKind, Item, ToolCall, ToolOutput};
+
+use crate::args::{Call, Output};
+use crate::compose::compose;
+use crate::fault::{Fault, USAGE};
+use crate::screen;
+
+pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
+    let call = ToolCall::function("call", args.name.as_str(), arguments(args)?);
+    let toolgate = compose(&args.place)?.build()?;
+    let output = super::block_on(async {
+        let cancel = CancellationToken::new();
+        let answer = toolgate.router().dispatch(call, cancel.clone());
+        tokio::pin!(answer);
+        tokio::select! {
+            output = &mut answer => Ok(output),
+            _ = tokio::signal::ctrl_c() => {
+                cancel.cancel();
+                Ok(answer.await)
+            }
+        }
+    })?;
+    match args.output {
+        Output::Json => screen::text(&as_json(&args.name, &output).to_string())?,
+        Output::Text => print(&output)?,
+    }
+    Ok(code(&output))
+}
+
+fn arguments(args: &Call) -> Result<String, Fault> {
+    match (&args.json, &args.input) {
+        (Some(json), _) => Ok(json.clone()),
+        (None, Some(file)) => read(file),
+        (None, None) => Ok(String::new()),
+    }
+}
+
+fn read(file: &Path) -> Result<String, Fault> {
+    let mut text = String::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin().read_to_string(&mut text)
+    } else {
+        #[expect(clippy::disallowed_methods, reason = "the user named this file, not a model")]
+        std::fs::File::open(file).and_then(|mut file| file.read_to_string(&mut text))
+    };
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Fault::usage(format!("the arguments in `{}` cannot be read: {error}", file.display()))),
+    }
+}
+
+/// What a tool says goes to stdout; why there was no tool to say anything, to stderr.
+fn print(output: &ToolOutput) -> Result<(), Fault> {
+    if output.facts.error.is_some() {
+        screen::error(&output.joined_text());
+        return Ok(());
+    }
+    for item in &output.items {
+        match item {
+            Item::Text(text) => screen::text(text)?,
+            Item::Image(image) => {
+                let about = format!("[{}, {} bytes; --output json has them]", image.mime, image.bytes.len());
+                screen::text(&about)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn code(output: &ToolOutput) -> ExitCode {
+    match output.facts.error {
+        Some(ErrorKind::UnknownTool | ErrorKind::BadArguments) => ExitCode::from(USAGE),
+        _ if output.success => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn as_json(tool: &str, output: &ToolOutput) -> Value {
+    let items: Vec<Value> = output
+        .items
+        .iter()
+        .map(|item| match item {
+            Item::Text(text) => json!({ "type": "text", "text": text }),
+            Item::Image(image) => {
+                let data = base64::engine::general_purpose::STANDARD.encode(&image.bytes);
+                json!({ "type": "image", "mime": image.mime, "base64": data })
+            }
+        })
+        .collect();
+    let facts = &output.facts;
+    let mut value = json!({ "tool": tool, "success": output.success, "items": items });
+    let optional = [
+        ("error", facts.error.map(|kind| json!(kind.as_str()))),
+        ("exit_code", facts.exit_code.map(|code| json!(code))),
+        ("duration_ms", facts.duration.map(|time| json!(time.as_secs_f64() * 1000.0))),
+        ("cut", facts.cut.map(|cut| json!({ "bytes": cut.bytes, "lines": cut.lines }))),
+        ("structured", output.structured.clone()),
+    ];
+    for (name, fact) in optional {
+        if let Some(fact) = fact {
+            value[name] = fact;
+        }
+    }
+    value
+}

@@ -1,0 +1,87 @@
+//! `toolgate tools`: what a model is told.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolgate::wire::{Dialect, Style, mcp_tools};
+use toolgate::{ToolSpec, Toolgate};
+
+use crate::args::{Tools, ToolsWire};
+use crate::compose::compose;
+use crate::fault::Fault;
+use crate::screen::{self, FAINT, NAME};
+
+pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
+    let composed = compose(&args.place)?;
+    let style = composed.style();
+    let toolgate = composed.build()?;
+    let specs = chosen(&toolgate, args.name.as_deref())?;
+    if args.wire.is_none() && !args.json {
+        screen::styled(&if args.name.is_some() { manual(&specs) } else { list(&specs) })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let json = written(&specs, args.wire.unwrap_or(ToolsWire::Responses), &style);
+    let text = if args.json { json.to_string() } else { format!("{json:#}") };
+    screen::text(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn chosen<'a>(toolgate: &'a Toolgate, name: Option<&str>) -> Result<Vec<&'a ToolSpec>, Fault> {
+    let registry = toolgate.router().registry();
+    match name {
+        None => Ok(registry.specs()),
+        Some(name) => match registry.find(name) {
+            Ok(tool) => Ok(vec![tool.spec()]),
+            Err(unknown) => Err(Fault::usage(unknown)),
+        },
+    }
+}
+
+fn written(specs: &[&ToolSpec], wire: ToolsWire, style: &Style) -> Value {
+    match wire {
+        ToolsWire::Responses => Dialect::Responses.tools(specs, style),
+        ToolsWire::Chat => Dialect::Chat.tools(specs, style),
+        ToolsWire::Anthropic => Dialect::Anthropic.tools(specs, style),
+        ToolsWire::Mcp => mcp_tools(specs),
+    }
+}
+
+fn list(specs: &[&ToolSpec]) -> String {
+    let width = specs.iter().map(|spec| spec.name().len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for spec in specs {
+        let first = about(spec).split_inclusive(". ").next().unwrap_or_default().trim_end();
+        let _infallible = writeln!(text, "{NAME}{:width$}{NAME:#}  {first}", spec.name());
+    }
+    text
+}
+
+fn manual(specs: &[&ToolSpec]) -> String {
+    let mut text = String::new();
+    for spec in specs {
+        let _infallible = writeln!(text, "{NAME}{}{NAME:#}\n{}\n", spec.name(), about(spec));
+        let ToolSpec::Function(function) = spec else { continue };
+        let Some(object) = &function.parameters.object else { continue };
+        for (name, schema) in &object.properties {
+            let types: Vec<String> = schema.types.iter().map(|kind| json!(kind).to_string().replace('"', "")).collect();
+            let required = if object.required.contains(name) { ", required" } else { "" };
+            let description = schema.notes.description.as_deref().unwrap_or_default();
+            let _infallible = writeln!(
+                text,
+                "  {NAME}{name}{NAME:#} {FAINT}({}{required}){FAINT:#}\n      {description}",
+                types.join(" or ")
+            );
+        }
+    }
+    text
+}
+
+fn about(spec: &ToolSpec) -> &str {
+    match spec {
+        ToolSpec::Function(function) => &function.description,
+        ToolSpec::Freeform(freeform) => &freeform.description,
+        ToolSpec::LocalShell => "The provider's own shell tool.",
+        ToolSpec::WebSearch { .. } => "A search that the provider runs.",
+    }
+}

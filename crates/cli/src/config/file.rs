@@ -1,0 +1,145 @@
+//! One TOML file, checked: what is wrong in it has a line and a column.
+
+use std::io::Read;
+use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{Integers, Setting, Source};
+use crate::fault::Fault;
+
+/// A configuration larger than this is none.
+const MAX_BYTES: u64 = 1 << 20;
+const OUTPUT_TOKENS: RangeInclusive<u64> = 100..=1_000_000;
+const CALL_TIMEOUT_MS: RangeInclusive<u64> = 100..=86_400_000;
+const PARALLEL: RangeInclusive<u64> = 1..=1024;
+
+/// A file that was read.
+#[derive(Debug)]
+pub(super) struct ConfigFile {
+    path: PathBuf,
+    text: String,
+    pub(super) content: Content,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Content {
+    pub(super) model: Option<Spanned<String>>,
+    pub(super) tools: Tools,
+    pub(super) files: Files,
+    pub(super) limits: Limits,
+    pub(super) wire: Wire,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Tools {
+    pub(super) only: Option<Spanned<Vec<String>>>,
+    pub(super) without: Vec<Spanned<String>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Files {
+    pub(super) read_roots: Vec<Spanned<String>>,
+    pub(super) deny_read: Vec<Spanned<String>>,
+    pub(super) deny_read_defaults: Option<Spanned<bool>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Limits {
+    pub(super) output_tokens: Option<Spanned<u64>>,
+    pub(super) call_timeout_ms: Option<Spanned<u64>>,
+    pub(super) parallel: Option<Spanned<u64>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Wire {
+    pub(super) integers: Option<Spanned<Integers>>,
+}
+
+impl ConfigFile {
+    /// Reads the file at `path`; `None` if there is none.
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, Fault> {
+        let broken = |why: String| Fault::usage(format!("{}: {why}", path.display()));
+        #[expect(clippy::disallowed_methods, reason = "configuration is read before there is a policy")]
+        let file = match std::fs::File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(broken(error.to_string())),
+        };
+        if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+            return Err(broken("not a file".to_owned()));
+        }
+        let mut text = String::new();
+        let read = file.take(MAX_BYTES + 1).read_to_string(&mut text);
+        read.map_err(|error| broken(error.to_string()))?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(broken(format!("longer than {MAX_BYTES} bytes")));
+        }
+        let content = Content::default();
+        let mut file = Self { path: path.to_owned(), text, content };
+        file.content = match toml::from_str(&file.text) {
+            Ok(content) => content,
+            Err(error) => {
+                let span = error.span().unwrap_or(0..0);
+                return Err(file.fault(&span, error.message()));
+            }
+        };
+        file.check()?;
+        Ok(Some(file))
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        let limits = &self.content.limits;
+        self.within("output_tokens", limits.output_tokens.as_ref(), OUTPUT_TOKENS)?;
+        self.within("call_timeout_ms", limits.call_timeout_ms.as_ref(), CALL_TIMEOUT_MS)?;
+        self.within("parallel", limits.parallel.as_ref(), PARALLEL)?;
+        for pattern in &self.content.files.deny_read {
+            toolgate::DenyRead::new([pattern.get_ref()], None)
+                .map_err(|fault| self.fault(&pattern.span(), &fault.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn within(&self, name: &str, value: Option<&Spanned<u64>>, range: RangeInclusive<u64>) -> Result<(), Fault> {
+        match value {
+            Some(value) if !range.contains(value.get_ref()) => {
+                let why = format!("`{name}` must be from {} to {}", range.start(), range.end());
+                Err(self.fault(&value.span(), &why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A fault at a place in the file.
+    pub(super) fn fault(&self, span: &Range<usize>, why: &str) -> Fault {
+        let (line, column) = self.position(span);
+        Fault::usage(format!("{}:{line}:{column}: {why}", self.path.display()))
+            .hint("`toolgate config --help` and docs/configuration.md say what can be set")
+    }
+
+    /// A value of this file as a setting.
+    pub(super) fn setting<T, U>(&self, value: &Spanned<T>, convert: impl FnOnce(&T) -> U) -> Setting<U> {
+        let (line, _) = self.position(&value.span());
+        let source = Source::File { path: self.path.clone(), line };
+        Setting { value: convert(value.get_ref()), source }
+    }
+
+    /// The directory that relative paths in the file start from.
+    pub(super) fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
+    }
+
+    fn position(&self, span: &Range<usize>) -> (usize, usize) {
+        let before = &self.text[..self.text.floor_char_boundary(span.start)];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        (line, column)
+    }
+}

@@ -1,0 +1,50 @@
+//! What goes wrong before a tool is reached: one sentence, and what to try.
+
+use std::process::ExitCode;
+
+use crate::screen;
+
+/// The exit status for a wrong command line, configuration or call.
+pub(crate) const USAGE: u8 = 2;
+/// The exit status when the machine fails us.
+const FAILED: u8 = 1;
+
+/// A fault that ends the program.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    message: String,
+    hint: Option<String>,
+    code: u8,
+}
+
+impl Fault {
+    /// The user asked for something that cannot be.
+    pub(crate) fn usage(message: impl ToString) -> Self {
+        Self { message: message.to_string(), hint: None, code: USAGE }
+    }
+
+    /// Says what to try.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Prints it, and gives the exit status.
+    pub(crate) fn report(self) -> ExitCode {
+        screen::error(&self.message);
+        if let Some(hint) = self.hint {
+            screen::hint(&hint);
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        // Whoever read our output has left: that is their right, and not worth a word.
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            std::process::exit(0);
+        }
+        Self { message: error.to_string(), hint: None, code: FAILED }
+    }
+}

@@ -1,0 +1,39 @@
+//! The `toolgate` command: reads the command line and the configuration, puts the crates together, prints.
+
+mod args;
+mod commands;
+mod compose;
+mod config;
+mod fault;
+mod screen;
+mod shelf;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log_to_stderr();
+    let done = match cli.command {
+        Command::Call(args) => commands::call::run(&args),
+        Command::Tools(args) => commands::tools::run(&args),
+        Command::Pipe(args) => commands::pipe::run(&args),
+        Command::Config(args) => commands::config::run(&args),
+        Command::Completions(args) => commands::completions::run(&args),
+    };
+    match done {
+        Ok(code) => code,
+        Err(fault) => fault.report(),
+    }
+}
+
+/// `TOOLGATE_LOG=debug toolgate …` shows spans and events; without it, only warnings.
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("TOOLGATE_LOG");
+    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let colours = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+}

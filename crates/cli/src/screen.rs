@@ -1,0 +1,89 @@
+//! Everything that is printed. On a terminal, text from outside cannot move the cursor, hide or reorder.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default();
+pub(crate) const NAME: Style = AnsiColor::Green.on_default().bold();
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
+/// Prints text from outside, with a newline at its end; made visible if a person is to read it.
+pub(crate) fn text(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let shown = if io::stdout().is_terminal() { visible(text) } else { Cow::Borrowed(text) };
+    out.write_all(shown.as_bytes())?;
+    if !shown.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// Prints our own styled text.
+pub(crate) fn styled(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Prints what went wrong.
+pub(crate) fn error(message: &str) {
+    to_stderr(&format!("{ERROR}error:{ERROR:#} {}", visible(message)));
+}
+
+/// Prints what to try.
+pub(crate) fn hint(message: &str) {
+    to_stderr(&format!("{HINT}hint:{HINT:#} {}", visible(message)));
+}
+
+/// Prints a line to stderr; if nobody can read it, that is that.
+pub(crate) fn to_stderr(line: &str) {
+    let _nobody_reads = writeln!(anstream::stderr().lock(), "{line}");
+}
+
+/// Makes control, bidirectional and invisible characters visible, but for newlines and tabs.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(hides) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if hides(letter) { out.extend(letter.escape_unicode()) } else { out.push(letter) }
+    }
+    Cow::Owned(out)
+}
+
+fn hides(letter: char) -> bool {
+    match letter {
+        '\n' | '\t' => false,
+        '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{061c}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}' => true,
+        _ => letter.is_control(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hides() {
+        for (text, expected) in [
+            ("plain\n\ttext é 漢", "plain\n\ttext é 漢"),
+            ("\u{1b}[31mred\u{7}", "\\u{1b}[31mred\\u{7}"),
+            ("a\rb", "a\\u{d}b"),
+            ("user\u{202e}cod.exe", "user\\u{202e}cod.exe"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("a\u{200b}b\u{e0041}", "a\\u{200b}b\\u{e0041}"),
+        ] {
+            assert_eq!(visible(text), expected);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Keeps what is too long for a model in files that `read_file` can read.
+
+use std::sync::Arc;
+
+use exec::spill::Spill;
+use toolgate::{CallId, Keep};
+
+/// The session's spill directory, as the engine sees it.
+pub(crate) struct Shelf(pub(crate) Arc<Spill>);
+
+impl Keep for Shelf {
+    fn keep(&self, call: &CallId, text: &str) -> Option<String> {
+        match self.0.keep(call.as_str(), text.as_bytes()) {
+            Ok(path) => Some(path.to_string_lossy().into_owned()),
+            Err(fault) => {
+                tracing::warn!("what was cut was not kept: {fault}");
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Who may run beside whom: shared calls together, the others alone, all in the order in which they came.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use tool::Lane;
+
+/// The lanes of a session.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    state: Mutex<State>,
+    width: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    shared: usize,
+    alone: bool,
+    waiting: VecDeque<(Lane, oneshot::Sender<Guard>)>,
+}
+
+impl Lanes {
+    /// Lanes in which at most `width` shared calls run at a time.
+    pub(crate) fn new(width: usize) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), width: width.max(1) })
+    }
+
+    /// Takes a place in the queue now; the ticket becomes a guard when its turn comes.
+    ///
+    /// Not async, so that the order of calls to this function is the order of turns, however tasks are scheduled.
+    pub(crate) fn enter(self: &Arc<Self>, lane: Lane) -> Ticket {
+        let mut state = self.lock();
+        if state.waiting.is_empty() && state.admits(lane, self.width) {
+            state.admit(lane);
+            drop(state);
+            return Ticket::Now(self.guard(lane));
+        }
+        let (turn, ticket) = oneshot::channel();
+        state.waiting.push_back((lane, turn));
+        Ticket::Later(ticket)
+    }
+
+    fn guard(self: &Arc<Self>, lane: Lane) -> Guard {
+        Guard { lanes: Arc::clone(self), lane }
+    }
+
+    fn leave(self: &Arc<Self>, lane: Lane) {
+        let mut state = self.lock();
+        match lane {
+            Lane::Shared => state.shared -= 1,
+            Lane::Alone => state.alone = false,
+        }
+        // ends: every round takes one from the queue or stops
+        while let Some(&(next, _)) = state.waiting.front() {
+            if !state.admits(next, self.width) {
+                break;
+            }
+            let Some((next, turn)) = state.waiting.pop_front() else { break };
+            // Nobody waits any more: their turn passes.
+            if turn.is_closed() {
+                continue;
+            }
+            state.admit(next);
+            drop(state);
+            // If they leave right here, the guard comes back and its drop hands the turn on; hence outside the lock.
+            drop(turn.send(self.guard(next)));
+            state = self.lock();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is right between any two statements that hold the lock, so a panic elsewhere spoils nothing.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn admits(&self, lane: Lane, width: usize) -> bool {
+        match lane {
+            Lane::Shared => !self.alone && self.shared < width,
+            Lane::Alone => !self.alone && self.shared == 0,
+        }
+    }
+
+    fn admit(&mut self, lane: Lane) {
+        match lane {
+            Lane::Shared => self.shared += 1,
+            Lane::Alone => self.alone = true,
+        }
+    }
+}
+
+/// A place in the queue.
+#[derive(Debug)]
+pub(crate) enum Ticket {
+    Now(Guard),
+    Later(oneshot::Receiver<Guard>),
+}
+
+impl Ticket {
+    /// Waits for the turn.
+    pub(crate) async fn turn(self) -> Guard {
+        match self {
+            Self::Now(guard) => guard,
+            Self::Later(ticket) => ticket.await.expect("the lanes live as long as a guard, and hand on every turn"),
+        }
+    }
+}
+
+/// The right to run; dropping it lets the next in.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    lanes: Arc<Lanes>,
+    lane: Lane,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.lanes.leave(self.lane);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn ready(ticket: &mut Ticket) -> bool {
+        match ticket {
+            Ticket::Now(_) => true,
+            Ticket::Later(receiver) => match receiver.now_or_never() {
+                Some(guard) => {
+                    *ticket = Ticket::Now(guard.unwrap());
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
+    #[test]
+    fn readers_share_and_a_writer_waits_for_them_and_holds_back_the_next() {
+        let lanes = Lanes::new(8);
+        let mut tickets: Vec<Ticket> = [Lane::Shared, Lane::Shared, Lane::Alone, Lane::Shared, Lane::Alone]
+            .into_iter()
+            .map(|lane| lanes.enter(lane))
+            .collect();
+        let now = |tickets: &mut Vec<Ticket>| tickets.iter_mut().map(ready).collect::<Vec<_>>();
+        assert_eq!(now(&mut tickets), [true, true, false, false, false]);
+        tickets.drain(..2);
+        assert_eq!(now(&mut tickets), [true, false, false]);
+        tickets.drain(..1);
+        assert_eq!(now(&mut tickets), [true, false]);
+        tickets.drain(..1);
+        assert_eq!(now(&mut tickets), [true]);
+    }
+
+    #[test]
+    fn only_so_many_share() {
+        let lanes = Lanes::new(2);
+        let mut tickets: Vec<Ticket> = (0..3).map(|_| lanes.enter(Lane::Shared)).collect();
+        assert!(!ready(&mut tickets[2]));
+        tickets.remove(0);
+        assert!(ready(&mut tickets[1]));
+    }
+
+    #[test]
+    fn whoever_leaves_the_queue_hands_on_the_turn() {
+        let lanes = Lanes::new(8);
+        let first = lanes.enter(Lane::Alone);
+        let second = lanes.enter(Lane::Alone);
+        let mut third = lanes.enter(Lane::Shared);
+        drop(second);
+        drop(first);
+        assert!(ready(&mut third));
+    }
+
+    #[test]
+    fn a_turn_that_was_handed_over_but_never_taken_is_handed_on() {
+        let lanes = Lanes::new(8);
+        let first = lanes.enter(Lane::Alone);
+        let second = lanes.enter(Lane::Alone);
+        let mut third = lanes.enter(Lane::Alone);
+        drop(first);
+        drop(second);
+        assert!(ready(&mut third));
+    }
+}

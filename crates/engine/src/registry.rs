@@ -1,0 +1,186 @@
+//! Which tools there are, and under which names.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tool::{AnyTool, StrictFault, ToolError, ToolHandler, ToolSpec};
+
+use crate::ToolsConfig;
+
+/// How alike two names must be (Jaro-Winkler) to be worth suggesting, and how many are suggested.
+const ALIKE: f64 = 0.8;
+const SUGGESTIONS: usize = 3;
+/// The longest name that every model API takes.
+const NAME_BYTES: usize = 128;
+
+/// Collects tools.
+#[derive(Default)]
+pub struct ToolRegistryBuilder {
+    ours: Vec<Result<Arc<dyn AnyTool>, RegistryFault>>,
+    foreign: Vec<Arc<dyn AnyTool>>,
+    hosted: Vec<ToolSpec>,
+    config: ToolsConfig,
+}
+
+/// Why a set of tools is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegistryFault {
+    /// Two tools of ours want one name.
+    #[error("two tools are called `{0}`; rename one, or leave one out")]
+    Duplicate(String),
+    /// A model API would refuse the name.
+    #[error("`{0}` is no name for a tool: use 1 to 128 of A-Z a-z 0-9 _ -")]
+    BadName(String),
+    /// A tool marked strict has a schema that cannot be.
+    #[error("the tool `{name}` is marked strict, but its schema is not: {fault}")]
+    NotStrict {
+        /// The tool.
+        name: String,
+        /// Where and why.
+        #[source]
+        fault: StrictFault,
+    },
+}
+
+impl ToolRegistryBuilder {
+    /// Adds a tool of ours.
+    #[must_use]
+    pub fn tool<H: ToolHandler>(mut self, handler: H) -> Self {
+        let erased = tool::erase(handler);
+        self.ours.push(erased.map_err(|fault| RegistryFault::NotStrict { name: H::NAME.to_owned(), fault }));
+        self
+    }
+
+    /// Adds a tool of ours that is erased already.
+    #[must_use]
+    pub fn any(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.ours.push(Ok(tool));
+        self
+    }
+
+    /// Adds a tool from elsewhere. If its name is taken it is left out, with a warning: a server cannot take the
+    /// place of one of our tools, or keep the others from working.
+    #[must_use]
+    pub fn foreign(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.foreign.push(tool);
+        self
+    }
+
+    /// Advertises a tool that the model's provider runs itself.
+    #[must_use]
+    pub fn hosted(mut self, spec: ToolSpec) -> Self {
+        self.hosted.push(spec);
+        self
+    }
+
+    /// Leaves out what `config` does not give to its model.
+    #[must_use]
+    pub fn configured(mut self, config: ToolsConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Puts the set together: ours first, then the foreign ones in the order in which they were added.
+    pub fn build(self) -> Result<ToolRegistry, RegistryFault> {
+        let mut registry = ToolRegistry::default();
+        for tool in self.ours {
+            let tool = tool?;
+            if self.config.gives(tool.as_ref()) {
+                registry.add(tool)?;
+            }
+        }
+        for tool in self.foreign {
+            let name = tool.spec().name().to_owned();
+            if self.config.gives(tool.as_ref())
+                && let Err(fault) = registry.add(tool)
+            {
+                tracing::warn!(tool = name, "left out: {fault}");
+                registry.left_out.push(fault);
+            }
+        }
+        for spec in self.hosted {
+            if registry.tools.contains_key(spec.name()) {
+                return Err(RegistryFault::Duplicate(spec.name().to_owned()));
+            }
+            registry.hosted.insert(spec.name().to_owned(), spec);
+        }
+        Ok(registry)
+    }
+}
+
+/// The tools of a session: spec, handler and lane in one value each.
+#[derive(Default)]
+pub struct ToolRegistry {
+    tools: BTreeMap<String, Arc<dyn AnyTool>>,
+    aliases: BTreeMap<String, String>,
+    hosted: BTreeMap<String, ToolSpec>,
+    left_out: Vec<RegistryFault>,
+}
+
+impl ToolRegistry {
+    /// Starts a set of tools.
+    pub fn builder() -> ToolRegistryBuilder {
+        ToolRegistryBuilder::default()
+    }
+
+    /// Finds a tool by its name or one of its aliases.
+    pub fn find(&self, name: &str) -> Result<&Arc<dyn AnyTool>, ToolError> {
+        let name = self.aliases.get(name).map_or(name, String::as_str);
+        self.tools.get(name).ok_or_else(|| ToolError::UnknownTool {
+            name: name.to_owned(),
+            nearest: self.nearest(name),
+            known: self.tools.keys().cloned().collect(),
+        })
+    }
+
+    /// What the model is told, sorted by name, so that it is the same bytes every turn.
+    pub fn specs(&self) -> Vec<&ToolSpec> {
+        let mut specs: Vec<&ToolSpec> =
+            self.tools.values().map(|tool| tool.spec()).chain(self.hosted.values()).collect();
+        specs.sort_by(|a, b| a.name().cmp(b.name()));
+        specs
+    }
+
+    /// The names of all tools that can be called, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.keys().map(String::as_str)
+    }
+
+    /// Why foreign tools were left out.
+    pub fn left_out(&self) -> &[RegistryFault] {
+        &self.left_out
+    }
+
+    fn add(&mut self, tool: Arc<dyn AnyTool>) -> Result<(), RegistryFault> {
+        let name = tool.spec().name().to_owned();
+        if !is_name(&name) {
+            return Err(RegistryFault::BadName(name));
+        }
+        let aliases = tool.aliases();
+        for wanted in aliases.iter().chain([&name]) {
+            if self.tools.contains_key(wanted) || self.aliases.contains_key(wanted) {
+                return Err(RegistryFault::Duplicate(wanted.clone()));
+            }
+        }
+        self.aliases.extend(aliases.into_iter().map(|alias| (alias, name.clone())));
+        self.tools.insert(name, tool);
+        Ok(())
+    }
+
+    fn nearest(&self, name: &str) -> Vec<String> {
+        let lower = name.to_lowercase();
+        let mut alike: Vec<(f64, &String)> = self
+            .tools
+            .keys()
+            .map(|known| (strsim::jaro_winkler(&lower, known), known))
+            .filter(|(alike, _)| *alike >= ALIKE)
+            .collect();
+        alike.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+        alike.into_iter().take(SUGGESTIONS).map(|(_, known)| known.clone()).collect()
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=NAME_BYTES).contains(&name.len()) && name.bytes().all(plain)
+}

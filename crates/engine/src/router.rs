@@ -1,0 +1,185 @@
+//! The front door: a call goes in, its answer comes out, always.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use policy::Gate;
+use tokio_util::sync::CancellationToken;
+use tool::{AnyTool, Cx, Place, ToolCall, ToolError, ToolOutput};
+use tracing::Instrument;
+
+use crate::answer::{Keep, answer, shorten};
+use crate::lanes::{Lanes, Ticket};
+use crate::observer::Observers;
+use crate::{BYTES_PER_TOKEN, Event, Metrics, Observer, ToolOrchestrator, ToolRegistry};
+
+/// How much one call may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Tokens of text in an answer; see [`fit`](crate::fit) for how they are counted.
+    pub output_tokens: usize,
+    /// How long a call may run, counted from the moment its lane is free.
+    pub call_timeout: Duration,
+    /// How many shared calls run at a time.
+    pub parallel: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { output_tokens: 10_000, call_timeout: Duration::from_secs(120), parallel: 16 }
+    }
+}
+
+/// Answers calls with the tools of a registry, within the bounds of a gate.
+#[derive(Clone)]
+pub struct ToolRouter {
+    shared: Arc<Shared>,
+}
+
+#[derive(Clone)]
+struct Shared {
+    registry: Arc<ToolRegistry>,
+    orchestrator: ToolOrchestrator,
+    place: Arc<Place>,
+    limits: Limits,
+    lanes: Arc<Lanes>,
+    metrics: Arc<Metrics>,
+    observers: Observers,
+    keep: Option<Arc<dyn Keep>>,
+}
+
+impl ToolRouter {
+    /// A router for calls made at `place`.
+    pub fn new(registry: ToolRegistry, gate: Gate, place: Place) -> Self {
+        let limits = Limits::default();
+        let shared = Shared {
+            metrics: Arc::new(Metrics::new(registry.names())),
+            registry: Arc::new(registry),
+            orchestrator: ToolOrchestrator::new(gate),
+            place: Arc::new(place),
+            lanes: Lanes::new(limits.parallel),
+            limits,
+            observers: Observers::default(),
+            keep: None,
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Sets how much a call may take.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        let shared = Arc::make_mut(&mut self.shared);
+        shared.limits = limits;
+        shared.lanes = Lanes::new(limits.parallel);
+        self
+    }
+
+    /// Lets `observer` watch.
+    #[must_use]
+    pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        Arc::make_mut(&mut self.shared).observers.add(observer);
+        self
+    }
+
+    /// Lets `keep` have what is too long for the model.
+    #[must_use]
+    pub fn with_keep(mut self, keep: Arc<dyn Keep>) -> Self {
+        Arc::make_mut(&mut self.shared).keep = Some(keep);
+        self
+    }
+
+    /// The tools it answers with.
+    pub fn registry(&self) -> &ToolRegistry {
+        &self.shared.registry
+    }
+
+    /// What was called how often and how fast.
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    /// Answers `call`: whatever goes wrong, there is one answer, and it says what.
+    ///
+    /// The call takes its place in the order of lanes when this function is called, not when the future is first
+    /// polled, so calls that are dispatched in the model's order run in the model's order. Not polling the future
+    /// holds up whoever comes after it; dropping it gives up the call.
+    pub fn dispatch(
+        &self,
+        call: ToolCall,
+        cancel: CancellationToken,
+    ) -> impl Future<Output = ToolOutput> + Send + use<> {
+        let shared = Arc::clone(&self.shared);
+        let arrived = Instant::now();
+        shared.observers.saw(&call.id, &Event::Queued { tool: call.name.clone() });
+        let found = shared.registry.find(&call.name).cloned();
+        let entry = found.map(|tool| {
+            let ticket = shared.lanes.enter(tool.lane());
+            (tool, ticket)
+        });
+        // Names and ids come from a model: as values they cannot forge a log line.
+        let span = tracing::info_span!("execute_tool", gen_ai.tool.name = ?call.name, gen_ai.tool.call.id = ?call.id.as_str());
+        async move { shared.answer(&call, entry, cancel, arrived).await }.instrument(span)
+    }
+}
+
+impl Shared {
+    async fn answer(
+        &self,
+        call: &ToolCall,
+        entry: Result<(Arc<dyn AnyTool>, Ticket), ToolError>,
+        cancel: CancellationToken,
+        arrived: Instant,
+    ) -> ToolOutput {
+        let name = entry.as_ref().ok().map(|(tool, _)| tool.spec().name().to_owned());
+        let outcome = match entry {
+            Ok((tool, ticket)) => self.run(call, tool.as_ref(), ticket, cancel, arrived).await,
+            Err(unknown) => Err(unknown),
+        };
+        let elapsed = arrived.elapsed();
+        let keep = self.keep.as_deref();
+        let output =
+            answer(outcome, elapsed, |output| shorten(output, self.limits.output_tokens, &call.id, keep));
+        let (success, error) = (output.success, output.facts.error);
+        self.metrics.count(name.as_deref(), success, elapsed);
+        self.observers.saw(&call.id, &Event::Finished { success, error, elapsed });
+        tracing::debug!(success, error = error.map(tool::ErrorKind::as_str), ?elapsed, "answered");
+        output
+    }
+
+    async fn run(
+        &self,
+        call: &ToolCall,
+        tool: &dyn AnyTool,
+        ticket: Ticket,
+        cancel: CancellationToken,
+        arrived: Instant,
+    ) -> Result<ToolOutput, ToolError> {
+        // Everything that a tool's own code does is inside, so that no panic of its gets past this point.
+        let work = AssertUnwindSafe(async {
+            let attempt = tool.plan(call, &self.place)?;
+            let _guard = ticket.turn().await;
+            self.observers.saw(&call.id, &Event::Started);
+            let cx = self.cx(call, &cancel);
+            let work = self.orchestrator.run(attempt.as_ref(), &cx);
+            let limit = self.limits.call_timeout;
+            tokio::time::timeout(limit, work).await.unwrap_or(Err(ToolError::TimedOut { after: limit }))
+        });
+        tokio::select! {
+            biased; // a result that is there when the call is cancelled is the better answer
+            done = work.catch_unwind() => done.unwrap_or_else(|_| {
+                Err(ToolError::Crashed { tool: tool.spec().name().to_owned() })
+            }),
+            () = cancel.cancelled() => Err(ToolError::Cancelled { after: arrived.elapsed() }),
+        }
+    }
+
+    fn cx(&self, call: &ToolCall, cancel: &CancellationToken) -> Cx {
+        let budget = self.limits.output_tokens * BYTES_PER_TOKEN;
+        let (observers, id) = (self.observers.clone(), call.id.clone());
+        Cx::new(call.id.clone(), Arc::clone(&self.place), budget, cancel.child_token())
+            .telling(move |notice| observers.saw(&id, &Event::Notice(notice)))
+    }
+}

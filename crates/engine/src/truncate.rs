@@ -1,0 +1,113 @@
+//! Long text → its head and its tail, with a line between them that says what is missing.
+//!
+//! Budgets are in tokens, and a token is counted as four bytes of UTF-8, rounded up. No tokenizer: an estimate that
+//! is the same for every model, costs nothing and errs on the long side for code is worth more here than an exact
+//! count for one of them.
+
+use tool::Cut;
+
+/// How many bytes count as one token.
+pub const BYTES_PER_TOKEN: usize = 4;
+/// Room that is kept for the line between head and tail.
+const MARKER_BYTES: usize = 200;
+/// A cut moves to a line boundary if that costs at most one part in this many of the half.
+const LINE_LOSS: usize = 2;
+
+/// Shortens `text` to `tokens`, keeping its head and its tail. `rest` says where the whole of it is.
+///
+/// Cuts between lines where it can, else between characters.
+pub fn fit(text: &str, tokens: usize, rest: &str) -> (String, Option<Cut>) {
+    let budget = tokens.saturating_mul(BYTES_PER_TOKEN);
+    if text.len() <= budget {
+        return (text.to_owned(), None);
+    }
+    let half = budget.saturating_sub(MARKER_BYTES) / 2;
+    let head = head(text, half);
+    let tail = tail(&text[head.len()..], half);
+    let missing = &text[head.len()..text.len() - tail.len()];
+    let cut = Cut { bytes: missing.len(), lines: missing.matches('\n').count() };
+    (format!("{}{}{}", with_newline(head), marker(cut, rest), tail), Some(cut))
+}
+
+fn marker(cut: Cut, rest: &str) -> String {
+    let tokens = cut.bytes.div_ceil(BYTES_PER_TOKEN);
+    let Cut { bytes, lines } = cut;
+    format!("[… {lines} lines, {bytes} bytes (about {tokens} tokens) cut here; {rest} …]\n")
+}
+
+fn with_newline(head: &str) -> String {
+    let mut head = head.to_owned();
+    if !head.is_empty() && !head.ends_with('\n') {
+        head.push('\n');
+    }
+    head
+}
+
+fn head(text: &str, bytes: usize) -> &str {
+    let end = text.floor_char_boundary(bytes.min(text.len()));
+    let line = text[..end].rfind('\n').map_or(0, |at| at + 1);
+    if end - line <= bytes / LINE_LOSS { &text[..line] } else { &text[..end] }
+}
+
+fn tail(text: &str, bytes: usize) -> &str {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(bytes));
+    let line = text[start..].find('\n').map_or(text.len(), |at| start + at + 1);
+    if line - start <= bytes / LINE_LOSS { &text[line..] } else { &text[start..] }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn short_text_is_left_alone() {
+        assert_eq!(fit("abc\n", 1, "x"), ("abc\n".to_owned(), None));
+        assert_eq!(fit("", 0, "x"), (String::new(), None));
+    }
+
+    #[test]
+    fn long_text_keeps_whole_lines_at_both_ends() {
+        let text: String = (1..=200).map(|n| format!("line {n}\n")).collect();
+        let (short, cut) = fit(&text, 60, "all of it is in `/tmp/x`");
+        assert_snapshot!(short, @r"
+        line 1
+        line 2
+        [… 196 lines, 1660 bytes (about 415 tokens) cut here; all of it is in `/tmp/x` …]
+        line 199
+        line 200
+        ");
+        assert_eq!(cut, Some(Cut { bytes: 1660, lines: 196 }));
+    }
+
+    #[test]
+    fn one_endless_line_is_cut_between_characters() {
+        let (short, _) = fit(&"é".repeat(1000), 60, "the rest was not kept");
+        assert_snapshot!(short, @r"
+        éééééééééé
+        [… 0 lines, 1960 bytes (about 490 tokens) cut here; the rest was not kept …]
+        éééééééééé
+        ");
+    }
+
+    proptest! {
+        /// Laws: within the budget, a prefix and a suffix of the text, and nothing miscounted.
+        #[test]
+        fn head_and_tail(text in "([a-zé\n]{0,40}){0,60}", tokens in 50usize..300) {
+            let (short, cut) = fit(&text, tokens, "gone");
+            prop_assert!(short.len() <= tokens * BYTES_PER_TOKEN);
+            match cut {
+                None => prop_assert_eq!(short, text),
+                Some(cut) => {
+                    let (head, tail) = short.split_once("[… ").unwrap();
+                    let tail = tail.split_once(" …]\n").unwrap().1;
+                    prop_assert!(text.starts_with(head.trim_end_matches('\n')));
+                    prop_assert!(text.ends_with(tail));
+                    prop_assert!(text.len() - cut.bytes <= head.len() + tail.len());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! What the engine promises of every call: one answer, in order, whatever happens.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use policy::{DenyRead, Effect, Gate, Intent, Permit, Reach, Root};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::{Barrier, Notify};
+use tokio_util::sync::CancellationToken;
+use toolgate_engine::{
+    Event, Keep, Limits, Observer, RegistryFault, ToolCallRuntime, ToolRegistry, ToolRegistryBuilder,
+    ToolRouter, ToolsConfig,
+};
+use tool::{
+    CallId, Cx, ErrorKind, Lane, Needs, Place, Strict, ToolCall, ToolError, ToolHandler, ToolOutput,
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Say {
+    /// What to say.
+    text: String,
+}
+
+/// Answers with its argument, once `gate` lets it.
+struct Echo;
+
+impl ToolHandler for Echo {
+    type Args = Say;
+    const NAME: &'static str = "echo";
+    const ABOUT: &'static str = "Says it back.";
+    const ALIASES: &'static [&'static str] = &["container.echo"];
+    const LANE: Lane = Lane::Shared;
+
+    async fn run(&self, args: &Say, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::text(&args.text))
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+/// A tool whose run is a function.
+struct Acts<F>(F);
+
+impl<F, R> ToolHandler for Acts<F>
+where
+    F: Fn(Cx) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<ToolOutput, ToolError>> + Send,
+{
+    type Args = Nothing;
+    const NAME: &'static str = "act";
+    const ABOUT: &'static str = "Acts.";
+
+    async fn run(&self, _: &Nothing, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        (self.0)(cx.clone()).await
+    }
+}
+
+/// States an effect, and would do nothing.
+struct States(Effect);
+
+impl ToolHandler for States {
+    type Args = Nothing;
+    const NAME: &'static str = "states";
+    const ABOUT: &'static str = "States an effect.";
+
+    fn intent(&self, _: &Nothing, _: &Place) -> Result<Intent, ToolError> {
+        Ok(Intent { effects: vec![self.0.clone()] })
+    }
+
+    async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::text("ran"))
+    }
+}
+
+fn router(tools: ToolRegistryBuilder) -> ToolRouter {
+    let deny = DenyRead::new(["**/.env"], None).unwrap();
+    let gate = Gate::read_only(Reach::new(vec![Root::new("/w")], deny));
+    ToolRouter::new(tools.build().unwrap(), gate, Place { cwd: "/w".into() })
+}
+
+fn say(id: &str, text: &str) -> ToolCall {
+    ToolCall::function(id, "echo", format!(r#"{{"text": "{text}"}}"#))
+}
+
+async fn answer(router: &ToolRouter, call: ToolCall) -> (String, Option<ErrorKind>) {
+    let output = router.dispatch(call, CancellationToken::new()).await;
+    assert_eq!(output.success, output.facts.error.is_none());
+    (output.joined_text(), output.facts.error)
+}
+
+#[tokio::test]
+async fn every_fault_has_an_answer() {
+    let router = router(ToolRegistry::builder().tool(Echo).tool(States(Effect::Write("/w/a".into()))));
+    let ask = async |name: &str, arguments: &str| answer(&router, ToolCall::function("1", name, arguments)).await;
+    assert_eq!(ask("echo", r#"{"text": "hi"}"#).await, ("hi".into(), None));
+    assert_eq!(ask("container.echo", r#"{"text": "hi"}"#).await, ("hi".into(), None));
+    let (text, kind) = ask("eco", "{}").await;
+    assert_snapshot!(text, @"there is no tool `eco`; did you mean `echo`?");
+    assert_eq!(kind, Some(ErrorKind::UnknownTool));
+    assert_snapshot!(ask("zzz", "{}").await.0, @"there is no tool `zzz`; there are `echo`, `states`");
+    let (text, kind) = ask("echo", r#"{"text": 1}"#).await;
+    assert_snapshot!(text, @"the arguments do not fit at `text`: expected a string, found an integer");
+    assert_eq!(kind, Some(ErrorKind::BadArguments));
+    let (text, kind) = ask("states", "{}").await;
+    assert_snapshot!(text, @"forbidden by policy: writing `/w/a` is not allowed: the policy in force is read-only");
+    assert_eq!(kind, Some(ErrorKind::Forbidden));
+}
+
+#[tokio::test]
+async fn a_panic_becomes_an_answer_and_the_next_call_runs() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let router = router(ToolRegistry::builder().tool(Acts(move |_: Cx| {
+        let first = count.fetch_add(1, Ordering::SeqCst) == 0;
+        async move { if first { panic!("boom") } else { Ok(ToolOutput::text("fine")) } }
+    })));
+    let (text, kind) = answer(&router, ToolCall::function("1", "act", "{}")).await;
+    assert_snapshot!(text, @"the tool `act` crashed; this is a fault in Toolgate, not in the call: try another way");
+    assert_eq!(kind, Some(ErrorKind::Crashed));
+    assert_eq!(answer(&router, ToolCall::function("2", "act", "{}")).await.0, "fine");
+}
+
+#[tokio::test]
+async fn a_panic_in_blocking_work_becomes_an_answer() {
+    let router = router(ToolRegistry::builder().tool(Acts(async |cx: Cx| {
+        cx.blocking(|_| -> Result<ToolOutput, ToolError> { panic!("boom") }).await
+    })));
+    assert_eq!(answer(&router, ToolCall::function("1", "act", "{}")).await.1, Some(ErrorKind::Crashed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_takes_too_long_is_given_up_and_its_blocking_work_is_told() {
+    let told = Arc::new(Notify::new());
+    let tell = Arc::clone(&told);
+    let act = Acts(move |cx: Cx| {
+        let tell = Arc::clone(&tell);
+        async move {
+            cx.blocking(move |stop| {
+                while !stop.requested() {
+                    std::thread::yield_now();
+                }
+                tell.notify_one();
+                Ok(ToolOutput::text("too late"))
+            })
+            .await
+        }
+    });
+    let router = router(ToolRegistry::builder().tool(act))
+        .with_limits(Limits { call_timeout: Duration::from_millis(1500), ..Limits::default() });
+    // Blocking work keeps a paused clock from moving by itself.
+    let dispatch = router.dispatch(ToolCall::function("1", "act", "{}"), CancellationToken::new());
+    let (output, ()) = tokio::join!(dispatch, tokio::time::advance(Duration::from_secs(2)));
+    assert_snapshot!(output.joined_text(), @"timed out after 1.5 seconds; ask for less at a time, or for a longer limit");
+    assert_eq!(output.facts.error, Some(ErrorKind::TimedOut));
+    told.notified().await;
+}
+
+#[tokio::test]
+async fn answers_come_in_call_order_whatever_finishes_first() {
+    let held = Arc::new(Notify::new());
+    let hold = Arc::clone(&held);
+    let router = router(ToolRegistry::builder().tool(Echo).tool(Acts(move |_: Cx| {
+        let hold = Arc::clone(&hold);
+        async move {
+            hold.notified().await;
+            Ok(ToolOutput::text("slow"))
+        }
+    })));
+    let mut runtime = ToolCallRuntime::new(router);
+    runtime.start(say("a", "1")).unwrap();
+    runtime.start(ToolCall::function("b", "act", "{}")).unwrap();
+    runtime.start(say("c", "3")).unwrap();
+    assert_eq!(runtime.open(), 3);
+    assert_eq!(runtime.next().await.unwrap().output.joined_text(), "1");
+    held.notify_one();
+    let rest = [runtime.next().await.unwrap(), runtime.next().await.unwrap()];
+    assert_eq!(rest.map(|answer| answer.call.id.to_string()), ["b", "c"]);
+    assert_eq!(runtime.next().await, None);
+}
+
+#[tokio::test]
+async fn shared_calls_meet_and_lone_calls_do_not() {
+    let meeting = Arc::new(Barrier::new(3));
+    struct Meets(Arc<Barrier>);
+    impl ToolHandler for Meets {
+        type Args = Nothing;
+        const NAME: &'static str = "meets";
+        const ABOUT: &'static str = "Waits for two others.";
+        const LANE: Lane = Lane::Shared;
+        async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+            self.0.wait().await;
+            Ok(ToolOutput::text("met"))
+        }
+    }
+    let inside = Arc::new(AtomicUsize::new(0));
+    let alone = Acts(move |_: Cx| {
+        let inside = Arc::clone(&inside);
+        async move {
+            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "runs alone");
+            tokio::task::yield_now().await;
+            inside.fetch_sub(1, Ordering::SeqCst);
+            Ok(ToolOutput::text("alone"))
+        }
+    });
+    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(Meets(meeting)).tool(alone)));
+    for (id, name) in [("1", "meets"), ("2", "meets"), ("3", "meets"), ("4", "act"), ("5", "act"), ("6", "act")] {
+        runtime.start(ToolCall::function(id, name, "{}")).unwrap();
+    }
+    while let Some(answer) = runtime.next().await {
+        assert!(answer.output.success, "{:?}", answer.output);
+    }
+}
+
+#[tokio::test]
+async fn one_call_or_a_turn_can_be_cancelled_and_is_still_answered() {
+    let forever = Acts(async |_: Cx| std::future::pending().await);
+    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(Echo).tool(forever)));
+    for id in ["a", "b", "c"] {
+        runtime.start(ToolCall::function(id, "act", "{}")).unwrap();
+    }
+    assert!(!runtime.cancel(&CallId::from("x")));
+    assert!(runtime.cancel(&CallId::from("a")));
+    let first = runtime.next().await.unwrap().output;
+    assert_snapshot!(first.joined_text(), @"aborted by the user after 0.0 seconds");
+    runtime.cancel_turn();
+    for _ in 0..2 {
+        assert_eq!(runtime.next().await.unwrap().output.facts.error, Some(ErrorKind::Cancelled));
+    }
+    runtime.start(say("d", "next turn")).unwrap();
+    assert_eq!(runtime.next().await.unwrap().output.joined_text(), "next turn");
+}
+
+#[tokio::test]
+async fn an_id_in_use_is_refused_and_free_again_once_answered() {
+    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(Echo)));
+    runtime.start(say("a", "1")).unwrap();
+    let twice = runtime.start(say("a", "2")).unwrap_err();
+    assert_snapshot!(twice, @"the call id `a` is in use by a call that is not answered yet; this call was not run");
+    assert_eq!(runtime.next().await.unwrap().output.joined_text(), "1");
+    runtime.start(say("a", "3")).unwrap();
+    assert_eq!(runtime.next().await.unwrap().output.joined_text(), "3");
+}
+
+#[tokio::test]
+async fn long_answers_lose_their_middle_and_say_where_the_rest_is() {
+    struct Shelf(Mutex<String>);
+    impl Keep for Shelf {
+        fn keep(&self, call: &CallId, text: &str) -> Option<String> {
+            *self.0.lock().unwrap() = text.to_owned();
+            Some(format!("/state/{call}.txt"))
+        }
+    }
+    let shelf = Arc::new(Shelf(Mutex::default()));
+    let text: String = (0..100).map(|n| format!("line {n}\\n")).collect();
+    let limits = Limits { output_tokens: 60, ..Limits::default() };
+    let plain = router(ToolRegistry::builder().tool(Echo)).with_limits(limits);
+    assert_snapshot!(answer(&plain, say("1", &text)).await.0, @r"
+    line 0
+    line 1
+    [… 96 lines, 760 bytes (about 190 tokens) cut here; the rest was not kept: ask for less at a time …]
+    line 98
+    line 99
+    ");
+    let keeping = plain.with_keep(Arc::clone(&shelf) as Arc<dyn Keep>);
+    let short = answer(&keeping, say("7", &text)).await.0;
+    assert!(short.contains("all of it is in `/state/7.txt`"), "{short}");
+    assert_eq!(shelf.0.lock().unwrap().lines().count(), 100);
+}
+
+#[tokio::test]
+async fn observers_see_every_step_and_cannot_spoil_it() {
+    struct Log(Mutex<Vec<String>>);
+    impl Observer for Log {
+        fn saw(&self, call: &CallId, event: &Event) {
+            let event = match event {
+                Event::Finished { success, error, .. } => format!("Finished {success} {error:?}"),
+                Event::Queued { .. } | Event::Started | Event::Notice(_) => format!("{event:?}"),
+            };
+            self.0.lock().unwrap().push(format!("{call} {event}"));
+        }
+    }
+    struct Bad;
+    impl Observer for Bad {
+        fn saw(&self, _: &CallId, _: &Event) {
+            panic!("observer")
+        }
+    }
+    let log = Arc::new(Log(Mutex::default()));
+    let router = router(ToolRegistry::builder().tool(Echo))
+        .with_observer(Arc::new(Bad))
+        .with_observer(Arc::clone(&log) as Arc<dyn Observer>);
+    assert_eq!(answer(&router, say("1", "hi")).await.0, "hi");
+    answer(&router, ToolCall::function("2", "nope", "")).await;
+    assert_snapshot!(log.0.lock().unwrap().join("\n"), @r#"
+    1 Queued { tool: "echo" }
+    1 Started
+    1 Finished true None
+    2 Queued { tool: "nope" }
+    2 Finished false Some(UnknownTool)
+    "#);
+    let stats = router.metrics().snapshot();
+    let counted: Vec<_> = stats.iter().map(|s| (s.tool.as_str(), s.successes, s.errors)).collect();
+    assert_eq!(counted, [("echo", 1, 0), ("(unknown)", 0, 1)]);
+}
+
+#[tokio::test]
+async fn ten_thousand_parallel_calls_answer_in_order() {
+    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(Echo)));
+    for n in 0..10_000 {
+        runtime.start(say(&n.to_string(), &n.to_string())).unwrap();
+    }
+    for n in 0..10_000 {
+        let answer = runtime.next().await.unwrap();
+        assert_eq!(answer.call.id.as_str(), n.to_string());
+        assert_eq!(answer.output.joined_text(), n.to_string());
+    }
+    assert_eq!(runtime.open(), 0);
+}
+
+#[test]
+fn duplicates_of_ours_are_refused_and_foreign_ones_left_out() {
+    struct Impostor;
+    impl ToolHandler for Impostor {
+        type Args = Nothing;
+        const NAME: &'static str = "echo";
+        const ABOUT: &'static str = "Is not echo.";
+        async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+            Ok(ToolOutput::text("impostor"))
+        }
+    }
+    let twice = ToolRegistry::builder().tool(Echo).tool(Impostor).build().err().unwrap();
+    assert_snapshot!(twice, @"two tools are called `echo`; rename one, or leave one out");
+    // Added first, and still not preferred.
+    let registry =
+        ToolRegistry::builder().foreign(tool::erase(Impostor).unwrap()).tool(Echo).build().unwrap();
+    assert_eq!(registry.left_out(), [RegistryFault::Duplicate("echo".into())]);
+    assert_eq!(registry.names().collect::<Vec<_>>(), ["echo"]);
+}
+
+#[test]
+fn a_model_gets_what_it_can_use_and_what_the_user_allows() {
+    struct Shows;
+    impl ToolHandler for Shows {
+        type Args = Nothing;
+        const NAME: &'static str = "shows";
+        const ABOUT: &'static str = "Shows.";
+        const NEEDS: Needs = Needs::Sight;
+        async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+            Ok(ToolOutput::text(""))
+        }
+    }
+    let names = |config: ToolsConfig| {
+        let registry = ToolRegistry::builder().tool(Shows).tool(Echo).configured(config).build().unwrap();
+        registry.names().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let family = |model: &str| toolgate_engine::Family::of(model);
+    let only = |name: &str| Some([name.to_owned()].into());
+    assert_eq!(names(ToolsConfig::default()), ["echo", "shows"]);
+    assert_eq!(names(ToolsConfig { family: family("deepseek-v3"), ..ToolsConfig::default() }), ["echo"]);
+    assert_eq!(names(ToolsConfig { only: only("shows"), ..ToolsConfig::default() }), ["shows"]);
+    assert_eq!(names(ToolsConfig { without: ["shows".to_owned()].into(), ..ToolsConfig::default() }), ["echo"]);
+}
+
+#[test]
+fn a_strict_tool_must_have_a_strict_schema() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Open {
+        /// Anything.
+        #[serde(flatten)]
+        all: std::collections::BTreeMap<String, String>,
+    }
+    struct Claims;
+    impl ToolHandler for Claims {
+        type Args = Open;
+        const NAME: &'static str = "claims";
+        const ABOUT: &'static str = "Claims to be strict.";
+        const STRICT: Strict = Strict::Yes;
+        async fn run(&self, args: &Open, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+            Ok(ToolOutput::text(format!("{:?}", args.all)))
+        }
+    }
+    // `strict()` closes what it can; what it writes is then verified, not assumed.
+    let registry = ToolRegistry::builder().tool(Claims).build().unwrap();
+    let tool::ToolSpec::Function(function) = registry.specs()[0] else { panic!("a function") };
+    assert_eq!(function.parameters.check_strict(), Ok(()));
+}

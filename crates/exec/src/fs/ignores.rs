@@ -1,0 +1,170 @@
+//! `.gitignore`, `.ignore` and `.git/info/exclude`, read through directory descriptors and layered like ripgrep's.
+
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use policy::DenyRead;
+use rustix::fs::AtFlags;
+
+use super::sys::{self, Links};
+use super::{Found, Stat};
+
+/// No one writes an ignore file longer than this by hand.
+const MAX_BYTES: u64 = 1024 * 1024;
+/// Compiling takes microseconds a line, so a hostile file must not have a million of them.
+const MAX_LINES: usize = 10_000;
+
+/// The ignore rules of one directory, and through `outer` of those above it.
+///
+/// Directories without rules have no layer, so a tree without ignore files costs nothing.
+#[derive(Debug)]
+pub(super) struct Layer {
+    outer: Option<Arc<Layer>>,
+    /// Where in an absolute path the part relative to this directory begins.
+    offset: usize,
+    dot_ignore: Option<Gitignore>,
+    gitignore: Option<Gitignore>,
+    exclude: Option<Gitignore>,
+    /// Rules of git end at its repository; those of `.ignore` do not.
+    is_repository: bool,
+}
+
+/// Which of the special names a directory holds, or may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Special {
+    pub(super) dot_ignore: bool,
+    pub(super) gitignore: bool,
+    pub(super) git: bool,
+}
+
+impl Special {
+    pub(super) const NONE: Self = Self { dot_ignore: false, gitignore: false, git: false };
+    /// Not known: each has to be tried.
+    pub(super) const UNKNOWN: Self = Self { dot_ignore: true, gitignore: true, git: true };
+
+    pub(super) fn note(&mut self, name: &[u8]) {
+        match name {
+            b".ignore" => self.dot_ignore = true,
+            b".gitignore" => self.gitignore = true,
+            b".git" => self.git = true,
+            _ => {}
+        }
+    }
+}
+
+impl Layer {
+    /// Adds the rules of the directory `fd`, whose absolute path is `path`, to those `outer` of it.
+    pub(super) fn add(
+        outer: Option<&Arc<Layer>>,
+        fd: BorrowedFd<'_>,
+        path: &Path,
+        special: Special,
+        deny: &DenyRead,
+    ) -> Option<Arc<Layer>> {
+        if special == Special::NONE {
+            return outer.cloned();
+        }
+        let load = |wanted: bool, name: &str| {
+            if wanted { rules(fd, path, Path::new(name), deny) } else { None }
+        };
+        let is_repository =
+            special.git && rustix::fs::statat(fd, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        let layer = Layer {
+            outer: outer.cloned(),
+            offset: offset(path),
+            dot_ignore: load(special.dot_ignore, ".ignore"),
+            gitignore: load(special.gitignore, ".gitignore"),
+            exclude: load(is_repository, ".git/info/exclude"),
+            is_repository,
+        };
+        let has_rules = layer.dot_ignore.is_some() || layer.gitignore.is_some() || layer.exclude.is_some();
+        let ends_rules = layer.is_repository && outer.is_some();
+        if has_rules || ends_rules { Some(Arc::new(layer)) } else { layer.outer }
+    }
+
+    /// The rules that hold in `start`'s parent: those of each directory from its root down to there.
+    pub(super) fn above(start: &Found, root: &Path, deny: &DenyRead) -> Option<Arc<Layer>> {
+        let mut dirs: Vec<&Path> =
+            start.path().ancestors().skip(1).take_while(|dir| dir.starts_with(root)).collect();
+        dirs.reverse();
+        let top = sys::root(root).ok()?;
+        let mut layer = None;
+        for dir in dirs {
+            let below = dir.strip_prefix(root).expect("taken while below the root");
+            let Ok(fd) = sys::beneath(top.as_fd(), below, sys::PEEK, Links::Refuse) else { break };
+            layer = Self::add(layer.as_ref(), fd.as_fd(), dir, Special::UNKNOWN, deny);
+        }
+        layer
+    }
+
+    /// Says whether the rules hide the thing at the absolute path `path`. The innermost rule wins; `.ignore`
+    /// comes before `.gitignore` and that before `exclude`, as in ripgrep.
+    pub(super) fn hides(&self, path: &[u8], is_dir: bool) -> bool {
+        let mut by_git = None;
+        let mut by_exclude = None;
+        let mut in_repository = true;
+        let mut at = Some(self);
+        // ends: a layer has one outer layer for each directory above it
+        while let Some(layer) = at {
+            let below = Path::new(sys::os(path.get(layer.offset..).unwrap_or_default()));
+            let ask = |rules: &Option<Gitignore>| verdict(rules.as_ref()?, below, is_dir);
+            if let Some(hidden) = ask(&layer.dot_ignore) {
+                return hidden;
+            }
+            if in_repository {
+                by_git = by_git.or_else(|| ask(&layer.gitignore));
+                by_exclude = by_exclude.or_else(|| ask(&layer.exclude));
+            }
+            in_repository &= !layer.is_repository;
+            at = layer.outer.as_deref();
+        }
+        by_git.or(by_exclude).unwrap_or(false)
+    }
+}
+
+/// Where, in the absolute path of something below `dir`, the part below `dir` begins.
+pub(super) fn offset(dir: &Path) -> usize {
+    let bytes = dir.as_os_str().as_encoded_bytes();
+    if bytes.ends_with(b"/") { bytes.len() } else { bytes.len() + 1 }
+}
+
+fn verdict(rules: &Gitignore, below: &Path, is_dir: bool) -> Option<bool> {
+    match rules.matched(below, is_dir) {
+        Match::None => None,
+        Match::Ignore(_) => Some(true),
+        Match::Whitelist(_) => Some(false),
+    }
+}
+
+/// Compiles the ignore file `name` in `dir`. Links are not followed, as in git; what is denied is not read.
+fn rules(dir: BorrowedFd<'_>, path: &Path, name: &Path, deny: &DenyRead) -> Option<Gitignore> {
+    if deny.denies(&path.join(name)).is_some() {
+        return None;
+    }
+    let fd = sys::beneath(dir, name, sys::READ, Links::Refuse).ok()?;
+    let text = read(fd)?;
+    // "." means that paths are given relative to the file's directory and nothing is stripped from them.
+    let mut builder = GitignoreBuilder::new(".");
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
+    for line in text.split(|&byte| byte == b'\n').take(MAX_LINES) {
+        // A line that is no glob or no UTF-8 is skipped; git and ripgrep carry on too.
+        if let Ok(line) = std::str::from_utf8(line) {
+            let _ = builder.add_line(None, line);
+        }
+    }
+    builder.build().ok().filter(|rules| !rules.is_empty())
+}
+
+fn read(fd: OwnedFd) -> Option<Vec<u8>> {
+    let stat = Stat::of(&rustix::fs::fstat(&fd).ok()?);
+    if stat.kind != super::Kind::File {
+        return None;
+    }
+    let mut text = Vec::new();
+    std::fs::File::from(fd).take(MAX_BYTES).read_to_end(&mut text).ok()?;
+    Some(text)
+}

@@ -1,0 +1,97 @@
+//! What a thing in the file system is, and the few facts that tools ask about it.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::FileType;
+
+/// What a thing in the file system is. Its `Display` reads as "a directory", "a FIFO".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A character device, e.g. a terminal.
+    CharDevice,
+    /// A block device, e.g. a disk.
+    BlockDevice,
+    /// Something that this system does not name.
+    Other,
+}
+
+impl Kind {
+    pub(super) fn of(kind: FileType) -> Self {
+        match kind {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Directory,
+            FileType::Symlink => Self::Symlink,
+            FileType::Fifo => Self::Fifo,
+            FileType::Socket => Self::Socket,
+            FileType::CharacterDevice => Self::CharDevice,
+            FileType::BlockDevice => Self::BlockDevice,
+            FileType::Unknown => Self::Other,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "a file",
+            Self::Directory => "a directory",
+            Self::Symlink => "a symbolic link",
+            Self::Fifo => "a FIFO",
+            Self::Socket => "a socket",
+            Self::CharDevice => "a character device",
+            Self::BlockDevice => "a block device",
+            Self::Other => "neither a file nor a directory",
+        })
+    }
+}
+
+/// The facts about a thing in the file system at the moment of asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// What it is.
+    pub kind: Kind,
+    /// Its length in bytes; of a link, the length of its target.
+    pub size: u64,
+    /// When its content last changed.
+    pub modified: Option<SystemTime>,
+    /// Its device and inode: two paths with the same identity are the same thing.
+    pub identity: (u64, u64),
+}
+
+impl Stat {
+    pub(super) fn of(stat: &rustix::fs::Stat) -> Self {
+        Self {
+            kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
+            size: wide(stat.st_size),
+            modified: moment(stat.st_mtime, stat.st_mtime_nsec),
+            identity: (wide(stat.st_dev), wide(stat.st_ino)),
+        }
+    }
+}
+
+/// The fields of `stat` have other widths and signs on other systems.
+fn wide(field: impl TryInto<u64>) -> u64 {
+    field.try_into().unwrap_or_default()
+}
+
+fn moment(seconds: impl TryInto<i64>, nanos: impl TryInto<u32>) -> Option<SystemTime> {
+    let seconds: i64 = seconds.try_into().ok()?;
+    let whole = Duration::from_secs(seconds.unsigned_abs());
+    let at = if seconds < 0 {
+        SystemTime::UNIX_EPOCH.checked_sub(whole)
+    } else {
+        SystemTime::UNIX_EPOCH.checked_add(whole)
+    };
+    at?.checked_add(Duration::from_nanos(u64::from(nanos.try_into().ok()?)))
+}

@@ -1,0 +1,103 @@
+//! "Did you mean": names in a directory that look like one that is missing.
+
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+
+use policy::DenyRead;
+use rustix::fs::Mode;
+
+use super::{Found, sys};
+
+/// How many entries of a directory are looked at, so a huge one costs milliseconds.
+const MAX_SEEN: usize = 4096;
+/// How many names are offered.
+const MAX_NAMES: usize = 3;
+/// The most letters that may differ.
+const MAX_TYPOS: usize = 4;
+
+/// Names up to three entries of `dir` that look like `wanted`, the most alike first. Never a denied one.
+pub(super) fn names(dir: &Found, deny: &DenyRead, wanted: &OsStr) -> Vec<String> {
+    let Ok(fd) = rustix::fs::openat(dir.fd(), ".", sys::LIST, Mode::empty()) else { return Vec::new() };
+    let wanted = wanted.to_string_lossy();
+    let mut alike: Vec<(usize, String)> = Vec::new();
+    let mut seen = 0;
+    // What could be read before an error is still worth offering.
+    let _ = sys::list(std::os::fd::AsFd::as_fd(&fd), &mut sys::DirBuffer::new(), |name, _| {
+        seen += 1;
+        if let Ok(text) = std::str::from_utf8(name)
+            && let Some(typos) = distance(&wanted, text)
+            && !text.chars().any(char::is_control)
+            && deny.denies_entry(&dir.path().join(text)).is_none()
+        {
+            alike.push((typos, text.to_owned()));
+        }
+        if seen < MAX_SEEN { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    alike.sort();
+    alike.into_iter().take(MAX_NAMES).map(|(_, name)| name).collect()
+}
+
+/// How unlike two names are; `None` if too much for one to be a slip for the other.
+fn distance(wanted: &str, name: &str) -> Option<usize> {
+    let (a, b) = (wanted.to_lowercase(), name.to_lowercase());
+    // One in three: of a name of two letters nothing is left when one differs.
+    let limit = (a.chars().count() / 3).min(MAX_TYPOS);
+    let by_stem = || match (a.split_once('.')?, b.split_once('.')?) {
+        ((x, _), (y, _)) if x == y && !x.is_empty() => Some(limit + 1),
+        _ => None,
+    };
+    typos(&a, &b, limit).or_else(by_stem)
+}
+
+/// The edit distance of `a` and `b` up to `limit`, with a swap of neighbours as one edit.
+fn typos(a: &str, b: &str, limit: usize) -> Option<usize> {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > limit {
+        return None;
+    }
+    let far = limit + 1;
+    let mut before: Vec<usize> = vec![far; b.len() + 1];
+    let mut above: Vec<usize> = (0..=b.len()).map(|j| j.min(far)).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![far; b.len() + 1];
+        if i <= limit {
+            row[0] = i;
+        }
+        // Only the band around the diagonal can stay within the limit, so long hostile names stay cheap.
+        for j in i.saturating_sub(limit).max(1)..=(i + limit).min(b.len()) {
+            let edit = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = edit.min(above[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(before[j - 2] + 1);
+            }
+            row[j] = best.min(far);
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    Some(above[b.len()]).filter(|&typos| typos <= limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_unlike_names_are() {
+        for (wanted, name, expected) in [
+            ("main.rs", "main.rs", Some(0)),
+            ("Main.rs", "main.rs", Some(0)),
+            ("mian.rs", "main.rs", Some(1)),
+            ("main.rs", "man.rs", Some(1)),
+            ("scr", "src", Some(1)),
+            ("index.js", "index.html", Some(3)),
+            ("a", "A", Some(0)),
+            ("a", "b", None),
+            ("a", "bc", None),
+            ("main.rs", "lib.rs", None),
+            ("", "x", None),
+            (".env", ".git", None),
+        ] {
+            assert_eq!(distance(wanted, name), expected, "{wanted} {name}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The few system calls everything here rests on: opening beneath a directory, naming a descriptor, listing one.
+
+use std::ffi::{CString, OsStr};
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::{Errno, Result};
+
+/// What to do with a symbolic link on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// Follow it as long as it stays beneath the directory.
+    Follow,
+    /// Fail.
+    Refuse,
+}
+
+/// Errno of a symbolic link met where none can be followed safely, because the kernel lacks `openat2`.
+pub(super) const LINK_UNSAFE: Errno = Errno::OPNOTSUPP;
+
+/// Errno of a thing that is neither file nor directory, on a system that cannot look without opening.
+pub(super) const LOOK_UNSAFE: Errno = Errno::NXIO;
+
+/// `O_PATH` names a thing without opening it: a FIFO does not block, a device does not react.
+#[cfg(target_os = "linux")]
+pub(super) const PEEK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+pub(super) const PEEK: OFlags = READ;
+
+/// Reading that neither blocks on a FIFO nor adopts a terminal.
+pub(super) const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// Reading the entries of a directory.
+pub(super) const LIST: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
+
+/// Opens the directory of a root, whose path must be free of links.
+#[cfg(target_os = "linux")]
+pub(super) fn root(path: &Path) -> Result<OwnedFd> {
+    use rustix::fs::ResolveFlags;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let opened = patiently(|| {
+        rustix::fs::openat2(CWD, path, PEEK | OFlags::DIRECTORY, Mode::empty(), resolve)
+    });
+    match opened {
+        Err(errno) if lacks_openat2(errno) => plain_root(path),
+        other => other,
+    }
+}
+#[cfg(not(target_os = "linux"))]
+pub(super) fn root(path: &Path) -> Result<OwnedFd> {
+    plain_root(path)
+}
+
+fn plain_root(path: &Path) -> Result<OwnedFd> {
+    let top = rustix::fs::open("/", PEEK | OFlags::DIRECTORY, Mode::empty())?;
+    step(top.as_fd(), path.strip_prefix("/").unwrap_or(path), PEEK | OFlags::DIRECTORY)
+}
+
+/// Opens `below` without ever leaving `dir`: `EXDEV` if a link tries to.
+#[cfg(target_os = "linux")]
+pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, links: Links) -> Result<OwnedFd> {
+    use rustix::fs::ResolveFlags;
+    let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    match links {
+        Links::Follow => {}
+        Links::Refuse => resolve |= ResolveFlags::NO_SYMLINKS,
+    }
+    let path = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+    match patiently(|| rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve)) {
+        Err(errno) if lacks_openat2(errno) => step(dir, below, flags),
+        // Paths over PATH_MAX have to be walked in steps too.
+        Err(Errno::NAMETOOLONG) if links == Links::Refuse => step(dir, below, flags),
+        other => other,
+    }
+}
+#[cfg(not(target_os = "linux"))]
+pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, _links: Links) -> Result<OwnedFd> {
+    step(dir, below, flags)
+}
+
+/// Linux before 5.6 answers ENOSYS; the seccomp profiles of older containers answer EPERM.
+#[cfg(target_os = "linux")]
+fn lacks_openat2(errno: Errno) -> bool {
+    matches!(errno, Errno::NOSYS | Errno::PERM)
+}
+
+/// `openat2` answers EAGAIN when a rename anywhere could have raced with a `..`.
+#[cfg(target_os = "linux")]
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    const TRIES: usize = 128;
+    for _ in 0..TRIES {
+        match attempt() {
+            Err(Errno::AGAIN | Errno::INTR) => std::thread::yield_now(),
+            other => return other,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// Opens `below` one name at a time and refuses every link, for kernels that cannot follow one beneath `dir`.
+pub(super) fn step(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
+    let mut at = None;
+    let mut parts = below.components().peekable();
+    while let Some(part) = parts.next() {
+        let Component::Normal(name) = part else { return Err(Errno::XDEV) };
+        let here = at.as_ref().map_or(dir, OwnedFd::as_fd);
+        let flags = if parts.peek().is_some() { PEEK | OFlags::DIRECTORY } else { flags };
+        at = Some(one(here, name, flags)?);
+    }
+    at.map_or_else(|| rustix::fs::openat(dir, ".", flags, Mode::empty()), Ok)
+}
+
+fn one(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd> {
+    let kind = |fd| rustix::fs::fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    let is_link = || {
+        rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+    };
+    if cfg!(not(target_os = "linux")) {
+        let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile | FileType::Directory | FileType::Symlink => {}
+            _ => return Err(LOOK_UNSAFE),
+        }
+    }
+    match rustix::fs::openat(dir, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
+        Ok(fd) if kind(fd.as_fd())? == FileType::Symlink => Err(LINK_UNSAFE),
+        Err(Errno::LOOP) => Err(LINK_UNSAFE),
+        Err(Errno::NOTDIR) if is_link() => Err(LINK_UNSAFE),
+        other => other,
+    }
+}
+
+/// Says where `path` leads, links out of every root included. Only a name is made: nothing there is opened.
+#[cfg(target_os = "linux")]
+pub(super) fn target(path: &Path) -> Result<PathBuf> {
+    use rustix::fs::ResolveFlags;
+    let fd = patiently(|| {
+        rustix::fs::openat2(CWD, path, PEEK, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
+    })?;
+    real_path(fd.as_fd())
+}
+#[cfg(not(target_os = "linux"))]
+pub(super) fn target(_path: &Path) -> Result<PathBuf> {
+    Err(LINK_UNSAFE)
+}
+
+/// Says where the thing behind `fd` is now.
+#[cfg(target_os = "linux")]
+pub(super) fn real_path(fd: BorrowedFd<'_>) -> Result<PathBuf> {
+    let name = rustix::fs::readlinkat(CWD, proc_name(fd), Vec::new())?;
+    Ok(to_path(name))
+}
+#[cfg(target_vendor = "apple")]
+pub(super) fn real_path(fd: BorrowedFd<'_>) -> Result<PathBuf> {
+    Ok(to_path(rustix::fs::getpath(fd)?))
+}
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+pub(super) fn real_path(_fd: BorrowedFd<'_>) -> Result<PathBuf> {
+    Err(Errno::NOENT)
+}
+
+/// Opens the very thing behind `fd` for reading. The caller knows that it is a regular file.
+#[cfg(target_os = "linux")]
+pub(super) fn reopen(fd: BorrowedFd<'_>) -> std::io::Result<File> {
+    Ok(File::from(rustix::fs::open(proc_name(fd), READ, Mode::empty())?))
+}
+#[cfg(not(target_os = "linux"))]
+pub(super) fn reopen(fd: BorrowedFd<'_>) -> std::io::Result<File> {
+    use std::io::Seek;
+    // `fd` is already open for reading here; the copy shares its position, hence the rewind.
+    let mut file = File::from(fd.try_clone_to_owned()?);
+    file.rewind()?;
+    Ok(file)
+}
+
+#[cfg(target_os = "linux")]
+fn proc_name(fd: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+/// Where a link points, as it is written.
+pub(super) fn link(dir: BorrowedFd<'_>, name: &OsStr) -> Result<PathBuf> {
+    rustix::fs::readlinkat(dir, name, Vec::new()).map(to_path)
+}
+
+fn to_path(name: CString) -> PathBuf {
+    PathBuf::from(std::ffi::OsString::from_vec(name.into_bytes()))
+}
+
+/// Room for the entries of one `getdents` call; as large as glibc's, so a directory of 1,000 names takes one call.
+#[derive(Debug)]
+pub(super) struct DirBuffer(Vec<u8>);
+
+impl DirBuffer {
+    pub(super) fn new() -> Self {
+        const BYTES: usize = 32 * 1024;
+        Self(Vec::with_capacity(BYTES))
+    }
+}
+
+/// Calls `each` with every name in the directory but `.` and `..`, in the order of the file system.
+#[cfg(target_os = "linux")]
+pub(super) fn list(
+    dir: BorrowedFd<'_>,
+    buffer: &mut DirBuffer,
+    mut each: impl FnMut(&[u8], FileType) -> ControlFlow<()>,
+) -> Result<()> {
+    let mut raw = rustix::fs::RawDir::new(dir, buffer.0.spare_capacity_mut());
+    // ends: the kernel hands out each entry once
+    while let Some(entry) = raw.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(errno),
+        };
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." && each(name, entry.file_type()).is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+#[cfg(not(target_os = "linux"))]
+pub(super) fn list(
+    dir: BorrowedFd<'_>,
+    _buffer: &mut DirBuffer,
+    mut each: impl FnMut(&[u8], FileType) -> ControlFlow<()>,
+) -> Result<()> {
+    for entry in rustix::fs::Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." && each(name, entry.file_type()).is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// The file name in `name`, which came out of a directory.
+pub(super) fn os(name: &[u8]) -> &OsStr {
+    OsStr::from_bytes(name)
+}

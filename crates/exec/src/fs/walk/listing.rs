@@ -1,0 +1,158 @@
+//! The entries of one directory, or a part of a large one, and the visit of each.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use rustix::fs::{AtFlags, FileType};
+
+use super::super::ignores::{Layer, Special};
+use super::super::sys::{self, Links};
+use super::super::{Entry, Kind};
+use super::{Dir, Flow, IgnoreFiles, MAX_DEPTH, Walk};
+
+/// Names with their kinds, in one allocation for all names.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    bytes: Vec<u8>,
+    /// Where each name begins and ends in `bytes`, and what the directory says it is.
+    spans: Vec<(usize, usize, FileType)>,
+    /// Which ignore files are among them.
+    pub(super) special: Special,
+}
+
+impl Names {
+    pub(super) fn push(&mut self, name: &[u8], kind: FileType) {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(name);
+        self.spans.push((begin, self.bytes.len(), kind));
+        self.special.note(name);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    pub(super) fn sort(&mut self) {
+        let bytes = &self.bytes;
+        self.spans.sort_unstable_by(|a, b| bytes[a.0..a.1].cmp(&bytes[b.0..b.1]));
+    }
+
+    fn get(&self, index: usize) -> (&[u8], FileType) {
+        let (begin, end, kind) = self.spans[index];
+        (&self.bytes[begin..end], kind)
+    }
+}
+
+impl Walk<'_> {
+    /// Opens the directory at `path` beneath the start. A link in its place is not followed, whoever put it there.
+    pub(super) fn open(&self, path: &[u8]) -> Option<OwnedFd> {
+        let below = Path::new(sys::os(path));
+        let fd = sys::beneath(self.start.as_fd(), below, sys::LIST, Links::Refuse);
+        if fd.is_err() {
+            self.count_unreadable();
+        }
+        fd.ok()
+    }
+
+    /// Puts the directory's own rules on top of those around it.
+    pub(super) fn add_rules(&self, dir: &mut Dir, fd: BorrowedFd<'_>, special: Special) {
+        match self.ignore {
+            IgnoreFiles::Everything => {}
+            IgnoreFiles::Respect if special == Special::NONE => {}
+            IgnoreFiles::Respect => {
+                let mut path = self.prefix.clone();
+                path.extend_from_slice(&dir.path);
+                let path = Path::new(sys::os(&path));
+                dir.rules = Layer::add(dir.rules.as_ref(), fd, path, special, self.deny);
+            }
+        }
+    }
+}
+
+/// The directory whose entries are being visited.
+pub(super) struct Here<'d> {
+    dir: &'d Dir,
+    fd: BorrowedFd<'d>,
+    /// How long its absolute path is, with the `/` behind it.
+    base: usize,
+}
+
+/// Visits entries with one visitor and one buffer for their paths.
+pub(super) struct Visits<'w, 'a, V> {
+    walk: &'w Walk<'a>,
+    visitor: V,
+    /// The absolute path of the entry in hand; rebuilt in place so that no entry costs an allocation.
+    whole: Vec<u8>,
+}
+
+impl<'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Visits<'w, 'a, V> {
+    pub(super) fn new(walk: &'w Walk<'a>, visitor: V) -> Self {
+        Self { walk, visitor, whole: Vec::new() }
+    }
+
+    /// Makes `dir`, open as `fd`, the directory whose entries come next.
+    pub(super) fn enter<'d>(&mut self, dir: &'d Dir, fd: &'d OwnedFd) -> Here<'d> {
+        self.whole.clear();
+        self.whole.extend_from_slice(&self.walk.prefix);
+        self.whole.extend_from_slice(&dir.path);
+        if !dir.path.is_empty() {
+            self.whole.push(b'/');
+        }
+        Here { dir, fd: fd.as_fd(), base: self.whole.len() }
+    }
+
+    /// Visits one entry, if nothing hides it. Returns the directory to descend into, if it is one.
+    pub(super) fn visit(&mut self, here: &Here<'_>, names: &Names, index: usize) -> Option<Dir> {
+        let (name, kind) = names.get(index);
+        self.whole.truncate(here.base);
+        self.whole.extend_from_slice(name);
+        if self.walk.deny.denies_entry(Path::new(sys::os(&self.whole))).is_some() {
+            self.walk.denied.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        let kind = self.kind(here, name, kind)?;
+        let is_dir = kind == Kind::Directory;
+        if here.dir.rules.as_ref().is_some_and(|rules| rules.hides(&self.whole, is_dir)) {
+            return None;
+        }
+        let depth = here.dir.depth + 1;
+        let offset = self.walk.prefix.len();
+        let entry = Entry { dir: here.fd, name, whole: &self.whole, offset, kind, depth };
+        match (self.visitor)(&entry) {
+            Flow::Continue if is_dir => self.descend(here, name, depth),
+            Flow::Continue | Flow::Skip => None,
+            Flow::Stop => {
+                self.walk.halt();
+                None
+            }
+        }
+    }
+
+    /// Some file systems do not say in the directory what an entry is.
+    fn kind(&self, here: &Here<'_>, name: &[u8], kind: FileType) -> Option<Kind> {
+        if kind != FileType::Unknown {
+            return Some(Kind::of(kind));
+        }
+        match rustix::fs::statat(here.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Some(Kind::of(FileType::from_raw_mode(stat.st_mode))),
+            Err(_) => {
+                self.walk.count_unreadable();
+                None
+            }
+        }
+    }
+
+    fn descend(&self, here: &Here<'_>, name: &[u8], depth: usize) -> Option<Dir> {
+        let is_closed = name == b".git" && self.walk.ignore == IgnoreFiles::Respect;
+        if is_closed || depth >= self.walk.max_depth {
+            return None;
+        }
+        if depth >= MAX_DEPTH {
+            self.walk.count_unreadable();
+            return None;
+        }
+        let path = self.whole[self.walk.prefix.len()..].to_vec();
+        Some(Dir { path, depth, rules: here.dir.rules.clone() })
+    }
+}

@@ -1,0 +1,116 @@
+//! The walk of several threads: in no order, as fast as the machine allows.
+
+use std::cell::OnceCell;
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use super::super::ignores::Special;
+use super::super::{Entry, sys};
+use super::listing::{Names, Visits};
+use super::queue::{Chunk, Queue, Task};
+use super::{Dir, Flow, STOP_EVERY, Walk};
+
+/// How many entries of a directory are held at once, so that one of ten million costs no more than one of this.
+const CHUNK: usize = 1024;
+/// More threads than this only fight over the queue.
+const MAX_THREADS: usize = 64;
+
+/// Visits everything below `top` with up to `threads` threads, the caller's among them.
+pub(super) fn run<V: FnMut(&Entry<'_>) -> Flow>(
+    walk: &Walk<'_>,
+    top: Dir,
+    threads: usize,
+    visitor: &(impl Fn() -> V + Sync),
+) {
+    let queue = Queue::new(walk, top);
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(MAX_THREADS) {
+            let helper = std::thread::Builder::new().name("walk".to_owned());
+            // A thread that the system will not give is no loss: this one does all that is left.
+            if helper.spawn_scoped(scope, || Worker::new(walk, &queue, visitor()).run()).is_err() {
+                break;
+            }
+        }
+        Worker::new(walk, &queue, visitor()).run();
+    });
+}
+
+struct Worker<'q, 'w, 'a, V> {
+    walk: &'w Walk<'a>,
+    queue: &'q Queue<'w, 'a>,
+    visits: Visits<'w, 'a, V>,
+}
+
+impl<'q, 'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Worker<'q, 'w, 'a, V> {
+    fn new(walk: &'w Walk<'a>, queue: &'q Queue<'w, 'a>, visitor: V) -> Self {
+        Self { walk, queue, visits: Visits::new(walk, visitor) }
+    }
+
+    fn run(mut self) {
+        let mut buffer = sys::DirBuffer::new();
+        while let Some((task, _turn)) = self.queue.take() {
+            if self.walk.should_stop() {
+                return;
+            }
+            match task {
+                Task::List(dir) => self.list(&dir, &mut buffer),
+                Task::Help(chunk) => self.visit(&chunk),
+            }
+        }
+    }
+
+    fn list(&mut self, dir: &Dir, buffer: &mut sys::DirBuffer) {
+        let walk = self.walk;
+        let Some(fd) = walk.open(&dir.path) else { return };
+        let fd = Arc::new(fd);
+        let settled = OnceCell::new();
+        let chunk = |names, special| {
+            let dir = settled.get_or_init(|| {
+                let mut dir = dir.clone();
+                walk.add_rules(&mut dir, fd.as_fd(), special);
+                Arc::new(dir)
+            });
+            Chunk::new(Arc::clone(dir), Arc::clone(&fd), names)
+        };
+        let mut names = Names::default();
+        let listed = sys::list(fd.as_fd(), buffer, |name, kind| {
+            names.push(name, kind);
+            if names.len() < CHUNK {
+                return ControlFlow::Continue(());
+            }
+            // The rest of a large directory is not known yet, so its ignore files have to be tried.
+            self.finish(chunk(std::mem::take(&mut names), Special::UNKNOWN));
+            if walk.should_stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if listed.is_err() {
+            walk.count_unreadable();
+        }
+        let special = names.special;
+        self.finish(chunk(names, special));
+    }
+
+    /// Visits all of `chunk`, with whoever has nothing else to do.
+    fn finish(&mut self, chunk: Chunk) {
+        if chunk.names.len() < 2 {
+            return self.visit(&chunk);
+        }
+        let chunk = Arc::new(chunk);
+        self.queue.share(&chunk);
+        self.visit(&chunk);
+        self.queue.close(&chunk);
+    }
+
+    fn visit(&mut self, chunk: &Chunk) {
+        let here = self.visits.enter(&chunk.dir, &chunk.fd);
+        // ends: each entry is claimed once
+        while let Some(index) = chunk.claim() {
+            if self.walk.is_halted() || (index.is_multiple_of(STOP_EVERY) && self.walk.should_stop()) {
+                return;
+            }
+            if let Some(dir) = self.visits.visit(&here, &chunk.names, index) {
+                self.queue.add(dir);
+            }
+        }
+    }
+}

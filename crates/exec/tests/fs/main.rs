@@ -1,0 +1,146 @@
+//! The door on real file systems, against hostile links, FIFOs, devices and a process that swaps directories.
+#![expect(clippy::disallowed_methods, reason = "tests build their trees without a door")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot build its tree should fail at once")]
+
+extern crate toolgate_exec as exec;
+
+mod differ;
+mod ignores;
+mod look;
+mod race;
+mod walk;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use exec::fs::{Door, Entry, Flow, FsError, IgnoreFiles, WalkOptions, Walked};
+use policy::{DenyRead, Effect, Gate, Intent, Permit, Reach, Root, Verdict};
+use tempfile::TempDir;
+
+/// `in/` is the root, `out/` lies beside it and holds what must never be seen.
+struct Ground {
+    temp: TempDir,
+}
+
+impl Ground {
+    /// Each line of `tree`: `dir/`, `file`, `file = content` or `link -> target`, beneath `in/`. `OUT` and `IN`
+    /// in a target stand for the absolute directories.
+    fn new(tree: &str) -> Self {
+        let ground = Self { temp: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(ground.root()).unwrap();
+        fs::create_dir_all(ground.outside().join("dir")).unwrap();
+        fs::write(ground.outside().join("secret"), "secret").unwrap();
+        fs::write(ground.outside().join("dir/secret"), "secret").unwrap();
+        for line in tree.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            ground.plant(line);
+        }
+        ground
+    }
+
+    fn plant(&self, line: &str) {
+        let at = |name: &str| {
+            let path = self.root().join(name.trim());
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            path
+        };
+        if let Some((name, target)) = line.split_once(" -> ") {
+            let (out, root) = (self.outside(), self.root());
+            let target = target.replace("OUT", out.to_str().unwrap()).replace("IN", root.to_str().unwrap());
+            symlink(target, at(name)).unwrap();
+        } else if let Some((name, content)) = line.split_once(" = ") {
+            fs::write(at(name), content.replace("\\n", "\n").replace("\\r", "\r")).unwrap();
+        } else if let Some(name) = line.strip_suffix('/') {
+            fs::create_dir_all(at(name)).unwrap();
+        } else {
+            fs::write(at(line), line).unwrap();
+        }
+    }
+
+    fn base(&self) -> PathBuf {
+        exec::fs::real(self.temp.path()).unwrap()
+    }
+
+    fn root(&self) -> PathBuf {
+        self.base().join("in")
+    }
+
+    fn outside(&self) -> PathBuf {
+        self.base().join("out")
+    }
+
+    fn door(&self) -> Door {
+        door(vec![Root::new(self.root())], &[])
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+}
+
+fn permit(roots: Vec<Root>, deny: &[&str], stated: &[PathBuf]) -> Permit {
+    let reach = Reach::new(roots, DenyRead::new(deny, None).unwrap());
+    let effects = stated.iter().cloned().map(Effect::Read).collect();
+    match Gate::read_only(reach).decide(&Intent { effects }) {
+        Verdict::Allow(permit) => permit,
+        Verdict::Forbid(denial) => panic!("{denial}"),
+    }
+}
+
+/// A door to all of `roots`.
+fn door(roots: Vec<Root>, deny: &[&str]) -> Door {
+    let stated: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
+    Door::new(&permit(roots, deny, &stated))
+}
+
+fn options(threads: usize) -> WalkOptions {
+    WalkOptions { ignore: IgnoreFiles::Respect, max_depth: None, threads }
+}
+
+/// Walks and collects the paths, in the order of the visits.
+fn walk(door: &Door, start: &Path, options: &WalkOptions) -> (Vec<String>, Walked) {
+    let seen = Mutex::new(Vec::new());
+    let visitor = || {
+        |entry: &Entry<'_>| {
+            seen.lock().unwrap().push(entry.path().to_string_lossy().into_owned());
+            Flow::Continue
+        }
+    };
+    let start = door.look(start).unwrap();
+    let walked = door.walk(&start, options, &|| false, visitor).unwrap();
+    (seen.into_inner().unwrap(), walked)
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// What became of reading a path, in a word.
+fn outcome(door: &Door, path: &Path) -> String {
+    let read = door.look(path).and_then(|found| {
+        let file = found.open()?;
+        std::io::read_to_string(file).map_err(|source| FsError::Io { path: path.to_owned(), source })
+    });
+    match read {
+        Ok(text) => text,
+        Err(FsError::Denied(denial)) => match denial {
+            policy::Denial::Outside { .. } => "outside",
+            policy::Denial::LeadsOutside { .. } => "leads outside",
+            policy::Denial::DenyRead { .. } => "deny-read",
+            policy::Denial::NotStated { .. } => "not stated",
+            policy::Denial::ReadOnly { .. } => "read-only",
+        }
+        .to_owned(),
+        Err(FsError::NotAFile { kind, .. }) => kind.to_string(),
+        Err(FsError::NotADirectory { path, kind }) => {
+            format!("{} is {kind}", path.file_name().unwrap().to_string_lossy())
+        }
+        Err(FsError::NotFound { nearest, .. }) => format!("missing {nearest:?}"),
+        Err(FsError::BrokenLink { .. }) => "broken".to_owned(),
+        Err(FsError::Loop { .. }) => "loop".to_owned(),
+        Err(FsError::TooLong { .. }) => "too long".to_owned(),
+        Err(FsError::Unsupported { why, .. }) => why.to_owned(),
+        Err(FsError::Io { source, .. }) => source.kind().to_string(),
+    }
+}

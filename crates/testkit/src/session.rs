@@ -1,0 +1,61 @@
+//! A router over a workspace, to make calls in tests as a model would.
+
+use std::sync::{Arc, Mutex};
+
+use engine::{Event, Limits, Observer, ToolRegistry, ToolRouter};
+use policy::{DEFAULT_DENY_READ, DenyRead, Gate, Reach, Root};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tool::{AnyTool, CallId, Place, ToolCall, ToolOutput};
+
+use crate::Workspace;
+
+/// Answers calls in a workspace and remembers what observers saw.
+pub struct Session {
+    router: ToolRouter,
+    events: Arc<Log>,
+}
+
+#[derive(Default)]
+struct Log(Mutex<Vec<Event>>);
+
+impl Observer for Log {
+    fn saw(&self, _: &CallId, event: &Event) {
+        self.0.lock().expect("no test panics while it holds this").push(event.clone());
+    }
+}
+
+impl Session {
+    /// A session whose tools may read the workspace.
+    pub fn new(workspace: &Workspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
+        let root = workspace.path();
+        let deny = DenyRead::new(DEFAULT_DENY_READ, None).expect("the defaults are globs");
+        let gate = Gate::read_only(Reach::new(vec![Root::new(&root)], deny));
+        let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
+        let registry = registry.build().expect("the tools have different names");
+        let events = Arc::new(Log::default());
+        let router = ToolRouter::new(registry, gate, Place { cwd: root })
+            .with_observer(Arc::clone(&events) as Arc<dyn Observer>);
+        Self { router, events }
+    }
+
+    /// Sets how much a call may take.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.router = self.router.with_limits(limits);
+        self
+    }
+
+    /// Makes one call.
+    pub fn call(&self, name: &str, arguments: &Value) -> ToolOutput {
+        let call = ToolCall::function("call", name, arguments.to_string());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime can be made");
+        runtime.block_on(self.router.dispatch(call, CancellationToken::new()))
+    }
+
+    /// What observers saw so far.
+    pub fn events(&self) -> Vec<Event> {
+        self.events.0.lock().expect("no test panics while it holds this").clone()
+    }
+}

@@ -1,0 +1,59 @@
+//! A scratch directory with files in it.
+#![expect(clippy::disallowed_methods, reason = "tests set up real files")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// A directory that is removed when the test ends, with a neighbour that must never be read.
+#[derive(Debug)]
+pub struct Workspace {
+    dir: TempDir,
+}
+
+impl Workspace {
+    /// An empty workspace. Its parent holds `outside/secret.txt`.
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory can be made");
+        fs::create_dir(dir.path().join("work")).expect("it is empty");
+        fs::create_dir(dir.path().join("outside")).expect("it is empty");
+        fs::write(dir.path().join("outside/secret.txt"), "SECRET\n").expect("it is ours");
+        Self { dir }
+    }
+
+    /// The directory itself, without symbolic links.
+    pub fn path(&self) -> PathBuf {
+        fs::canonicalize(self.dir.path().join("work")).expect("it exists")
+    }
+
+    /// A directory outside the workspace, which holds `secret.txt`.
+    pub fn outside(&self) -> PathBuf {
+        fs::canonicalize(self.dir.path().join("outside")).expect("it exists")
+    }
+
+    /// Writes a file, and the directories above it.
+    pub fn file(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("it is ours");
+        fs::write(path, content).expect("it is ours");
+        self
+    }
+
+    /// Makes a symbolic link at `path` to `target`.
+    pub fn link(&self, path: impl AsRef<Path>, target: impl AsRef<Path>) -> &Self {
+        std::os::unix::fs::symlink(target, self.path().join(path)).expect("it is ours");
+        self
+    }
+
+    /// `text` with this workspace's path written as `$DIR`.
+    pub fn normal(&self, text: &str) -> String {
+        text.replace(&*self.path().to_string_lossy(), "$DIR")
+    }
+}
+
+impl Default for Workspace {
+    fn default() -> Self {
+        Self::new()
+    }
+}

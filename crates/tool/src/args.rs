@@ -1,0 +1,248 @@
+//! Payload → typed arguments, checked against the same schema the model was sent.
+
+use std::marker::PhantomData;
+
+use schemars::JsonSchema as Derive;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::{
+    BadArguments, FreeformSpec, FunctionSpec, Grammar, JsonSchema, Strict, ToolPayload, ToolSpec,
+};
+
+/// More bytes of arguments than this are not read.
+pub const MAX_ARGUMENT_BYTES: usize = 8 << 20;
+
+/// The arguments of a tool: their schema, their manual and their parser from one source.
+///
+/// Any type that derives `serde::Deserialize` and `schemars::JsonSchema` is one. [`Freeform`] is the other kind.
+pub trait Args: Sized + Send + Sync + 'static {
+    /// The schema that arguments are checked against.
+    fn schema() -> JsonSchema;
+
+    /// What the model is told about a tool with these arguments.
+    fn spec(name: &str, about: &str, strict: Strict) -> ToolSpec;
+
+    /// Reads a payload.
+    fn read(
+        payload: &ToolPayload,
+        schema: &JsonSchema,
+        aliases: &[(&str, &str)],
+    ) -> Result<Self, BadArguments>;
+}
+
+impl<T: DeserializeOwned + Derive + Send + Sync + 'static> Args for T {
+    fn schema() -> JsonSchema {
+        JsonSchema::derived::<T>()
+    }
+
+    fn spec(name: &str, about: &str, strict: Strict) -> ToolSpec {
+        let schema = Self::schema();
+        let parameters = match strict {
+            Strict::Yes => schema.strict(),
+            Strict::No => schema,
+        };
+        let (name, description) = (name.to_owned(), about.to_owned());
+        ToolSpec::Function(FunctionSpec { name, description, parameters, strict })
+    }
+
+    fn read(
+        payload: &ToolPayload,
+        schema: &JsonSchema,
+        aliases: &[(&str, &str)],
+    ) -> Result<Self, BadArguments> {
+        let mut value = json(&payload.arguments())?;
+        for (from, to) in aliases {
+            rename(&mut value, from, to);
+        }
+        drop_nulls(&mut value, schema);
+        schema.validate(&value)?;
+        whole_numbers(&mut value);
+        serde_path_to_error::deserialize(value).map_err(|error| BadArguments::Value {
+            path: error.path().to_string(),
+            why: error.inner().to_string(),
+        })
+    }
+}
+
+/// The arguments of a freeform tool: text in the language `L`, as the model wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Freeform<L> {
+    /// The text, not yet parsed.
+    pub text: String,
+    language: PhantomData<L>,
+}
+
+/// What a freeform tool's text must look like.
+pub trait Language: Send + Sync + 'static {
+    /// The grammar that the model's provider holds it to.
+    const GRAMMAR: Grammar;
+}
+
+/// How the text of a freeform tool arrives from an API that knows only functions.
+#[derive(Deserialize, Derive)]
+#[serde(deny_unknown_fields)]
+struct Wrapped {
+    /// The whole text, exactly as the tool's description asks for it.
+    input: String,
+}
+
+impl<L: Language> Args for Freeform<L> {
+    fn schema() -> JsonSchema {
+        JsonSchema::derived::<Wrapped>()
+    }
+
+    fn spec(name: &str, about: &str, _: Strict) -> ToolSpec {
+        let (name, description) = (name.to_owned(), about.to_owned());
+        ToolSpec::Freeform(FreeformSpec { name, description, grammar: L::GRAMMAR })
+    }
+
+    fn read(payload: &ToolPayload, schema: &JsonSchema, _: &[(&str, &str)]) -> Result<Self, BadArguments> {
+        let text = match payload {
+            ToolPayload::Custom { input } => input.clone(),
+            ToolPayload::Function { .. } | ToolPayload::Mcp { .. } | ToolPayload::LocalShell(_) => {
+                <Wrapped as Args>::read(payload, schema, &[])?.input
+            }
+        };
+        Ok(Self { text, language: PhantomData })
+    }
+}
+
+/// Text → JSON. No text at all means no arguments: some models send that for a call without any.
+fn json(text: &str) -> Result<Value, BadArguments> {
+    if text.len() > MAX_ARGUMENT_BYTES {
+        return Err(BadArguments::TooLong { bytes: text.len(), limit: MAX_ARGUMENT_BYTES });
+    }
+    if text.trim().is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    serde_json::from_str(text).map_err(|error| {
+        let why = error.to_string();
+        // The parser appends its own "at line … column …", which the sentence already says.
+        let why = why.split(" at line ").next().unwrap_or_default().to_owned();
+        BadArguments::NotJson { line: error.line(), column: error.column(), why }
+    })
+}
+
+/// Renames the property `from` (a path such as `steps[].step`) to `to` where there is no `to` yet.
+fn rename(value: &mut Value, from: &str, to: &str) {
+    if let Some((list, rest)) = from.split_once("[].") {
+        if let Some(Value::Array(items)) = value.get_mut(list) {
+            items.iter_mut().for_each(|item| rename(item, rest, to));
+        }
+        return;
+    }
+    let Value::Object(map) = value else { return };
+    if !map.contains_key(to)
+        && let Some(found) = map.remove(from)
+    {
+        map.insert(to.to_owned(), found);
+    }
+}
+
+/// `null` for an optional property means that it was left out: strict schemas make models write it.
+fn drop_nulls(value: &mut Value, schema: &JsonSchema) {
+    match value {
+        Value::Object(map) => {
+            let Some(object) = &schema.object else { return };
+            map.retain(|name, value| {
+                !value.is_null() || object.required.contains(name) || !object.properties.contains_key(name)
+            });
+            for (name, value) in map {
+                if let Some(schema) = object.properties.get(name) {
+                    drop_nulls(value, schema);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(schema) = &schema.items else { return };
+            items.iter_mut().for_each(|item| drop_nulls(item, schema));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// `3.0` → `3`: to JSON Schema both are integers, to serde only one is.
+fn whole_numbers(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: below it every whole f64 is that integer
+    match value {
+        Value::Number(number) => {
+            if let Some(float) = number.as_f64().filter(|_| number.is_f64())
+                && float.fract() == 0.0
+                && float.abs() < EXACT
+            {
+                #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
+                let whole = float as i64;
+                *value = Value::from(whole);
+            }
+        }
+        Value::Object(map) => map.values_mut().for_each(whole_numbers),
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, Derive, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Sample {
+        /// A path.
+        path: String,
+        /// A line.
+        #[serde(default)]
+        line: Option<u32>,
+        /// Parts.
+        #[serde(default)]
+        parts: Vec<Part>,
+    }
+
+    #[derive(Debug, Deserialize, Derive, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Part {
+        /// Its name.
+        name: String,
+        /// Its size.
+        size: Option<u8>,
+    }
+
+    const ALIASES: &[(&str, &str)] = &[("file_path", "path"), ("parts[].title", "name")];
+
+    fn read(arguments: &str) -> Result<Sample, BadArguments> {
+        let payload = ToolPayload::Function { arguments: arguments.to_owned() };
+        Sample::read(&payload, &Sample::schema(), ALIASES)
+    }
+
+    #[test]
+    fn other_spellings_nulls_and_whole_floats_are_read() {
+        let sample =
+            read(r#"{"file_path": "a", "line": 3.0, "parts": [{"title": "x", "size": null}]}"#).unwrap();
+        let parts = vec![Part { name: "x".into(), size: None }];
+        assert_eq!(sample, Sample { path: "a".into(), line: Some(3), parts });
+        assert_eq!(read(r#"{"path": "a", "line": null}"#).unwrap().line, None);
+    }
+
+    #[test]
+    fn every_misfit_has_a_path_and_a_sentence() {
+        let say = |text: &str| read(text).unwrap_err().to_string();
+        assert_snapshot!(say(""), @"the arguments do not fit: expected the property `path`, found nothing");
+        assert_snapshot!(say("{"), @"the arguments are not JSON at line 1, column 1: EOF while parsing an object");
+        assert_snapshot!(say("[]"), @"the arguments do not fit: expected an object, found an array");
+        assert_snapshot!(say(r#"{"path": 3}"#), @"the arguments do not fit at `path`: expected a string, found a number");
+        assert_snapshot!(say(r#"{"path": "a", "line": -1}"#), @"the arguments do not fit at `line`: expected an integer of at least 0, found -1");
+        assert_snapshot!(say(r#"{"path": "a", "parts": [{"name": "x"}, {}]}"#), @"the arguments do not fit at `parts[1]`: expected the property `name`, found nothing");
+        assert_snapshot!(say(r#"{"path": "a", "lime": 1}"#), @"the arguments do not fit: expected no property `lime` (did you mean `line`?), found it");
+        assert_snapshot!(say(r#"{"path": "a", "parts": [{"name": "x", "size": 300}]}"#), @"");
+    }
+
+    #[test]
+    fn too_many_bytes_are_not_parsed() {
+        let long = format!(r#"{{"path": "{}"}}"#, "x".repeat(MAX_ARGUMENT_BYTES));
+        assert!(matches!(read(&long), Err(BadArguments::TooLong { .. })));
+    }
+}

@@ -1,0 +1,102 @@
+//! What a tool answers.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::ErrorKind;
+
+/// The answer to one call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutput {
+    /// What the model reads, in order.
+    pub items: Vec<Item>,
+    /// Whether the tool did what was asked.
+    pub success: bool,
+    /// What programs read about the answer.
+    pub facts: Facts,
+    /// The answer as data, for programs and for models that take it.
+    pub structured: Option<Value>,
+}
+
+/// A piece of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// Text for the model.
+    Text(String),
+    /// A picture for the model.
+    Image(Image),
+}
+
+/// A picture, ready to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// E.g. `image/png`.
+    pub mime: &'static str,
+    /// The encoded file.
+    pub bytes: Vec<u8>,
+}
+
+/// What is known about an answer beside its text.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// How a process ended.
+    pub exit_code: Option<i32>,
+    /// How long the call took, queueing included.
+    pub duration: Option<Duration>,
+    /// Which kind of fault the answer reports.
+    pub error: Option<ErrorKind>,
+    /// What was left out of the text.
+    pub cut: Option<Cut>,
+}
+
+/// How much of an answer the model did not get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// Bytes left out.
+    pub bytes: usize,
+    /// Lines left out.
+    pub lines: usize,
+}
+
+impl ToolOutput {
+    /// A successful answer of one text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { items: vec![Item::Text(text.into())], success: true, facts: Facts::default(), structured: None }
+    }
+
+    /// A successful answer that shows a picture, with a line about it.
+    pub fn image(about: impl Into<String>, image: Image) -> Self {
+        let mut output = Self::text(about);
+        output.items.push(Item::Image(image));
+        output
+    }
+
+    /// An answer in which the tool reports that it did not succeed.
+    pub fn failure(text: impl Into<String>) -> Self {
+        Self { success: false, ..Self::text(text) }
+    }
+
+    /// Adds the answer as data.
+    #[must_use]
+    pub fn with_structured(mut self, value: Value) -> Self {
+        self.structured = Some(value);
+        self
+    }
+
+    /// All text of the answer, pieces joined by newlines.
+    pub fn joined_text(&self) -> String {
+        let texts: Vec<&str> = self.items.iter().filter_map(Item::as_text).collect();
+        texts.join("\n")
+    }
+}
+
+impl Item {
+    /// The text, if it is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Image(_) => None,
+        }
+    }
+}

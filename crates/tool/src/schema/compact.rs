@@ -1,0 +1,184 @@
+//! Cuts a schema to a budget of bytes, in passes from what helps least to what helps most. Every pass loosens.
+
+use std::io;
+
+use super::read::MAX_NODES;
+use super::text::clean;
+use super::{Additional, Combined, JsonSchema, Object, Type, refs};
+
+/// Characters of a description after the first pass.
+const SHORT_DESCRIPTION: usize = 200;
+/// Values and bytes of an `enum` that survives.
+const SHORT_CHOICES: usize = 32;
+const SHORT_CHOICES_BYTES: usize = 1_024;
+
+type Pass = fn(&mut JsonSchema);
+
+const PASSES: [Pass; 9] = [
+    |root| each(root, 0, &mut |schema, _| shorten_description(schema)),
+    |root| each(root, 0, &mut |schema, depth| drop_description(schema, depth, 2)),
+    |root| each(root, 0, &mut |schema, depth| drop_description(schema, depth, 0)),
+    |root| each(root, 0, &mut |schema, _| drop_data(schema)),
+    drop_references,
+    |root| each(root, 0, &mut |schema, depth| flatten(schema, depth, 3)),
+    |root| each(root, 0, &mut |schema, depth| flatten(schema, depth, 2)),
+    |root| each(root, 0, &mut |schema, _| schema.combined = Combined::default()),
+    drop_property_schemas,
+];
+
+/// Runs passes until the compact JSON has at most `budget` bytes; at last an open, empty object (33 bytes) is left.
+pub(super) fn fit(mut schema: JsonSchema, budget: usize) -> JsonSchema {
+    for pass in PASSES {
+        if fits(&schema, budget) {
+            return schema;
+        }
+        pass(&mut schema);
+        schema.settle_all();
+        refs::prune(&mut schema);
+    }
+    if fits(&schema, budget) { schema } else { JsonSchema::of(Type::Object) }
+}
+
+/// Also counts schemas: more than reading allows would come out different the next time.
+fn fits(schema: &JsonSchema, budget: usize) -> bool {
+    let mut nodes = 0;
+    count(schema, &mut nodes);
+    schema.defs.values().for_each(|schema| count(schema, &mut nodes));
+    nodes <= MAX_NODES && written(schema) <= budget
+}
+
+fn count(schema: &JsonSchema, nodes: &mut usize) {
+    *nodes += 1;
+    schema.children().for_each(|child| count(child, nodes));
+}
+
+fn written(value: &impl serde::Serialize) -> usize {
+    struct Bytes(usize);
+    impl io::Write for Bytes {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut bytes = Bytes(0);
+    // What cannot be written does not fit.
+    serde_json::to_writer(&mut bytes, value).map_or(usize::MAX, |()| bytes.0)
+}
+
+/// Visits every schema, children first, with its depth; the root is at 0, a definition counts as deep.
+fn each(schema: &mut JsonSchema, depth: usize, visit: &mut dyn FnMut(&mut JsonSchema, usize)) {
+    schema.children_mut().for_each(|child| each(child, depth + 1, visit));
+    schema.defs.values_mut().for_each(|child| each(child, depth + 2, visit));
+    visit(schema, depth);
+}
+
+fn shorten_description(schema: &mut JsonSchema) {
+    if let Some(text) = &mut schema.notes.description {
+        *text = clean(text, SHORT_DESCRIPTION);
+    }
+}
+
+fn drop_description(schema: &mut JsonSchema, depth: usize, from: usize) {
+    if depth >= from {
+        schema.notes.description = None;
+    }
+}
+
+fn drop_data(schema: &mut JsonSchema) {
+    schema.notes.default = None;
+    schema
+        .values
+        .choices
+        .take_if(|choices| choices.len() > SHORT_CHOICES || written(choices) > SHORT_CHOICES_BYTES);
+}
+
+fn drop_references(root: &mut JsonSchema) {
+    each(root, 0, &mut |schema, _| schema.reference = None);
+    root.defs.clear();
+}
+
+/// Leaves only the type of a schema that has schemas in it.
+fn flatten(schema: &mut JsonSchema, depth: usize, from: usize) {
+    if depth >= from && schema.children().next().is_some() {
+        *schema = JsonSchema { types: std::mem::take(&mut schema.types), ..JsonSchema::default() };
+    }
+}
+
+fn drop_property_schemas(root: &mut JsonSchema) {
+    if let Some(Object { properties, additional, required: _ }) = root.object.as_deref_mut() {
+        properties.values_mut().for_each(|schema| *schema = JsonSchema::default());
+        if *additional != Additional::Forbidden {
+            *additional = Additional::Any;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn rich() -> Value {
+        let long = "x".repeat(300);
+        json!({
+            "type": "object",
+            "description": long,
+            "properties": {
+                "mode": {"type": "string", "description": "how", "enum": ["a", "b"], "default": "a"},
+                "zone": {"enum": (0..40).collect::<Vec<_>>()},
+                "tree": {"$ref": "#/$defs/node"},
+                "deep": {
+                    "type": "object",
+                    "description": "first level",
+                    "properties": {"list": {
+                        "type": "array",
+                        "description": "second level",
+                        "items": {"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {"type": "null"}]}}},
+                    }},
+                },
+                "either": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+            },
+            "required": ["mode"],
+            "$defs": {"node": {"type": "object", "description": "a node", "properties": {"next": {"$ref": "#/$defs/node"}}}},
+        })
+    }
+
+    #[test]
+    fn passes_take_the_least_useful_first() {
+        let full = JsonSchema::foreign(&rich(), usize::MAX).unwrap();
+        let mut steps = Vec::new();
+        let mut schema = full.clone();
+        // ends: every step is smaller than the one before
+        while written(&schema) > 33 {
+            schema = fit(full.clone(), written(&schema) - 1);
+            let text = serde_json::to_string(&schema).unwrap();
+            steps.push(text.replace(&"x".repeat(199), "x*"));
+        }
+        insta::assert_snapshot!(steps.join("\n"), @r##"
+        {"type":"object","description":"x*…","properties":{"deep":{"type":"object","description":"first level","properties":{"list":{"type":"array","description":"second level","items":{"type":"object","properties":{"x":{"anyOf":[{"type":"string"},{"type":"null"}]}}}}}},"either":{"anyOf":[{"type":"string"},{"type":"integer"}]},"mode":{"type":"string","description":"how","enum":["a","b"],"default":"a"},"tree":{"$ref":"#/$defs/node"},"zone":{"type":"integer","enum":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39]}},"required":["mode"],"$defs":{"node":{"type":"object","description":"a node","properties":{"next":{"$ref":"#/$defs/node"}}}}}
+        {"type":"object","description":"x*…","properties":{"deep":{"type":"object","description":"first level","properties":{"list":{"type":"array","items":{"type":"object","properties":{"x":{"anyOf":[{"type":"string"},{"type":"null"}]}}}}}},"either":{"anyOf":[{"type":"string"},{"type":"integer"}]},"mode":{"type":"string","description":"how","enum":["a","b"],"default":"a"},"tree":{"$ref":"#/$defs/node"},"zone":{"type":"integer","enum":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39]}},"required":["mode"],"$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"}}}}}
+        {"type":"object","properties":{"deep":{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{"x":{"anyOf":[{"type":"string"},{"type":"null"}]}}}}}},"either":{"anyOf":[{"type":"string"},{"type":"integer"}]},"mode":{"type":"string","enum":["a","b"],"default":"a"},"tree":{"$ref":"#/$defs/node"},"zone":{"type":"integer","enum":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39]}},"required":["mode"],"$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"}}}}}
+        {"type":"object","properties":{"deep":{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{"x":{"anyOf":[{"type":"string"},{"type":"null"}]}}}}}},"either":{"anyOf":[{"type":"string"},{"type":"integer"}]},"mode":{"type":"string","enum":["a","b"]},"tree":{"$ref":"#/$defs/node"},"zone":{"type":"integer"}},"required":["mode"],"$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"}}}}}
+        {"type":"object","properties":{"deep":{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{"x":{"anyOf":[{"type":"string"},{"type":"null"}]}}}}}},"either":{"anyOf":[{"type":"string"},{"type":"integer"}]},"mode":{"type":"string","enum":["a","b"]},"tree":{},"zone":{"type":"integer"}},"required":["mode"]}
+        {"type":"object","properties":{"deep":{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{}}}}},"either":{"anyOf":[{"type":"string"},{"type":"integer"}]},"mode":{"type":"string","enum":["a","b"]},"tree":{},"zone":{"type":"integer"}},"required":["mode"]}
+        {"type":"object","properties":{"deep":{"type":"object","properties":{"list":{"type":"array","items":{}}}},"either":{"anyOf":[{"type":"string"},{"type":"integer"}]},"mode":{"type":"string","enum":["a","b"]},"tree":{},"zone":{"type":"integer"}},"required":["mode"]}
+        {"type":"object","properties":{"deep":{"type":"object","properties":{"list":{"type":"array","items":{}}}},"either":{},"mode":{"type":"string","enum":["a","b"]},"tree":{},"zone":{"type":"integer"}},"required":["mode"]}
+        {"type":"object","properties":{"deep":{},"either":{},"mode":{},"tree":{},"zone":{}},"required":["mode"]}
+        {"type":"object","properties":{}}
+        "##);
+    }
+
+    #[test]
+    fn the_budget_always_holds() {
+        for budget in (0..2_000).step_by(7) {
+            let schema = JsonSchema::foreign(&rich(), budget).unwrap();
+            assert!(written(&schema) <= budget.max(33), "{budget}");
+            let again = JsonSchema::foreign(&serde_json::to_value(&schema).unwrap(), budget).unwrap();
+            assert_eq!(again, schema, "{budget}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The schema of a Rust type, in the words and the shape that a model needs.
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use super::read::{OneOf, read};
+use super::{Combined, JsonSchema, Notes, Object, Type, Values};
+
+/// Derives and tidies. The type's own description goes: the tool has one.
+pub(super) fn derived<T: schemars::JsonSchema>() -> JsonSchema {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let document = settings.for_deserialize().into_generator().into_root_schema_for::<T>().to_value();
+    let mut schema = read(&document, OneOf::Keep);
+    schema.notes.description = None;
+    tidy(&mut schema);
+    schema.defs.values_mut().for_each(tidy);
+    schema.settle_all();
+    schema
+}
+
+fn tidy(schema: &mut JsonSchema) {
+    schema.values.format.take_if(|format| is_machine_width(format));
+    if let Some(Object { properties, required, additional: _ }) = schema.object.as_deref_mut() {
+        for (_, property) in properties.iter_mut().filter(|(name, _)| !required.contains(*name)) {
+            drop_null(property);
+        }
+    }
+    fold_variants(schema);
+    schema.children_mut().for_each(tidy);
+}
+
+/// `uint32` and the like: the bounds say it in a way that a model understands.
+fn is_machine_width(format: &str) -> bool {
+    let digits = format.trim_start_matches("uint").trim_start_matches("int");
+    matches!(format, "float" | "double") || (digits.len() < format.len() && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Leaving an optional property out says the same as null, so null is not offered.
+fn drop_null(property: &mut JsonSchema) {
+    property.notes.default.take_if(|default| default.is_null());
+    if property.types.len() > 1 {
+        property.types.retain(|kind| *kind != Type::Null);
+        if let Some(choices) = &mut property.values.choices {
+            choices.retain(|choice| !choice.is_null());
+        }
+    }
+    let any_of = &mut property.combined.any_of;
+    if any_of.len() > 1 {
+        any_of.retain(|branch| branch.types != [Type::Null]);
+    }
+    // Unwraps a choice of one, so that the property's own words stand over its variants.
+    property.settle();
+}
+
+/// Makes one `enum` of a choice of words; what the variants say goes into the description.
+fn fold_variants(schema: &mut JsonSchema) {
+    let Some(words) = schema.combined.one_of.iter().map(words).collect::<Option<Vec<_>>>() else { return };
+    if words.is_empty() || !(schema.types.is_empty() || schema.types == [Type::String]) {
+        return;
+    }
+    let mut told: Vec<String> = Vec::new();
+    for (words, branch) in words.iter().zip(&schema.combined.one_of) {
+        if let ([Value::String(word)], Some(description)) = (*words, &branch.notes.description) {
+            let line = description.split_whitespace().collect::<Vec<_>>().join(" ");
+            told.push(format!("`{word}`: {}", line.trim_end_matches('.')));
+        }
+    }
+    let choices = words.concat();
+    schema.types = vec![Type::String];
+    schema.values.choices = Some(choices);
+    schema.combined.one_of.clear();
+    let told = Some(told.join("; ")).filter(|told| !told.is_empty());
+    schema.notes.description = match (schema.notes.description.take(), told) {
+        (Some(own), Some(told)) => Some(format!("{own} {told}")),
+        (own, told) => own.or(told),
+    };
+}
+
+/// Lists the words of a branch that is nothing but words.
+fn words(branch: &JsonSchema) -> Option<&[Value]> {
+    let JsonSchema { types, notes, values, items, object, combined, reference, defs: _ } = branch;
+    let Values { choices, format: None, bounds: _, lengths: _ } = values else { return None };
+    let Notes { description: _, default: None } = notes else { return None };
+    let plain = items.is_none() && object.is_none() && *combined == Combined::default() && reference.is_none();
+    (plain && *types == [Type::String]).then_some(choices.as_deref()).flatten()
+}
+
+#[cfg(test)]
+#[expect(dead_code, reason = "the types are only looked at by their derive")]
+mod tests {
+    use schemars::JsonSchema as Derive;
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Reads a file.
+    #[derive(Deserialize, Derive)]
+    #[serde(deny_unknown_fields)]
+    struct Args {
+        /// File to read.
+        path: String,
+        /// First line, from 1.
+        #[serde(default = "one")]
+        offset: u32,
+        limit: Option<usize>,
+        /// How to read.
+        mode: Option<Mode>,
+        style: Style,
+        #[serde(default)]
+        rows: Vec<Row>,
+        ratio: Option<f64>,
+    }
+
+    fn one() -> u32 {
+        1
+    }
+
+    #[derive(Deserialize, Derive)]
+    #[serde(rename_all = "snake_case")]
+    enum Mode {
+        /// Plain lines,
+        /// as they are.
+        Slice,
+        /// By block.
+        Indentation,
+        Other,
+    }
+
+    /// How it looks.
+    #[derive(Deserialize, Derive)]
+    #[serde(rename_all = "snake_case")]
+    enum Style {
+        Long,
+        Short,
+    }
+
+    #[derive(Deserialize, Derive)]
+    struct Row {
+        cells: Vec<Option<i64>>,
+    }
+
+    #[derive(Deserialize, Derive)]
+    struct Tree {
+        label: String,
+        children: Vec<Tree>,
+    }
+
+    #[derive(Deserialize, Derive)]
+    struct Tagged {
+        step: Step,
+    }
+
+    #[derive(Deserialize, Derive)]
+    #[serde(tag = "kind", rename_all = "snake_case")]
+    enum Step {
+        Go { to: String },
+        Stop,
+    }
+
+    #[test]
+    fn arguments_are_worded_for_a_model() {
+        let schema = serde_json::to_string_pretty(&JsonSchema::derived::<Args>()).unwrap();
+        insta::assert_snapshot!(schema, @r#"
+        {
+          "type": "object",
+          "properties": {
+            "limit": {
+              "type": "integer",
+              "minimum": 0
+            },
+            "mode": {
+              "type": "string",
+              "description": "How to read. `slice`: Plain lines, as they are; `indentation`: By block",
+              "enum": [
+                "other",
+                "slice",
+                "indentation"
+              ]
+            },
+            "offset": {
+              "type": "integer",
+              "description": "First line, from 1.",
+              "default": 1,
+              "minimum": 0
+            },
+            "path": {
+              "type": "string",
+              "description": "File to read."
+            },
+            "ratio": {
+              "type": "number"
+            },
+            "rows": {
+              "type": "array",
+              "items": {
+                "type": "object",
+                "properties": {
+                  "cells": {
+                    "type": "array",
+                    "items": {
+                      "type": [
+                        "integer",
+                        "null"
+                      ]
+                    }
+                  }
+                },
+                "required": [
+                  "cells"
+                ]
+              }
+            },
+            "style": {
+              "type": "string",
+              "description": "How it looks.",
+              "enum": [
+                "long",
+                "short"
+              ]
+            }
+          },
+          "required": [
+            "path",
+            "style"
+          ],
+          "additionalProperties": false
+        }
+        "#);
+    }
+
+    #[test]
+    fn recursive_types_keep_references() {
+        let schema = serde_json::to_string(&JsonSchema::derived::<Tree>()).unwrap();
+        insta::assert_snapshot!(schema, @r##"{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}},"label":{"type":"string"}},"required":["children","label"]}"##);
+        let schema = JsonSchema::derived::<Tree>();
+        let good = json!({"label": "a", "children": [{"label": "b", "children": []}]});
+        assert_eq!(schema.validate(&good), Ok(()));
+        let bad = json!({"label": "a", "children": [{"label": 3, "children": []}]});
+        assert_eq!(schema.validate(&bad).unwrap_err().path, "children[0].label");
+    }
+
+    #[test]
+    fn tagged_unions_keep_one_of() {
+        let schema = serde_json::to_string(&JsonSchema::derived::<Tagged>()).unwrap();
+        insta::assert_snapshot!(schema, @r#"{"type":"object","properties":{"step":{"oneOf":[{"type":"object","properties":{"kind":{"type":"string","enum":["go"]},"to":{"type":"string"}},"required":["kind","to"]},{"type":"object","properties":{"kind":{"type":"string","enum":["stop"]}},"required":["kind"]}]}},"required":["step"]}"#);
+    }
+
+    #[test]
+    fn machine_widths_are_no_formats() {
+        for (format, wanted) in [("uint32", true), ("int64", true), ("uint", true), ("double", true), ("date", false), ("uuid", false)] {
+            assert_eq!(is_machine_width(format), wanted, "{format}");
+        }
+    }
+}

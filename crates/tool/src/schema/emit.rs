@@ -1,0 +1,114 @@
+//! Writes a schema as JSON, always with the same keys in the same order: what a prompt cache needs.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use super::{Additional, Combined, JsonSchema, Lengths, Object, Type, Values};
+
+impl Serialize for Type {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl Serialize for JsonSchema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self.types.as_slice() {
+            [] => {}
+            [one] => map.serialize_entry("type", one)?,
+            several => map.serialize_entry("type", several)?,
+        }
+        entry(&mut map, "description", self.notes.description.as_ref())?;
+        values(&mut map, self)?;
+        entry(&mut map, "items", self.items.as_deref())?;
+        object(&mut map, self.types.contains(&Type::Object), self.object.as_deref())?;
+        combined(&mut map, &self.combined)?;
+        entry(&mut map, "$ref", self.reference.as_ref())?;
+        if !self.defs.is_empty() {
+            map.serialize_entry("$defs", &self.defs)?;
+        }
+        map.end()
+    }
+}
+
+fn entry<M: SerializeMap, T: Serialize + ?Sized>(
+    map: &mut M,
+    key: &'static str,
+    value: Option<&T>,
+) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| map.serialize_entry(key, value))
+}
+
+fn values<M: SerializeMap>(map: &mut M, schema: &JsonSchema) -> Result<(), M::Error> {
+    let Values { choices, format, bounds, lengths } = &schema.values;
+    entry(map, "enum", choices.as_ref())?;
+    entry(map, "format", format.as_ref())?;
+    entry(map, "default", schema.notes.default.as_ref())?;
+    entry(map, "minimum", bounds.minimum.as_ref())?;
+    entry(map, "maximum", bounds.maximum.as_ref())?;
+    entry(map, "exclusiveMinimum", bounds.exclusive_minimum.as_ref())?;
+    entry(map, "exclusiveMaximum", bounds.exclusive_maximum.as_ref())?;
+    let Lengths { min_length, max_length, min_items, max_items } = lengths;
+    entry(map, "minLength", min_length.as_ref())?;
+    entry(map, "maxLength", max_length.as_ref())?;
+    entry(map, "minItems", min_items.as_ref())?;
+    entry(map, "maxItems", max_items.as_ref())
+}
+
+/// An object type without `properties` is refused by some model APIs, so those are always written.
+fn object<M: SerializeMap>(map: &mut M, typed: bool, object: Option<&Object>) -> Result<(), M::Error> {
+    let empty = Object::default();
+    let Object { properties, required, additional } = object.unwrap_or(&empty);
+    if typed || !properties.is_empty() {
+        map.serialize_entry("properties", properties)?;
+    }
+    if !required.is_empty() {
+        map.serialize_entry("required", required)?;
+    }
+    match additional {
+        Additional::Any => Ok(()),
+        Additional::Forbidden => map.serialize_entry("additionalProperties", &false),
+        Additional::Schema(schema) => map.serialize_entry("additionalProperties", schema),
+    }
+}
+
+fn combined<M: SerializeMap>(map: &mut M, combined: &Combined) -> Result<(), M::Error> {
+    let Combined { any_of, one_of, all_of } = combined;
+    for (key, branches) in [("anyOf", any_of), ("oneOf", one_of), ("allOf", all_of)] {
+        if !branches.is_empty() {
+            map.serialize_entry(key, branches)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::Notes;
+
+    #[test]
+    fn keys_come_in_one_order() {
+        let leaf = JsonSchema { reference: Some("#/$defs/a".into()), ..JsonSchema::default() };
+        let schema = JsonSchema {
+            types: vec![Type::Object, Type::Null],
+            notes: Notes { description: Some("d".into()), default: Some(json!(null)) },
+            values: Values { choices: Some(vec![json!({})]), format: Some("f".into()), ..Values::default() },
+            items: Some(Box::new(JsonSchema::of(Type::String))),
+            object: Some(Box::new(Object {
+                properties: BTreeMap::from([("b".into(), leaf.clone()), ("a".into(), JsonSchema::default())]),
+                required: ["b".to_owned(), "a".to_owned()].into(),
+                additional: Additional::Forbidden,
+            })),
+            combined: Combined { any_of: vec![leaf.clone()], one_of: vec![leaf.clone()], all_of: vec![leaf] },
+            reference: None,
+            defs: BTreeMap::from([("a".into(), JsonSchema::of(Type::Object))]),
+        };
+        let text = serde_json::to_string(&schema).unwrap();
+        insta::assert_snapshot!(text, @r##"{"type":["object","null"],"description":"d","enum":[{}],"format":"f","default":null,"items":{"type":"string"},"properties":{"a":{},"b":{"$ref":"#/$defs/a"}},"required":["a","b"],"additionalProperties":false,"anyOf":[{"$ref":"#/$defs/a"}],"oneOf":[{"$ref":"#/$defs/a"}],"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"type":"object","properties":{}}}}"##);
+    }
+}

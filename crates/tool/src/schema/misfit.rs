@@ -1,0 +1,188 @@
+//! How a value does not fit, in words that let a model mend it.
+
+use serde_json::Value;
+
+use super::text::clean;
+use super::{Bounds, JsonSchema, Lengths, Object, Type};
+
+/// Characters of a value or a name shown.
+const MAX_SHOWN: usize = 40;
+/// Names or choices listed.
+const MAX_LISTED: usize = 20;
+/// How alike a known name must be to be suggested.
+const ALIKE: f64 = 0.75;
+
+/// Where and how an instance does not fit its schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the arguments do not fit{}: expected {expected}, found {found}", at(.path))]
+pub struct Misfit {
+    /// Where, e.g. `steps[2].status`; empty for the root.
+    pub path: String,
+    /// What the schema wants there, e.g. `a string`.
+    pub expected: String,
+    /// What is there, e.g. `a number`.
+    pub found: String,
+}
+
+fn at(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!(" at `{path}`") }
+}
+
+/// What is wrong at one place.
+#[derive(Clone, Copy)]
+pub(super) enum Problem<'a> {
+    /// The value is of another type.
+    Type(&'a JsonSchema, &'a Value),
+    /// The value is none of the choices, or out of bounds.
+    Value(&'a JsonSchema, &'a Value),
+    /// The text or the array is too short or too long.
+    Length(&'a JsonSchema, &'a Value),
+    /// A required property is not there.
+    Missing(&'a str),
+    /// A closed object has a property that it does not know.
+    Unknown(&'a str, &'a Object, &'a Value),
+    /// So many forms, of which the value must fit exactly one, and it fits several.
+    Ambiguous(usize, &'a Value),
+    /// So many forms, of which the value fits none.
+    NoForm(usize, &'a Value),
+    /// The value is nested deeper than we follow, or the schema refers to itself without end.
+    Deep(&'a Value),
+    /// Checking takes more steps than we spend.
+    Complex(&'a Value),
+}
+
+impl Problem<'_> {
+    pub(super) fn at(self, path: String) -> Misfit {
+        let (expected, found) = match self {
+            Self::Type(schema, value) if value.is_number() && schema.types.contains(&Type::Integer) => (wanted(schema), shown(value)),
+            Self::Type(schema, value) => (wanted(schema), kind_of(value)),
+            Self::Value(schema, value) => (wanted(schema), shown(value)),
+            Self::Length(schema, value) => (wanted(schema), size(value)),
+            Self::Missing(name) => (format!("the property {}", quoted(name)), "nothing".to_owned()),
+            Self::Unknown(name, object, value) => (unknown(name, object), kind_of(value)),
+            Self::Ambiguous(forms, value) => {
+                (format!("exactly one of {forms} forms"), format!("{} that fits several", kind_of(value)))
+            }
+            Self::NoForm(forms, value) => (format!("one of {forms} forms"), shown(value)),
+            Self::Deep(value) => ("a value that is not nested so deeply".to_owned(), kind_of(value)),
+            Self::Complex(value) => ("a value that is simpler to check".to_owned(), kind_of(value)),
+        };
+        Misfit { path, expected, found }
+    }
+}
+
+/// Writes one step of a path after what is there already.
+pub(super) fn push_name(path: &mut String, name: &str) {
+    let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '$');
+    if !name.is_empty() && name.chars().count() <= MAX_SHOWN && name.chars().all(plain) {
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(name);
+    } else {
+        path.push_str(&format!("[{:?}]", clean(name, MAX_SHOWN)));
+    }
+}
+
+fn wanted(schema: &JsonSchema) -> String {
+    if let Some(choices) = &schema.values.choices {
+        let listed = listed(choices.iter().map(|choice| match choice {
+            Value::String(word) => quoted(word),
+            other => shown(other),
+        }));
+        return if choices.len() == 1 { listed } else { format!("one of {listed}") };
+    }
+    // Null is last in the order of types, and no limit is about it.
+    let (types, or_null) = match schema.types.as_slice() {
+        [types @ .., Type::Null] if !types.is_empty() => (types, " or null"),
+        types => (types, ""),
+    };
+    let types: Vec<&str> = types.iter().map(|&wanted| kind(wanted)).collect();
+    let types = if types.is_empty() { "a value".to_owned() } else { types.join(" or ") };
+    let limits = limits(&schema.values.bounds, &schema.values.lengths);
+    let limits = if limits.is_empty() { String::new() } else { format!(" of {}", limits.join(" and ")) };
+    format!("{types}{limits}{or_null}")
+}
+
+fn limits(bounds: &Bounds, lengths: &Lengths) -> Vec<String> {
+    let Bounds { minimum, maximum, exclusive_minimum, exclusive_maximum } = bounds;
+    let Lengths { min_length, max_length, min_items, max_items } = lengths;
+    let number = |word: &str, limit: &Option<serde_json::Number>| limit.as_ref().map(|n| format!("{word} {n}"));
+    let count = |word: &str, limit: &Option<u64>, unit: &str| {
+        limit.map(|n| format!("{word} {n} {unit}{}", if n == 1 { "" } else { "s" }))
+    };
+    let limits = [
+        number("at least", minimum),
+        number("more than", exclusive_minimum),
+        number("at most", maximum),
+        number("less than", exclusive_maximum),
+        count("at least", min_length, "character"),
+        count("at most", max_length, "character"),
+        count("at least", min_items, "item"),
+        count("at most", max_items, "item"),
+    ];
+    limits.into_iter().flatten().collect()
+}
+
+fn unknown(name: &str, object: &Object) -> String {
+    let known = object.properties.keys();
+    let nearest = known.clone().map(|known| (strsim::jaro_winkler(name, known), known));
+    let nearest = nearest.filter(|(alike, _)| *alike >= ALIKE).max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let hint = match nearest {
+        Some((_, nearest)) => format!("did you mean {}?", quoted(nearest)),
+        None if object.properties.is_empty() => "none is known".to_owned(),
+        None => format!("known: {}", listed(known.map(|known| quoted(known)))),
+    };
+    format!("no property {} ({hint})", quoted(name))
+}
+
+fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
+    let more = items.len().saturating_sub(MAX_LISTED);
+    let listed = items.take(MAX_LISTED).collect::<Vec<_>>().join(", ");
+    if more == 0 { listed } else { format!("{listed} and {more} more") }
+}
+
+fn quoted(text: &str) -> String {
+    format!("`{}`", clean(text, MAX_SHOWN))
+}
+
+/// Shows a scalar; of a container only its size, as its text may be long.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Array(_) | Value::Object(_) => size(value),
+    }
+}
+
+fn size(value: &Value) -> String {
+    let count = |what: &str, count: usize, unit: &str| {
+        format!("{what} of {count} {unit}{}", if count == 1 { "" } else { "s" })
+    };
+    match value {
+        Value::String(text) => count("a string", text.chars().count(), "character"),
+        Value::Array(items) => count("an array", items.len(), "item"),
+        Value::Object(map) if map.is_empty() => "an empty object".to_owned(),
+        Value::Object(map) => format!("an object with {}", listed(map.keys().map(|name| quoted(name)))),
+        Value::Null | Value::Bool(_) | Value::Number(_) => shown(value),
+    }
+}
+
+/// Names the type of a value; that a number is whole matters only to a schema.
+fn kind_of(value: &Value) -> String {
+    let kind = if value.is_number() { kind(Type::Number) } else { kind(Type::of(value)) };
+    kind.to_owned()
+}
+
+/// Names a type with its article.
+fn kind(kind: Type) -> &'static str {
+    match kind {
+        Type::String => "a string",
+        Type::Number => "a number",
+        Type::Integer => "an integer",
+        Type::Boolean => "a boolean",
+        Type::Object => "an object",
+        Type::Array => "an array",
+        Type::Null => "null",
+    }
+}

@@ -1,0 +1,291 @@
+//! The JSON Schema subset that tools speak: one type to derive, sanitise, compact, emit and validate.
+
+mod compact;
+mod derive;
+mod emit;
+mod keywords;
+mod misfit;
+mod number;
+mod pointer;
+mod read;
+mod refs;
+mod root;
+mod settle;
+mod strict;
+pub(crate) mod text;
+mod union;
+mod validate;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Number, Value};
+
+pub use misfit::Misfit;
+pub use root::SchemaFault;
+pub use strict::StrictFault;
+
+
+/// A JSON Schema in the subset that every model API understands; the default accepts anything.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JsonSchema {
+    /// The accepted types, sorted and without repeats; empty accepts every type.
+    pub types: Vec<Type>,
+    /// What the model reads about the value.
+    pub notes: Notes,
+    /// What constrains a scalar or a length.
+    pub values: Values,
+    /// What every element of an array must fit.
+    pub items: Option<Box<JsonSchema>>,
+    /// What an object may and must hold.
+    pub object: Option<Box<Object>>,
+    /// `anyOf`, `oneOf` and `allOf`.
+    pub combined: Combined,
+    /// `$ref`: `#` or `#/$defs/<name>`.
+    pub reference: Option<String>,
+    /// `$defs`, only meaningful at the root.
+    pub defs: BTreeMap<String, JsonSchema>,
+}
+
+/// A JSON type by its schema name, in the order in which a union lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Type {
+    /// `string`
+    String,
+    /// `number`
+    Number,
+    /// `integer`
+    Integer,
+    /// `boolean`
+    Boolean,
+    /// `object`
+    Object,
+    /// `array`
+    Array,
+    /// `null`
+    Null,
+}
+
+/// What the model reads about a value; constrains nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Notes {
+    /// `description`
+    pub description: Option<String>,
+    /// `default`; `Some(Value::Null)` is an explicit null.
+    pub default: Option<Value>,
+}
+
+/// What constrains a scalar, a text length or an item count.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Values {
+    /// `enum`
+    pub choices: Option<Vec<Value>>,
+    /// `format`, an annotation: it is never checked.
+    pub format: Option<String>,
+    /// The numeric bounds.
+    pub bounds: Bounds,
+    /// The length bounds.
+    pub lengths: Lengths,
+}
+
+/// The numeric bounds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// `minimum`
+    pub minimum: Option<Number>,
+    /// `maximum`
+    pub maximum: Option<Number>,
+    /// `exclusiveMinimum`
+    pub exclusive_minimum: Option<Number>,
+    /// `exclusiveMaximum`
+    pub exclusive_maximum: Option<Number>,
+}
+
+/// The bounds of a text's characters and an array's items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lengths {
+    /// `minLength`
+    pub min_length: Option<u64>,
+    /// `maxLength`
+    pub max_length: Option<u64>,
+    /// `minItems`
+    pub min_items: Option<u64>,
+    /// `maxItems`
+    pub max_items: Option<u64>,
+}
+
+/// What an object may and must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Object {
+    /// `properties`
+    pub properties: BTreeMap<String, JsonSchema>,
+    /// `required`
+    pub required: BTreeSet<String>,
+    /// `additionalProperties`
+    pub additional: Additional,
+}
+
+/// What holds for a property that `properties` does not name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Additional {
+    /// Everything goes; the keyword is not written.
+    #[default]
+    Any,
+    /// None may be there.
+    Forbidden,
+    /// Each must fit.
+    Schema(JsonSchema),
+}
+
+/// The composition keywords; an empty list is an absent keyword.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Combined {
+    /// `anyOf`
+    pub any_of: Vec<JsonSchema>,
+    /// `oneOf`
+    pub one_of: Vec<JsonSchema>,
+    /// `allOf`
+    pub all_of: Vec<JsonSchema>,
+}
+
+impl JsonSchema {
+    /// Accepts any value of one type.
+    pub fn of(kind: Type) -> Self {
+        let object = (kind == Type::Object).then(Box::default);
+        let items = (kind == Type::Array).then(Box::default);
+        Self { types: vec![kind], object, items, ..Self::default() }
+    }
+
+    /// Derives the schema of the JSON that `T` is read from, worded for a model.
+    ///
+    /// ```
+    /// #[derive(schemars::JsonSchema)]
+    /// struct Args {
+    ///     /// File to read, e.g. `src/lib.rs`.
+    ///     path: String,
+    /// }
+    /// let schema = toolgate_tool::JsonSchema::derived::<Args>();
+    /// assert!(schema.validate(&serde_json::json!({"path": "a"})).is_ok());
+    /// ```
+    pub fn derived<T: schemars::JsonSchema>() -> Self {
+        derive::derived::<T>()
+    }
+
+    /// Reads a schema from outside, loosened where it is hostile or unknown, in `budget` bytes of compact JSON.
+    ///
+    /// # Errors
+    /// When the root cannot describe an object.
+    pub fn foreign(value: &Value, budget: usize) -> Result<Self, SchemaFault> {
+        root::foreign(value, budget)
+    }
+
+    /// Requires every property (optional ones become nullable) and closes every object.
+    #[must_use]
+    pub fn strict(&self) -> Self {
+        strict::strict(self)
+    }
+
+    /// Checks that the schema has the form which [`JsonSchema::strict`] gives it.
+    ///
+    /// # Errors
+    /// The first object that is open or has an optional property.
+    pub fn check_strict(&self) -> Result<(), StrictFault> {
+        strict::check(self)
+    }
+
+    /// Turns `integer` into `number` everywhere, for a model API that knows no integers.
+    #[must_use]
+    pub fn fold_integers(&self) -> Self {
+        strict::fold_integers(self)
+    }
+
+    /// Checks `instance` against the schema.
+    ///
+    /// # Errors
+    /// The first place that does not fit.
+    pub fn validate(&self, instance: &Value) -> Result<(), Misfit> {
+        validate::validate(self, instance)
+    }
+
+    /// Reports whether every value fits, whatever the notes say.
+    pub fn is_any(&self) -> bool {
+        self.types.is_empty()
+            && self.values == Values::default()
+            && self.items.is_none()
+            && self.object.is_none()
+            && self.combined == Combined::default()
+            && self.reference.is_none()
+    }
+
+    /// Visits the direct subschemas, without `$defs`.
+    fn children_mut(&mut self) -> impl Iterator<Item = &mut JsonSchema> {
+        let object = self.object.as_deref_mut().map(|object| {
+            let additional = match &mut object.additional {
+                Additional::Schema(schema) => Some(schema),
+                Additional::Any | Additional::Forbidden => None,
+            };
+            object.properties.values_mut().chain(additional)
+        });
+        let combined = &mut self.combined;
+        self.items
+            .as_deref_mut()
+            .into_iter()
+            .chain(object.into_iter().flatten())
+            .chain(&mut combined.any_of)
+            .chain(&mut combined.one_of)
+            .chain(&mut combined.all_of)
+    }
+
+    /// Lists the direct subschemas, without `$defs`.
+    fn children(&self) -> impl Iterator<Item = &JsonSchema> {
+        let object = self.object.as_deref().map(|object| {
+            let additional = match &object.additional {
+                Additional::Schema(schema) => Some(schema),
+                Additional::Any | Additional::Forbidden => None,
+            };
+            object.properties.values().chain(additional)
+        });
+        let combined = &self.combined;
+        self.items
+            .as_deref()
+            .into_iter()
+            .chain(object.into_iter().flatten())
+            .chain(&combined.any_of)
+            .chain(&combined.one_of)
+            .chain(&combined.all_of)
+    }
+}
+
+impl Type {
+    const ALL: [Self; 7] =
+        [Self::String, Self::Number, Self::Integer, Self::Boolean, Self::Object, Self::Array, Self::Null];
+
+    /// Names the type as a schema does.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Number => "number",
+            Self::Integer => "integer",
+            Self::Boolean => "boolean",
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::Null => "null",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Names the narrowest type of a value.
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(_) => Self::Boolean,
+            Value::Number(number) if number.is_f64() => Self::Number,
+            Value::Number(_) => Self::Integer,
+            Value::String(_) => Self::String,
+            Value::Array(_) => Self::Array,
+            Value::Object(_) => Self::Object,
+        }
+    }
+}

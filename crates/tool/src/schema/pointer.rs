@@ -1,0 +1,157 @@
+//! Local references of a foreign schema: which place of the document one names, and what its definition is called.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde_json::Value;
+
+/// A longer reference is not a name, it is an attack.
+const MAX_REFERENCE: usize = 1_024;
+/// Characters of a definition's name; the model reads it too.
+const MAX_NAME: usize = 64;
+
+/// The places of `document` that references name, each a definition to read exactly once.
+pub(super) struct Wanted<'a> {
+    document: &'a Value,
+    names: BTreeMap<Vec<String>, String>,
+    taken: BTreeSet<String>,
+    repeats: BTreeMap<String, usize>,
+    queue: VecDeque<(String, &'a Value)>,
+}
+
+impl<'a> Wanted<'a> {
+    pub(super) fn new(document: &'a Value) -> Self {
+        let (names, taken, repeats) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        Self { document, names, taken, repeats, queue: VecDeque::new() }
+    }
+
+    /// Gives the reference to write for `reference`, or nothing if it is external or names no place.
+    ///
+    /// A deep pointer (`#/properties/a`, as zod writes it) becomes a definition of its own, so recursion survives.
+    pub(super) fn reference(&mut self, reference: &str) -> Option<String> {
+        let tokens = tokens(reference)?;
+        if tokens.is_empty() {
+            return Some("#".to_owned());
+        }
+        if let Some(name) = self.names.get(&tokens) {
+            return Some(format!("#/$defs/{name}"));
+        }
+        let target = walk(self.document, &tokens)?;
+        let name = self.name(tokens.last().map_or("", String::as_str));
+        self.queue.push_back((name.clone(), target));
+        let reference = format!("#/$defs/{name}");
+        self.names.insert(tokens, name);
+        Some(reference)
+    }
+
+    /// Takes the next definition that was named and not yet read.
+    pub(super) fn next(&mut self) -> Option<(String, &'a Value)> {
+        self.queue.pop_front()
+    }
+
+    /// Makes a name that needs no escaping in a pointer and is not taken.
+    fn name(&mut self, token: &str) -> String {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
+        let base: String =
+            token.chars().take(MAX_NAME).map(|letter| if plain(letter) { letter } else { '_' }).collect();
+        let base = if base.is_empty() { "_".to_owned() } else { base };
+        let mut name = base.clone();
+        let count = self.repeats.entry(base.clone()).or_insert(1);
+        // ends: the count climbs and only finitely many names are taken
+        while !self.taken.insert(name.clone()) {
+            *count += 1;
+            name = format!("{base}_{count}");
+        }
+        name
+    }
+}
+
+/// Splits `#/a/b` into its decoded tokens; nothing for an anchor, another document or broken escapes.
+fn tokens(reference: &str) -> Option<Vec<String>> {
+    if reference.len() > MAX_REFERENCE {
+        return None;
+    }
+    let pointer = reference.strip_prefix('#')?;
+    if pointer.is_empty() {
+        return Some(Vec::new());
+    }
+    let pointer = unpercent(pointer.strip_prefix('/')?)?;
+    Some(pointer.split('/').map(|token| token.replace("~1", "/").replace("~0", "~")).collect())
+}
+
+fn unpercent(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(if byte == b'%' { 16 * hex(rest.next()?)? + hex(rest.next()?)? } else { byte });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
+
+/// Follows `tokens`; stops at a nested `$id`, below which pointers start from another root.
+fn walk<'a>(document: &'a Value, tokens: &[String]) -> Option<&'a Value> {
+    let mut place = document;
+    for (depth, token) in tokens.iter().enumerate() {
+        if depth > 0 && rebased(place) {
+            return None;
+        }
+        place = match place {
+            Value::Object(map) => map.get(token)?,
+            Value::Array(list) => list.get(token.parse::<usize>().ok()?)?,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+        };
+    }
+    Some(place)
+}
+
+/// Reports whether the schema is a resource of its own, so that `#` in it is not the document's root.
+pub(super) fn rebased(schema: &Value) -> bool {
+    schema.get("$id").and_then(Value::as_str).is_some_and(|id| !id.is_empty() && !id.starts_with('#'))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Wanted;
+
+    #[test]
+    fn references_name_places_once() {
+        let document = json!({
+            "$defs": {"User": {"properties": {"name": {}}}, "a/b": {}, "a b": {}, "sub": {"$id": "x", "y": {}}},
+            "definitions": {"User": {}},
+            "anyOf": [{}],
+        });
+        let mut wanted = Wanted::new(&document);
+        for (reference, name) in [
+            ("#", Some("#")),
+            ("#/$defs/User", Some("#/$defs/User")),
+            ("#/definitions/User", Some("#/$defs/User_2")),
+            ("#/$defs/User", Some("#/$defs/User")),
+            ("#/$defs/User/properties/name", Some("#/$defs/name")),
+            ("#/$defs/a~1b", Some("#/$defs/a_b")),
+            ("#/$defs/a%20b", Some("#/$defs/a_b_2")),
+            ("#/anyOf/0", Some("#/$defs/0")),
+            ("#/anyOf/1", None),
+            ("#/$defs/Ghost", None),
+            ("#/$defs/sub/y", None),
+            ("#anchor", None),
+            ("#/%zz", None),
+            ("#/%ff", None),
+            ("https://evil.example/schema.json", None),
+            ("other.json#/$defs/User", None),
+            ("", None),
+        ] {
+            assert_eq!(wanted.reference(reference).as_deref(), name, "{reference}");
+        }
+        assert_eq!(std::iter::from_fn(|| wanted.next()).count(), 6);
+    }
+}

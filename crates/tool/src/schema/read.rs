@@ -1,0 +1,331 @@
+//! Reads a JSON value as a schema: bounded, whatever the value is, and never tighter than what it said.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::keywords::{accept_null, declared, inferred, length, notes, required, values};
+use super::pointer::{Wanted, rebased};
+use super::{Additional, Combined, JsonSchema, Object};
+
+/// Below this depth everything is any.
+pub(super) const MAX_DEPTH: usize = 32;
+/// Schemas read from one document; what comes after them is any.
+pub(super) const MAX_NODES: usize = 4_096;
+/// Branches of a composition; a longer one is dropped.
+pub(super) const MAX_BRANCHES: usize = 256;
+/// What becomes of `oneOf`.
+#[derive(Clone, Copy)]
+pub(super) enum OneOf {
+    /// Stays: no branch is loosened, as the schema is our own.
+    Keep,
+    /// Becomes `anyOf`: two loosened branches may match at once, and then `oneOf` would refuse a valid value.
+    Loosen,
+}
+
+/// Reads `document` and the definitions that it reaches; the result is in normal form.
+pub(super) fn read(document: &Value, one_of: OneOf) -> JsonSchema {
+    let mut reader = Reader { wanted: Wanted::new(document), one_of, nodes: 0 };
+    let mut root = reader.schema(document, Place { depth: 0, rebased: false });
+    // ends: a place is queued once, and only a schema that was read (MAX_NODES) queues one
+    while let Some((name, target)) = reader.wanted.next() {
+        let schema = reader.schema(target, Place { depth: 1, rebased: rebased(target) });
+        root.defs.insert(name, schema);
+    }
+    root
+}
+
+struct Reader<'a> {
+    wanted: Wanted<'a>,
+    one_of: OneOf,
+    nodes: usize,
+}
+
+/// Where a schema is read.
+#[derive(Clone, Copy)]
+struct Place {
+    depth: usize,
+    /// Below a nested `$id`, where `#` is not the document.
+    rebased: bool,
+}
+
+impl Reader<'_> {
+    fn full(&self) -> bool {
+        self.nodes >= MAX_NODES
+    }
+
+    fn schema(&mut self, value: &Value, place: Place) -> JsonSchema {
+        if place.depth >= MAX_DEPTH || self.full() {
+            return JsonSchema::default();
+        }
+        self.nodes += 1;
+        // `false` is any too: a model cannot be told "never", and the server refuses by itself.
+        let Value::Object(map) = value else { return JsonSchema::default() };
+        let rebased = place.rebased || (place.depth > 0 && rebased(value));
+        let below = Place { depth: place.depth + 1, rebased };
+        let mut schema = JsonSchema {
+            types: declared(map),
+            notes: notes(map),
+            values: values(map),
+            items: self.items(map, below).map(Box::new),
+            object: self.object(map, below).map(Box::new),
+            combined: self.combined(map, below),
+            reference: self.reference(map, rebased),
+            defs: BTreeMap::new(),
+        };
+        schema.settle_combined();
+        let alone = schema.reference.is_none() && schema.combined == Combined::default();
+        if schema.types.is_empty() && alone {
+            schema.types = inferred(map, schema.values.choices.as_deref());
+        }
+        if map.get("nullable") == Some(&Value::Bool(true)) {
+            accept_null(&mut schema);
+        }
+        schema.settle();
+        schema
+    }
+
+    fn reference(&mut self, map: &Map<String, Value>, rebased: bool) -> Option<String> {
+        let reference = map.get("$ref")?.as_str()?;
+        if rebased { None } else { self.wanted.reference(reference) }
+    }
+
+    /// A tuple becomes a list of any of its members, if it is closed; an open one takes anything after them.
+    fn items(&mut self, map: &Map<String, Value>, below: Place) -> Option<JsonSchema> {
+        let items = map.get("items").filter(|items| !items.is_null());
+        let (tuple, rest) = match (map.get("prefixItems"), items) {
+            (Some(Value::Array(tuple)), rest) => (tuple, rest),
+            (_, Some(Value::Array(tuple))) => (tuple, map.get("additionalItems")),
+            (_, items) => return items.map(|items| self.schema(items, below)),
+        };
+        let most = map.get("maxItems").and_then(length);
+        let closed = rest == Some(&Value::Bool(false)) || most.is_some_and(|most| most <= tuple.len() as u64);
+        let rest = match (closed, rest) {
+            (true, _) => None,
+            (false, Some(rest @ Value::Object(_))) => Some(rest),
+            (false, _) => return Some(JsonSchema::default()),
+        };
+        let deeper = Place { depth: below.depth + 1, ..below };
+        Some(either(self.branches(tuple.iter().chain(rest), deeper)))
+    }
+
+    fn object(&mut self, map: &Map<String, Value>, below: Place) -> Option<Object> {
+        let known = ["properties", "required", "additionalProperties"];
+        known.iter().find(|key| map.get(**key).is_some_and(|value| !value.is_null()))?;
+        let mut object = Object { required: required(map), ..Object::default() };
+        object.additional = match map.get("additionalProperties") {
+            // The names that a pattern admits are not known here, so closing the object would refuse them.
+            _ if map.contains_key("patternProperties") => Additional::Any,
+            Some(Value::Bool(false)) => Additional::Forbidden,
+            Some(schema @ Value::Object(_)) if !self.full() => Additional::Schema(self.schema(schema, below)),
+            _ => Additional::Any,
+        };
+        for (name, value) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            if self.full() {
+                // An unread name must not count as an additional one.
+                object.additional = Additional::Any;
+                break;
+            }
+            object.properties.insert(name.clone(), self.schema(value, below));
+        }
+        Some(object)
+    }
+
+    fn combined(&mut self, map: &Map<String, Value>, below: Place) -> Combined {
+        let list = |key: &str| map.get(key).and_then(Value::as_array).filter(|list| list.len() <= MAX_BRANCHES);
+        let deeper = Place { depth: below.depth + 1, ..below };
+        let mut combined = Combined::default();
+        if let Some(list) = list("anyOf") {
+            combined.any_of = self.branches(list, below);
+        }
+        if let Some(list) = list("oneOf") {
+            match self.one_of {
+                OneOf::Keep => combined.one_of = self.branches(list, below),
+                OneOf::Loosen if combined.any_of.is_empty() => combined.any_of = self.branches(list, below),
+                OneOf::Loosen => combined.all_of.push(either(self.branches(list, deeper))),
+            }
+        }
+        for member in list("allOf").into_iter().flatten() {
+            combined.all_of.push(self.schema(member, below));
+        }
+        combined
+    }
+
+    /// Reads alternatives; `false` is none. If not all of them can be read, there is no choice to offer.
+    fn branches<'v>(&mut self, list: impl IntoIterator<Item = &'v Value>, below: Place) -> Vec<JsonSchema> {
+        let mut branches = Vec::new();
+        for value in list {
+            if self.full() || branches.len() == MAX_BRANCHES {
+                return Vec::new();
+            }
+            if value != &Value::Bool(false) {
+                branches.push(self.schema(value, below));
+            }
+        }
+        branches
+    }
+}
+
+fn either(any_of: Vec<JsonSchema>) -> JsonSchema {
+    let combined = Combined { any_of, ..Combined::default() };
+    let mut schema = JsonSchema { combined, ..JsonSchema::default() };
+    schema.settle();
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::schema::Type;
+
+    #[track_caller]
+    fn check(value: Value, wanted: Value) {
+        let found = serde_json::to_value(read(&value, OneOf::Loosen)).unwrap();
+        assert_eq!(found, wanted, "{value}");
+    }
+
+    #[test]
+    fn missing_types_are_inferred() {
+        for (value, kind) in [
+            (json!({"properties": {}}), json!({"type": "object", "properties": {}})),
+            (json!({"required": ["a"]}), json!({"type": "object", "properties": {}, "required": ["a"]})),
+            (json!({"items": {}}), json!({"type": "array", "items": {}})),
+            (json!({"enum": ["a", null]}), json!({"type": ["string", "null"], "enum": ["a", null]})),
+            (json!({"const": 3}), json!({"type": "integer", "enum": [3]})),
+            (json!({"format": "date"}), json!({"type": "string", "format": "date"})),
+            (json!({"pattern": "^a"}), json!({"type": "string"})),
+            (json!({"multipleOf": 2}), json!({"type": "number"})),
+            (json!({"type": "strange", "minimum": 1}), json!({"type": "number", "minimum": 1})),
+            (json!({"type": ["string", "strange", 3]}), json!({"type": "string"})),
+            (json!({"description": "anything"}), json!({"description": "anything"})),
+            (json!({"title": "t", "not": {}, "if": {}, "$anchor": "x"}), json!({})),
+        ] {
+            check(value, kind);
+        }
+    }
+
+    #[test]
+    fn a_composition_is_not_given_a_type() {
+        check(
+            json!({"anyOf": [{"type": "string"}, {"type": "integer"}], "minimum": 0}),
+            json!({"minimum": 0, "anyOf": [{"type": "string"}, {"type": "integer"}]}),
+        );
+    }
+
+    #[test]
+    fn null_and_booleans_are_read() {
+        check(json!(true), json!({}));
+        check(json!(false), json!({}));
+        check(json!({"type": "string", "nullable": true}), json!({"type": ["string", "null"]}));
+        check(
+            json!({"enum": ["a"], "nullable": true}),
+            json!({"type": ["string", "null"], "enum": ["a", null]}),
+        );
+        check(json!({"anyOf": [{"type": "string"}, false]}), json!({"type": "string"}));
+        check(json!({"properties": {"x": false}}), json!({"type": "object", "properties": {"x": {}}}));
+    }
+
+    #[test]
+    fn closed_objects_stay_closed_unless_a_pattern_opens_them() {
+        check(
+            json!({"additionalProperties": false}),
+            json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        );
+        check(
+            json!({"additionalProperties": false, "patternProperties": {"^x-": {}}}),
+            json!({"type": "object", "properties": {}}),
+        );
+        check(
+            json!({"additionalProperties": {"type": "string"}}),
+            json!({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}}),
+        );
+    }
+
+    #[test]
+    fn tuples_are_lists_of_their_members_if_closed() {
+        let either = json!({"anyOf": [{"type": "string"}, {"type": "number"}]});
+        for closed in [
+            json!({"prefixItems": [{"type": "string"}, {"type": "number"}], "items": false}),
+            json!({"items": [{"type": "string"}, {"type": "number"}], "additionalItems": false}),
+            json!({"prefixItems": [{"type": "string"}], "items": {"type": "number"}}),
+        ] {
+            check(closed, json!({"type": "array", "items": either}));
+        }
+        check(
+            json!({"prefixItems": [{"type": "number"}, {"type": "number"}], "maxItems": 2}),
+            json!({"type": "array", "items": {"type": "number"}, "maxItems": 2}),
+        );
+        check(json!({"prefixItems": [{"type": "number"}]}), json!({"type": "array", "items": {}}));
+    }
+
+    #[test]
+    fn one_of_is_loosened_and_meets_any_of() {
+        check(
+            json!({"anyOf": [{"type": "string"}, {"type": "null"}], "oneOf": [{"pattern": "a"}, {"type": "null"}]}),
+            json!({
+                "anyOf": [{"type": "string"}, {"type": "null"}],
+                "allOf": [{"anyOf": [{"type": "string"}, {"type": "null"}]}],
+            }),
+        );
+        let kept = read(&json!({"oneOf": [{"type": "string"}, {"type": "null"}]}), OneOf::Keep);
+        assert_eq!(kept.combined.one_of.len(), 2);
+    }
+
+    #[test]
+    fn references_are_kept_if_local() {
+        check(
+            json!({
+                "properties": {
+                    "out": {"$ref": "https://evil.example/x.json", "description": "kept"},
+                    "deep": {"$ref": "#/definitions/User/properties/name"},
+                    "rebased": {"$id": "https://x.example/y", "items": {"$ref": "#/definitions/User"}},
+                },
+                "definitions": {"User": {"properties": {"name": {"type": "string"}}}, "Unused": {}},
+            }),
+            json!({
+                "type": "object",
+                "properties": {
+                    "out": {"description": "kept"},
+                    "deep": {"$ref": "#/$defs/name"},
+                    "rebased": {"type": "array", "items": {}},
+                },
+                "$defs": {"name": {"type": "string"}},
+            }),
+        );
+    }
+
+    #[test]
+    fn ill_typed_keywords_are_ignored() {
+        check(
+            json!({
+                "type": "object", "properties": 3, "required": {"a": 1}, "additionalProperties": "no",
+                "anyOf": {}, "allOf": 1, "enum": 3, "$ref": 5, "$defs": [], "description": ["x"], "minimum": "1",
+            }),
+            json!({"type": "object", "properties": {}}),
+        );
+    }
+
+    #[test]
+    fn depth_and_count_are_bounded() {
+        let mut bomb = json!({"type": "string"});
+        for _ in 0..2_000 {
+            // Not `json!`, which would copy what it wraps.
+            bomb = Value::Object(Map::from_iter([("type".into(), "array".into()), ("items".into(), bomb)]));
+        }
+        let mut schema = &read(&bomb, OneOf::Loosen);
+        let mut depth = 0;
+        while let Some(items) = &schema.items {
+            assert_eq!(schema.types, [Type::Array]);
+            schema = items;
+            depth += 1;
+        }
+        assert_eq!((depth, schema.is_any()), (MAX_DEPTH, true));
+
+        let names = (0..10_000).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
+        let wide = json!({"properties": Value::Object(names), "additionalProperties": false});
+        let object = read(&wide, OneOf::Loosen).object.unwrap();
+        assert_eq!((object.properties.len(), object.additional), (MAX_NODES - 1, Additional::Any));
+    }
+}

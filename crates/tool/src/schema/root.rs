@@ -1,0 +1,87 @@
+//! The way in for a schema from outside: read, made acyclic and plain at the root, cut to a budget.
+
+use serde_json::Value;
+
+use super::read::{OneOf, read};
+use super::{JsonSchema, Type, compact, refs, union};
+
+/// Why a schema from outside cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaFault {
+    /// A tool's arguments are an object, and this schema accepts none.
+    #[error("the schema's root must describe an object, but it is {found}; put the value in a property of an object")]
+    RootNotObject {
+        /// What the root is, e.g. `a schema of type string`.
+        found: String,
+    },
+}
+
+/// Reads a tool's input schema. A server that declares none gets an open, empty object.
+pub(super) fn foreign(value: &Value, budget: usize) -> Result<JsonSchema, SchemaFault> {
+    let fault = |found: &str| Err(SchemaFault::RootNotObject { found: found.to_owned() });
+    match value {
+        Value::Null | Value::Bool(_) => return Ok(JsonSchema::of(Type::Object)),
+        Value::String(_) => return fault("a JSON string"),
+        Value::Number(_) => return fault("a JSON number"),
+        Value::Array(_) => return fault("a JSON array"),
+        Value::Object(_) => {}
+    }
+    let mut schema = read(value, OneOf::Loosen);
+    refs::break_cycles(&mut schema);
+    let Some(mut schema) = union::fold(&schema) else {
+        return Err(SchemaFault::RootNotObject { found: describe(&schema) });
+    };
+    refs::limit_depth(&mut schema);
+    schema.settle_all();
+    refs::prune(&mut schema);
+    Ok(compact::fit(schema, budget))
+}
+
+fn describe(root: &JsonSchema) -> String {
+    if root.types.is_empty() {
+        return "a composition of which no branch is an object".to_owned();
+    }
+    let names: Vec<&str> = root.types.iter().map(|kind| kind.name()).collect();
+    format!("a schema of type {}", names.join(" or "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_absent_schema_is_an_open_object() {
+        for value in [json!(null), json!(true), json!(false), json!({}), json!({"type": "object", "properties": null})] {
+            let schema = foreign(&value, 64).unwrap();
+            assert_eq!(serde_json::to_string(&schema).unwrap(), r#"{"type":"object","properties":{}}"#);
+        }
+    }
+
+    #[test]
+    fn a_root_that_is_no_object_is_refused() {
+        for (value, wanted) in [
+            (json!("object"), "a JSON string"),
+            (json!(3), "a JSON number"),
+            (json!([]), "a JSON array"),
+            (json!({"type": "string"}), "a schema of type string"),
+            (json!({"type": ["array", "null"]}), "a schema of type array or null"),
+            (json!({"enum": ["a"]}), "a schema of type string"),
+            (
+                json!({"anyOf": [{"type": "string"}, {"$ref": "#/$defs/n"}], "$defs": {"n": {"type": "null"}}}),
+                "a composition of which no branch is an object",
+            ),
+            (json!({"allOf": [{"type": "object"}, {"type": "string"}]}), "a composition of which no branch is an object"),
+        ] {
+            let SchemaFault::RootNotObject { found } = foreign(&value, 1_000).unwrap_err();
+            assert_eq!(found, wanted, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_nullable_root_is_an_object() {
+        let schema = foreign(&json!({"type": ["object", "null"], "enum": [{}], "default": {}}), 64).unwrap();
+        assert_eq!(schema, JsonSchema::of(Type::Object));
+    }
+}

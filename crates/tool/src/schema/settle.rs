@@ -1,0 +1,158 @@
+//! The normal form: what says nothing is gone, what a type implies is there. Reading it back gives the same schema.
+
+use super::read::MAX_BRANCHES;
+use super::{Additional, Bounds, Combined, JsonSchema, Object, Type, Values};
+
+impl JsonSchema {
+    /// Brings the schema and everything below it into normal form; loosens or keeps, never tightens.
+    pub(super) fn settle_all(&mut self) {
+        // ends: a schema is a tree, and reading caps its depth
+        self.children_mut().for_each(JsonSchema::settle_all);
+        self.defs.values_mut().for_each(JsonSchema::settle_all);
+        self.settle();
+    }
+
+    /// Brings one node into normal form; its children are settled already.
+    pub(super) fn settle(&mut self) {
+        self.types.sort_unstable();
+        self.types.dedup();
+        self.settle_combined();
+        if !self.types.is_empty() {
+            self.keep_what_the_types_use();
+        } else if self.reference.is_none() && self.combined == Combined::default() {
+            // Without a type, a reader would infer one from these and tighten the schema.
+            self.values = Values::default();
+            self.items = None;
+            self.object = None;
+        } else if self.object.as_deref() == Some(&Object::default()) {
+            self.object = None;
+        }
+        if let Some(object) = &mut self.object {
+            object.settle();
+        }
+        self.unwrap_single();
+    }
+
+    /// Drops what a composition repeats or does not say. A repeated `oneOf` branch can never match: it stays.
+    pub(super) fn settle_combined(&mut self) {
+        let Combined { any_of, one_of, all_of } = &mut self.combined;
+        for choice in [&mut *any_of, one_of] {
+            // A choice of which some are unknown is no choice.
+            if choice.len() > MAX_BRANCHES {
+                choice.clear();
+            }
+        }
+        all_of.truncate(MAX_BRANCHES);
+        all_of.retain(|member| !member.is_any());
+        dedup(all_of);
+        dedup(any_of);
+    }
+
+    fn keep_what_the_types_use(&mut self) {
+        let has = |kind| self.types.contains(&kind);
+        let (text, object, array) = (has(Type::String), has(Type::Object), has(Type::Array));
+        let number = has(Type::Number) || has(Type::Integer);
+        let lengths = &mut self.values.lengths;
+        if !text {
+            lengths.min_length = None;
+            lengths.max_length = None;
+        }
+        if !number {
+            self.values.bounds = Bounds::default();
+        }
+        if array {
+            self.items.get_or_insert_default();
+        } else {
+            self.items = None;
+            lengths.min_items = None;
+            lengths.max_items = None;
+        }
+        if object {
+            self.object.get_or_insert_default();
+        } else {
+            self.object = None;
+        }
+    }
+
+    /// A bare wrapper around one branch (`{"description": .., "allOf": [x]}`, as pydantic writes it) is that branch.
+    fn unwrap_single(&mut self) {
+        let mut shell = std::mem::take(self);
+        let combined = std::mem::take(&mut shell.combined);
+        let Combined { mut any_of, one_of, mut all_of } = combined;
+        let branches = any_of.len() + one_of.len() + all_of.len();
+        let only = if shell.is_any() && branches == 1 { any_of.pop().or_else(|| all_of.pop()) } else { None };
+        match only {
+            Some(branch) => {
+                *self = branch;
+                self.notes.description = shell.notes.description.or(self.notes.description.take());
+                self.notes.default = shell.notes.default.or(self.notes.default.take());
+                self.defs = shell.defs;
+            }
+            None => {
+                *self = shell;
+                self.combined = Combined { any_of, one_of, all_of };
+            }
+        }
+    }
+}
+
+impl Object {
+    fn settle(&mut self) {
+        if self.additional == Additional::Schema(JsonSchema::default()) {
+            self.additional = Additional::Any;
+        }
+    }
+}
+
+fn dedup(branches: &mut Vec<JsonSchema>) {
+    // quadratic, but there are at most MAX_BRANCHES
+    let mut kept: Vec<JsonSchema> = Vec::with_capacity(branches.len());
+    for branch in branches.drain(..) {
+        if !kept.contains(&branch) {
+            kept.push(branch);
+        }
+    }
+    *branches = kept;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::schema::JsonSchema;
+    use crate::schema::read::{OneOf, read};
+
+    fn settled(value: &Value) -> Value {
+        let mut schema: JsonSchema = read(value, OneOf::Loosen);
+        schema.settle_all();
+        let once = serde_json::to_value(&schema).unwrap();
+        schema.settle_all();
+        assert_eq!(serde_json::to_value(&schema).unwrap(), once, "settling settles");
+        once
+    }
+
+    #[test]
+    fn what_says_nothing_goes_and_what_a_type_implies_comes() {
+        for (value, wanted) in [
+            (json!({"type": "string", "items": {}, "minItems": 1, "minimum": 2}), json!({"type": "string"})),
+            (json!({"type": "array"}), json!({"type": "array", "items": {}})),
+            (json!({"type": "object"}), json!({"type": "object", "properties": {}})),
+            (json!({"type": ["null", "string", "null"]}), json!({"type": ["string", "null"]})),
+            (
+                json!({"type": "object", "additionalProperties": {}}),
+                json!({"type": "object", "properties": {}}),
+            ),
+            (
+                json!({"description": "outer", "allOf": [{"type": "string", "description": "inner"}]}),
+                json!({"type": "string", "description": "outer"}),
+            ),
+            (json!({"anyOf": [{"type": "string"}, {"type": "string"}]}), json!({"type": "string"})),
+            (
+                json!({"type": "object", "allOf": [{"title": "says nothing"}]}),
+                json!({"type": "object", "properties": {}}),
+            ),
+        ] {
+            assert_eq!(settled(&value), wanted, "{value}");
+        }
+    }
+}

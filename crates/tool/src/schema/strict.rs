@@ -1,0 +1,211 @@
+//! Other dialects of a schema: strict mode, where nothing is optional or open, and one without integers.
+
+use serde_json::Value;
+
+use super::{Additional, Combined, JsonSchema, Notes, Object, Type};
+
+/// Why a schema is not strict.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StrictFault {
+    /// A property may be left out.
+    #[error("the schema is not strict at `{path}`: property `{property}` is not required")]
+    Optional {
+        /// Where the object is, e.g. `$.options`.
+        path: String,
+        /// The property that may be left out.
+        property: String,
+    },
+    /// An object takes properties that it does not name.
+    #[error("the schema is not strict at `{path}`: the object accepts other properties than its own")]
+    Open {
+        /// Where the object is, e.g. `$.options`.
+        path: String,
+    },
+}
+
+/// Requires every property, makes the optional ones nullable, closes every object and drops defaults.
+pub(super) fn strict(schema: &JsonSchema) -> JsonSchema {
+    let mut schema = schema.clone();
+    tighten(&mut schema);
+    schema.defs.values_mut().for_each(tighten);
+    schema
+}
+
+fn tighten(schema: &mut JsonSchema) {
+    schema.notes.default = None;
+    if schema.combined.any_of.is_empty() {
+        // Strict mode knows no `oneOf`; our branches differ by a tag, so the choice stays the same.
+        schema.combined.any_of = std::mem::take(&mut schema.combined.one_of);
+    }
+    if schema.types.contains(&Type::Object) {
+        schema.object.get_or_insert_default();
+    }
+    if let Some(Object { properties, required, additional }) = schema.object.as_deref_mut() {
+        *additional = Additional::Forbidden;
+        for (name, property) in &mut *properties {
+            if !required.contains(name) {
+                make_nullable(property);
+            }
+        }
+        *required = properties.keys().cloned().collect();
+    }
+    schema.children_mut().for_each(tighten);
+}
+
+/// Accepts null too: how strict mode says "optional".
+fn make_nullable(schema: &mut JsonSchema) {
+    if schema.is_any() {
+        return;
+    }
+    let Combined { any_of, one_of, all_of } = &mut schema.combined;
+    let plain = one_of.is_empty() && all_of.is_empty() && schema.reference.is_none();
+    if !schema.types.is_empty() && plain && any_of.is_empty() {
+        if !schema.types.contains(&Type::Null) {
+            schema.types.push(Type::Null);
+        }
+        if let Some(choices) = schema.values.choices.as_mut().filter(|choices| !choices.contains(&Value::Null)) {
+            choices.push(Value::Null);
+        }
+    } else if schema.types.is_empty() && plain && schema.values.choices.is_none() {
+        let null = JsonSchema::of(Type::Null);
+        if !any_of.iter().any(|branch| branch.is_any() || branch.types.contains(&Type::Null)) {
+            any_of.push(null);
+        }
+    } else {
+        let description = schema.notes.description.take();
+        let any_of = vec![std::mem::take(schema), JsonSchema::of(Type::Null)];
+        schema.combined = Combined { any_of, ..Combined::default() };
+        schema.notes = Notes { description, default: None };
+    }
+}
+
+/// Finds the first object that strict mode refuses.
+pub(super) fn check(schema: &JsonSchema) -> Result<(), StrictFault> {
+    check_at(schema, "$")?;
+    schema.defs.iter().try_for_each(|(name, schema)| check_at(schema, &format!("$.$defs.{name}")))
+}
+
+fn check_at(schema: &JsonSchema, path: &str) -> Result<(), StrictFault> {
+    match schema.object.as_deref() {
+        Some(object) => check_object(object, path)?,
+        None if schema.types.contains(&Type::Object) => return Err(StrictFault::Open { path: path.to_owned() }),
+        None => {}
+    }
+    if let Some(items) = &schema.items {
+        check_at(items, &format!("{path}[]"))?;
+    }
+    let Combined { any_of, one_of, all_of } = &schema.combined;
+    for (key, branches) in [("anyOf", any_of), ("oneOf", one_of), ("allOf", all_of)] {
+        for (index, branch) in branches.iter().enumerate() {
+            check_at(branch, &format!("{path}.{key}[{index}]"))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_object(object: &Object, path: &str) -> Result<(), StrictFault> {
+    match object.additional {
+        Additional::Forbidden => {}
+        Additional::Any | Additional::Schema(_) => return Err(StrictFault::Open { path: path.to_owned() }),
+    }
+    if let Some(property) = object.properties.keys().find(|name| !object.required.contains(*name)) {
+        return Err(StrictFault::Optional { path: path.to_owned(), property: property.clone() });
+    }
+    object.properties.iter().try_for_each(|(name, schema)| check_at(schema, &format!("{path}.{name}")))
+}
+
+/// Turns `integer` into `number` everywhere.
+pub(super) fn fold_integers(schema: &JsonSchema) -> JsonSchema {
+    let mut schema = schema.clone();
+    fold(&mut schema);
+    schema
+}
+
+fn fold(schema: &mut JsonSchema) {
+    for kind in &mut schema.types {
+        if *kind == Type::Integer {
+            *kind = Type::Number;
+        }
+    }
+    schema.types.sort_unstable();
+    schema.types.dedup();
+    schema.children_mut().for_each(fold);
+    schema.defs.values_mut().for_each(fold);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn schema(value: &Value) -> JsonSchema {
+        JsonSchema::foreign(value, usize::MAX).unwrap()
+    }
+
+    #[test]
+    fn optional_properties_become_nullable() {
+        for (property, wanted) in [
+            (json!({"type": "string", "default": "x"}), json!({"type": ["string", "null"]})),
+            (json!({"enum": ["a"]}), json!({"type": ["string", "null"], "enum": ["a", null]})),
+            (
+                json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}),
+                json!({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
+            ),
+            (
+                json!({"$ref": "#", "description": "d"}),
+                json!({"description": "d", "anyOf": [{"$ref": "#"}, {"type": "null"}]}),
+            ),
+            (
+                json!({"type": "object"}),
+                json!({"type": ["object", "null"], "properties": {}, "additionalProperties": false}),
+            ),
+            (json!({}), json!({})),
+        ] {
+            let strict = schema(&json!({"properties": {"p": property}})).strict();
+            let wanted = json!({
+                "type": "object", "properties": {"p": wanted}, "required": ["p"], "additionalProperties": false,
+            });
+            assert_eq!(serde_json::to_value(&strict).unwrap(), wanted);
+            assert_eq!(strict.check_strict(), Ok(()));
+            assert_eq!(strict.strict(), strict);
+        }
+    }
+
+    #[test]
+    fn the_first_loose_object_is_named() {
+        let open = |inner: Value| {
+            json!({"type": "object", "properties": {"options": inner}, "required": ["options"], "additionalProperties": false})
+        };
+        let lax = json!({"type": "object", "properties": {"x": {}}, "additionalProperties": false});
+        for (value, wanted) in [
+            (json!({}), "`$`: the object accepts other properties than its own"),
+            (open(lax.clone()), "`$.options`: property `x` is not required"),
+            (open(json!({"type": "array", "items": lax})), "`$.options[]`: property `x` is not required"),
+            (
+                open(json!({"anyOf": [{"type": "null"}, {"type": "object", "additionalProperties": {"type": "string"}}]})),
+                "`$.options.anyOf[1]`: the object accepts other properties than its own",
+            ),
+        ] {
+            let fault = schema(&value).check_strict().unwrap_err().to_string();
+            assert_eq!(fault, format!("the schema is not strict at {wanted}"));
+        }
+    }
+
+    #[test]
+    fn integers_fold_into_numbers() {
+        let value = json!({
+            "properties": {"n": {"type": ["integer", "number"]}, "l": {"items": {"type": "integer"}}},
+            "additionalProperties": {"$ref": "#/$defs/d"},
+            "$defs": {"d": {"type": ["integer", "null"]}},
+        });
+        let folded = serde_json::to_value(schema(&value).fold_integers()).unwrap();
+        let wanted = json!({
+            "type": "object",
+            "properties": {"n": {"type": "number"}, "l": {"type": "array", "items": {"type": "number"}}},
+            "additionalProperties": {"$ref": "#/$defs/d"},
+            "$defs": {"d": {"type": ["number", "null"]}},
+        });
+        assert_eq!(folded, wanted);
+    }
+}

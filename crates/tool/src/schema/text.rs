@@ -1,0 +1,59 @@
+//! Text from outside, made fit for a model: invisible characters out, length capped.
+
+/// Strips what a reader cannot see and cuts to `cap` characters, the last of which is then `…`.
+pub(crate) fn clean(text: &str, cap: usize) -> String {
+    let visible = text.chars().filter(|&letter| !invisible(letter)).skip_while(|letter| letter.is_whitespace());
+    let mut cleaned = String::new();
+    for (count, letter) in visible.enumerate() {
+        if count == cap {
+            cleaned.pop();
+            cleaned.push('…');
+            break;
+        }
+        cleaned.push(letter);
+    }
+    cleaned.truncate(cleaned.trim_end().len());
+    cleaned
+}
+
+/// Control characters but tab and newline, and everything that is used to hide text from a human reader.
+fn invisible(letter: char) -> bool {
+    (letter.is_control() && letter != '\n' && letter != '\t')
+        || matches!(letter,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' // soft hyphen, joiners, Arabic mark
+            | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' // zero width, bidi
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' // word joiner, isolates
+            | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' // variation selectors can carry bytes
+            | '\u{fff9}'..='\u{fffb}' // interlinear annotation
+            | '\u{e0000}'..='\u{e007f}') // tags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clean;
+
+    #[test]
+    fn invisible_text_is_stripped() {
+        for (text, wanted) in [
+            ("plain", "plain"),
+            (" a\tb\n", "a\tb"),
+            ("a\r\nb\u{1b}[31m\u{0}", "a\nb[31m"),
+            ("i\u{200b}g\u{200d}n\u{feff}ore", "ignore"),
+            ("\u{202e}evil\u{202c}\u{2066}x\u{2069}", "evilx"),
+            ("x\u{e0041}\u{e0042}\u{e007f}", "x"),
+            ("\u{200b} \u{200b}x \u{200b}", "x"),
+            ("größe 尺寸", "größe 尺寸"),
+        ] {
+            assert_eq!(clean(text, 100), wanted);
+        }
+    }
+
+    #[test]
+    fn cut_counts_characters_and_settles() {
+        for (text, wanted) in [("abcd", "abcd"), ("abcde", "abc…"), ("äöüßx", "äöü…"), ("ab  e", "ab …")] {
+            let cut = clean(text, 4);
+            assert_eq!(cut, wanted);
+            assert_eq!(clean(&cut, 4), cut);
+        }
+    }
+}

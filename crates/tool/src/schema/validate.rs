@@ -1,0 +1,358 @@
+//! Checks a value against a schema: no allocation unless something is wrong, and an end whatever the schema is.
+
+use std::cell::Cell;
+
+use serde_json::{Map, Value};
+
+use super::misfit::{Misfit, Problem, push_name};
+use super::number::{compare, is_whole, same};
+use super::{Additional, Combined, JsonSchema, Lengths, Object, Type};
+
+/// Nesting of values, references and compositions that is followed.
+const MAX_LEVEL: usize = 128;
+/// Comparisons in one check. Ordinary arguments take hundreds; a hostile schema can ask for 2^n.
+const MAX_STEPS: usize = 1_000_000;
+/// Different wishes of a choice's branches that are told one by one.
+const MAX_WISHES: usize = 4;
+
+/// Checks `instance`; `#` and `#/$defs/..` mean `schema`.
+pub(super) fn validate(schema: &JsonSchema, instance: &Value) -> Result<(), Misfit> {
+    let check = Check { root: schema, steps: Cell::new(MAX_STEPS) };
+    let root = Step { parent: None, key: Key::Here, level: 0 };
+    check.schema::<Found>(schema, instance, &root).map_err(|found| found.misfit)
+}
+
+/// A place in the instance, as a list from the leaf up: it lives on the stack and is written only for a misfit.
+struct Step<'a> {
+    parent: Option<&'a Step<'a>>,
+    key: Key<'a>,
+    level: usize,
+}
+
+enum Key<'a> {
+    /// The same place: a reference or a branch.
+    Here,
+    Name(&'a str),
+    Index(usize),
+}
+
+impl<'a> Step<'a> {
+    fn below(&'a self, key: Key<'a>) -> Step<'a> {
+        Step { parent: Some(self), key, level: self.level + 1 }
+    }
+
+    /// Writes the path and counts its keys.
+    fn path(&self) -> (String, usize) {
+        let (mut path, depth) = self.parent.map_or_else(Default::default, Step::path);
+        match self.key {
+            Key::Here => return (path, depth),
+            Key::Name(name) => push_name(&mut path, name),
+            Key::Index(index) => path.push_str(&format!("[{index}]")),
+        }
+        (path, depth + 1)
+    }
+}
+
+/// What a failed check leaves: nothing where only yes or no counts, a [`Found`] where it is told.
+trait Verdict: Sized {
+    fn of(problem: Problem<'_>, step: &Step<'_>) -> Self;
+    fn none_of(check: &Check<'_>, branches: &[JsonSchema], value: &Value, step: &Step<'_>) -> Self;
+}
+
+impl Verdict for () {
+    fn of(_: Problem<'_>, _: &Step<'_>) {}
+    fn none_of(_: &Check<'_>, _: &[JsonSchema], _: &Value, _: &Step<'_>) {}
+}
+
+struct Found {
+    misfit: Misfit,
+    depth: usize,
+}
+
+impl Verdict for Found {
+    fn of(problem: Problem<'_>, step: &Step<'_>) -> Self {
+        let (path, depth) = step.path();
+        Self { misfit: problem.at(path), depth }
+    }
+
+    /// Tells what the nearest branch wants: the one whose tag fits, else those that went deepest.
+    fn none_of(check: &Check<'_>, branches: &[JsonSchema], value: &Value, step: &Step<'_>) -> Self {
+        let explain = |branch| check.schema::<Found>(branch, value, step).err();
+        let mut tagged = branches.iter().filter(|branch| check.tag_fits(branch, value));
+        if let (Some(branch), None) = (tagged.next(), tagged.next())
+            && let Some(found) = explain(branch)
+        {
+            return found;
+        }
+        let mut all: Vec<Found> = branches.iter().filter_map(explain).collect();
+        let deepest = all.iter().map(|found| found.depth).max().unwrap_or_default();
+        all.retain(|found| found.depth == deepest);
+        if all.is_empty() {
+            return Self::of(Problem::NoForm(branches.len(), value), step);
+        }
+        let mut nearest = all.swap_remove(0);
+        if all.iter().any(|found| found.misfit.path != nearest.misfit.path) {
+            return nearest;
+        }
+        let mut wishes = vec![nearest.misfit.expected.clone()];
+        for found in all {
+            if !wishes.contains(&found.misfit.expected) {
+                wishes.push(found.misfit.expected);
+            }
+        }
+        nearest.misfit.expected = match wishes.len() {
+            1..=MAX_WISHES => wishes.join(" or "),
+            _ => format!("one of {} forms", branches.len()),
+        };
+        nearest
+    }
+}
+
+struct Check<'a> {
+    root: &'a JsonSchema,
+    steps: Cell<usize>,
+}
+
+impl Check<'_> {
+    fn schema<V: Verdict>(&self, schema: &JsonSchema, value: &Value, step: &Step<'_>) -> Result<(), V> {
+        if step.level > MAX_LEVEL {
+            return Err(V::of(Problem::Deep(value), step));
+        }
+        let choices = schema.values.choices.as_deref().unwrap_or_default();
+        let required = schema.object.as_ref().map_or(0, |object| object.required.len());
+        let Some(steps) = self.steps.get().checked_sub(1 + choices.len() + required) else {
+            self.steps.set(0);
+            return Err(V::of(Problem::Complex(value), step));
+        };
+        self.steps.set(steps);
+        if !schema.types.is_empty() && !schema.types.iter().any(|&kind| is_a(value, kind)) {
+            return Err(V::of(Problem::Type(schema, value), step));
+        }
+        if schema.values.choices.is_some() && !choices.iter().any(|choice| same(choice, value)) {
+            return Err(V::of(Problem::Value(schema, value), step));
+        }
+        match value {
+            Value::Number(_) if !in_bounds(schema, value) => Err(V::of(Problem::Value(schema, value), step)),
+            Value::String(text) if !fits_text(&schema.values.lengths, text) => {
+                Err(V::of(Problem::Length(schema, value), step))
+            }
+            Value::Array(items) => self.array(schema, value, items, step),
+            Value::Object(map) => {
+                schema.object.as_ref().map_or(Ok(()), |object| self.object(object, map, step))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+        }?;
+        self.combined(schema, value, &step.below(Key::Here))
+    }
+
+    fn array<V: Verdict>(
+        &self,
+        schema: &JsonSchema,
+        value: &Value,
+        items: &[Value],
+        step: &Step<'_>,
+    ) -> Result<(), V> {
+        if !within(items.len() as u64, schema.values.lengths.min_items, schema.values.lengths.max_items) {
+            return Err(V::of(Problem::Length(schema, value), step));
+        }
+        let Some(each) = &schema.items else { return Ok(()) };
+        for (index, item) in items.iter().enumerate() {
+            self.schema::<V>(each, item, &step.below(Key::Index(index)))?;
+        }
+        Ok(())
+    }
+
+    fn object<V: Verdict>(&self, object: &Object, map: &Map<String, Value>, step: &Step<'_>) -> Result<(), V> {
+        // Unknown names first: a typo explains the missing property.
+        for (name, value) in map {
+            let schema = match (object.properties.get(name), &object.additional) {
+                (Some(schema), _) | (None, Additional::Schema(schema)) => schema,
+                (None, Additional::Any) => continue,
+                (None, Additional::Forbidden) => {
+                    return Err(V::of(Problem::Unknown(name, object, value), step));
+                }
+            };
+            self.schema::<V>(schema, value, &step.below(Key::Name(name)))?;
+        }
+        match object.required.iter().find(|name| !map.contains_key(*name)) {
+            Some(name) => Err(V::of(Problem::Missing(name), step)),
+            None => Ok(()),
+        }
+    }
+
+    fn combined<V: Verdict>(&self, schema: &JsonSchema, value: &Value, step: &Step<'_>) -> Result<(), V> {
+        if let Some(target) = schema.reference.as_deref().and_then(|reference| self.root.resolve(reference)) {
+            self.schema::<V>(target, value, step)?;
+        }
+        let Combined { any_of, one_of, all_of } = &schema.combined;
+        for member in all_of {
+            self.schema::<V>(member, value, step)?;
+        }
+        let fits = |branch: &&JsonSchema| self.schema::<()>(branch, value, step).is_ok();
+        if !any_of.is_empty() && !any_of.iter().any(|branch| fits(&branch)) {
+            return Err(V::none_of(self, any_of, value, step));
+        }
+        match one_of.iter().filter(fits).take(2).count() {
+            0 if !one_of.is_empty() => Err(V::none_of(self, one_of, value, step)),
+            0 | 1 => Ok(()),
+            _ => Err(V::of(Problem::Ambiguous(one_of.len(), value), step)),
+        }
+    }
+
+    /// Reports whether a property that the branch fixes to one value has that value.
+    fn tag_fits(&self, branch: &JsonSchema, value: &Value) -> bool {
+        let target = branch.reference.as_deref().and_then(|reference| self.root.resolve(reference));
+        let object = branch.object.as_deref().or_else(|| target?.object.as_deref());
+        object.is_some_and(|object| {
+            object.properties.iter().any(|(name, property)| match property.values.choices.as_deref() {
+                Some([tag]) => value.get(name).is_some_and(|value| same(tag, value)),
+                Some(_) | None => false,
+            })
+        })
+    }
+}
+
+fn is_a(value: &Value, kind: Type) -> bool {
+    match kind {
+        Type::String => value.is_string(),
+        Type::Number => value.is_number(),
+        Type::Integer => value.as_number().is_some_and(is_whole),
+        Type::Boolean => value.is_boolean(),
+        Type::Object => value.is_object(),
+        Type::Array => value.is_array(),
+        Type::Null => value.is_null(),
+    }
+}
+
+fn in_bounds(schema: &JsonSchema, value: &Value) -> bool {
+    let Some(number) = value.as_number() else { return true };
+    let bounds = &schema.values.bounds;
+    let holds = |limit: &Option<serde_json::Number>, fits: fn(std::cmp::Ordering) -> bool| {
+        limit.as_ref().is_none_or(|limit| fits(compare(number, limit)))
+    };
+    holds(&bounds.minimum, std::cmp::Ordering::is_ge)
+        && holds(&bounds.maximum, std::cmp::Ordering::is_le)
+        && holds(&bounds.exclusive_minimum, std::cmp::Ordering::is_gt)
+        && holds(&bounds.exclusive_maximum, std::cmp::Ordering::is_lt)
+}
+
+fn fits_text(lengths: &Lengths, text: &str) -> bool {
+    let unbounded = lengths.min_length.is_none() && lengths.max_length.is_none();
+    unbounded || within(text.chars().count() as u64, lengths.min_length, lengths.max_length)
+}
+
+fn within(count: u64, least: Option<u64>, most: Option<u64>) -> bool {
+    least.is_none_or(|least| count >= least) && most.is_none_or(|most| count <= most)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(schema: &Value, instance: &Value) -> String {
+        let schema = JsonSchema::foreign(schema, usize::MAX).unwrap();
+        schema.validate(instance).map_or_else(|misfit| misfit.to_string(), |()| "fits".to_owned())
+    }
+
+    #[test]
+    fn misfits_say_where_and_what() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "command": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                "line": {"type": "integer", "minimum": 1},
+                "ratio": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                "name": {"type": ["string", "null"], "maxLength": 3},
+                "steps": {"type": "array", "items": {
+                    "type": "object", "properties": {"status": {"enum": ["pending", "in_progress"]}}, "required": ["status"],
+                }},
+                "to": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+                "part": {"anyOf": [
+                    {"type": "object", "properties": {"kind": {"const": "text"}, "text": {"type": "string"}}, "required": ["kind", "text"]},
+                    {"type": "object", "properties": {"kind": {"const": "image"}, "url": {"type": "string"}}, "required": ["kind", "url"]},
+                ]},
+                "odd name": {"type": "string"},
+            },
+            "required": ["command"],
+            "additionalProperties": false,
+        });
+        let with = |name: &str, value: Value| json!({"command": ["ls"], name: value});
+        let told: Vec<String> = [
+            json!({"command": ["ls", "-la"], "line": 3.0, "name": null, "to": 1}),
+            json!([]),
+            json!({"command": [1]}),
+            json!({"command": []}),
+            json!({}),
+            json!({"comand": ["ls"]}),
+            with("frobnicate", json!(1)),
+            with("line", json!(0)),
+            with("line", json!(1.5)),
+            with("line", json!("1")),
+            with("ratio", json!(0)),
+            with("name", json!("long")),
+            with("steps", json!([{"status": "pending"}, {"status": "done"}])),
+            with("steps", json!([{}])),
+            with("to", json!(true)),
+            with("part", json!({"kind": "image", "text": "x"})),
+            with("part", json!({"kind": "sound"})),
+            with("odd name", json!(1)),
+        ]
+        .iter()
+        .map(|instance| self::told(&schema, instance))
+        .collect();
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        fits
+        the arguments do not fit: expected an object, found an array
+        the arguments do not fit at `command[0]`: expected a string, found a number
+        the arguments do not fit at `command`: expected an array of at least 1 item, found an array of 0 items
+        the arguments do not fit: expected the property `command`, found nothing
+        the arguments do not fit: expected no property `comand` (did you mean `command`?), found an array
+        the arguments do not fit: expected no property `frobnicate` (known: `command`, `line`, `name`, `odd name`, `part`, `ratio`, `steps`, `to`), found a number
+        the arguments do not fit at `line`: expected an integer of at least 1, found 0
+        the arguments do not fit at `line`: expected an integer of at least 1, found 1.5
+        the arguments do not fit at `line`: expected an integer of at least 1, found a string
+        the arguments do not fit at `ratio`: expected a number of more than 0 and at most 1, found 0
+        the arguments do not fit at `name`: expected a string of at most 3 characters or null, found a string of 4 characters
+        the arguments do not fit at `steps[1].status`: expected one of `pending`, `in_progress`, found `done`
+        the arguments do not fit at `steps[0]`: expected the property `status`, found nothing
+        the arguments do not fit at `to`: expected a string or an integer, found a boolean
+        the arguments do not fit at `part`: expected the property `url`, found nothing
+        the arguments do not fit at `part.kind`: expected `text` or `image`, found `sound`
+        the arguments do not fit at `["odd name"]`: expected a string, found a number
+        "#);
+    }
+
+    #[test]
+    fn one_of_wants_exactly_one() {
+        let mut schema = JsonSchema::default();
+        schema.combined.one_of = vec![JsonSchema::of(Type::Number), JsonSchema::of(Type::Integer)];
+        assert_eq!(schema.validate(&json!(1.5)), Ok(()));
+        let misfit = schema.validate(&json!(1)).unwrap_err().to_string();
+        assert_eq!(misfit, "the arguments do not fit: expected exactly one of 2 forms, found a number that fits several");
+    }
+
+    #[test]
+    fn cycles_and_doubling_end() {
+        let mut cycle = JsonSchema { reference: Some("#".into()), ..JsonSchema::default() };
+        assert!(cycle.validate(&json!(1)).is_err());
+        cycle.reference = None;
+        let here = JsonSchema { reference: Some("#".into()), ..JsonSchema::default() };
+        cycle.combined.any_of = vec![here.clone(), here];
+        assert!(cycle.validate(&json!(1)).is_err());
+    }
+
+    #[test]
+    fn depth_of_data_is_bounded() {
+        let list = JsonSchema {
+            types: vec![Type::Array],
+            items: Some(Box::new(JsonSchema { reference: Some("#".into()), ..JsonSchema::default() })),
+            ..JsonSchema::default()
+        };
+        let nest = |depth| (0..depth).fold(json!([]), |inner, _| json!([inner]));
+        assert_eq!(list.validate(&nest(60)), Ok(()));
+        let misfit = list.validate(&nest(500)).unwrap_err();
+        assert_eq!(misfit.expected, "a value that is not nested so deeply");
+    }
+}

@@ -1,0 +1,293 @@
+//! Laws of schemas over hostile and over well-formed input, with the `jsonschema` crate as oracle.
+
+use std::time::{Duration, Instant};
+
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use serde_json::{Map, Value, json};
+use toolgate_tool::{JsonSchema, SchemaFault};
+
+const BUDGETS: [usize; 6] = [64, 150, 400, 1_000, 5_000, usize::MAX];
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, max_shrink_iters: 4_000, ..ProptestConfig::with_cases(cases) }
+}
+
+fn emitted(schema: &JsonSchema) -> Value {
+    serde_json::to_value(schema).unwrap()
+}
+
+fn scalar() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-2_i64..4).prop_map(Value::from),
+        select(vec![json!(0.5), json!(3.0), json!(-1.5), json!(1e300), json!(u64::MAX), json!(i64::MIN)]),
+        select(vec!["", "a", "b", "abc", "x\u{200b}y", "\u{202e}z"]).prop_map(Value::from),
+    ]
+}
+
+fn name() -> impl Strategy<Value = String> {
+    select(vec!["a", "b", "c", "$ref", "type", "properties"]).prop_map(str::to_owned)
+}
+
+fn data() -> impl Strategy<Value = Value> {
+    scalar().prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            btree_map(name(), inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+fn reference() -> impl Strategy<Value = Value> {
+    let places = [
+        "#", "#/", "#/$defs/a", "#/$defs/b", "#/definitions/a", "#/definitions/b", "#/properties/a", "#/anyOf/0",
+        "#/$defs/a/properties/b", "#/properties/a/items", "#/$defs/a~1b", "#/%zz", "#anchor", "https://x.example/y",
+    ];
+    select(places.to_vec()).prop_map(Value::from)
+}
+
+/// Anything that looks like a schema from afar: every keyword with a fitting or a wrong value.
+fn hostile() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![scalar(), reference().prop_map(|place| json!({"$ref": place}))];
+    leaf.prop_recursive(5, 60, 6, |inner| {
+        let list = vec(inner.clone(), 0..4).prop_map(Value::from);
+        let table = btree_map(name(), inner.clone(), 0..4).prop_map(|map| Value::Object(map.into_iter().collect()));
+        let types = ["string", "number", "integer", "boolean", "object", "array", "null", "strange"];
+        let types = prop_oneof![
+            select(types.to_vec()).prop_map(Value::from),
+            subsequence(types.to_vec(), 0..4).prop_map(Value::from),
+        ];
+        let keyword = |keys: Vec<&'static str>, value: BoxedStrategy<Value>| (select(keys), value);
+        let entry = prop_oneof![
+            3 => keyword(vec!["type"], types.boxed()),
+            2 => keyword(vec!["properties", "$defs", "definitions", "patternProperties"], table.boxed()),
+            2 => keyword(vec!["anyOf", "oneOf", "allOf", "prefixItems", "items", "enum"], list.boxed()),
+            2 => keyword(vec!["items", "additionalProperties", "not", "additionalItems", "if"], inner.clone().boxed()),
+            1 => keyword(vec!["$ref"], reference().boxed()),
+            1 => keyword(vec!["required"], vec(name(), 0..3).prop_map(Value::from).boxed()),
+            2 => keyword(
+                vec![
+                    "minimum", "maximum", "exclusiveMinimum", "minLength", "maxItems", "const", "default", "enum",
+                    "description", "format", "nullable", "required", "properties", "anyOf", "$ref", "$id", "$defs",
+                ],
+                data().boxed(),
+            ),
+        ];
+        vec(entry, 0..6).prop_map(|entries| {
+            Value::Object(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
+        })
+    })
+}
+
+/// A schema in which every node says its type, with keywords that we keep and keywords that we drop.
+fn typed(references: bool) -> BoxedStrategy<Value> {
+    let text = (0..3_u64, 0..4_u64, any::<bool>()).prop_map(|(least, more, pattern)| {
+        let mut schema = json!({"type": "string", "minLength": least, "maxLength": least + more, "description": "t"});
+        if pattern {
+            schema["pattern"] = json!("^a");
+        }
+        schema
+    });
+    let number = (-2_i64..2, 0_i64..4, select(vec!["number", "integer"])).prop_map(|(least, more, kind)| {
+        json!({"type": kind, "minimum": least, "exclusiveMaximum": least + more, "multipleOf": 0.5})
+    });
+    let mut leaves = vec![
+        Just(json!({})).boxed(),
+        Just(json!({"type": ["boolean", "null"]})).boxed(),
+        vec(scalar(), 1..4).prop_map(|values| json!({"enum": values})).boxed(),
+        scalar().prop_map(|value| json!({"const": value})).boxed(),
+        text.boxed(),
+        number.boxed(),
+    ];
+    if references {
+        leaves.push(select(vec!["#/$defs/n", "#/$defs/m", "#"]).prop_map(|place| json!({"$ref": place})).boxed());
+    }
+    proptest::strategy::Union::new(leaves).prop_recursive(3, 30, 4, |inner| {
+        let object = (table(inner.clone()), subsequence(vec!["a", "b"], 0..3), inner.clone(), 0..5_u8).prop_map(
+            |(properties, required, more, kind)| {
+                let mut schema = json!({"type": "object", "properties": properties, "required": required});
+                match kind {
+                    0 => schema["additionalProperties"] = json!(false),
+                    1 => schema["additionalProperties"] = more,
+                    2 => schema["patternProperties"] = json!({"^c": more}),
+                    3 => {
+                        schema["patternProperties"] = json!({"^c": more});
+                        schema["additionalProperties"] = json!(false);
+                    }
+                    _ => schema["minProperties"] = json!(1),
+                }
+                schema
+            },
+        );
+        let array = (inner.clone(), 0..2_u64, 0..3_u64, any::<bool>()).prop_map(|(items, least, more, unique)| {
+            json!({"type": ["array", "null"], "items": items, "minItems": least, "maxItems": least + more, "uniqueItems": unique})
+        });
+        let tuple = (vec(inner.clone(), 1..3), prop_oneof![Just(json!(false)), inner.clone()])
+            .prop_map(|(tuple, rest)| json!({"type": "array", "prefixItems": tuple, "items": rest}));
+        let choice = (select(vec!["anyOf", "oneOf", "allOf"]), vec(inner.clone(), 1..4))
+            .prop_map(|(key, branches)| json!({key: branches}));
+        let both = (vec(inner.clone(), 1..3), vec(inner.clone(), 1..3))
+            .prop_map(|(any_of, one_of)| json!({"anyOf": any_of, "oneOf": one_of}));
+        let guarded = (inner.clone(), inner).prop_map(|(not, then)| json!({"not": not, "if": {"type": "string"}, "then": then}));
+        prop_oneof![4 => object, 2 => array, 1 => tuple, 2 => choice, 1 => both, 1 => guarded]
+    })
+    .boxed()
+}
+
+fn table(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+    btree_map(select(vec!["a", "b", "c"]), inner, 0..4)
+        .prop_map(|map| Value::Object(map.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()))
+}
+
+/// A whole document: an object at the root, recursion only through data.
+fn document() -> impl Strategy<Value = Value> {
+    (table(typed(true)), typed(false), typed(false), any::<bool>(), table(typed(true))).prop_map(
+        |(properties, n, m, closed, more)| {
+            let mut root = json!({
+                "type": "object",
+                "properties": properties,
+                "$defs": {
+                    "n": {"type": ["object", "null"], "properties": {"a": n, "b": {"$ref": "#/$defs/n"}}},
+                    "m": {"anyOf": [m, {"type": "array", "items": {"$ref": "#/$defs/m"}}]},
+                },
+            });
+            if closed {
+                root["additionalProperties"] = json!(false);
+            } else {
+                root["allOf"] = json!([{"type": "object", "properties": more}]);
+            }
+            root
+        },
+    )
+}
+
+fn arguments() -> impl Strategy<Value = Value> {
+    let small = prop_oneof![
+        Just(json!(null)),
+        Just(json!(true)),
+        (-2_i64..4).prop_map(Value::from),
+        select(vec![json!(0.5), json!(3.0), json!("a"), json!("ab"), json!(""), json!("b")]),
+    ];
+    let value = small.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![vec(inner.clone(), 0..3).prop_map(Value::from), table(inner)]
+    });
+    table(value)
+}
+
+/// Turns every choice into an exact one, which reading never yields.
+fn exact(schema: &mut JsonSchema) {
+    std::mem::swap(&mut schema.combined.any_of, &mut schema.combined.one_of);
+    schema.combined.one_of.iter_mut().for_each(exact);
+    schema.combined.all_of.iter_mut().for_each(exact);
+    schema.items.iter_mut().for_each(|items| exact(items));
+    schema.object.iter_mut().flat_map(|object| object.properties.values_mut()).for_each(exact);
+    schema.defs.values_mut().for_each(exact);
+}
+
+proptest! {
+    #![proptest_config(config(20_000))]
+
+    #[test]
+    fn hostile_schemas_become_small_valid_stable_objects(value in hostile(), budget in select(BUDGETS.to_vec())) {
+        let schema = match JsonSchema::foreign(&value, budget) {
+            Ok(schema) => schema,
+            Err(SchemaFault::RootNotObject { found }) => {
+                prop_assert!(!found.is_empty());
+                return Ok(());
+            }
+        };
+        let text = serde_json::to_string(&schema).unwrap();
+        prop_assert!(text.len() <= budget);
+        let json = emitted(&schema);
+        prop_assert_eq!(&json["type"], "object");
+        for key in ["anyOf", "oneOf", "allOf", "$ref", "enum"] {
+            prop_assert!(json.get(key).is_none(), "{} at the root", key);
+        }
+        prop_assert!(jsonschema::draft202012::meta::is_valid(&json), "{}", text);
+        prop_assert!(jsonschema::draft202012::new(&json).is_ok(), "unresolved reference in {}", text);
+        prop_assert_eq!(&JsonSchema::foreign(&json, budget).unwrap(), &schema, "not idempotent");
+        prop_assert_eq!(serde_json::to_string(&JsonSchema::foreign(&value, budget).unwrap()).unwrap(), text);
+    }
+
+    #[test]
+    fn strict_schemas_pass_their_check_and_stay_valid(value in hostile()) {
+        let Ok(schema) = JsonSchema::foreign(&value, 5_000) else { return Ok(()) };
+        let strict = schema.strict();
+        prop_assert_eq!(strict.check_strict(), Ok(()));
+        prop_assert_eq!(&strict.strict(), &strict);
+        prop_assert!(jsonschema::draft202012::meta::is_valid(&emitted(&strict)));
+        let folded = serde_json::to_string(&schema.fold_integers()).unwrap();
+        prop_assert!(!folded.contains(r#""type":"integer""#));
+    }
+
+    #[test]
+    fn validation_of_hostile_schemas_agrees(value in hostile(), instances in vec(data(), 4)) {
+        let Ok(schema) = JsonSchema::foreign(&value, 5_000) else { return Ok(()) };
+        let oracle = jsonschema::draft202012::new(&emitted(&schema)).unwrap();
+        for instance in &instances {
+            prop_assert_eq!(schema.validate(instance).is_ok(), oracle.is_valid(instance), "{}", instance);
+        }
+    }
+
+    #[test]
+    fn validation_agrees_with_the_oracle(value in document(), one in any::<bool>(), instances in vec(arguments(), 6)) {
+        let mut schema = JsonSchema::foreign(&value, usize::MAX).unwrap();
+        if one {
+            exact(&mut schema);
+        }
+        let oracle = jsonschema::draft202012::new(&emitted(&schema)).unwrap();
+        for instance in &instances {
+            let ours = schema.validate(instance);
+            prop_assert_eq!(ours.is_ok(), oracle.is_valid(instance), "{} {:?}", instance, ours);
+        }
+    }
+
+    #[test]
+    fn sanitising_only_loosens(value in document(), budget in select(BUDGETS.to_vec()), instances in vec(arguments(), 8)) {
+        let original = jsonschema::draft202012::new(&value).unwrap();
+        let schema = JsonSchema::foreign(&value, budget).unwrap();
+        for instance in instances.iter().filter(|instance| original.is_valid(instance)) {
+            prop_assert_eq!(schema.validate(instance), Ok(()), "{} under {}", instance, emitted(&schema));
+        }
+    }
+}
+
+#[track_caller]
+fn quick(value: &Value) -> JsonSchema {
+    let start = Instant::now();
+    let schema = JsonSchema::foreign(value, 5_000).unwrap();
+    // Generous: a debug build on a busy machine. What this guards against takes minutes.
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(serde_json::to_string(&schema).unwrap().len() <= 5_000);
+    schema
+}
+
+#[test]
+fn huge_schemas_are_read_in_bounded_time() {
+    let names = |value: &Value| -> Value { (0..200_000).map(|n| (format!("p{n:06}"), value.clone())).collect::<Map<_, _>>().into() };
+    quick(&json!({"properties": names(&json!({"type": "string", "description": "a property"}))}));
+    quick(&json!({"properties": {}, "required": (0..500_000).map(|n| format!("p{n}")).collect::<Vec<_>>()}));
+    quick(&json!({"description": "x".repeat(10_000_000)}));
+    quick(&json!({"properties": {"a": {"enum": ["x".repeat(10_000_000)]}}}));
+    quick(&json!({"anyOf": vec![json!({"type": "object"}); 200_000]}));
+    quick(&json!({"$defs": names(&json!({"$ref": "#/$defs/p000000"})), "properties": names(&json!({"$ref": "#/$defs/p000001"}))}));
+}
+
+#[test]
+fn deep_schemas_are_read_in_bounded_time() {
+    for key in ["items", "additionalProperties", "not", "default"] {
+        let mut bomb = json!({"type": "string"});
+        for _ in 0..2_000 {
+            bomb = Value::Object(Map::from_iter([(key.to_owned(), bomb)]));
+        }
+        quick(&json!({"properties": {"a": bomb}}));
+    }
+    let mut bomb = json!({"type": "object"});
+    for _ in 0..2_000 {
+        bomb = Value::Object(Map::from_iter([("allOf".to_owned(), Value::Array(vec![bomb]))]));
+    }
+    quick(&bomb);
+}

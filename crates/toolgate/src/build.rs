@@ -1,0 +1,200 @@
+//! Directories, patterns and tools → a tool system, with safe defaults.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::{Keep, Limits, Observer, RegistryFault, ToolRegistry, ToolRegistryBuilder, ToolRouter, ToolsConfig};
+use policy::{DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, Reach, Root};
+use tool::{AnyTool, Place, StrictFault, ToolHandler};
+
+use crate::Toolgate;
+
+/// Puts a [`Toolgate`] together.
+pub struct Builder {
+    directory: PathBuf,
+    read_roots: Vec<PathBuf>,
+    deny_read: Vec<String>,
+    home: Option<PathBuf>,
+    tools: ToolRegistryBuilder,
+    shipped: Result<(), StrictFault>,
+    limits: Limits,
+    watchers: Watchers,
+}
+
+#[derive(Default)]
+struct Watchers {
+    observers: Vec<Arc<dyn Observer>>,
+    keep: Option<Arc<dyn Keep>>,
+}
+
+/// Why a tool system could not be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildFault {
+    /// A directory that should be worked in or read is not there.
+    #[error("`{}` is no directory that can be read: {source}", path.display())]
+    NoDirectory {
+        /// As it was given.
+        path: PathBuf,
+        /// The system's word.
+        #[source]
+        source: io::Error,
+    },
+    /// A deny-read pattern cannot be understood.
+    #[error(transparent)]
+    DenyRead(#[from] DenyReadFault),
+    /// The tools do not go together.
+    #[error(transparent)]
+    Tools(#[from] RegistryFault),
+    /// One of the tools we ship has a schema that is not strict.
+    #[error("a tool is marked strict, but its schema is not: {0}")]
+    Strict(#[from] StrictFault),
+}
+
+impl Builder {
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self {
+            directory,
+            read_roots: Vec::new(),
+            deny_read: DEFAULT_DENY_READ.iter().map(|&pattern| pattern.to_owned()).collect(),
+            home: std::env::home_dir(),
+            tools: ToolRegistry::builder(),
+            shipped: Ok(()),
+            limits: Limits::default(),
+            watchers: Watchers::default(),
+        }
+    }
+
+    /// Adds a tool of yours.
+    #[must_use]
+    pub fn tool<H: ToolHandler>(mut self, handler: H) -> Self {
+        self.tools = self.tools.tool(handler);
+        self
+    }
+
+    /// Adds a tool from elsewhere, which gives way to every other tool of the same name.
+    #[must_use]
+    pub fn foreign(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.tools = self.tools.foreign(tool);
+        self
+    }
+
+    /// Adds the tools we ship.
+    #[cfg(feature = "tools")]
+    #[must_use]
+    pub fn with_tools(self) -> Self {
+        self.with_tools_for(tools::Pictures::default())
+    }
+
+    /// Adds the tools we ship, with pictures prepared for the model in use.
+    #[cfg(feature = "tools")]
+    #[must_use]
+    pub fn with_tools_for(mut self, pictures: tools::Pictures) -> Self {
+        match tools::all(pictures) {
+            Ok(all) => self.tools = all.into_iter().fold(self.tools, ToolRegistryBuilder::any),
+            Err(fault) => self.shipped = Err(fault),
+        }
+        self
+    }
+
+    /// Lets tools read below `directory` too.
+    #[must_use]
+    pub fn read_root(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.read_roots.push(directory.into());
+        self
+    }
+
+    /// Denies reading what fits `pattern`, beside what is denied already.
+    #[must_use]
+    pub fn deny_read(mut self, pattern: impl Into<String>) -> Self {
+        self.deny_read.push(pattern.into());
+        self
+    }
+
+    /// Denies reading what fits `patterns` instead of [`DEFAULT_DENY_READ`].
+    #[must_use]
+    pub fn deny_read_only(mut self, patterns: impl IntoIterator<Item = String>) -> Self {
+        self.deny_read = patterns.into_iter().collect();
+        self
+    }
+
+    /// Leaves out what `config` does not give to its model.
+    #[must_use]
+    pub fn configured(mut self, config: ToolsConfig) -> Self {
+        self.tools = self.tools.configured(config);
+        self
+    }
+
+    /// Sets how much a call may take.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Lets `observer` watch.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.watchers.observers.push(observer);
+        self
+    }
+
+    /// Lets `keep` have what is too long for the model.
+    #[must_use]
+    pub fn keep(mut self, keep: Arc<dyn Keep>) -> Self {
+        self.watchers.keep = Some(keep);
+        self
+    }
+
+    /// Puts it together.
+    pub fn build(self) -> Result<Toolgate, BuildFault> {
+        self.shipped?;
+        let own = root(&self.directory)?;
+        let place = Place { cwd: own.path().to_owned() };
+        let mut roots = vec![own];
+        for directory in &self.read_roots {
+            roots.push(root(directory)?);
+        }
+        let home = self.home.as_deref();
+        let deny = DenyRead::new(with_real_paths(&self.deny_read, home), home)?;
+        let gate = Gate::read_only(Reach::new(roots, deny));
+        let mut router = ToolRouter::new(self.tools.build()?, gate, place).with_limits(self.limits);
+        for observer in self.watchers.observers {
+            router = router.with_observer(observer);
+        }
+        if let Some(keep) = self.watchers.keep {
+            router = router.with_keep(keep);
+        }
+        Ok(Toolgate { router })
+    }
+}
+
+fn root(directory: &Path) -> Result<Root, BuildFault> {
+    let fault = |source| BuildFault::NoDirectory { path: directory.to_owned(), source };
+    // With a `/.` behind it, only a directory resolves.
+    let real = exec::fs::real(&directory.join(".")).map_err(fault)?;
+    let spelled = std::path::absolute(directory).map_err(fault)?;
+    Ok(Root::new(real).spelled(spelled))
+}
+
+/// Adds where a denied path really is, when a symbolic link leads there: the door judges real paths.
+fn with_real_paths(patterns: &[String], home: Option<&Path>) -> Vec<String> {
+    let mut all = patterns.to_vec();
+    for pattern in patterns {
+        let path = match (pattern.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(pattern),
+        };
+        let Some(real) = path.is_absolute().then(|| exec::fs::real(&path).ok()).flatten() else { continue };
+        if real != path {
+            all.push(literal(&real.to_string_lossy()));
+        }
+    }
+    all
+}
+
+/// A path as a glob that fits only itself.
+fn literal(path: &str) -> String {
+    let special = |letter: char| matches!(letter, '*' | '?' | '[' | ']' | '{' | '}' | '!');
+    path.chars().map(|c| if special(c) { format!("[{c}]") } else { c.to_string() }).collect()
+}

@@ -1,0 +1,62 @@
+//! The tool system of a coding agent, for your own program.
+//!
+//! ```
+//! use toolgate::{Toolgate, json};
+//!
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! let toolgate = Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().build()?;
+//! let answer = toolgate.call("read_file", json!({"path": "Cargo.toml", "end_line": 2})).await;
+//! assert_eq!(answer.joined_text().lines().next(), Some("1| [package]"));
+//! # Ok::<(), toolgate::BuildFault>(()) }).unwrap();
+//! ```
+//!
+//! A tool of your own is one type: see `examples/my_first_tool.rs`.
+
+mod build;
+
+pub use build::{BuildFault, Builder};
+pub use engine::{
+    Answer, DuplicateCall, Event, Family, Keep, Limits, Metrics, Observer, RegistryFault, ToolCallRuntime,
+    ToolRegistry, ToolRouter, ToolStats, ToolsConfig,
+};
+pub use policy::{DEFAULT_DENY_READ, Denial, DenyRead, Effect, Gate, Intent, Permit, Reach, Root, Verdict};
+pub use serde_json::{Value, json};
+pub use tokio_util::sync::CancellationToken;
+pub use tool::{
+    AnyTool, Args, Attempt, BadArguments, CallId, Cut, Cx, ErrorKind, Facts, Freeform, FreeformSpec,
+    FunctionSpec, Grammar, Image, Item, JsonSchema, Lane, Language, LocalShell, Needs, Notice, Place,
+    PlanStep, StepStatus, Stop, Strict, ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSpec,
+};
+#[cfg(feature = "tools")]
+pub use tools::Pictures;
+#[cfg(feature = "wire")]
+pub use wire;
+
+/// A set of tools at a place, ready to answer.
+#[derive(Clone)]
+pub struct Toolgate {
+    router: ToolRouter,
+}
+
+impl Toolgate {
+    /// Starts a tool system that works in `directory` and may read what is below it.
+    pub fn at(directory: impl Into<std::path::PathBuf>) -> Builder {
+        Builder::new(directory.into())
+    }
+
+    /// Answers one call.
+    pub async fn call(&self, name: &str, arguments: Value) -> ToolOutput {
+        let call = ToolCall::function("call", name, arguments.to_string());
+        self.router.dispatch(call, CancellationToken::new()).await
+    }
+
+    /// The front door, for calls that are more than a name and arguments.
+    pub fn router(&self) -> &ToolRouter {
+        &self.router
+    }
+
+    /// Takes the calls of a turn and gives the answers back in their order.
+    pub fn runtime(&self) -> ToolCallRuntime {
+        ToolCallRuntime::new(self.router.clone())
+    }
+}

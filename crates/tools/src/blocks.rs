@@ -1,0 +1,203 @@
+//! The block of code around a line, found by indentation alone.
+
+/// How the block is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// How many levels of indentation to go out from the line; 0: to the outermost.
+    pub(crate) levels: usize,
+    /// Whether neighbours at the block's own level belong to it.
+    pub(crate) siblings: Siblings,
+    /// Whether comments and attributes right above the block belong to it.
+    pub(crate) header: Header,
+    /// The most lines to take.
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Siblings {
+    Include,
+    LeaveOut,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Header {
+    Include,
+    LeaveOut,
+}
+
+const TAB: usize = 4;
+/// What one level counts, in columns.
+const LEVEL: usize = 4;
+
+/// Finds the block around `lines[anchor]`, as a range of indices.
+pub(crate) fn around(lines: &[String], anchor: usize, choice: Choice) -> std::ops::Range<usize> {
+    let indents = indents(lines);
+    let own = indents[anchor];
+    let floor = if choice.levels == 0 { 0 } else { own.saturating_sub(LEVEL * choice.levels) };
+    let block = Block { lines, indents: &indents, floor, choice };
+    let (mut first, mut last) = (anchor, anchor);
+    // A line at the floor is the head of its block: what is above it, at its level, is a neighbour.
+    let (mut up, mut down) = (Edge::new(own == floor), Edge::new(false));
+    // ends: every round takes a line, or both edges are closed
+    while last - first + 1 < choice.limit && (up.open || down.open) {
+        if up.open {
+            up.open = first > 0 && block.takes_above(first - 1, &mut up);
+            first -= usize::from(up.open);
+        }
+        if down.open && last - first + 1 < choice.limit {
+            down.open = last + 1 < lines.len() && block.takes_below(last + 1, &mut down);
+            last += usize::from(down.open);
+        }
+    }
+    while first < anchor && lines[first].trim().is_empty() {
+        first += 1;
+    }
+    while last > anchor && lines[last].trim().is_empty() {
+        last -= 1;
+    }
+    first..last + 1
+}
+
+/// How far the block has grown in one direction.
+struct Edge {
+    open: bool,
+    /// Whether the line that bounds the block here was taken.
+    bounded: bool,
+}
+
+impl Edge {
+    fn new(bounded: bool) -> Self {
+        Self { open: true, bounded }
+    }
+}
+
+struct Block<'a> {
+    lines: &'a [String],
+    indents: &'a [usize],
+    floor: usize,
+    choice: Choice,
+}
+
+impl Block<'_> {
+    fn takes_above(&self, at: usize, edge: &mut Edge) -> bool {
+        if self.indents[at] < self.floor {
+            return false;
+        }
+        if self.choice.siblings == Siblings::Include {
+            return true;
+        }
+        if edge.bounded {
+            let header = self.choice.header == Header::Include;
+            return header && self.indents[at] == self.floor && is_header(&self.lines[at]);
+        }
+        edge.bounded = self.indents[at] == self.floor && !self.lines[at].trim().is_empty();
+        true
+    }
+
+    fn takes_below(&self, at: usize, edge: &mut Edge) -> bool {
+        if self.indents[at] < self.floor || edge.bounded {
+            return false;
+        }
+        if self.choice.siblings == Siblings::Include || self.lines[at].trim().is_empty() {
+            return true;
+        }
+        if self.indents[at] == self.floor {
+            edge.bounded = true;
+            return closes(&self.lines[at]);
+        }
+        true
+    }
+}
+
+/// The indentation of each line; a blank line has that of the line before it.
+fn indents(lines: &[String]) -> Vec<usize> {
+    let mut before = 0;
+    lines
+        .iter()
+        .map(|line| {
+            if !line.trim().is_empty() {
+                let spaces = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
+                before = spaces.map(|c| if c == '\t' { TAB } else { 1 }).sum();
+            }
+            before
+        })
+        .collect()
+}
+
+fn is_header(line: &str) -> bool {
+    const STARTS: &[&str] = &["#", "//", "--", "/*", "*", "@", ";;", "\"\"\""];
+    STARTS.iter().any(|start| line.trim_start().starts_with(start))
+}
+
+fn closes(line: &str) -> bool {
+    const WORDS: &[&str] = &["end", "fi", "done", "esac", "else", "elif", "except", "finally", "catch"];
+    let text = line.trim_start();
+    let word = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    text.starts_with(['}', ')', ']']) || text.starts_with("</") || WORDS.contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUST: &str = "\
+use a;
+
+/// Adds.
+#[inline]
+fn add(a: u8) -> u8 {
+    if a > 1 {
+        a + 1
+
+    } else {
+        0
+    }
+}
+
+fn other() {
+    two();
+}";
+
+    fn block(text: &str, line: usize, choice: Choice) -> (usize, usize) {
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let range = around(&lines, line - 1, choice);
+        (range.start + 1, range.end)
+    }
+
+    const PLAIN: Choice =
+        Choice { levels: 0, siblings: Siblings::LeaveOut, header: Header::Include, limit: 100 };
+
+    #[test]
+    fn blocks_of_rust() {
+        let no_header = Choice { header: Header::LeaveOut, ..PLAIN };
+        let one = Choice { levels: 1, ..PLAIN };
+        for (line, choice, expected) in [
+            (7, PLAIN, (3, 12)),
+            (7, no_header, (5, 12)),
+            (7, one, (6, 9)),
+            (5, PLAIN, (3, 12)),
+            (14, PLAIN, (14, 16)),
+            (15, PLAIN, (14, 16)),
+            (1, PLAIN, (1, 1)),
+            (7, Choice { limit: 1, ..PLAIN }, (7, 7)),
+            (7, Choice { siblings: Siblings::Include, ..PLAIN }, (1, 16)),
+        ] {
+            assert_eq!(block(RUST, line, choice), expected, "line {line}, {choice:?}");
+        }
+    }
+
+    #[test]
+    fn blocks_of_python_do_not_take_the_next_statement() {
+        let python = "# doc\ndef a():\n    x = 1\n\n    return x\n\nprint(a())\n";
+        assert_eq!(block(python, 3, PLAIN), (1, 5));
+        assert_eq!(block(python, 7, PLAIN), (7, 7));
+    }
+
+    #[test]
+    fn no_more_lines_than_asked_for() {
+        for limit in 1..12 {
+            let (first, last) = block(RUST, 7, Choice { limit, ..PLAIN });
+            assert!(last - first < limit && first <= 7 && 7 <= last, "{limit}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Bytes of a file → text, naming the encoding when it is not UTF-8.
+
+use chardetng::EncodingDetector;
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+
+/// How much of a file's head tells what kind of file it is.
+pub(crate) const HEAD: usize = 8 << 10;
+
+/// What a file's first bytes say about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nature {
+    /// Text whose lines end in the byte `\n`.
+    Text,
+    /// UTF-16 with a byte order mark, which is decoded while it is read.
+    Utf16(&'static Encoding),
+    /// No text.
+    Binary,
+}
+
+/// Judges a file by its head.
+pub(crate) fn nature(head: &[u8]) -> Nature {
+    match Encoding::for_bom(head) {
+        Some((encoding, _)) if encoding == UTF_16LE || encoding == UTF_16BE => Nature::Utf16(encoding),
+        Some(_) => Nature::Text,
+        None if memchr::memchr(0, head).is_some() => Nature::Binary,
+        None => Nature::Text,
+    }
+}
+
+/// Which encoding the lines of a window are in: UTF-8 if they can be, else the best guess.
+pub(crate) fn guess<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> &'static Encoding {
+    if lines.clone().all(|line| std::str::from_utf8(line).is_ok()) {
+        return UTF_8;
+    }
+    let mut detector = EncodingDetector::new(chardetng::Iso2022JpDetection::Deny);
+    for line in lines {
+        detector.feed(line, false);
+        detector.feed(b"\n", false);
+    }
+    detector.feed(b"", true);
+    detector.guess(None, chardetng::Utf8Detection::Deny)
+}
+
+/// Decodes one line; what cannot be decoded becomes U+FFFD, and a NUL, which some model APIs refuse, `␀`.
+pub(crate) fn decode(line: &[u8], encoding: &'static Encoding) -> String {
+    let (text, _) = encoding.decode_without_bom_handling(line);
+    if text.contains('\0') { text.replace('\0', "␀") } else { text.into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn natures() {
+        for (head, expected) in [
+            (&b""[..], Nature::Text),
+            (b"plain", Nature::Text),
+            (b"\xef\xbb\xbfbom", Nature::Text),
+            (b"\xff\xfea\0", Nature::Utf16(UTF_16LE)),
+            (b"\xfe\xff\0a", Nature::Utf16(UTF_16BE)),
+            (b"\x7fELF\0\0", Nature::Binary),
+        ] {
+            assert_eq!(nature(head), expected, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn encodings() {
+        let name = |line: &[u8]| guess([line].into_iter()).name();
+        assert_eq!(name("naïve".as_bytes()), "UTF-8");
+        assert_eq!(name(b"Le caf\xe9 est tr\xe8s bon, d\xe9j\xe0 vu"), "windows-1252");
+        let (japanese, _, _) = encoding_rs::SHIFT_JIS.encode("これは日本語のテキストです。漢字も含みます。");
+        assert_eq!(name(&japanese), "Shift_JIS");
+        assert_eq!(decode(b"caf\xe9", guess([&b"caf\xe9 d\xe9j\xe0"[..]].into_iter())), "café");
+    }
+}

@@ -1,0 +1,286 @@
+//! A window of lines out of a file of any size, in constant memory.
+
+use std::io::{self, Read};
+
+use memchr::{memchr, memchr_iter};
+use tool::Stop;
+
+/// How much is read at a time.
+pub const SCAN_BUFFER: usize = 256 << 10;
+/// How much further a file is read, beyond the window, to say how many lines it has in all.
+const COUNT_FURTHER: u64 = 16 << 20;
+
+/// One line, without its ending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// Its first bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// How many bytes it has in all.
+    pub(crate) length: u64,
+}
+
+/// What was found of the lines that were asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// The number of the first line, counted from 1.
+    pub(crate) first: u64,
+    pub(crate) lines: Vec<Line>,
+    /// How many lines the file has, if that was found out.
+    pub(crate) total: Option<u64>,
+    /// Whether the last line of the file was read, and ends in a newline.
+    pub(crate) ending: Ending,
+}
+
+/// How the file ends, as far as it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Newline,
+    NoNewline,
+    Unread,
+}
+
+/// Which lines to take, and how much of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask {
+    /// From this line, counted from 1.
+    pub(crate) start: u64,
+    /// This many lines.
+    pub(crate) count: usize,
+    /// This much of each line.
+    pub(crate) line_bytes: usize,
+    /// This much of all lines together.
+    pub(crate) bytes: usize,
+}
+
+/// Reads the lines `ask` wants.
+pub(crate) fn window(file: &mut dyn Read, ask: Ask, stop: &Stop) -> io::Result<Window> {
+    let mut scan = Scan::new(ask);
+    let mut buffer = vec![0; SCAN_BUFFER];
+    // ends: every round reads on in the file, or stops
+    loop {
+        let read = fill(file, &mut buffer, stop)?;
+        if read == 0 {
+            let total = scan.line - 1 + u64::from(scan.open);
+            let ending = if scan.open { Ending::NoNewline } else { Ending::Newline };
+            return Ok(Window { first: ask.start, lines: scan.taken, total: Some(total), ending });
+        }
+        scan.feed(&buffer[..read]);
+        if scan.further > COUNT_FURTHER {
+            return Ok(Window { first: ask.start, lines: scan.taken, total: None, ending: Ending::Unread });
+        }
+    }
+}
+
+/// Counts the lines of a file.
+pub(crate) fn count(file: &mut dyn Read, stop: &Stop) -> io::Result<u64> {
+    let mut buffer = vec![0; SCAN_BUFFER];
+    let (mut lines, mut last) = (0, b'\n');
+    // ends: every round reads on in the file, or stops
+    loop {
+        let read = fill(file, &mut buffer, stop)?;
+        if read == 0 {
+            return Ok(lines + u64::from(last != b'\n'));
+        }
+        lines += memchr_iter(b'\n', &buffer[..read]).count() as u64;
+        last = buffer[read - 1];
+    }
+}
+
+fn fill(file: &mut dyn Read, buffer: &mut [u8], stop: &Stop) -> io::Result<usize> {
+    // ends: an interrupted read is tried again until it is not
+    loop {
+        if stop.requested() {
+            return Err(io::Error::other("the call was stopped"));
+        }
+        match file.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
+}
+
+struct Scan {
+    ask: Ask,
+    phase: Phase,
+    /// The number of the line that comes next, or that is open.
+    line: u64,
+    /// Whether the last line read has not ended yet.
+    open: bool,
+    taken: Vec<Line>,
+    /// Bytes held in `taken`.
+    held: usize,
+    /// Bytes read since the window was complete.
+    further: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    Skip,
+    Take,
+    Count,
+}
+
+impl Scan {
+    fn new(ask: Ask) -> Self {
+        Self { ask, phase: Phase::Skip, line: 1, open: false, taken: Vec::new(), held: 0, further: 0 }
+    }
+
+    fn feed(&mut self, mut bytes: &[u8]) {
+        // ends: every round takes at least one byte, or moves to the next phase
+        while !bytes.is_empty() {
+            bytes = match self.phase {
+                Phase::Skip => self.skip(bytes),
+                Phase::Take => self.take(bytes),
+                Phase::Count => {
+                    self.further += bytes.len() as u64;
+                    self.pass(bytes)
+                }
+            };
+        }
+    }
+
+    /// Passes over the lines before the window.
+    fn skip<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let before = self.ask.start.saturating_sub(self.line);
+        let here = if before == 0 { 0 } else { memchr_iter(b'\n', bytes).count() as u64 };
+        if here < before {
+            return self.pass(bytes);
+        }
+        let end = match usize::try_from(before) {
+            Ok(0) | Err(_) => 0,
+            Ok(before) => memchr_iter(b'\n', bytes).nth(before - 1).map_or(0, |at| at + 1),
+        };
+        (self.phase, self.line, self.open) = (Phase::Take, self.ask.start, false);
+        &bytes[end..]
+    }
+
+    /// Takes one line, or as much of it as there is.
+    fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let end = memchr(b'\n', bytes);
+        let part = &bytes[..end.unwrap_or(bytes.len())];
+        if !self.open {
+            self.taken.push(Line { bytes: Vec::new(), length: 0 });
+        }
+        if let Some(line) = self.taken.last_mut() {
+            let room = self.ask.line_bytes.saturating_sub(line.bytes.len()).min(part.len());
+            line.bytes.extend_from_slice(&part[..room]);
+            line.length += part.len() as u64;
+            self.held += room;
+        }
+        self.open = end.is_none();
+        let Some(end) = end else { return &[] };
+        self.line += 1;
+        if self.taken.len() >= self.ask.count || self.held >= self.ask.bytes {
+            self.phase = Phase::Count;
+        }
+        &bytes[end + 1..]
+    }
+
+    /// Counts lines without taking them.
+    fn pass<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        self.line += memchr_iter(b'\n', bytes).count() as u64;
+        self.open = bytes.last() != Some(&b'\n');
+        &[]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tool::{CallId, Cx, Place, ToolError};
+
+    use super::*;
+
+    /// Runs `work` with a stop that nobody raises.
+    fn unstopped<T: Send + 'static>(work: impl FnOnce(&Stop) -> T + Send + 'static) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let place = std::sync::Arc::new(Place { cwd: "/".into() });
+        let cx = Cx::new(CallId::from("1"), place, 0, tokio_util_token());
+        runtime.block_on(cx.blocking(move |stop| Ok::<T, ToolError>(work(stop)))).unwrap()
+    }
+
+    fn tokio_util_token() -> tokio_util::sync::CancellationToken {
+        tokio_util::sync::CancellationToken::new()
+    }
+
+    const ALL: Ask = Ask { start: 1, count: 1000, line_bytes: 1000, bytes: 100_000 };
+
+    fn texts(window: &Window) -> Vec<String> {
+        window.lines.iter().map(|line| String::from_utf8_lossy(&line.bytes).into_owned()).collect()
+    }
+
+    #[test]
+    fn windows_of_a_small_file() {
+        unstopped(|stop| {
+            for (text, start, count, expected, total, ending) in [
+                ("", 1, 9, &[][..], 0, Ending::Newline),
+                ("a", 1, 9, &["a"], 1, Ending::NoNewline),
+                ("a\n", 1, 9, &["a"], 1, Ending::Newline),
+                ("a\n\nc\n", 1, 9, &["a", "", "c"], 3, Ending::Newline),
+                ("a\nb\nc\nd", 2, 2, &["b", "c"], 4, Ending::NoNewline),
+                ("a\nb\nc\n", 3, 9, &["c"], 3, Ending::Newline),
+                ("a\nb\nc\n", 4, 9, &[], 3, Ending::Newline),
+                ("a\nb\nc", 9, 9, &[], 3, Ending::NoNewline),
+            ] {
+                let window = window(&mut text.as_bytes(), Ask { start, count, ..ALL }, stop).unwrap();
+                assert_eq!(texts(&window), expected, "{text:?} from {start}");
+                assert_eq!((window.total, window.ending), (Some(total), ending), "{text:?} from {start}");
+                assert_eq!(count_of(text, stop), total, "{text:?}");
+            }
+        });
+    }
+
+    fn count_of(text: &str, stop: &Stop) -> u64 {
+        super::count(&mut text.as_bytes(), stop).unwrap()
+    }
+
+    #[test]
+    fn a_long_line_is_held_in_part_and_measured_in_full() {
+        unstopped(|stop| {
+            let text = format!("{}\nb\n", "x".repeat(3 * SCAN_BUFFER));
+            let ask = Ask { line_bytes: 5, ..ALL };
+            let window = window(&mut text.as_bytes(), ask, stop).unwrap();
+            assert_eq!(texts(&window), ["xxxxx", "b"]);
+            assert_eq!(window.lines[0].length, 3 * SCAN_BUFFER as u64);
+        });
+    }
+
+    #[test]
+    fn an_endless_file_is_not_read_to_its_end() {
+        unstopped(|stop| {
+            let window = window(&mut io::repeat(b'\n'), Ask { count: 3, ..ALL }, stop).unwrap();
+            assert_eq!((window.lines.len(), window.total), (3, None));
+        });
+    }
+
+    proptest! {
+        /// Law: the window is what `lines()` would give, however the reads fall.
+        #[test]
+        fn the_window_is_a_slice_of_the_lines(text in "[a\n]{0,40}", start in 1u64..12, count in 1usize..8, piece in 1usize..5) {
+            let (lines, total) = unstopped({
+                let text = text.clone();
+                move |stop| {
+                    let mut file = Pieces(text.as_bytes(), piece);
+                    let window = window(&mut file, Ask { start, count, ..ALL }, stop).unwrap();
+                    (texts(&window), window.total)
+                }
+            });
+            let all: Vec<&str> = text.lines().collect();
+            let expected: Vec<&str> = all.iter().skip(start as usize - 1).take(count).copied().collect();
+            prop_assert_eq!(lines, expected);
+            prop_assert_eq!(total, Some(all.len() as u64));
+        }
+    }
+
+    /// Gives a few bytes at a time.
+    struct Pieces<'a>(&'a [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.1.min(self.0.len()).min(buffer.len());
+            buffer[..count].copy_from_slice(&self.0[..count]);
+            self.0 = &self.0[count..];
+            Ok(count)
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! `list_dir`: what is in a directory, sorted, with kinds, sizes and times.
+
+use std::path::{Path, PathBuf};
+
+use exec::fs::{Door, Entry, Flow, Found, IgnoreFiles, Kind, WalkOptions, Walked};
+use globset::{GlobBuilder, GlobMatcher};
+use policy::{Intent, Permit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
+
+use crate::door::{look, told};
+use crate::numbers::{counted, grouped, utc};
+
+/// Entries returned when the call does not say, and at the most.
+const DEFAULT_LIMIT: u32 = 200;
+const MAX_LIMIT: u32 = 2000;
+/// Entries that are counted; beyond them the answer says "more than".
+const MAX_COUNTED: u64 = 200_000;
+/// Bytes of an answer that are kept free for the words around the entries.
+const MARGIN: usize = 512;
+/// Bytes of a name that are shown.
+const NAME_BYTES: usize = 400;
+
+/// The tool.
+pub(crate) struct ListDir;
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Directory to list, absolute or relative to the working directory, e.g. `src`.
+    path: String,
+    /// Whether to list what is in its directories too; false if left out.
+    recursive: Option<bool>,
+    /// How many levels to go down, 1 for the directory itself; more than 1 means recursive.
+    #[schemars(range(min = 1))]
+    max_depth: Option<usize>,
+    /// Only entries that fit this glob, e.g. `*.rs` (any directory) or `src/**/*.rs` (from here).
+    pattern: Option<String>,
+    /// First entry to return, counted from 1.
+    #[schemars(range(min = 1))]
+    offset: Option<u64>,
+    /// The most entries to return, 200 if left out.
+    #[schemars(range(min = 1, max = 2000))]
+    limit: Option<u32>,
+    /// Whether to list what `.gitignore` leaves out too; false if left out.
+    include_ignored: Option<bool>,
+}
+
+impl ToolHandler for ListDir {
+    type Args = Args;
+    const NAME: &'static str = "list_dir";
+    const ABOUT: &'static str = "Lists a directory, sorted by name: kind, size, modification time (UTC). What .gitignore leaves out is left out unless include_ignored is true. Links are shown, not followed.";
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("dir_path", "path"), ("depth", "max_depth")];
+    const LANE: Lane = Lane::Shared;
+
+    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+        Ok(Intent::read(place.path("path", &args.path)?))
+    }
+
+    async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let path = cx.place().path("path", &args.path)?;
+        let pattern = args.pattern.as_deref().map(|pattern| glob("pattern", pattern)).transpose()?;
+        let (args, permit) = (args.clone(), permit.clone());
+        let room = cx.budget().saturating_sub(MARGIN).max(MARGIN);
+        cx.blocking(move |stop| {
+            let (door, start) = look(&permit, &path)?;
+            let offset = args.offset.unwrap_or(1);
+            let limit = u64::from(args.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT));
+            let mut page = Page { offset, limit, room, seen: 0, text: String::new(), shown: 0, full: false };
+            let walked = page.fill(&door, &start, &args, pattern.as_ref(), stop)?;
+            if offset > 1 && page.shown == 0 {
+                let why = format!("there are only {}", counted(page.seen, "entry"));
+                return Err(ToolError::argument("offset", why));
+            }
+            Ok(ToolOutput::text(page.told(start.path(), &walked)))
+        })
+        .await
+    }
+}
+
+/// A pattern without a `/` fits names at any depth.
+pub(crate) fn glob(argument: &str, pattern: &str) -> Result<GlobMatcher, ToolError> {
+    let anchored = if pattern.contains('/') {
+        pattern.trim_start_matches("./").to_owned()
+    } else {
+        format!("**/{pattern}")
+    };
+    let glob = GlobBuilder::new(&anchored).literal_separator(true).build();
+    let bad = |fault: globset::Error| ToolError::argument(argument, format!("it is not a glob: {}", fault.kind()));
+    Ok(glob.map_err(bad)?.compile_matcher())
+}
+
+/// The part of the listing that was asked for.
+struct Page {
+    offset: u64,
+    limit: u64,
+    room: usize,
+    seen: u64,
+    text: String,
+    shown: u64,
+    full: bool,
+}
+
+impl Page {
+    fn fill(
+        &mut self,
+        door: &Door,
+        start: &Found,
+        args: &Args,
+        pattern: Option<&GlobMatcher>,
+        stop: &Stop,
+    ) -> Result<Walked, ToolError> {
+        let ignored = args.include_ignored.unwrap_or(false);
+        let max_depth = match (args.recursive, args.max_depth) {
+            (Some(false), _) | (None, None) => Some(1),
+            (Some(true), depth) | (None, depth) => depth,
+        };
+        let ignore = if ignored { IgnoreFiles::Everything } else { IgnoreFiles::Respect };
+        let options = WalkOptions { ignore, max_depth, threads: 1 };
+        let page = std::sync::Mutex::new(self);
+        let visitor = || {
+            |entry: &Entry<'_>| match page.lock() {
+                Ok(mut page) => page.visit(entry, pattern),
+                Err(_) => Flow::Stop,
+            }
+        };
+        door.walk(start, &options, &|| stop.requested(), visitor).map_err(told)
+    }
+
+    fn visit(&mut self, entry: &Entry<'_>, pattern: Option<&GlobMatcher>) -> Flow {
+        if pattern.is_some_and(|pattern| !pattern.is_match(entry.path())) {
+            return Flow::Continue;
+        }
+        self.seen += 1;
+        if self.seen >= self.offset && self.shown < self.limit && !self.full {
+            let row = row(entry);
+            self.full = self.shown > 0 && self.text.len() + row.len() > self.room;
+            if !self.full {
+                self.text.push_str(&row);
+                self.shown += 1;
+            }
+        }
+        if self.seen > MAX_COUNTED { Flow::Stop } else { Flow::Continue }
+    }
+
+    fn told(self, path: &Path, walked: &Walked) -> String {
+        let mut text = format!("{}\n{}", path.display(), self.text);
+        let mut remarks = Vec::new();
+        let last = self.offset - 1 + self.shown;
+        if self.seen == 0 {
+            remarks.push("no entries".to_owned());
+        } else if self.seen > last || self.offset > 1 {
+            let total = match self.seen > MAX_COUNTED {
+                true => format!("more than {}", grouped(MAX_COUNTED)),
+                false => grouped(self.seen),
+            };
+            let on = if self.seen > last { format!("; continue with offset={}", last + 1) } else { String::new() };
+            remarks.push(format!("entries {}-{last} of {total}{on}", self.offset));
+        }
+        if walked.unreadable > 0 {
+            remarks.push(format!("{} could not be read", counted(walked.unreadable, "entry")));
+        }
+        if walked.denied > 0 {
+            remarks.push(format!("{} hidden by deny-read", counted(walked.denied, "entry")));
+        }
+        if !remarks.is_empty() {
+            text.push_str(&format!("[{}]", remarks.join("; ")));
+        }
+        text.trim_end_matches('\n').to_owned()
+    }
+}
+
+fn row(entry: &Entry<'_>) -> String {
+    let stat = entry.stat().ok();
+    let time = stat.as_ref().and_then(|stat| stat.modified).map_or_else(|| " ".repeat(16), utc);
+    let size = match (entry.kind(), &stat) {
+        (Kind::File, Some(stat)) => grouped(stat.size),
+        (_, _) => "-".to_owned(),
+    };
+    let name = name(entry.path());
+    let name = match entry.kind() {
+        Kind::File => name,
+        Kind::Directory => format!("{name}/"),
+        Kind::Symlink => {
+            let target: Option<PathBuf> = entry.link_target();
+            format!("{name} -> {}", target.map_or_else(|| "?".to_owned(), |target| self::name(&target)))
+        }
+        kind @ (Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice | Kind::Other) => {
+            format!("{name} ({kind})")
+        }
+    };
+    format!("{time}  {size:>11}  {name}\n")
+}
+
+/// A name as one line: control characters made visible, cut if it is very long.
+fn name(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let mut out = String::new();
+    for letter in text.chars() {
+        if out.len() > NAME_BYTES {
+            out.push('…');
+            break;
+        }
+        if letter.is_control() { out.extend(letter.escape_default()) } else { out.push(letter) }
+    }
+    out
+}

@@ -1,0 +1,169 @@
+//! A picture file → bytes that a model's provider takes: checked before it is decoded, decoded before it is sent,
+//! scaled down if it is too large.
+
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+use exec::fs::Found;
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::FilterType;
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use serde_json::json;
+use tool::{Image, ToolError, ToolOutput};
+
+use crate::door::{reading, told};
+use crate::numbers::{counted, grouped};
+
+/// A file larger than this is refused without being read.
+const MAX_FILE: u64 = 64 << 20;
+/// A picture with more pixels than this is refused without being decoded.
+const MAX_PIXELS: u64 = 80_000_000;
+/// What decoding may allocate.
+const MAX_DECODED: u64 = 512 << 20;
+/// What providers take, as base64, is 5 MB; these are the bytes that become it.
+const MAX_SENT: usize = 3_700_000;
+const JPEG_QUALITY: u8 = 85;
+
+/// How pictures are prepared for the model in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pictures {
+    /// The longest side, in pixels; anything larger is scaled down to it.
+    pub max_side: u32,
+}
+
+impl Default for Pictures {
+    fn default() -> Self {
+        Self { max_side: 1568 }
+    }
+}
+
+/// Whether a file that begins with `head` is a picture that can be shown.
+pub(crate) fn is_picture(head: &[u8]) -> bool {
+    format(head).is_some()
+}
+
+/// Shows the picture at `path`.
+pub(crate) fn show(path: &Path, found: &Found, pictures: Pictures) -> Result<ToolOutput, ToolError> {
+    let bytes = bytes(path, found)?;
+    let format = format(&bytes).ok_or_else(|| no_picture(path, &bytes))?;
+    let decoded = decode(path, &bytes, format)?;
+    let (width, height) = (decoded.picture.width(), decoded.picture.height());
+    let sent = prepare(decoded, bytes, format, pictures.max_side)
+        .map_err(|fault| ToolError::io(format!("`{}` could not be scaled down: {fault}", path.display())))?;
+    let mut about = format!("`{}`: {}, {width}x{height} pixels", path.display(), format.to_mime_type());
+    if (sent.width, sent.height) != (width, height) {
+        about.push_str(&format!(", scaled down to {}x{}", sent.width, sent.height));
+    }
+    let facts = json!({
+        "path": path.to_string_lossy(), "mime": sent.image.mime, "width": sent.width, "height": sent.height,
+        "original_width": width, "original_height": height,
+    });
+    Ok(ToolOutput::image(about, sent.image).with_structured(facts))
+}
+
+fn format(head: &[u8]) -> Option<ImageFormat> {
+    let format = image::guess_format(head).ok()?;
+    [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP].contains(&format).then_some(format)
+}
+
+fn bytes(path: &Path, found: &Found) -> Result<Vec<u8>, ToolError> {
+    let too_large = |size: u64| {
+        let (size, most) = (counted(size, "byte"), grouped(MAX_FILE));
+        ToolError::io(format!("`{}` is {size}, too large for a picture; {most} are the most", path.display()))
+    };
+    let file = found.open().map_err(told)?;
+    if found.size() > MAX_FILE {
+        return Err(too_large(found.size()));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|fault| reading(path, &fault))?;
+    // It may have grown since it was looked at.
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(too_large(bytes.len() as u64));
+    }
+    Ok(bytes)
+}
+
+fn no_picture(path: &Path, bytes: &[u8]) -> ToolError {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(512)]).into_owned();
+    let what = match infer::get(bytes) {
+        Some(kind) => kind.mime_type(),
+        None if bytes.is_empty() => "empty",
+        None if head.contains("<svg") => "SVG, which is text: use read_file",
+        None => "of no known kind",
+    };
+    ToolError::io(format!("`{}` is not a PNG, JPEG, GIF or WebP picture ({what})", path.display()))
+}
+
+struct Decoded {
+    picture: DynamicImage,
+    /// Whether the file's pixels are already the right way up.
+    upright: bool,
+}
+
+fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Decoded, ToolError> {
+    let broken = |fault: image::ImageError| {
+        ToolError::io(format!("`{}` is no picture that can be shown: {fault}", path.display()))
+    };
+    let reader = || ImageReader::with_format(Cursor::new(bytes), format);
+    let (width, height) = reader().into_dimensions().map_err(broken)?;
+    let pixels = u64::from(width) * u64::from(height);
+    if pixels > MAX_PIXELS {
+        let most = grouped(MAX_PIXELS);
+        return Err(ToolError::io(format!(
+            "`{}` is {width}x{height} pixels, too large to decode; {most} pixels are the most",
+            path.display()
+        )));
+    }
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MAX_DECODED);
+    let mut reader = reader();
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(broken)?;
+    let turn = decoder.orientation().map_err(broken)?;
+    let mut picture = DynamicImage::from_decoder(decoder).map_err(broken)?;
+    picture.apply_orientation(turn);
+    Ok(Decoded { picture, upright: turn == image::metadata::Orientation::NoTransforms })
+}
+
+struct Sent {
+    image: Image,
+    width: u32,
+    height: u32,
+}
+
+/// Sends the file as it is if the provider takes it so; else a smaller picture.
+fn prepare(decoded: Decoded, bytes: Vec<u8>, format: ImageFormat, max_side: u32) -> Result<Sent, image::ImageError> {
+    let Decoded { mut picture, upright } = decoded;
+    let (width, height) = (picture.width(), picture.height());
+    if width.max(height) <= max_side && bytes.len() <= MAX_SENT && upright {
+        return Ok(Sent { image: Image { mime: format.to_mime_type(), bytes }, width, height });
+    }
+    let mut side = width.max(height).min(max_side.max(1));
+    // ends: the side shrinks by a quarter each round, and a picture of a few pixels fits
+    loop {
+        if picture.width().max(picture.height()) > side {
+            picture = picture.resize(side, side, FilterType::Triangle);
+        }
+        let (mime, bytes) = encode(&picture, format)?;
+        if bytes.len() <= MAX_SENT || side < 16 {
+            return Ok(Sent { image: Image { mime, bytes }, width: picture.width(), height: picture.height() });
+        }
+        side = side / 4 * 3;
+    }
+}
+
+/// Photographs stay JPEG; whatever may hold sharp lines or see-through parts becomes PNG, unless that is too large.
+fn encode(picture: &DynamicImage, format: ImageFormat) -> Result<(&'static str, Vec<u8>), image::ImageError> {
+    let mut bytes = Vec::new();
+    if format != ImageFormat::Jpeg {
+        picture.write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png)?;
+        if bytes.len() <= MAX_SENT || picture.color().has_alpha() {
+            return Ok((ImageFormat::Png.to_mime_type(), bytes));
+        }
+        bytes.clear();
+    }
+    let opaque = DynamicImage::from(picture.to_rgb8());
+    opaque.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY))?;
+    Ok((ImageFormat::Jpeg.to_mime_type(), bytes))
+}

@@ -1,0 +1,336 @@
+//! `read_file`: lines of a file, numbered; a picture if it is one; words about it if it is neither.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+
+use encoding_rs::{Encoding, UTF_8};
+use encoding_rs_io::DecodeReaderBytesBuilder;
+use exec::fs::Found;
+use policy::{Intent, Permit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
+
+use crate::blocks::{self, Choice, Header, Siblings};
+use crate::door::{look, reading, told};
+use crate::encoding::{self, Nature};
+use crate::lines::{self, Ask, Ending, Line, Window};
+use crate::numbers::{counted, grouped};
+use crate::picture::{self, Pictures};
+
+/// Lines returned when the call does not say.
+const DEFAULT_LINES: u32 = 2000;
+/// Bytes of one line that are shown.
+const LINE_BYTES: usize = 2000;
+/// Bytes of an answer that are kept free for the words around the lines.
+const MARGIN: usize = 512;
+/// Bytes of a binary file that are shown.
+const GLIMPSE: usize = 32;
+
+/// The tool.
+pub(crate) struct ReadFile {
+    pictures: Pictures,
+}
+
+impl ReadFile {
+    pub(crate) fn new(pictures: Pictures) -> Self {
+        Self { pictures }
+    }
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// File to read, absolute or relative to the working directory, e.g. `src/main.rs`.
+    path: String,
+    /// First line, counted from 1; a negative number counts from the end, e.g. `-20` for the last 20 lines.
+    start_line: Option<i64>,
+    /// Last line, inclusive.
+    #[schemars(range(min = 1))]
+    end_line: Option<u64>,
+    /// The most lines to return, 2000 if left out.
+    #[schemars(range(min = 1))]
+    max_lines: Option<u32>,
+    /// `slice` (default) returns the lines asked for; `indentation` returns the block of code around `start_line`.
+    mode: Option<Mode>,
+    /// How the block is chosen in `indentation` mode.
+    indentation: Option<Indentation>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    Slice,
+    Indentation,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Indentation {
+    /// The line that the block is around, `start_line` if left out.
+    #[schemars(range(min = 1))]
+    anchor_line: Option<u64>,
+    /// How many levels of indentation to go out from the line; 0 (default): to the outermost.
+    max_levels: Option<usize>,
+    /// Whether neighbours at the block's own level are returned too; false if left out.
+    include_siblings: Option<bool>,
+    /// Whether comments and attributes right above the block are returned too; true if left out.
+    include_header: Option<bool>,
+    /// The most lines to return.
+    #[schemars(range(min = 1))]
+    max_lines: Option<u32>,
+}
+
+impl ToolHandler for ReadFile {
+    type Args = Args;
+    const NAME: &'static str = "read_file";
+    const ABOUT: &'static str = "Reads a file and returns its lines with their numbers. Give start_line and end_line for a part of it, or mode `indentation` for the block of code around a line. Pictures are shown; other binary files are described.";
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] =
+        &[("file_path", "path"), ("offset", "start_line"), ("limit", "max_lines")];
+    const LANE: Lane = Lane::Shared;
+
+    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+        Ok(Intent::read(place.path("path", &args.path)?))
+    }
+
+    async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let path = cx.place().path("path", &args.path)?;
+        let (args, permit, pictures) = (args.clone(), permit.clone(), self.pictures);
+        let room = cx.budget().saturating_sub(MARGIN).max(MARGIN);
+        cx.blocking(move |stop| {
+            let (_, found) = look(&permit, &path)?;
+            let mut text = TextFile { path, found, room, stop };
+            let mut file = text.open()?;
+            let head = text.head(&mut file)?;
+            match encoding::nature(&head) {
+                _ if picture::is_picture(&head) => picture::show(&text.path, &text.found, pictures),
+                Nature::Binary => Ok(ToolOutput::text(text.glimpse(&head))),
+                Nature::Text | Nature::Utf16(_) => text.answer(&args, encoding::nature(&head)),
+            }
+        })
+        .await
+    }
+}
+
+/// A file of text that is being read.
+struct TextFile<'a> {
+    path: PathBuf,
+    found: Found,
+    room: usize,
+    stop: &'a Stop,
+}
+
+impl TextFile<'_> {
+    fn open(&self) -> Result<File, ToolError> {
+        self.found.open().map_err(told)
+    }
+
+    fn head(&mut self, file: &mut File) -> Result<Vec<u8>, ToolError> {
+        let mut head = Vec::new();
+        let read = file.take(encoding::HEAD as u64).read_to_end(&mut head);
+        read.map_err(|fault| reading(&self.path, &fault))?;
+        Ok(head)
+    }
+
+    fn glimpse(&self, head: &[u8]) -> String {
+        let kind = infer::get(head).map_or("of no known kind", |kind| kind.mime_type());
+        let bytes: Vec<String> = head.iter().take(GLIMPSE).map(|byte| format!("{byte:02x}")).collect();
+        format!(
+            "`{}` is a binary file ({kind}, {}), so its text is not shown; it begins with {}",
+            self.path.display(),
+            counted(self.found.size(), "byte"),
+            bytes.join(" ")
+        )
+    }
+
+    fn answer(&self, args: &Args, nature: Nature) -> Result<ToolOutput, ToolError> {
+        let max = args.max_lines.unwrap_or(DEFAULT_LINES) as usize;
+        let shown = match args.mode.unwrap_or(Mode::Slice) {
+            Mode::Slice => self.slice(args, max, nature)?,
+            Mode::Indentation => self.block(args, max, nature)?,
+        };
+        Ok(shown.answer(&self.path, self.room))
+    }
+
+    fn slice(&self, args: &Args, max: usize, nature: Nature) -> Result<Shown, ToolError> {
+        let start = self.start(args.start_line.unwrap_or(1), nature)?;
+        if args.end_line.is_some_and(|end| end < start) {
+            return Err(ToolError::argument("end_line", format!("it is before the start line, {start}")));
+        }
+        let wanted = args.end_line.map_or(usize::MAX, |end| usize::try_from(end - start + 1).unwrap_or(usize::MAX));
+        let window = self.window(start, wanted.min(max), nature)?;
+        self.shown(window, start, nature)
+    }
+
+    fn block(&self, args: &Args, max: usize, nature: Nature) -> Result<Shown, ToolError> {
+        let wish = args.indentation.clone().unwrap_or_default();
+        let anchor = match wish.anchor_line {
+            Some(anchor) => anchor,
+            None => self.start(args.start_line.unwrap_or(1), nature)?,
+        };
+        let limit = wish.max_lines.map_or(max, |most| most as usize).min(max).min(DEFAULT_LINES as usize);
+        let before = (limit as u64).min(anchor - 1);
+        let window = self.window(anchor - before, limit * 2 + 1, nature)?;
+        let mut shown = self.shown(window, anchor, nature)?;
+        let at = usize::try_from(before).unwrap_or(usize::MAX);
+        if at >= shown.lines.len() {
+            return Err(self.past_end("indentation.anchor_line", anchor, shown.total));
+        }
+        let choice = Choice {
+            levels: wish.max_levels.unwrap_or(0),
+            siblings: if wish.include_siblings.unwrap_or(false) { Siblings::Include } else { Siblings::LeaveOut },
+            header: if wish.include_header.unwrap_or(true) { Header::Include } else { Header::LeaveOut },
+            limit,
+        };
+        let range = blocks::around(&shown.lines, at, choice);
+        shown.first += range.start as u64;
+        shown.lines = shown.lines[range].to_vec();
+        shown.whole = Whole::Yes;
+        Ok(shown)
+    }
+
+    /// The first line as a number from 1, whichever end it was counted from.
+    fn start(&self, line: i64, nature: Nature) -> Result<u64, ToolError> {
+        match u64::try_from(line) {
+            Ok(0) => Err(ToolError::argument("start_line", "lines are counted from 1")),
+            Ok(line) => Ok(line),
+            Err(_) => {
+                let total = lines::count(&mut *self.reader(nature)?, self.stop);
+                let total = total.map_err(|fault| reading(&self.path, &fault))?;
+                Ok((total + 1).saturating_sub(line.unsigned_abs()).max(1))
+            }
+        }
+    }
+
+    fn window(&self, start: u64, count: usize, nature: Nature) -> Result<Window, ToolError> {
+        // A character in a legacy encoding is shorter than in UTF-8, never the other way round by more than this.
+        let ask = Ask { start, count, line_bytes: LINE_BYTES, bytes: self.room };
+        lines::window(&mut *self.reader(nature)?, ask, self.stop).map_err(|fault| reading(&self.path, &fault))
+    }
+
+    fn reader(&self, nature: Nature) -> Result<Box<dyn Read>, ToolError> {
+        let mut file = self.open()?;
+        match nature {
+            Nature::Utf16(_) => Ok(Box::new(DecodeReaderBytesBuilder::new().build(file))),
+            Nature::Text | Nature::Binary => {
+                // A pipe-like file of /proc cannot seek, and need not: it was opened anew.
+                let _at_start = file.rewind();
+                Ok(Box::new(file))
+            }
+        }
+    }
+
+    fn shown(&self, window: Window, start: u64, nature: Nature) -> Result<Shown, ToolError> {
+        let empty = window.lines.is_empty() && window.total == Some(0) && start == 1;
+        if window.lines.is_empty() && !empty {
+            return Err(self.past_end("start_line", start, window.total));
+        }
+        let encoding = match nature {
+            Nature::Utf16(encoding) => encoding,
+            Nature::Text | Nature::Binary => encoding::guess(window.lines.iter().map(|line| &line.bytes[..])),
+        };
+        Ok(Shown::new(&window, encoding, nature))
+    }
+
+    fn past_end(&self, argument: &str, line: u64, total: Option<u64>) -> ToolError {
+        let total = total.unwrap_or_default();
+        let path = self.path.display();
+        ToolError::argument(argument, format!("line {line} is past the end: `{path}` has {}", counted(total, "line")))
+    }
+}
+
+/// Lines that are ready to be printed.
+struct Shown {
+    first: u64,
+    lines: Vec<String>,
+    total: Option<u64>,
+    encoding: &'static Encoding,
+    /// What else there is to say about the file.
+    remarks: Vec<&'static str>,
+    whole: Whole,
+}
+
+/// Whether the lines are all that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whole {
+    Yes,
+    MoreFollows,
+}
+
+impl Shown {
+    fn new(window: &Window, encoding: &'static Encoding, nature: Nature) -> Self {
+        let decoder = if matches!(nature, Nature::Utf16(_)) { UTF_8 } else { encoding };
+        let last = window.first - 1 + window.lines.len() as u64;
+        let mut remarks = Vec::new();
+        let returns = window.lines.iter().filter(|line| line.bytes.last() == Some(&b'\r')).count();
+        if returns > 0 {
+            remarks.push(if returns == window.lines.len() { "lines end in CRLF" } else { "some lines end in CRLF" });
+        }
+        if window.ending == Ending::NoNewline && Some(last) == window.total {
+            remarks.push("no newline at the end");
+        }
+        let whole = if Some(last) == window.total { Whole::Yes } else { Whole::MoreFollows };
+        let lines = window.lines.iter().map(|line| printed(line, decoder)).collect();
+        Self { first: window.first, lines, total: window.total, encoding, remarks, whole }
+    }
+
+    fn answer(mut self, path: &Path, room: usize) -> ToolOutput {
+        let width = (self.first + self.lines.len() as u64).to_string().len();
+        let mut text = String::new();
+        let mut shown = 0;
+        for (number, line) in (self.first..).zip(&self.lines) {
+            if shown > 0 && text.len() + line.len() + width + 3 > room {
+                self.whole = Whole::MoreFollows;
+                break;
+            }
+            text.push_str(&format!("{number:>width$}| {line}\n"));
+            shown += 1;
+        }
+        let last = self.first + shown - 1;
+        self.remark(&mut text, last);
+        let text = text.trim_end_matches('\n');
+        ToolOutput::text(text).with_structured(json!({
+            "path": path.to_string_lossy(),
+            "start_line": self.first,
+            "end_line": last,
+            "total_lines": self.total,
+            "encoding": self.encoding.name(),
+        }))
+    }
+
+    fn remark(&self, text: &mut String, last: u64) {
+        let mut remarks = Vec::new();
+        if self.lines.is_empty() {
+            remarks.push("the file is empty".to_owned());
+        }
+        let of = self.total.map_or_else(String::new, |total| format!(" of {}", grouped(total)));
+        if self.whole == Whole::MoreFollows {
+            remarks.push(format!("lines {}-{last}{of}; continue with start_line={}", self.first, last + 1));
+        } else if self.first > 1 || self.total.is_some_and(|total| last < total) {
+            remarks.push(format!("lines {}-{last}{of}", self.first));
+        }
+        if self.encoding != UTF_8 {
+            remarks.push(format!("decoded from {}", self.encoding.name()));
+        }
+        remarks.extend(self.remarks.iter().map(|&remark| remark.to_owned()));
+        if !remarks.is_empty() {
+            text.push_str(&format!("[{}]\n", remarks.join("; ")));
+        }
+    }
+}
+
+fn printed(line: &Line, encoding: &'static Encoding) -> String {
+    let held = line.bytes.len() as u64;
+    let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
+    if line.length == held {
+        return encoding::decode(bytes, encoding);
+    }
+    // Cut in the middle of a character, its first bytes would come out as a fault that is not in the file.
+    let mut text = encoding::decode(bytes, encoding);
+    while text.ends_with('\u{fffd}') {
+        text.pop();
+    }
+    format!("{text} … [{} more]", counted(line.length - held, "byte"))
+}

@@ -1,0 +1,51 @@
+//! `view_image`: shows a picture to a model that can see.
+
+use policy::{Intent, Permit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tool::{Cx, Lane, Needs, Place, ToolError, ToolHandler, ToolOutput};
+
+use crate::door::look;
+use crate::picture::{self, Pictures};
+
+/// The tool.
+pub(crate) struct ViewImage {
+    pictures: Pictures,
+}
+
+impl ViewImage {
+    pub(crate) fn new(pictures: Pictures) -> Self {
+        Self { pictures }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// PNG, JPEG, GIF or WebP file, absolute or relative to the working directory, e.g. `docs/screen.png`.
+    path: String,
+}
+
+impl ToolHandler for ViewImage {
+    type Args = Args;
+    const NAME: &'static str = "view_image";
+    const ABOUT: &'static str =
+        "Shows a picture (PNG, JPEG, GIF or WebP) from the file system. Large pictures are scaled down.";
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("file_path", "path")];
+    const LANE: Lane = Lane::Shared;
+    const NEEDS: Needs = Needs::Sight;
+
+    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+        Ok(Intent::read(place.path("path", &args.path)?))
+    }
+
+    async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let path = cx.place().path("path", &args.path)?;
+        let (permit, pictures) = (permit.clone(), self.pictures);
+        cx.blocking(move |_| {
+            let (_, found) = look(&permit, &path)?;
+            picture::show(&path, &found, pictures)
+        })
+        .await
+    }
+}

@@ -1,0 +1,132 @@
+//! The model APIs that are spoken here, and the way into each.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::Value;
+use tool::{ToolCall, ToolOutput, ToolSpec};
+
+use crate::write::{anthropic, chat, responses};
+use crate::{CallReader, Style};
+
+/// A model API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// OpenAI's Responses API.
+    Responses,
+    /// OpenAI's Chat Completions API, and the many servers that imitate it.
+    Chat,
+    /// Anthropic's Messages API.
+    Anthropic,
+}
+
+impl Dialect {
+    /// Every dialect there is.
+    pub const ALL: [Self; 3] = [Self::Responses, Self::Chat, Self::Anthropic];
+
+    /// The dialect as people spell it, e.g. `responses`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Responses => "responses",
+            Self::Chat => "chat",
+            Self::Anthropic => "anthropic",
+        }
+    }
+
+    /// The value of a request's `tools`: an array sorted by name, the same bytes every time for the same specs.
+    ///
+    /// What the API has no form for is left out: `local_shell` and `web_search` exist in Responses only.
+    pub fn tools(self, specs: &[&ToolSpec], style: &Style) -> Value {
+        let mut specs = specs.to_vec();
+        specs.sort_by_key(|spec| spec.name());
+        let tools = specs.into_iter().filter_map(|spec| match self {
+            Self::Responses => Some(responses::tool(spec, style)),
+            Self::Chat => chat::tool(spec, style),
+            Self::Anthropic => anthropic::tool(spec, style),
+        });
+        sorted(tools.collect())
+    }
+
+    /// A reader for one response of the model.
+    pub fn reader(self) -> CallReader {
+        CallReader::new(self)
+    }
+
+    /// Writes what answers `call`: one item in every dialect, but in Chat a user message follows a tool message that
+    /// has images, since tool messages carry text only. [`answers`](Self::answers) orders these for several calls.
+    pub fn answer(self, call: &ToolCall, output: &ToolOutput) -> Vec<Value> {
+        let items = match self {
+            Self::Responses => vec![responses::answer(call, output)],
+            Self::Chat => chat::answer(call, output),
+            Self::Anthropic => vec![anthropic::answer(call, output)],
+        };
+        items.into_iter().map(sorted).collect()
+    }
+
+    /// Writes what answers the calls of one response, in an order that the API accepts: Chat wants every tool message
+    /// before anything else, so messages with images come last.
+    pub fn answers<'a>(
+        self,
+        answered: impl IntoIterator<Item = (&'a ToolCall, &'a ToolOutput)>,
+    ) -> Vec<Value> {
+        let items = answered.into_iter().flat_map(|(call, output)| self.answer(call, output));
+        let (mut first, last): (Vec<_>, Vec<_>) = items.partition(|item| item["role"] != "user");
+        first.extend(last);
+        first
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = UnknownDialect;
+
+    fn from_str(name: &str) -> Result<Self, UnknownDialect> {
+        let found = Self::ALL.into_iter().find(|dialect| dialect.as_str() == name);
+        found.ok_or_else(|| UnknownDialect { name: name.to_owned() })
+    }
+}
+
+/// A name that no dialect goes by.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no dialect `{name}`; there are `responses`, `chat` and `anthropic`")]
+pub struct UnknownDialect {
+    name: String,
+}
+
+/// Whether `serde_json` keeps insertion order depends on who else is in the build; the prompt cache must not.
+fn sorted(mut value: Value) -> Value {
+    value.sort_all_objects();
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use tool::{Image, Item, ToolOutput};
+
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_written() {
+        for dialect in Dialect::ALL {
+            assert_eq!(dialect.to_string().parse(), Ok(dialect));
+        }
+        let error = "Chat".parse::<Dialect>().unwrap_err();
+        insta::assert_snapshot!(error, @"there is no dialect `Chat`; there are `responses`, `chat` and `anthropic`");
+    }
+
+    #[test]
+    fn tool_messages_come_before_the_images_of_any() {
+        let image = Item::Image(Image { mime: "image/png", bytes: vec![1] });
+        let picture = ToolOutput { items: vec![image], ..ToolOutput::text("") };
+        let text = ToolOutput::text("b");
+        let calls = ["a", "b"].map(|id| ToolCall::function(id, "t", "{}"));
+        let items = Dialect::Chat.answers([(&calls[0], &picture), (&calls[1], &text)]);
+        let roles: Vec<&str> = items.iter().filter_map(|item| item["role"].as_str()).collect();
+        assert_eq!(roles, ["tool", "tool", "user"]);
+    }
+}

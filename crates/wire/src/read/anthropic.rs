@@ -1,0 +1,209 @@
+//! Reading the Anthropic Messages API.
+
+use serde_json::Value;
+
+use super::Reading;
+use super::draft::{Draft, Drafts, End, Paths, given};
+use crate::Why;
+use crate::fault::Kind;
+
+const TOOL_USE: Paths =
+    Paths { id: "id", name: "name", text: "input", shape: "an object", kind: Kind::Function };
+
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    drafts: Drafts,
+}
+
+impl Reader {
+    pub(super) fn read(&mut self, json: &Value) -> Vec<Reading> {
+        match json["type"].as_str() {
+            Some("content_block_start") => self.start(json),
+            Some("content_block_delta") => {
+                self.delta(json);
+                Vec::new()
+            }
+            Some("content_block_stop") => {
+                let stopped = self.find(json).and_then(|at| self.drafts.take(at));
+                stopped.map(|draft| draft.close(End::Proper)).into_iter().collect()
+            }
+            Some("message_stop") => self.finish(),
+            Some("tool_use") => whole(json).map(|draft| draft.close(End::Proper)).into_iter().collect(),
+            Some("message") | None => message(json),
+            Some(_) => Vec::new(),
+        }
+    }
+
+    pub(super) fn finish(&mut self) -> Vec<Reading> {
+        self.drafts.drain().into_iter().map(|draft| draft.close(End::Cut)).collect()
+    }
+
+    fn start(&mut self, event: &Value) -> Vec<Reading> {
+        let Some(mut draft) = block(&event["content_block"]) else { return Vec::new() };
+        draft.index = event["index"].as_u64();
+        draft.set_fallback(&event["content_block"]["input"]);
+        self.drafts.open(draft).err().into_iter().collect()
+    }
+
+    fn delta(&mut self, event: &Value) {
+        let Some(at) = self.find(event) else { return };
+        if let Some(piece) = event["delta"]["partial_json"].as_str() {
+            self.drafts.append(at, piece);
+        }
+    }
+
+    fn find(&self, event: &Value) -> Option<usize> {
+        match event["index"].as_u64() {
+            Some(index) => self.drafts.newest(|draft| draft.index == Some(index)),
+            None => self.drafts.newest(|_| true),
+        }
+    }
+}
+
+/// A whole message. The model may have run out of tokens inside its last block, whose input then looks complete.
+fn message(message: &Value) -> Vec<Reading> {
+    let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
+    let cut = matches!(message["stop_reason"].as_str(), Some("max_tokens" | "model_context_window_exceeded"));
+    let readings = blocks.iter().enumerate().filter_map(|(at, json)| {
+        let mut draft = whole(json)?;
+        if cut && at + 1 == blocks.len() {
+            draft.spoil(TOOL_USE.text, Why::Unfinished);
+        }
+        Some(draft.close(End::Proper))
+    });
+    readings.collect()
+}
+
+/// A whole `tool_use` block; none if it is something else.
+fn whole(json: &Value) -> Option<Draft> {
+    let mut draft = block(json)?;
+    draft.set_text(&json["input"]);
+    Some(draft)
+}
+
+/// A `tool_use` block without its input.
+fn block(block: &Value) -> Option<Draft> {
+    if block["type"] != "tool_use" {
+        return None;
+    }
+    let mut draft = Draft::new(TOOL_USE);
+    draft.id = given(&block["id"]).map(str::to_owned);
+    draft.set_name(&block["name"]);
+    Some(draft)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::super::tests::tell;
+    use super::*;
+    use crate::Dialect::Anthropic;
+
+    fn start(at: u64, input: &Value) -> Value {
+        let block = json!({"type": "tool_use", "id": format!("toolu_{at}"), "name": "read", "input": input});
+        json!({"type": "content_block_start", "index": at, "content_block": block})
+    }
+
+    fn delta(at: u64, text: &str) -> Value {
+        json!({"type": "content_block_delta", "index": at, "delta": {"type": "input_json_delta", "partial_json": text}})
+    }
+
+    fn stop(at: u64) -> Value {
+        json!({"type": "content_block_stop", "index": at})
+    }
+
+    #[test]
+    fn blocks_are_put_together_by_index() {
+        let told = tell(
+            Anthropic,
+            &[
+                json!({"type": "message_start", "message": {"type": "message", "content": []}}),
+                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hi"}}),
+                stop(0),
+                start(1, &json!({})),
+                start(2, &json!({})),
+                delta(1, ""),
+                delta(2, "{\"b\":"),
+                delta(1, "{\"a\": \"\\u00"),
+                delta(1, "e9\"}"),
+                delta(2, "2}"),
+                stop(2),
+                stop(1),
+                json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+                json!({"type": "message_stop"}),
+                json!({"type": "message", "content": [{"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"a": "é"}}]}),
+            ],
+        );
+        assert_snapshot!(told, @r#"
+        toolu_2 function read {"b":2}
+        toolu_1 function read {"a": "\u00e9"}
+        "#);
+    }
+
+    #[test]
+    fn without_deltas_the_first_input_counts() {
+        let told = tell(
+            Anthropic,
+            &[
+                start(0, &json!({})),
+                stop(0),
+                start(1, &json!({"a": 1})),
+                stop(1),
+                start(2, &json!({"a": 1})),
+                delta(2, "{\"b\": 2}"),
+                stop(2),
+            ],
+        );
+        assert_snapshot!(told, @r#"
+        toolu_0 function read {}
+        toolu_1 function read {"a":1}
+        toolu_2 function read {"b": 2}
+        "#);
+    }
+
+    #[test]
+    fn a_stream_that_breaks_off_leaves_calls_and_faults() {
+        let told = tell(
+            Anthropic,
+            &[start(0, &json!({})), start(1, &json!({})), delta(0, "{\"a\":1}"), delta(1, "{\"a\"")],
+        );
+        assert_snapshot!(told, @r#"
+        toolu_0 function read {"a":1}
+        toolu_1 fault the call of `read` cannot be read at `input`: the response ended before the call was complete; send it again, in smaller calls if it is long
+        "#);
+    }
+
+    #[test]
+    fn whole_messages_and_bare_blocks_are_read() {
+        let used =
+            |id: &str| json!({"type": "tool_use", "id": id, "name": "read", "input": {"z": 1, "a": [2]}});
+        let told = tell(
+            Anthropic,
+            &[
+                used("t0"),
+                json!({"role": "assistant", "content": [{"type": "thinking"}, used("t0"), used("t1")]}),
+                json!({"type": "message", "content": [{"type": "server_tool_use", "id": "s"}, used("t2"), used("t3")], "stop_reason": "max_tokens"}),
+                json!({"role": "user", "content": "hello"}),
+                json!({"type": "tool_use", "name": "read", "input": {}}),
+                json!({"type": "tool_use", "id": "t4", "input": {}}),
+                json!({"type": "tool_use", "id": "t5", "name": "read", "input": 5}),
+                json!({"type": "tool_use", "id": "t6", "name": "read", "input": "{\"a\": 1}"}),
+                json!({"type": "tool_use", "id": "t6", "name": "write", "input": {"b": 2}}),
+            ],
+        );
+        assert_snapshot!(told, @r#"
+        t0 function read {"a":[2],"z":1}
+        t1 function read {"a":[2],"z":1}
+        t2 function read {"a":[2],"z":1}
+        t3 fault the call of `read` cannot be read at `input`: the response ended before the call was complete; send it again, in smaller calls if it is long
+        - fault the call of `read` cannot be read at `id`: it is missing
+        t4 fault the call cannot be read at `name`: it is missing
+        t5 fault the call of `read` cannot be read at `input`: expected an object, found a number
+        t6 function read {"a": 1}
+        - fault the call of `write` cannot be read at `id`: another call of this response already has the id `t6`; give every call its own
+        "#);
+    }
+}

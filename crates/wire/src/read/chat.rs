@@ -1,0 +1,247 @@
+//! Reading the Chat Completions API, as OpenAI and its many imitators stream it.
+//!
+//! Only choice 0 counts: further ones are alternatives, and running the calls of all would be wrong. A piece belongs
+//! to the open call with its `index`, or else its `id`, or else its position; see [`Piece::starts_another`] for servers
+//! that give several calls the same index.
+
+use serde_json::Value;
+
+use super::Reading;
+use super::draft::{Draft, Drafts, End, Paths, given};
+use crate::Why;
+use crate::fault::Kind;
+
+/// The two shapes of a call: where its body is, and where in the body its text.
+struct Form {
+    body: &'static str,
+    text: &'static str,
+    paths: Paths,
+}
+
+const FUNCTION: Form = Form {
+    body: "function",
+    text: "arguments",
+    paths: Paths {
+        id: "id",
+        name: "function.name",
+        text: "function.arguments",
+        shape: "a string",
+        kind: Kind::Function,
+    },
+};
+
+const CUSTOM: Form = Form {
+    body: "custom",
+    text: "input",
+    paths: Paths {
+        id: "id",
+        name: "custom.name",
+        text: "custom.input",
+        shape: "a string",
+        kind: Kind::Custom,
+    },
+};
+
+/// Marks the draft of a `function_call`, which is from before there were several calls, or ids.
+const LEGACY: &str = "function_call";
+
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    drafts: Drafts,
+    invented: u64,
+}
+
+impl Reader {
+    pub(super) fn read(&mut self, json: &Value) -> Vec<Reading> {
+        if let Some(choices) = json["choices"].as_array() {
+            let first =
+                choices.iter().zip(0..).find(|(choice, at)| choice["index"].as_u64().unwrap_or(*at) == 0);
+            return first.map(|(choice, _)| self.choice(choice)).unwrap_or_default();
+        }
+        if json["tool_calls"].is_array() || json["function_call"].is_object() {
+            return self.message(json, End::Proper);
+        }
+        let is_call = json["function"].is_object()
+            || json["custom"].is_object()
+            || matches!(json["type"].as_str(), Some("function" | "custom"));
+        if is_call { vec![self.whole(json, End::Proper)] } else { Vec::new() }
+    }
+
+    pub(super) fn finish(&mut self) -> Vec<Reading> {
+        self.close_all(End::Cut)
+    }
+
+    fn choice(&mut self, choice: &Value) -> Vec<Reading> {
+        let reason = choice["finish_reason"].as_str();
+        let end = match reason {
+            Some("length" | "content_filter") => End::Cut,
+            Some(_) | None => End::Proper,
+        };
+        if !choice["delta"].is_object() {
+            return self.message(&choice["message"], end);
+        }
+        let mut readings = self.delta(&choice["delta"]);
+        if reason.is_some() {
+            readings.extend(self.close_all(end));
+        }
+        readings
+    }
+
+    fn close_all(&mut self, end: End) -> Vec<Reading> {
+        self.drafts.drain().into_iter().map(|draft| self.close(draft, end)).collect()
+    }
+
+    fn close(&mut self, mut draft: Draft, end: End) -> Reading {
+        if draft.id.is_none() {
+            self.invented += 1;
+            draft.id = Some(format!("call_toolgate_{}", self.invented));
+        }
+        draft.close(end)
+    }
+
+    fn message(&mut self, message: &Value, end: End) -> Vec<Reading> {
+        let calls = message["tool_calls"].as_array().into_iter().flatten();
+        let mut readings: Vec<Reading> = calls.map(|call| self.whole(call, end)).collect();
+        let legacy = &message["function_call"];
+        if legacy.is_object() {
+            readings.push(self.whole(&serde_json::json!({ "function": legacy }), end));
+        }
+        readings
+    }
+
+    fn whole(&mut self, call: &Value, end: End) -> Reading {
+        let form = form(call);
+        let body = &call[form.body];
+        let mut draft = Draft::new(form.paths);
+        draft.id = given(&call["id"]).map(str::to_owned);
+        match body {
+            Value::Object(_) => {
+                draft.set_name(&body["name"]);
+                draft.set_text(&body[form.text]);
+            }
+            Value::Null => draft.spoil(form.body, Why::Missing),
+            other => draft.spoil_type(form.body, "an object", other),
+        }
+        self.close(draft, end)
+    }
+
+    fn delta(&mut self, delta: &Value) -> Vec<Reading> {
+        let calls = delta["tool_calls"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut pieces: Vec<Piece<'_>> = calls.iter().map(Piece::new).collect();
+        if calls.len() > 1 {
+            pieces.iter_mut().zip(0..).for_each(|(piece, at)| piece.position = Some(at));
+        }
+        if delta[LEGACY].is_object() {
+            pieces.push(Piece { legacy: true, ..Piece::of(&FUNCTION, &Value::Null, &delta[LEGACY]) });
+        }
+        pieces.iter().filter_map(|piece| self.piece(piece)).collect()
+    }
+
+    /// Adds a piece to its call; a reading only if there is no room for another one.
+    fn piece(&mut self, piece: &Piece<'_>) -> Option<Reading> {
+        let at = match self.find(piece) {
+            Some(at) => at,
+            None => match self.drafts.open(piece.draft()) {
+                Ok(at) => at,
+                Err(refused) => return Some(refused),
+            },
+        };
+        let draft = self.drafts.get_mut(at)?;
+        if draft.id.is_none() {
+            draft.id = piece.id.map(str::to_owned);
+        }
+        let rest = piece.name.map(|name| new_part(&draft.name, name));
+        self.drafts.extend_name(at, rest.unwrap_or_default());
+        match piece.text {
+            Value::Null => {}
+            Value::String(text) => self.drafts.append(at, text),
+            whole => self.drafts.replace(at, whole),
+        }
+        None
+    }
+
+    fn find(&mut self, piece: &Piece<'_>) -> Option<usize> {
+        let last = self.drafts.len().checked_sub(1);
+        let same_id = |draft: &Draft| piece.id.is_some() && draft.id.as_deref() == piece.id;
+        let at = match (piece.index, piece.position) {
+            _ if piece.legacy => self.drafts.newest(|draft| draft.item.as_deref() == Some(LEGACY)),
+            (Some(index), _) => self.drafts.newest(|draft| draft.index == Some(index)),
+            (None, _) if piece.id.is_some() => self.drafts.newest(same_id).or(last),
+            (None, Some(position)) => Some(position),
+            (None, None) => last,
+        }?;
+        let draft = self.drafts.get_mut(at)?;
+        (!piece.starts_another(draft)).then_some(at)
+    }
+}
+
+fn form(call: &Value) -> &'static Form {
+    if call["custom"].is_object() || call["type"] == "custom" { &CUSTOM } else { &FUNCTION }
+}
+
+/// One element of `delta.tool_calls`.
+struct Piece<'a> {
+    form: &'static Form,
+    index: Option<u64>,
+    /// Where it stands among several pieces of one chunk.
+    position: Option<usize>,
+    legacy: bool,
+    id: Option<&'a str>,
+    name: Option<&'a str>,
+    text: &'a Value,
+}
+
+impl<'a> Piece<'a> {
+    fn new(json: &'a Value) -> Self {
+        let form = form(json);
+        Self::of(form, json, &json[form.body])
+    }
+
+    fn of(form: &'static Form, json: &'a Value, body: &'a Value) -> Self {
+        let (index, id, name) = (json["index"].as_u64(), given(&json["id"]), given(&body["name"]));
+        Self { form, index, position: None, legacy: false, id, name, text: &body[form.text] }
+    }
+
+    fn draft(&self) -> Draft {
+        let mut draft = Draft::new(self.form.paths);
+        draft.index = self.index;
+        draft.item = self.legacy.then(|| LEGACY.to_owned());
+        draft.id = self.id.map(str::to_owned);
+        draft
+    }
+
+    fn has_text(&self) -> bool {
+        match self.text {
+            Value::Null => false,
+            Value::String(text) => !text.trim().is_empty(),
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => true,
+        }
+    }
+
+    /// Whether this begins a call of its own, though `draft` is where it would belong.
+    ///
+    /// A piece without a name never does: old vLLM invents a new id for every piece, but names a call only once. With
+    /// a name, another id means another call (Gemini gives all of them index 0). Without ids, another name does, once
+    /// the arguments have begun or if there is no index either; and so does the same name, once the arguments are
+    /// complete and more come.
+    fn starts_another(&self, draft: &mut Draft) -> bool {
+        let Some(name) = self.name else { return false };
+        if let (Some(id), Some(known)) = (self.id, draft.id.as_deref()) {
+            return id != known;
+        }
+        let grows = !draft.name.is_empty() && name.starts_with(&draft.name);
+        if grows || draft.name.is_empty() {
+            return self.has_text() && draft.is_closed();
+        }
+        draft.has_begun() || (self.index.is_none() && !self.legacy)
+    }
+}
+
+/// What `piece` adds to a name. Some servers repeat the name in every piece, on others it grows from piece to piece,
+/// and yet others cut it. The same again is a repetition, so a name of two equal pieces (`go`, `go`) is read as `go`.
+fn new_part<'a>(name: &str, piece: &'a str) -> &'a str {
+    piece.strip_prefix(name).unwrap_or(piece)
+}
+
+#[cfg(test)]
+mod tests;

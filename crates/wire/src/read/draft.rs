@@ -1,0 +1,280 @@
+//! Calls in the making: whole items pass through at once, streamed ones grow piece by piece, within bounds.
+
+use std::mem;
+
+use serde_json::Value;
+use tool::{CallId, MAX_ARGUMENT_BYTES, ToolCall, ToolPayload};
+
+use super::Reading;
+use super::scan::Scan;
+use crate::fault::{Kind, type_of};
+use crate::{Why, WireFault};
+
+/// So many calls of one stream are followed at once.
+pub(super) const MAX_OPEN: usize = 1024;
+
+/// So much text is kept for all open calls together.
+const MAX_HELD_BYTES: usize = 8 * MAX_ARGUMENT_BYTES;
+
+/// So much of a name that comes in pieces is kept.
+const MAX_NAME_BYTES: usize = 64 << 10;
+
+/// Where an item keeps what a call is made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Paths {
+    pub(super) id: &'static str,
+    pub(super) name: &'static str,
+    pub(super) text: &'static str,
+    /// The type that the text should have there.
+    pub(super) shape: &'static str,
+    pub(super) kind: Kind,
+}
+
+/// How the text of a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The server said that it is all there.
+    Proper,
+    /// The stream broke off, or the model ran out of tokens.
+    Cut,
+}
+
+/// A call in the making.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) paths: Paths,
+    /// Its place in the response, if the server says.
+    pub(super) index: Option<u64>,
+    /// The item's own id, where that is not the call's.
+    pub(super) item: Option<String>,
+    pub(super) id: Option<String>,
+    pub(super) name: String,
+    text: String,
+    /// What the item's first event held already; counts if nothing is streamed.
+    fallback: String,
+    scan: Scan,
+    spoiled: Option<(String, Why)>,
+    ended: bool,
+}
+
+impl Draft {
+    pub(super) fn new(paths: Paths) -> Self {
+        let (name, text, fallback) = (String::new(), String::new(), String::new());
+        let (index, item, id, spoiled) = (None, None, None, None);
+        Self { paths, index, item, id, name, text, fallback, scan: Scan::default(), spoiled, ended: false }
+    }
+
+    /// Takes the name of a whole item.
+    pub(super) fn set_name(&mut self, name: &Value) {
+        match name {
+            Value::String(name) => self.name.clone_from(name),
+            Value::Null => {}
+            other => self.spoil_type(self.paths.name, "a string", other),
+        }
+    }
+
+    /// Takes the arguments of a whole item: text, or by mistake the object itself.
+    pub(super) fn set_text(&mut self, value: &Value) {
+        match (value, self.paths.kind) {
+            (Value::String(text), _) => self.replace(text.clone()),
+            (Value::Object(_), Kind::Function) => self.replace(value.to_string()),
+            (Value::Null, Kind::Function) => {}
+            (Value::Null, Kind::Custom) => self.spoil(self.paths.text, Why::Missing),
+            (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_), _) => {
+                self.spoil_type(self.paths.text, self.paths.shape, value);
+            }
+        }
+    }
+
+    /// Takes what the first event of a stream holds, which deltas then replace: usually nothing, or `{}`.
+    pub(super) fn set_fallback(&mut self, value: &Value) {
+        if !is_blank(value) {
+            self.set_text(value);
+            self.fallback = mem::take(&mut self.text);
+        }
+    }
+
+    /// Takes the text that was streamed for the same call.
+    pub(super) fn inherit(&mut self, streamed: Self) {
+        (self.text, self.fallback) = (streamed.text, streamed.fallback);
+        if self.spoiled.is_none() {
+            self.spoiled = streamed.spoiled;
+        }
+    }
+
+    /// Says that no more text will come.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Whether any arguments have come, well or badly.
+    pub(super) fn has_begun(&self) -> bool {
+        self.size() > 0 || self.spoiled.is_some()
+    }
+
+    /// Whether the text is an object up to its closing brace.
+    pub(super) fn is_closed(&mut self) -> bool {
+        self.scan.is_closed(&self.text)
+    }
+
+    pub(super) fn spoil_type(&mut self, path: &str, expected: &'static str, value: &Value) {
+        self.spoil(path, Why::Type { expected, found: type_of(value) });
+    }
+
+    /// The first fault is the one to report; the text is of no use any more.
+    pub(super) fn spoil(&mut self, path: &str, why: Why) {
+        (self.text, self.fallback) = (String::new(), String::new());
+        self.spoiled.get_or_insert_with(|| (path.to_owned(), why));
+    }
+
+    fn replace(&mut self, text: String) {
+        if text.len() > MAX_ARGUMENT_BYTES {
+            self.spoil(self.paths.text, Why::TooLong { limit: MAX_ARGUMENT_BYTES });
+        } else if self.spoiled.is_none() {
+            self.text = text;
+            self.scan = Scan::default();
+        }
+    }
+
+    fn size(&self) -> usize {
+        self.text.len() + self.fallback.len()
+    }
+
+    /// The call, or what keeps it from being one.
+    pub(super) fn close(self, end: End) -> Reading {
+        let Self { paths, id, name, text, fallback, spoiled, ended, .. } = self;
+        let text = if text.is_empty() { fallback } else { text };
+        let whole = end == End::Proper || ended;
+        let fault = |id: Option<&str>, path: &str, why| {
+            let name = Some(name.clone()).filter(|name| !name.is_empty());
+            Reading::Fault(WireFault {
+                id: id.map(CallId::from),
+                name,
+                kind: paths.kind,
+                path: path.to_owned(),
+                why,
+            })
+        };
+        if let Some((path, why)) = spoiled {
+            return fault(id.as_deref(), &path, why);
+        }
+        let Some(id) = id.as_deref() else { return fault(None, paths.id, Why::Missing) };
+        let payload = match paths.kind {
+            Kind::Function if !whole && !is_object(&text) => {
+                return fault(Some(id), paths.text, Why::Unfinished);
+            }
+            Kind::Custom if !whole => return fault(Some(id), paths.text, Why::Unfinished),
+            Kind::Function if text.trim().is_empty() => ToolPayload::Function { arguments: "{}".to_owned() },
+            Kind::Function => ToolPayload::Function { arguments: text },
+            Kind::Custom => ToolPayload::Custom { input: text },
+        };
+        if name.is_empty() {
+            return fault(Some(id), paths.name, Why::Missing);
+        }
+        Reading::Call(ToolCall { id: id.into(), name, payload })
+    }
+}
+
+/// No text, in any spelling.
+pub(super) fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => false,
+    }
+}
+
+/// A string that says something: servers write `""` and `null` for ids that they do not have.
+pub(super) fn given(value: &Value) -> Option<&str> {
+    value.as_str().filter(|text| !text.is_empty())
+}
+
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<Value>(text).is_ok()
+}
+
+/// The open calls of a stream, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Drafts {
+    open: Vec<Draft>,
+    held: usize,
+}
+
+impl Drafts {
+    /// Adds a call. Beyond the bound it is refused, which is worth a fault.
+    pub(super) fn open(&mut self, mut draft: Draft) -> Result<usize, Reading> {
+        if self.open.len() >= MAX_OPEN {
+            draft.spoil(draft.paths.id, Why::TooMany { limit: MAX_OPEN });
+            return Err(draft.close(End::Proper));
+        }
+        if self.held + draft.size() > MAX_HELD_BYTES {
+            draft.spoil(draft.paths.text, Why::TooLong { limit: MAX_HELD_BYTES });
+        }
+        self.held += draft.size();
+        self.open.push(draft);
+        Ok(self.open.len() - 1)
+    }
+
+    /// The newest open call that `wanted` holds for.
+    pub(super) fn newest(&self, wanted: impl Fn(&Draft) -> bool) -> Option<usize> {
+        self.open.iter().rposition(wanted)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Draft> {
+        self.open.get_mut(at)
+    }
+
+    /// Adds a piece to the name of the call at `at`.
+    pub(super) fn extend_name(&mut self, at: usize, piece: &str) {
+        let Some(draft) = self.open.get_mut(at) else { return };
+        if draft.name.len() + piece.len() > MAX_NAME_BYTES {
+            self.held -= draft.size();
+            draft.spoil(draft.paths.name, Why::TooLong { limit: MAX_NAME_BYTES });
+        } else {
+            draft.name.push_str(piece);
+        }
+    }
+
+    /// Adds a piece of text to the call at `at`.
+    pub(super) fn append(&mut self, at: usize, piece: &str) {
+        let Some(draft) = self.open.get_mut(at) else { return };
+        if draft.spoiled.is_some() {
+            return;
+        }
+        let long = draft.text.len() + piece.len() > MAX_ARGUMENT_BYTES;
+        if long || self.held + piece.len() > MAX_HELD_BYTES {
+            self.held -= draft.size();
+            let limit = if long { MAX_ARGUMENT_BYTES } else { MAX_HELD_BYTES };
+            draft.spoil(draft.paths.text, Why::TooLong { limit });
+            return;
+        }
+        self.held += piece.len();
+        draft.text.push_str(piece);
+    }
+
+    /// Replaces the text of the call at `at` by the whole of it.
+    pub(super) fn replace(&mut self, at: usize, value: &Value) {
+        let Some(draft) = self.open.get_mut(at) else { return };
+        self.held -= draft.size();
+        draft.set_text(value);
+        self.held += draft.size();
+    }
+
+    /// Takes the call at `at` out of the stream.
+    pub(super) fn take(&mut self, at: usize) -> Option<Draft> {
+        let draft = (at < self.open.len()).then(|| self.open.remove(at))?;
+        self.held -= draft.size();
+        Some(draft)
+    }
+
+    /// Takes out all calls, oldest first.
+    pub(super) fn drain(&mut self) -> Vec<Draft> {
+        self.held = 0;
+        mem::take(&mut self.open)
+    }
+}

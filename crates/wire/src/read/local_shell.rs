@@ -1,0 +1,126 @@
+//! Reading `local_shell_call`, the Responses API's own shell.
+
+use serde_json::Value;
+use tool::{CallId, LocalShell, ToolCall, ToolPayload};
+
+use super::Reading;
+use super::draft::Paths;
+use super::responses::call_id;
+use crate::fault::{Kind, type_of};
+use crate::{Why, WireFault};
+
+/// The item's type.
+pub(super) const TYPE: &str = "local_shell_call";
+
+/// Its answer is a `function_call_output`; `write::responses` says why.
+pub(super) const PATHS: Paths =
+    Paths { id: "call_id", name: "type", text: "action", shape: "an object", kind: Kind::Function };
+
+/// The name of the tool that it calls.
+pub(super) const NAME: &str = "local_shell";
+
+/// Reads a finished item. `env` and `user` are not taken over: the sandbox decides both.
+pub(super) fn read(item: &Value) -> Reading {
+    let fault = |id, path: String, why| {
+        let name = Some(NAME.to_owned());
+        Reading::Fault(WireFault { id, name, kind: Kind::Function, path, why })
+    };
+    let Some(id) = call_id(item).map(CallId::from) else {
+        return fault(None, "call_id".to_owned(), Why::Missing);
+    };
+    if item["status"] == "incomplete" {
+        return fault(Some(id), "action".to_owned(), Why::Unfinished);
+    }
+    match shell_action(&item["action"]) {
+        Ok(shell) => {
+            Reading::Call(ToolCall { id, name: NAME.to_owned(), payload: ToolPayload::LocalShell(shell) })
+        }
+        Err((path, why)) => fault(Some(id), path, why),
+    }
+}
+
+fn shell_action(action: &Value) -> Result<LocalShell, (String, Why)> {
+    let wrong = |path: &str, expected, value| {
+        let why = match value {
+            &Value::Null => Why::Missing,
+            value => Why::Type { expected, found: type_of(value) },
+        };
+        Err((path.to_owned(), why))
+    };
+    if !action.is_object() {
+        return wrong("action", "an object", action);
+    }
+    let Value::Array(words) = &action["command"] else {
+        return wrong("action.command", "an array", &action["command"]);
+    };
+    let mut command = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        match word {
+            Value::String(word) => command.push(word.clone()),
+            other => return wrong(&format!("action.command[{at}]"), "a string", other),
+        }
+    }
+    let workdir = match &action["working_directory"] {
+        Value::Null => None,
+        Value::String(path) => Some(path.clone()),
+        other => return wrong("action.working_directory", "a string", other),
+    };
+    let timeout_ms = match &action["timeout_ms"] {
+        Value::Null => None,
+        value if value.is_u64() => value.as_u64(),
+        other => return wrong("action.timeout_ms", "a whole number of at least 0", other),
+    };
+    Ok(LocalShell { command, workdir, timeout_ms })
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::super::tests::tell;
+    use super::*;
+    use crate::Dialect::Responses;
+
+    #[test]
+    fn the_action_is_read() {
+        let action = json!({"type": "exec", "command": ["ls", "-l"], "working_directory": "/w", "timeout_ms": 9, "env": {}});
+        let told = tell(
+            Responses,
+            &[
+                json!({"type": TYPE, "call_id": "c1", "status": "completed", "action": action}),
+                json!({"type": TYPE, "id": "l2", "call_id": null, "action": {"command": []}}),
+            ],
+        );
+        assert_snapshot!(told, @r#"
+        c1 shell local_shell {"command":["ls","-l"],"timeout_ms":9,"workdir":"/w"}
+        l2 shell local_shell {"command":[]}
+        "#);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_with_its_path() {
+        let item = |id: &str, action| json!({"type": TYPE, "call_id": id, "action": action});
+        let told = tell(
+            Responses,
+            &[
+                json!({"type": TYPE, "action": {"command": ["ls"]}}),
+                json!({"type": TYPE, "call_id": "c0", "status": "incomplete", "action": {"command": ["ls"]}}),
+                json!({"type": TYPE, "call_id": "c1"}),
+                item("c2", json!({"command": "ls"})),
+                item("c3", json!({"command": ["ls", 3]})),
+                item("c4", json!({"command": [], "working_directory": true})),
+                item("c5", json!({"command": [], "timeout_ms": -1})),
+            ],
+        );
+        assert_snapshot!(told, @r"
+        - fault the call of `local_shell` cannot be read at `call_id`: it is missing
+        c0 fault the call of `local_shell` cannot be read at `action`: the response ended before the call was complete; send it again, in smaller calls if it is long
+        c1 fault the call of `local_shell` cannot be read at `action`: it is missing
+        c2 fault the call of `local_shell` cannot be read at `action.command`: expected an array, found a string
+        c3 fault the call of `local_shell` cannot be read at `action.command[1]`: expected a string, found a number
+        c4 fault the call of `local_shell` cannot be read at `action.working_directory`: expected a string, found a boolean
+        c5 fault the call of `local_shell` cannot be read at `action.timeout_ms`: expected a whole number of at least 0, found a number
+        ");
+    }
+}

@@ -1,0 +1,163 @@
+//! Reading the Responses API.
+//!
+//! `response.output_item.done` is what counts. The deltas before it are followed all the same, for streams that break
+//! off and for servers that leave it out, and used only where no finished item came.
+
+use serde_json::Value;
+
+use super::draft::{Draft, Drafts, End, Paths, given, is_blank};
+use super::{Reading, local_shell};
+use crate::Why;
+use crate::fault::Kind;
+
+const FUNCTION: Paths =
+    Paths { id: "call_id", name: "name", text: "arguments", shape: "a string", kind: Kind::Function };
+const CUSTOM: Paths =
+    Paths { id: "call_id", name: "name", text: "input", shape: "a string", kind: Kind::Custom };
+
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    drafts: Drafts,
+}
+
+impl Reader {
+    pub(super) fn read(&mut self, json: &Value) -> Vec<Reading> {
+        match json["type"].as_str() {
+            Some("response.output_item.added") => self.added(json),
+            Some("response.output_item.done") => self.item(&json["item"], json["output_index"].as_u64()),
+            Some("response.function_call_arguments.delta" | "response.custom_tool_call_input.delta") => {
+                self.delta(json);
+                Vec::new()
+            }
+            Some("response.function_call_arguments.done") => self.text_done(json, "arguments"),
+            Some("response.custom_tool_call_input.done") => self.text_done(json, "input"),
+            Some("response.completed" | "response.done") => self.response(&json["response"], End::Proper),
+            Some("response.incomplete" | "response.failed" | "response.cancelled") => {
+                self.response(&json["response"], End::Cut)
+            }
+            None if json["output"].is_array() => self.response(json, End::Cut),
+            Some(_) | None => self.item(json, None),
+        }
+    }
+
+    pub(super) fn finish(&mut self) -> Vec<Reading> {
+        self.close_all(End::Cut)
+    }
+
+    /// A whole response; `end` is what it means for calls that were streamed and are not in it.
+    fn response(&mut self, response: &Value, end: End) -> Vec<Reading> {
+        let items = response["output"].as_array().into_iter().flatten();
+        let mut readings: Vec<Reading> =
+            items.zip(0..).flat_map(|(item, index)| self.item(item, Some(index))).collect();
+        readings.extend(self.close_all(end));
+        readings
+    }
+
+    fn close_all(&mut self, end: End) -> Vec<Reading> {
+        self.drafts.drain().into_iter().map(|draft| draft.close(end)).collect()
+    }
+
+    fn added(&mut self, event: &Value) -> Vec<Reading> {
+        let Some(mut draft) = draft(&event["item"]) else { return Vec::new() };
+        draft.index = event["output_index"].as_u64();
+        match event["item"]["type"].as_str() {
+            // It has no deltas to be built from.
+            Some(local_shell::TYPE) => {
+                draft.name = local_shell::NAME.to_owned();
+                draft.spoil(draft.paths.text, Why::Unfinished);
+            }
+            Some(_) | None => draft.set_fallback(&event["item"][draft.paths.text]),
+        }
+        self.drafts.open(draft).err().into_iter().collect()
+    }
+
+    fn delta(&mut self, event: &Value) {
+        if let (Some(at), Some(piece)) = (self.find(event), event["delta"].as_str()) {
+            self.drafts.append(at, piece);
+        }
+    }
+
+    fn text_done(&mut self, event: &Value, field: &str) -> Vec<Reading> {
+        let Some(at) = self.find(event) else { return Vec::new() };
+        if !event[field].is_null() {
+            self.drafts.replace(at, &event[field]);
+        }
+        if let Some(draft) = self.drafts.get_mut(at) {
+            draft.end();
+        }
+        Vec::new()
+    }
+
+    /// The draft that an event is about. The place comes first: some proxies give an item another id in every event.
+    fn find(&self, event: &Value) -> Option<usize> {
+        let index = event["output_index"].as_u64();
+        let item = given(&event["item_id"]);
+        let placed = index.and_then(|index| self.drafts.newest(|draft| draft.index == Some(index)));
+        let named = || item.and_then(|item| self.drafts.newest(|draft| draft.item.as_deref() == Some(item)));
+        let last = || match (index, item) {
+            (None, None) => self.drafts.newest(|_| true),
+            (Some(_), _) | (None, Some(_)) => None,
+        };
+        placed.or_else(named).or_else(last)
+    }
+
+    /// A finished item, which replaces what was streamed of it.
+    fn item(&mut self, item: &Value, index: Option<u64>) -> Vec<Reading> {
+        let Some(mut whole) = draft(item) else { return Vec::new() };
+        let streamed = self.streamed(&whole, index).and_then(|at| self.drafts.take(at));
+        if item["type"] == local_shell::TYPE {
+            return vec![local_shell::read(item)];
+        }
+        let text = &item[whole.paths.text];
+        match streamed {
+            Some(streamed) if is_blank(text) => whole.inherit(streamed),
+            Some(_) | None => whole.set_text(text),
+        }
+        if item["status"] == "incomplete" {
+            whole.spoil(whole.paths.text, Why::Unfinished);
+        }
+        vec![whole.close(End::Proper)]
+    }
+
+    fn streamed(&self, whole: &Draft, index: Option<u64>) -> Option<usize> {
+        self.drafts.newest(|draft| {
+            let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
+            same(&draft.id, &whole.id)
+                || same(&draft.item, &whole.item)
+                || (index.is_some() && draft.index == index && draft.name == whole.name)
+        })
+    }
+}
+
+/// A call without its text; none if `item` is something else.
+fn draft(item: &Value) -> Option<Draft> {
+    let paths = match item["type"].as_str()? {
+        "function_call" => FUNCTION,
+        "custom_tool_call" => CUSTOM,
+        local_shell::TYPE => local_shell::PATHS,
+        _ => return None,
+    };
+    let mut draft = Draft::new(paths);
+    draft.item = given(&item["id"]).map(str::to_owned);
+    draft.id = call_id(item).map(str::to_owned);
+    draft.set_name(&item["name"]);
+    let space = given(&item["namespace"]).filter(|space| *space != "functions");
+    if let Some(space) = space.filter(|_| !draft.name.is_empty()) {
+        draft.name = flat(space, &draft.name);
+    }
+    Some(draft)
+}
+
+/// What the answer is paired by.
+pub(super) fn call_id(item: &Value) -> Option<&str> {
+    given(&item["call_id"]).or_else(|| given(&item["id"]))
+}
+
+/// A tool in a namespace has one name here: `mcp__files` and `read` are `mcp__files__read`.
+fn flat(space: &str, name: &str) -> String {
+    let joint = if space.ends_with("__") { "" } else { "__" };
+    format!("{space}{joint}{name}")
+}
+
+#[cfg(test)]
+mod tests;

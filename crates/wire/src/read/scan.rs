@@ -1,0 +1,66 @@
+//! Where a JSON object ends in text that is still growing, without reading any of it twice.
+
+/// How far the text was read, and what was open there.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    read: usize,
+    depth: usize,
+    place: Place,
+    closed: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+enum Place {
+    #[default]
+    Outside,
+    String,
+    Escape,
+}
+
+impl Scan {
+    /// Whether the first bracket of `text` has been closed. `text` must only have grown since the last time.
+    pub(super) fn is_closed(&mut self, text: &str) -> bool {
+        for byte in text.as_bytes().get(self.read..).unwrap_or_default() {
+            self.step(*byte);
+        }
+        self.read = text.len();
+        self.closed
+    }
+
+    fn step(&mut self, byte: u8) {
+        self.place = match (self.place, byte) {
+            (Place::Outside, b'"') => Place::String,
+            (Place::Outside, byte) => {
+                match byte {
+                    b'{' | b'[' => self.depth += 1,
+                    b'}' | b']' => {
+                        self.closed |= self.depth == 1;
+                        self.depth = self.depth.saturating_sub(1);
+                    }
+                    _ => {}
+                }
+                Place::Outside
+            }
+            (Place::String, b'"') => Place::Outside,
+            (Place::String, b'\\') => Place::Escape,
+            (Place::String | Place::Escape, _) => Place::String,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_closed_by_its_own_brace() {
+        for text in [r#"{}"#, r#" {"a": {"b": [1]}}"#, r#"{"a": "\"}"}"#, r#"{"a": "\\"}"#, r#"{"a": "ö}"} "#]
+        {
+            let mut scan = Scan::default();
+            let closing = text.trim_end().len();
+            for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+                assert_eq!(scan.is_closed(&text[..end]), end >= closing, "{}", &text[..end]);
+            }
+        }
+    }
+}

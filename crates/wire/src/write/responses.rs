@@ -1,0 +1,60 @@
+//! Writing for the Responses API.
+//!
+//! A `local_shell_call` is answered by a `function_call_output`. The API also has `local_shell_call_output`, but its
+//! own documents disagree on whether that is paired by `id` or by `call_id`, and it carries text only; Codex always
+//! answered with `function_call_output`, which every client's types accept.
+
+use serde_json::{Value, json};
+use tool::{Item, Strict, ToolCall, ToolOutput, ToolPayload, ToolSpec};
+
+use super::{Declared, data_url, images_of, pieces_of, text_of};
+use crate::{FreeformAs, Style};
+
+pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Value {
+    match spec {
+        ToolSpec::Function(spec) => function(Declared::function(spec, style), spec.strict),
+        ToolSpec::LocalShell => json!({ "type": "local_shell" }),
+        ToolSpec::WebSearch { external_web_access: None } => json!({ "type": "web_search" }),
+        ToolSpec::WebSearch { external_web_access: Some(access) } => {
+            json!({ "type": "web_search", "external_web_access": access })
+        }
+        ToolSpec::Freeform(spec) => match style.freeform {
+            FreeformAs::Function => function(Declared::wrapped(spec), Strict::No),
+            FreeformAs::Custom => {
+                let (syntax, definition) = (spec.grammar.syntax, spec.grammar.definition);
+                let format = json!({ "type": "grammar", "syntax": syntax, "definition": definition });
+                json!({ "type": "custom", "name": spec.name, "description": spec.description, "format": format })
+            }
+        },
+    }
+}
+
+fn function(declared: Declared, strict: Strict) -> Value {
+    let Declared { name, description, parameters } = declared;
+    let strict = strict == Strict::Yes;
+    json!({ "type": "function", "name": name, "description": description, "strict": strict, "parameters": parameters })
+}
+
+pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
+    let kind = match call.payload {
+        ToolPayload::Custom { .. } => "custom_tool_call_output",
+        ToolPayload::Function { .. } | ToolPayload::LocalShell(_) | ToolPayload::Mcp { .. } => {
+            "function_call_output"
+        }
+    };
+    let content = if images_of(output).next().is_some() {
+        pieces_of(output).map(piece).collect()
+    } else {
+        json!(text_of(output))
+    };
+    json!({ "type": kind, "call_id": call.id.as_str(), "output": content })
+}
+
+fn piece(item: &Item) -> Value {
+    match item {
+        Item::Text(text) => json!({ "type": "input_text", "text": text }),
+        Item::Image(image) => {
+            json!({ "type": "input_image", "image_url": data_url(image), "detail": "auto" })
+        }
+    }
+}

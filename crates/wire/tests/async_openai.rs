@@ -1,0 +1,109 @@
+//! async-openai's types take what we write, and we take what they write.
+
+mod samples;
+
+use async_openai::types::chat::{
+    ChatCompletionMessageToolCall, ChatCompletionMessageToolCalls, ChatCompletionRequestMessage,
+    ChatCompletionTools, CreateChatCompletionStreamResponse, FunctionCall,
+};
+use async_openai::types::responses::{
+    CustomToolCall, FunctionToolCall, Item, LocalShellExecAction, LocalShellToolCall, OutputItem,
+    OutputStatus, ResponseStreamEvent, Tool,
+};
+use samples::{calls, outputs, specs};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tool::{LocalShell, ToolCall, ToolPayload};
+use toolgate_wire::{Dialect, FreeformAs, Integers, Reading, Style};
+
+/// Reads `json` as `T` and writes it again: a field that `T` does not know would be lost.
+fn survives<T: DeserializeOwned + Serialize>(json: &Value) {
+    let read: T = serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{error}: {json}"));
+    assert_eq!(&serde_json::to_value(read).expect("it was JSON"), json);
+}
+
+#[test]
+fn tools_are_taken() {
+    let specs = specs();
+    let specs: Vec<_> = specs.iter().collect();
+    let plain = Style { integers: Integers::AsNumber, freeform: FreeformAs::Function };
+    for style in [Style::default(), plain] {
+        Dialect::Responses.tools(&specs, &style).as_array().unwrap().iter().for_each(survives::<Tool>);
+        Dialect::Chat
+            .tools(&specs, &style)
+            .as_array()
+            .unwrap()
+            .iter()
+            .for_each(survives::<ChatCompletionTools>);
+    }
+}
+
+#[test]
+fn answers_are_taken() {
+    for call in calls() {
+        for output in outputs() {
+            Dialect::Responses.answer(&call, &output).iter().for_each(survives::<Item>);
+            Dialect::Chat.answer(&call, &output).iter().for_each(survives::<ChatCompletionRequestMessage>);
+        }
+    }
+}
+
+fn read(dialect: Dialect, json: &impl Serialize) -> Vec<Reading> {
+    dialect.reader().push(&serde_json::to_value(json).expect("the types are JSON"))
+}
+
+#[test]
+fn items_are_read() {
+    let function: FunctionToolCall =
+        serde_json::from_value(json!({"name": "read", "arguments": "{}", "call_id": "call_1", "id": "fc_1"}))
+            .unwrap();
+    let custom: CustomToolCall =
+        serde_json::from_value(json!({"name": "patch", "input": "x", "call_id": "call_2", "id": "ctc_1"}))
+            .unwrap();
+    let action = LocalShellExecAction {
+        command: vec!["ls".into()],
+        timeout_ms: Some(5),
+        working_directory: Some("/w".into()),
+        ..Default::default()
+    };
+    let (call_id, id) = ("call_3".to_owned(), "lsh_1".to_owned());
+    let shell = LocalShellToolCall { action, call_id, id, status: OutputStatus::Completed };
+
+    let call = ToolCall::function("call_1", "read", "{}");
+    assert_eq!(read(Dialect::Responses, &OutputItem::FunctionCall(function)), [Reading::Call(call)]);
+    let payload = ToolPayload::Custom { input: "x".to_owned() };
+    let call = ToolCall { id: "call_2".into(), name: "patch".to_owned(), payload };
+    assert_eq!(read(Dialect::Responses, &OutputItem::CustomToolCall(custom)), [Reading::Call(call)]);
+    let shell_call =
+        LocalShell { command: vec!["ls".to_owned()], workdir: Some("/w".to_owned()), timeout_ms: Some(5) };
+    let payload = ToolPayload::LocalShell(shell_call);
+    let call = ToolCall { id: "call_3".into(), name: "local_shell".to_owned(), payload };
+    assert_eq!(read(Dialect::Responses, &OutputItem::LocalShellCall(shell)), [Reading::Call(call)]);
+}
+
+#[test]
+fn stream_events_are_read() {
+    let item = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read", "arguments": "{}"});
+    let event =
+        json!({"type": "response.output_item.done", "output_index": 0, "sequence_number": 3, "item": item});
+    let event: ResponseStreamEvent = serde_json::from_value(event).unwrap();
+    assert_eq!(read(Dialect::Responses, &event), [Reading::Call(ToolCall::function("call_1", "read", "{}"))]);
+}
+
+#[test]
+fn chat_calls_and_chunks_are_read() {
+    let function = FunctionCall { name: "read".to_owned(), arguments: "{}".to_owned() };
+    let call = ChatCompletionMessageToolCalls::Function(ChatCompletionMessageToolCall {
+        id: "call_1".to_owned(),
+        function,
+    });
+    let expected = [Reading::Call(ToolCall::function("call_1", "read", "{}"))];
+    assert_eq!(read(Dialect::Chat, &call), expected);
+
+    let piece = json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}});
+    let choice = json!({"index": 0, "delta": {"tool_calls": [piece]}, "finish_reason": "tool_calls"});
+    let chunk = json!({"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]});
+    let chunk: CreateChatCompletionStreamResponse = serde_json::from_value(chunk).unwrap();
+    assert_eq!(read(Dialect::Chat, &chunk), expected);
+}

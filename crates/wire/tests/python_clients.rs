@@ -1,0 +1,68 @@
+//! The real `openai` and `anthropic` packages take what we write, and we read what their clients make of a stream.
+
+mod samples;
+
+use std::path::Path;
+
+use insta::assert_snapshot;
+use samples::{calls, outputs, specs};
+use serde_json::{Value, json};
+use tool::{ToolCall, ToolOutput, ToolSpec};
+use toolgate_wire::{Dialect, Reading, Style};
+
+#[test]
+fn real_clients_take_what_we_write_and_we_read_what_they_stream() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python_clients.py");
+    let told = testkit::python::run(&script, &ours().to_string());
+    let read: Vec<String> = told.lines().map(|line| read(&serde_json::from_str(line).unwrap())).collect();
+    assert_snapshot!(read.join("\n"), @r#"
+    responses objects:
+      call_1 read "{}"
+      call_2 patch "x"
+    chat objects:
+      call_1 read "{}"
+      call_2 patch "x"
+    anthropic objects:
+      toolu_1 read "{\"a\":1}"
+    responses stream:
+      call_1 read "{\"path\": \"\\u00e9\"}"
+      call_2 patch "*** Begin\n"
+      call_3 local_shell "{\"command\":[\"ls\"],\"timeout_ms\":5}"
+    chat stream:
+      call_0 read "{\"path\": \"a\"}"
+      call_1 list "{}"
+    anthropic stream:
+      toolu_1 read "{\"path\": \"a\"}"
+      toolu_2 list "{}"
+    anthropic final message:
+      toolu_1 read "{\"path\":\"a\"}"
+      toolu_2 list "{}"
+    "#);
+}
+
+fn ours() -> Value {
+    let (specs, calls, outputs) = (specs(), calls(), outputs());
+    let specs: Vec<&ToolSpec> = specs.iter().collect();
+    let pairs: Vec<(&ToolCall, &ToolOutput)> =
+        calls.iter().flat_map(|call| outputs.iter().map(move |output| (call, output))).collect();
+    let of = |dialect: Dialect| {
+        let (tools, answers) =
+            (dialect.tools(&specs, &Style::default()), dialect.answers(pairs.iter().copied()));
+        (dialect.to_string(), json!({ "tools": tools, "answers": answers }))
+    };
+    Value::Object(Dialect::ALL.into_iter().map(of).collect())
+}
+
+fn read(told: &Value) -> String {
+    let field = |name: &str| told[name].as_str().expect("the script writes it");
+    let dialect: Dialect = field("dialect").parse().expect("the script writes our names");
+    let mut reader = dialect.reader();
+    let events = told["events"].as_array().into_iter().flatten();
+    let mut readings: Vec<Reading> = events.flat_map(|event| reader.push(event)).collect();
+    readings.extend(reader.finish());
+    let lines = readings.iter().map(|reading| match reading {
+        Reading::Call(call) => format!("\n  {} {} {:?}", call.id, call.name, call.payload.arguments()),
+        Reading::Fault(fault) => format!("\n  fault: {fault}"),
+    });
+    format!("{dialect} {}:{}", field("from"), lines.collect::<String>())
+}

@@ -1,0 +1,66 @@
+//! Tools, calls and answers of every form, for tests against real clients.
+
+use serde_json::json;
+use tool::{
+    FreeformSpec, FunctionSpec, Grammar, Image, Item, JsonSchema, LocalShell, Strict, ToolCall, ToolOutput,
+    ToolPayload, ToolSpec,
+};
+
+/// One tool of every form.
+pub(crate) fn specs() -> Vec<ToolSpec> {
+    let parameters = JsonSchema::foreign(
+        &json!({
+            "type": "object",
+            "properties": {"path": {"type": "string", "description": "A path."}, "limit": {"type": ["integer", "null"]}},
+            "required": ["path", "limit"],
+            "additionalProperties": false,
+        }),
+        5_000,
+    )
+    .expect("the root is an object");
+    let function = |name: &str, strict| {
+        let (name, description, parameters) = (name.to_owned(), "Reads.".to_owned(), parameters.clone());
+        ToolSpec::Function(FunctionSpec { name, description, parameters, strict })
+    };
+    let grammar = Grammar { syntax: "lark", definition: "start: /.+/" };
+    vec![
+        function("read", Strict::No),
+        function("read_strictly", Strict::Yes),
+        ToolSpec::Freeform(FreeformSpec {
+            name: "patch".to_owned(),
+            description: "Patches.".to_owned(),
+            grammar,
+        }),
+        ToolSpec::LocalShell,
+        ToolSpec::WebSearch { external_web_access: Some(true) },
+        ToolSpec::WebSearch { external_web_access: None },
+    ]
+}
+
+/// One call of every form.
+pub(crate) fn calls() -> Vec<ToolCall> {
+    let custom = ToolPayload::Custom { input: "x".to_owned() };
+    let shell = ToolPayload::LocalShell(LocalShell::default());
+    vec![
+        ToolCall::function("call_1", "read", "{}"),
+        ToolCall { id: "call_2".into(), name: "patch".to_owned(), payload: custom },
+        ToolCall { id: "call_3".into(), name: "local_shell".to_owned(), payload: shell },
+    ]
+}
+
+/// One answer of every form.
+pub(crate) fn outputs() -> Vec<ToolOutput> {
+    let image = Image { mime: "image/png", bytes: b"\x89PNG".to_vec() };
+    let mut failed = ToolOutput::image("no", image.clone());
+    failed.success = false;
+    let mut only = ToolOutput::text("");
+    only.items = vec![Item::Image(image.clone())];
+    vec![
+        ToolOutput::text("done"),
+        ToolOutput::text(""),
+        ToolOutput::failure("no"),
+        ToolOutput::image("see", image),
+        only,
+        failed,
+    ]
+}

@@ -1,0 +1,141 @@
+//! Every sentence that a failed call can put before a model, in every dialect, as a file that reviews show.
+//!
+//! `TOOLGATE_BLESS=1 cargo test -p toolgate-wire --test sentences` rewrites `sentences.jsonl`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use policy::Denial;
+use serde_json::json;
+use tool::{BadArguments, ErrorKind, Facts, Misfit, ToolCall, ToolError, ToolOutput};
+use toolgate_wire::Dialect;
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sentences.jsonl");
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test reads and writes its own snapshot")]
+fn every_error_reads_as_committed() {
+    let told = table();
+    if std::env::var_os("TOOLGATE_BLESS").is_some() {
+        fs::write(FILE, &told).unwrap();
+    }
+    let committed = fs::read_to_string(FILE).unwrap_or_default();
+    assert_eq!(told, committed, "the sentences changed: look at them, then run with TOOLGATE_BLESS=1");
+}
+
+#[test]
+fn sentences_are_lower_case_without_a_full_stop() {
+    for error in errors() {
+        let said = error.to_string();
+        assert!(!said.starts_with(char::is_uppercase) && !said.ends_with('.'), "{said}");
+    }
+}
+
+fn table() -> String {
+    let call = ToolCall::function("call_1", "read_file", "{}");
+    let mut lines = String::new();
+    for dialect in Dialect::ALL {
+        for error in errors() {
+            let facts = Facts { error: Some(error.kind()), ..Facts::default() };
+            let output = ToolOutput { facts, ..ToolOutput::failure(error.to_string()) };
+            let items = dialect.answer(&call, &output);
+            let mut line =
+                json!({ "dialect": dialect.as_str(), "kind": error.kind().as_str(), "answer": items });
+            line.sort_all_objects();
+            lines += &line.to_string();
+            lines.push('\n');
+        }
+    }
+    lines
+}
+
+/// One error of every variant. The match below does not compile when one is added: add it here too.
+fn errors() -> Vec<ToolError> {
+    let mut errors: Vec<ToolError> = arguments().into_iter().map(ToolError::from).collect();
+    errors.extend(denials().into_iter().map(ToolError::Forbidden));
+    errors.extend(denials().into_iter().map(ToolError::Blocked));
+    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let unknown = |nearest: &[&str], known: &[&str]| {
+        let (nearest, known) = (names(nearest), names(known));
+        ToolError::UnknownTool { name: "raed_file".to_owned(), nearest, known }
+    };
+    errors.extend([
+        unknown(&["read_file"], &["list_dir", "read_file"]),
+        unknown(&[], &["list_dir", "read_file"]),
+        unknown(&[], &[]),
+        ToolError::Denied { note: Some("not on a Friday".to_owned()) },
+        ToolError::Denied { note: None },
+        ToolError::TimedOut { after: Duration::from_secs(30) },
+        ToolError::Cancelled { after: Duration::from_millis(1500) },
+        ToolError::io("`/w/a` cannot be read: there is no such file"),
+        ToolError::Crashed { tool: "read_file".to_owned() },
+        ToolError::Fatal("the session has ended".to_owned()),
+    ]);
+    errors.sort_by_key(|error| place(error.kind()));
+    errors
+}
+
+fn place(kind: ErrorKind) -> u8 {
+    match kind {
+        ErrorKind::UnknownTool => 0,
+        ErrorKind::BadArguments => 1,
+        ErrorKind::Forbidden => 2,
+        ErrorKind::Denied => 3,
+        ErrorKind::Blocked => 4,
+        ErrorKind::TimedOut => 5,
+        ErrorKind::Cancelled => 6,
+        ErrorKind::Io => 7,
+        ErrorKind::Crashed => 8,
+        ErrorKind::Fatal => 9,
+    }
+}
+
+fn arguments() -> Vec<BadArguments> {
+    let misfit = |path: &str| {
+        let (path, expected, found) = (path.to_owned(), "a string".to_owned(), "a number".to_owned());
+        BadArguments::Misfit(Misfit { path, expected, found })
+    };
+    let value = BadArguments::Value {
+        path: "steps[1].status".to_owned(),
+        why: "only one step is in progress".to_owned(),
+    };
+    let not_json = BadArguments::NotJson { line: 1, column: 7, why: "EOF while parsing a value".to_owned() };
+    let all = vec![
+        not_json,
+        misfit(""),
+        misfit("command[0]"),
+        value,
+        BadArguments::TooLong { bytes: 9 << 20, limit: 8 << 20 },
+    ];
+    for one in &all {
+        match one {
+            BadArguments::NotJson { .. }
+            | BadArguments::Misfit(_)
+            | BadArguments::Value { .. }
+            | BadArguments::TooLong { .. } => {}
+        }
+    }
+    all
+}
+
+fn denials() -> Vec<Denial> {
+    let path = || PathBuf::from("/etc/shadow");
+    let all = vec![
+        Denial::Outside { path: path(), roots: vec!["/w".into()] },
+        Denial::LeadsOutside { path: "/w/link".into() },
+        Denial::DenyRead { path: "/w/.env".into(), rule: "**/.env".to_owned() },
+        Denial::NotStated { path: path() },
+        Denial::ReadOnly { what: "writing `/w/a`".to_owned() },
+    ];
+    for one in &all {
+        match one {
+            Denial::Outside { .. }
+            | Denial::LeadsOutside { .. }
+            | Denial::DenyRead { .. }
+            | Denial::NotStated { .. }
+            | Denial::ReadOnly { .. } => {}
+        }
+    }
+    all
+}
