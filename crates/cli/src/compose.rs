@@ -46,11 +46,8 @@ pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
         builder = builder.read_root(&root.value);
     }
     if let Some(state) = Dirs::from_env().state {
-        let spill = Arc::new(Spill::new(state.join("outputs")));
-        // Created now, as roots are opened now; if it cannot be, what is cut is simply not kept.
-        if spill.prepare().is_ok() {
-            builder = builder.read_root(spill.directory()).keep(Arc::new(Shelf(spill)));
-        }
+        let spill = Spill::new(state.join("outputs"));
+        builder = builder.read_root_to_be(spill.directory()).keep(Arc::new(Shelf(spill)));
     }
     Ok(Composed { config, builder })
 }
@@ -76,5 +73,7 @@ pub(crate) fn directory(place: &Place) -> Result<PathBuf, Fault> {
     #[expect(clippy::disallowed_methods, reason = "this is the composition root")]
     let here = std::env::current_dir()
         .map_err(|error| Fault::usage(format!("the current directory is gone: {error}")))?;
-    Ok(here.join(place.cwd.as_deref().unwrap_or(Path::new("."))))
+    // Joins, and takes out `.`: what `--cwd .` shows should look like what no `--cwd` shows.
+    let asked = here.join(place.cwd.as_deref().unwrap_or(Path::new("")));
+    Ok(std::path::absolute(&asked).unwrap_or(asked))
 }

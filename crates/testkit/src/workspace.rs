@@ -46,9 +46,10 @@ impl Workspace {
         self
     }
 
-    /// `text` with this workspace's path written as `$DIR`.
+    /// `text` with this workspace's path written as `$DIR`, and its neighbour's as `$OUTSIDE`.
     pub fn normal(&self, text: &str) -> String {
-        text.replace(&*self.path().to_string_lossy(), "$DIR")
+        let inside = text.replace(&*self.path().to_string_lossy(), "$DIR");
+        inside.replace(&*self.outside().to_string_lossy(), "$OUTSIDE")
     }
 }
 

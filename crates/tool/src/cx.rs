@@ -138,7 +138,10 @@ impl Cx {
         let token = self.stop.child_token();
         let stop = Stop(token.clone());
         let _raised_on_drop = token.drop_guard();
-        #[expect(clippy::disallowed_methods, reason = "this is the one place that makes it stop with its call")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the one place that makes it stop with its call"
+        )]
         let work = tokio::task::spawn_blocking(move || work(&stop));
         match work.await {
             Ok(done) => done,

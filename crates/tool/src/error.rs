@@ -174,9 +174,8 @@ impl ErrorKind {
 
 fn unknown_tool(name: &str, nearest: &[String], known: &[String]) -> String {
     const SHOWN: usize = 40;
-    let quote = |names: &[String]| {
-        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-    };
+    let quote =
+        |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let name: String = name.chars().take(100).collect();
     if !nearest.is_empty() {
         return format!("there is no tool `{name}`; did you mean {}?", quote(nearest));
@@ -185,7 +184,11 @@ fn unknown_tool(name: &str, nearest: &[String], known: &[String]) -> String {
         0 => format!("there is no tool `{name}`, and no other tool either"),
         1..=SHOWN => format!("there is no tool `{name}`; there are {}", quote(known)),
         more => {
-            format!("there is no tool `{name}`; there are {} and {} more", quote(&known[..SHOWN]), more - SHOWN)
+            format!(
+                "there is no tool `{name}`; there are {} and {} more",
+                quote(&known[..SHOWN]),
+                more - SHOWN
+            )
         }
     }
 }

@@ -62,7 +62,12 @@ pub struct Cut {
 impl ToolOutput {
     /// A successful answer of one text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { items: vec![Item::Text(text.into())], success: true, facts: Facts::default(), structured: None }
+        Self {
+            items: vec![Item::Text(text.into())],
+            success: true,
+            facts: Facts::default(),
+            structured: None,
+        }
     }
 
     /// A successful answer that shows a picture, with a line about it.

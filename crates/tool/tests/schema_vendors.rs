@@ -3,16 +3,19 @@
 use serde_json::{Value, json};
 use toolgate_tool::JsonSchema;
 
-fn seen(schema: Value) -> String {
-    let schema = JsonSchema::foreign(&schema, 5_000).unwrap();
-    let again = JsonSchema::foreign(&serde_json::to_value(&schema).unwrap(), 5_000).unwrap();
-    assert_eq!(again, schema);
-    serde_json::to_string(&schema).unwrap()
+const BUDGET: usize = 5_000;
+
+fn seen(schema: &Value) -> String {
+    let schema = JsonSchema::foreign(schema, BUDGET).expect("the root is an object");
+    let text = serde_json::to_string(&schema).expect("a schema is plain JSON");
+    let again = serde_json::from_str(&text).expect("it was just written");
+    assert_eq!(JsonSchema::foreign(&again, BUDGET).as_ref(), Ok(&schema), "reading it again changes nothing");
+    text
 }
 
 #[test]
 fn block_tree_with_recursive_definitions() {
-    insta::assert_snapshot!(seen(json!({
+    insta::assert_snapshot!(seen(&json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "type": "object",
         "properties": {
@@ -37,7 +40,7 @@ fn block_tree_with_recursive_definitions() {
 
 #[test]
 fn chat_message_with_either_text_or_blocks() {
-    insta::assert_snapshot!(seen(json!({
+    insta::assert_snapshot!(seen(&json!({
         "type": "object",
         "title": "PostMessageArguments",
         "properties": {
@@ -53,7 +56,7 @@ fn chat_message_with_either_text_or_blocks() {
 
 #[test]
 fn calendar_event_by_pydantic() {
-    insta::assert_snapshot!(seen(json!({
+    insta::assert_snapshot!(seen(&json!({
         "$defs": {
             "Attendee": {
                 "properties": {
@@ -78,7 +81,7 @@ fn calendar_event_by_pydantic() {
 
 #[test]
 fn zod_with_pointers_into_properties() {
-    insta::assert_snapshot!(seen(json!({
+    insta::assert_snapshot!(seen(&json!({
         "type": "object",
         "properties": {
             "filter": {
@@ -101,7 +104,7 @@ fn zod_with_pointers_into_properties() {
 
 #[test]
 fn openapi_with_nullable_and_boolean_exclusive_bounds() {
-    insta::assert_snapshot!(seen(json!({
+    insta::assert_snapshot!(seen(&json!({
         "type": "object",
         "properties": {
             "assignee": {"type": "string", "nullable": true},
@@ -115,7 +118,7 @@ fn openapi_with_nullable_and_boolean_exclusive_bounds() {
 
 #[test]
 fn root_union_of_actions() {
-    insta::assert_snapshot!(seen(json!({
+    insta::assert_snapshot!(seen(&json!({
         "oneOf": [
             {"type": "object", "properties": {"action": {"const": "click"}, "x": {"type": "integer"}, "y": {"type": "integer"}}, "required": ["action", "x", "y"]},
             {"type": "object", "properties": {"action": {"const": "type"}, "text": {"type": "string"}}, "required": ["action", "text"]},
@@ -127,7 +130,7 @@ fn root_union_of_actions() {
 
 #[test]
 fn metadata_map_and_free_form_body() {
-    insta::assert_snapshot!(seen(json!({
+    insta::assert_snapshot!(seen(&json!({
         "type": "object",
         "properties": {
             "metadata": {"type": "object", "additionalProperties": {"type": "string", "maxLength": 500}},
@@ -140,7 +143,7 @@ fn metadata_map_and_free_form_body() {
 
 #[test]
 fn poisoned_descriptions() {
-    insta::assert_snapshot!(seen(json!({
+    insta::assert_snapshot!(seen(&json!({
         "type": "object",
         "description": "Adds\u{200b} numbers.\u{e0049}\u{e0067}\u{e006e}\u{202e}",
         "properties": {
@@ -152,7 +155,7 @@ fn poisoned_descriptions() {
 
 #[test]
 fn conditionals_are_dropped() {
-    insta::assert_snapshot!(seen(json!({
+    insta::assert_snapshot!(seen(&json!({
         "properties": {"kind": {"enum": ["a", "b"]}, "size": {"type": "integer"}},
         "required": ["kind"],
         "allOf": [{"if": {"properties": {"kind": {"const": "a"}}}, "then": {"required": ["size"]}}],
@@ -163,7 +166,7 @@ fn conditionals_are_dropped() {
 
 #[test]
 fn remote_references_are_never_fetched() {
-    insta::assert_snapshot!(seen(json!({
+    insta::assert_snapshot!(seen(&json!({
         "type": "object",
         "properties": {
             "geometry": {"$ref": "https://geojson.org/schema/Geometry.json", "description": "GeoJSON geometry"},
@@ -175,7 +178,7 @@ fn remote_references_are_never_fetched() {
 
 #[test]
 fn generic_names_in_definitions() {
-    insta::assert_snapshot!(seen(json!({
+    insta::assert_snapshot!(seen(&json!({
         "$ref": "#/$defs/Request%3CQuery%3E",
         "$defs": {
             "Request<Query>": {"type": "object", "properties": {"page": {"$ref": "#/$defs/Page[int]"}, "next": {"$ref": "#/$defs/Request<Query>"}}},
@@ -186,7 +189,7 @@ fn generic_names_in_definitions() {
 
 #[test]
 fn hand_written_and_half_wrong() {
-    insta::assert_snapshot!(seen(json!({
+    insta::assert_snapshot!(seen(&json!({
         "type": "object",
         "properties": {
             "path": {"type": "path", "description": "Where"},

@@ -14,6 +14,7 @@ use crate::Toolgate;
 pub struct Builder {
     directory: PathBuf,
     read_roots: Vec<PathBuf>,
+    roots_to_be: Vec<PathBuf>,
     deny_read: Vec<String>,
     home: Option<PathBuf>,
     tools: ToolRegistryBuilder,
@@ -56,6 +57,7 @@ impl Builder {
         Self {
             directory,
             read_roots: Vec::new(),
+            roots_to_be: Vec::new(),
             deny_read: DEFAULT_DENY_READ.iter().map(|&pattern| pattern.to_owned()).collect(),
             home: std::env::home_dir(),
             tools: ToolRegistry::builder(),
@@ -101,6 +103,13 @@ impl Builder {
     #[must_use]
     pub fn read_root(mut self, directory: impl Into<PathBuf>) -> Self {
         self.read_roots.push(directory.into());
+        self
+    }
+
+    /// Lets tools read below `directory` too, once it is there.
+    #[must_use]
+    pub fn read_root_to_be(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.roots_to_be.push(directory.into());
         self
     }
 
@@ -155,6 +164,7 @@ impl Builder {
         for directory in &self.read_roots {
             roots.push(root(directory)?);
         }
+        roots.extend(self.roots_to_be.iter().map(|directory| Root::new(real_to_be(directory))));
         let home = self.home.as_deref();
         let deny = DenyRead::new(with_real_paths(&self.deny_read, home), home)?;
         let gate = Gate::read_only(Reach::new(roots, deny));
@@ -175,6 +185,15 @@ fn root(directory: &Path) -> Result<Root, BuildFault> {
     let real = exec::fs::real(&directory.join(".")).map_err(fault)?;
     let spelled = std::path::absolute(directory).map_err(fault)?;
     Ok(Root::new(real).spelled(spelled))
+}
+
+/// Where a directory will really be: the part of it that exists, resolved, and the rest as it is.
+fn real_to_be(directory: &Path) -> PathBuf {
+    let real = directory.ancestors().find_map(|above| {
+        let rest = directory.strip_prefix(above).ok()?;
+        Some(exec::fs::real(above).ok()?.join(rest))
+    });
+    real.unwrap_or_else(|| directory.to_owned())
 }
 
 /// Adds where a denied path really is, when a symbolic link leads there: the door judges real paths.

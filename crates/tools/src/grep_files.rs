@@ -129,7 +129,8 @@ impl Search {
     fn new(args: &Args) -> Result<Self, ToolError> {
         let matcher = RegexMatcherBuilder::new()
             .case_insensitive(!args.case_sensitive.unwrap_or(true))
-            .line_terminator(Some(b'\n'))
+            // `$` also fits before the \r of a CRLF, as it does in every other tool a model knows.
+            .crlf(true)
             .build(&args.pattern)
             .map_err(|fault| bad_pattern(&args.pattern, &fault))?;
         Ok(Self {

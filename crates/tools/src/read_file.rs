@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use encoding_rs::{Encoding, UTF_8};
 use encoding_rs_io::DecodeReaderBytesBuilder;
-use exec::fs::Found;
+use exec::fs::{Found, Kind};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,6 +26,8 @@ const DEFAULT_LINES: u32 = 2000;
 const LINE_BYTES: usize = 2000;
 /// Bytes of an answer that are kept free for the words around the lines.
 const MARGIN: usize = 512;
+/// What UTF-8 may begin with.
+const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Bytes of a binary file that are shown.
 const GLIMPSE: usize = 32;
 
@@ -101,6 +103,10 @@ impl ToolHandler for ReadFile {
         let room = cx.budget().saturating_sub(MARGIN).max(MARGIN);
         cx.blocking(move |stop| {
             let (_, found) = look(&permit, &path)?;
+            if found.kind() == Kind::Directory {
+                let path = path.display();
+                return Err(ToolError::io(format!("`{path}` is a directory; use list_dir to see what is in it")));
+            }
             let mut text = TextFile { path, found, room, stop };
             let mut file = text.open()?;
             let head = text.head(&mut file)?;
@@ -161,7 +167,11 @@ impl TextFile<'_> {
         }
         let wanted = args.end_line.map_or(usize::MAX, |end| usize::try_from(end - start + 1).unwrap_or(usize::MAX));
         let window = self.window(start, wanted.min(max), nature)?;
-        self.shown(window, start, nature)
+        let mut shown = self.shown(window, start, nature)?;
+        if shown.lines.len() == wanted {
+            shown.whole = Whole::Yes;
+        }
+        Ok(shown)
     }
 
     fn block(&self, args: &Args, max: usize, nature: Nature) -> Result<Shown, ToolError> {
@@ -264,6 +274,9 @@ impl Shown {
         let decoder = if matches!(nature, Nature::Utf16(_)) { UTF_8 } else { encoding };
         let last = window.first - 1 + window.lines.len() as u64;
         let mut remarks = Vec::new();
+        if window.lines.first().is_some_and(|line| window.first == 1 && line.bytes.starts_with(BOM)) {
+            remarks.push("begins with a byte order mark");
+        }
         let returns = window.lines.iter().filter(|line| line.bytes.last() == Some(&b'\r')).count();
         if returns > 0 {
             remarks.push(if returns == window.lines.len() { "lines end in CRLF" } else { "some lines end in CRLF" });
@@ -272,7 +285,10 @@ impl Shown {
             remarks.push("no newline at the end");
         }
         let whole = if Some(last) == window.total { Whole::Yes } else { Whole::MoreFollows };
-        let lines = window.lines.iter().map(|line| printed(line, decoder)).collect();
+        let mut lines: Vec<String> = window.lines.iter().map(|line| printed(line, decoder)).collect();
+        if let Some(first) = lines.first_mut().filter(|first| first.starts_with('\u{feff}')) {
+            first.remove(0);
+        }
         Self { first: window.first, lines, total: window.total, encoding, remarks, whole }
     }
 

@@ -25,12 +25,15 @@ pub enum Reading {
 
 /// Reads the calls out of one response of a model, however it comes: as stream events, as a whole, or as its items.
 ///
-/// No id is ever reported twice, though streams repeat themselves. Use a reader for one response, or call
-/// [`finish`](Self::finish) between two: some servers count their ids from zero each time.
+/// Within a response no id is reported twice, though streams repeat themselves. A new response may use the ids of the
+/// last one again, as some servers do; it is told by its first event, or by [`finish`](Self::finish). An item that
+/// comes alone, with no event or message around it, is always reported: nothing repeats those but its sender.
 #[derive(Debug)]
 pub struct CallReader {
     state: State,
     seen: Seen,
+    /// The completion that the last chunk belonged to.
+    completion: Option<String>,
 }
 
 #[derive(Debug)]
@@ -47,19 +50,51 @@ impl CallReader {
             Dialect::Chat => (State::Chat(chat::Reader::default()), Repeats::Suspect),
             Dialect::Anthropic => (State::Anthropic(anthropic::Reader::default()), Repeats::Suspect),
         };
-        Self { state, seen: Seen::new(repeats) }
+        Self { state, seen: Seen::new(repeats), completion: None }
     }
 
     /// Takes the next piece of JSON: a stream event, a whole response, a message, or one item of it.
     ///
     /// What is none of these, or holds no call, gives no reading.
     pub fn push(&mut self, json: &Value) -> Vec<Reading> {
+        let mut before = if self.begins_another(json) { self.finish() } else { Vec::new() };
         let readings = match &mut self.state {
             State::Responses(reader) => reader.read(json),
             State::Chat(reader) => reader.read(json),
             State::Anthropic(reader) => reader.read(json),
         };
-        self.admit(readings)
+        if self.is_alone(json) {
+            self.seen.clear();
+        }
+        before.extend(self.admit(readings));
+        before
+    }
+
+    /// Whether `json` is the first event of another response.
+    fn begins_another(&mut self, json: &Value) -> bool {
+        match &self.state {
+            State::Responses(_) => json["type"] == "response.created",
+            State::Anthropic(_) => json["type"] == "message_start",
+            State::Chat(reader) => {
+                let Some(id) = json["id"].as_str().filter(|_| json["choices"].is_array()) else { return false };
+                let last = self.completion.replace(id.to_owned());
+                // Some proxies give every chunk an id of its own: a call that is open goes on all the same.
+                reader.is_idle() && last.is_some_and(|last| last != id)
+            }
+        }
+    }
+
+    /// Whether `json` is an item without anything around it.
+    fn is_alone(&self, json: &Value) -> bool {
+        match self.state {
+            State::Responses(_) => {
+                matches!(json["type"].as_str(), Some("function_call" | "custom_tool_call" | local_shell::TYPE))
+            }
+            State::Anthropic(_) => json["type"] == "tool_use",
+            State::Chat(_) => {
+                !json["choices"].is_array() && (json["function"].is_object() || json["custom"].is_object())
+            }
+        }
     }
 
     /// Says that the stream has ended: whatever is half-finished becomes a call, if all of it came, or a fault.
@@ -89,6 +124,23 @@ mod tests {
         let mut readings: Vec<Reading> = stream.iter().flat_map(|json| reader.push(json)).collect();
         readings.extend(reader.finish());
         readings.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_next_response_may_use_the_same_ids() {
+        let chunk = |id: &str| {
+            let call = serde_json::json!({"index": 0, "id": "c0", "function": {"name": "go", "arguments": "{}"}});
+            let choice = serde_json::json!({"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"});
+            serde_json::json!({"id": id, "choices": [choice]})
+        };
+        assert_eq!(tell(Dialect::Chat, &[chunk("a"), chunk("a"), chunk("b")]).lines().count(), 2);
+        let item = serde_json::json!({"type": "function_call", "call_id": "c0", "name": "go", "arguments": "{}"});
+        let done = serde_json::json!({"type": "response.output_item.done", "item": item});
+        let completed = serde_json::json!({"type": "response.completed", "response": {"output": [item]}});
+        let created = serde_json::json!({"type": "response.created"});
+        let stream = [created.clone(), done.clone(), completed, created, done];
+        assert_eq!(tell(Dialect::Responses, &stream).lines().count(), 2);
+        assert_eq!(tell(Dialect::Responses, &[item.clone(), item]).lines().count(), 2);
     }
 
     fn line(reading: &Reading) -> String {

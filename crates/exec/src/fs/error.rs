@@ -54,7 +54,9 @@ pub enum FsError {
         path: PathBuf,
     },
     /// The path, or a name in it, is longer than the file system allows.
-    #[error("the path is too long for the file system ({length} bytes; names hold 255, paths 4095); give a shorter one")]
+    #[error(
+        "the path is too long for the file system ({length} bytes; names hold 255, paths 4095); give a shorter one"
+    )]
     TooLong {
         /// How many bytes the path has.
         length: usize,
@@ -96,7 +98,8 @@ fn instead(nearest: &[String], exists: Option<&std::path::Path>) -> String {
 fn plain(source: &io::Error) -> String {
     match source.kind() {
         io::ErrorKind::PermissionDenied => {
-            "the user running this has no permission; only they can change that, so read something else".to_owned()
+            "the user running this has no permission; only they can change that, so read something else"
+                .to_owned()
         }
         _ => format!("{source}; try again, or read something else"),
     }
@@ -110,7 +113,8 @@ mod tests {
     fn a_missing_path_is_explained() {
         let say = |nearest: &[&str], exists: Option<&str>| {
             let nearest = nearest.iter().map(|&name| name.to_owned()).collect();
-            FsError::NotFound { path: "/w/a/b".into(), nearest, exists: exists.map(PathBuf::from) }.to_string()
+            FsError::NotFound { path: "/w/a/b".into(), nearest, exists: exists.map(PathBuf::from) }
+                .to_string()
         };
         assert_eq!(say(&[], None), "`/w/a/b` does not exist; list its directory to see what is there");
         assert_eq!(say(&["c"], None), "`/w/a/b` does not exist; did you mean `c`?");

@@ -47,7 +47,9 @@ fn missing(door: &Door, path: &Path) -> FsError {
             break;
         }
         match door.attempt(above) {
-            Ok(found) if found.kind() == Kind::Directory => return missing_in(door, path, &found, (below, name)),
+            Ok(found) if found.kind() == Kind::Directory => {
+                return missing_in(door, path, &found, (below, name));
+            }
             Ok(found) => return FsError::NotADirectory { path: above.to_owned(), kind: found.kind() },
             // What is missing in a denied or outer place is not told either.
             Err(Trouble::Judged(error)) => return error,
@@ -86,7 +88,7 @@ fn missing_in(door: &Door, path: &Path, dir: &Found, (at, name): (&Path, &OsStr)
 fn beneath_root(door: &Door, dir: &Found, name: &OsStr) -> bool {
     let whole = dir.path().join(name);
     let Ok((root, below)) = door.reach().locate(&whole) else { return false };
-    let followed = sys::root(root.path())
-        .and_then(|root| sys::beneath(root.as_fd(), below, sys::PEEK, Links::Follow));
+    let followed =
+        sys::root(root.path()).and_then(|root| sys::beneath(root.as_fd(), below, sys::PEEK, Links::Follow));
     !matches!(followed, Err(Errno::XDEV))
 }

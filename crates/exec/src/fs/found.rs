@@ -62,7 +62,10 @@ impl Found {
         let stat = rustix::fs::fstat(&file).map_err(|errno| fault(errno.into()))?;
         // Costs one call and means that not even a forged /proc can hand out another file.
         if Stat::of(&stat).identity != self.stat.identity {
-            return Err(FsError::Unsupported { path: self.path.clone(), why: "/proc is not the kernel's own" });
+            return Err(FsError::Unsupported {
+                path: self.path.clone(),
+                why: "/proc is not the kernel's own",
+            });
         }
         Ok(file)
     }

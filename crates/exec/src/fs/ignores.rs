@@ -71,8 +71,7 @@ impl Layer {
         let load = |wanted: bool, name: &str| {
             if wanted { rules(fd, path, Path::new(name), deny) } else { None }
         };
-        let is_repository =
-            special.git && rustix::fs::statat(fd, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        let is_repository = special.git && rustix::fs::statat(fd, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok();
         let layer = Layer {
             outer: outer.cloned(),
             offset: offset(path),

@@ -3,11 +3,11 @@
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::{Errno, Result};
 
 /// What to do with a symbolic link on the way.
@@ -43,9 +43,8 @@ pub(super) const LIST: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::NOFO
 pub(super) fn root(path: &Path) -> Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let opened = patiently(|| {
-        rustix::fs::openat2(CWD, path, PEEK | OFlags::DIRECTORY, Mode::empty(), resolve)
-    });
+    let opened =
+        patiently(|| rustix::fs::openat2(rustix::fs::CWD, path, PEEK | OFlags::DIRECTORY, Mode::empty(), resolve));
     match opened {
         Err(errno) if lacks_openat2(errno) => plain_root(path),
         other => other,
@@ -140,9 +139,7 @@ fn one(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd> {
 #[cfg(target_os = "linux")]
 pub(super) fn target(path: &Path) -> Result<PathBuf> {
     use rustix::fs::ResolveFlags;
-    let fd = patiently(|| {
-        rustix::fs::openat2(CWD, path, PEEK, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
-    })?;
+    let fd = patiently(|| rustix::fs::openat2(rustix::fs::CWD, path, PEEK, Mode::empty(), ResolveFlags::NO_MAGICLINKS))?;
     real_path(fd.as_fd())
 }
 #[cfg(not(target_os = "linux"))]
@@ -153,7 +150,7 @@ pub(super) fn target(_path: &Path) -> Result<PathBuf> {
 /// Says where the thing behind `fd` is now.
 #[cfg(target_os = "linux")]
 pub(super) fn real_path(fd: BorrowedFd<'_>) -> Result<PathBuf> {
-    let name = rustix::fs::readlinkat(CWD, proc_name(fd), Vec::new())?;
+    let name = rustix::fs::readlinkat(rustix::fs::CWD, proc_name(fd), Vec::new())?;
     Ok(to_path(name))
 }
 #[cfg(target_vendor = "apple")]
@@ -181,7 +178,7 @@ pub(super) fn reopen(fd: BorrowedFd<'_>) -> std::io::Result<File> {
 
 #[cfg(target_os = "linux")]
 fn proc_name(fd: BorrowedFd<'_>) -> String {
-    format!("/proc/self/fd/{}", fd.as_raw_fd())
+    format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd))
 }
 
 /// Where a link points, as it is written.
@@ -245,4 +242,55 @@ pub(super) fn list(
 /// The file name in `name`, which came out of a directory.
 pub(super) fn os(name: &[u8]) -> &OsStr {
     OsStr::from_bytes(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// What kernels without `openat2` get.
+    #[test]
+    fn stepping_goes_down_and_refuses_links() {
+        let temp = tempfile::tempdir().unwrap();
+        let base = super::super::real(temp.path()).unwrap();
+        std::fs::create_dir_all(base.join("in/dir/deep")).unwrap();
+        std::fs::create_dir_all(base.join("out/deep")).unwrap();
+        symlink("dir", base.join("in/link")).unwrap();
+        symlink(base.join("out"), base.join("in/out")).unwrap();
+        let root = plain_root(&base.join("in")).unwrap();
+        let step = |below: &str, flags| {
+            step(root.as_fd(), Path::new(below), flags).map(|fd| real_path(fd.as_fd()).unwrap())
+        };
+        for (below, expected) in [
+            ("", Ok(base.join("in"))),
+            ("dir", Ok(base.join("in/dir"))),
+            ("dir/deep", Ok(base.join("in/dir/deep"))),
+            ("nothing", Err(Errno::NOENT)),
+            ("link", Err(LINK_UNSAFE)),
+            ("link/deep", Err(LINK_UNSAFE)),
+            ("out", Err(LINK_UNSAFE)),
+            ("out/deep", Err(LINK_UNSAFE)),
+            ("dir/../../out", Err(Errno::XDEV)),
+            ("/", Err(Errno::XDEV)),
+        ] {
+            assert_eq!(step(below, PEEK), expected, "{below}");
+            assert_eq!(step(below, LIST), expected, "{below}");
+        }
+        assert_eq!(plain_root(&base.join("in/link")).unwrap_err(), LINK_UNSAFE);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_link_cannot_leave_the_directory() {
+        let temp = tempfile::tempdir().unwrap();
+        symlink("/etc", temp.path().join("out")).unwrap();
+        symlink("..", temp.path().join("up")).unwrap();
+        let dir = root(&super::super::real(temp.path()).unwrap()).unwrap();
+        for below in ["out", "out/passwd", "up", "up/x"] {
+            let opened = beneath(dir.as_fd(), Path::new(below), PEEK, Links::Follow);
+            assert!(matches!(opened, Err(Errno::XDEV | LINK_UNSAFE)), "{below}");
+        }
+    }
 }

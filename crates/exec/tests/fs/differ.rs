@@ -26,9 +26,9 @@ impl Dice {
 
 const NAMES: &[&str] = &["a", "b", "c.o", "d.log", "e", "build", ".hid", "x y", "é", "[f]"];
 const RULES: &[&str] = &[
-    "a", "/a", "b/", "*.o", "!c.o", "*.log", "!d.log", "build/", "/build/", "!build", "a/b", "a/*", "**/e", "e/**",
-    "!a", ".hid", "!.hid", "*", "!*/", "x y", "x\\ y", "é", "\\[f\\]", "[a-c]", "[!a]", "?", "a/**/b", "# no", "",
-    "/", "!/", "[", "{a,b}", "a\\", "\\!a", " a", "a ", "b/e", "/*/a", "!/*/a",
+    "a", "/a", "b/", "*.o", "!c.o", "*.log", "!d.log", "build/", "/build/", "!build", "a/b", "a/*", "**/e",
+    "e/**", "!a", ".hid", "!.hid", "*", "!*/", "x y", "x\\ y", "é", "\\[f\\]", "[a-c]", "[!a]", "?",
+    "a/**/b", "# no", "", "/", "!/", "[", "{a,b}", "a\\", "\\!a", " a", "a ", "b/e", "/*/a", "!/*/a",
 ];
 
 fn grow(dice: &mut Dice, dir: &Path, depth: usize) {
@@ -59,14 +59,18 @@ fn theirs(start: &Path) -> BTreeSet<PathBuf> {
         .git_global(false)
         .parents(true)
         .build()
-        .map(|entry| entry.unwrap().path().strip_prefix(start).unwrap().to_owned())
-        .filter(|path| !path.as_os_str().is_empty() && !path.starts_with(".git/info") && !path.ends_with(".git/info"))
+        // A rule that is no glob is reported by them and skipped by both.
+        .filter_map(Result::ok)
+        .map(|entry| entry.path().strip_prefix(start).unwrap().to_owned())
+        .filter(|path| {
+            !path.as_os_str().is_empty() && !path.starts_with(".git/info") && !path.ends_with(".git/info")
+        })
         .collect()
 }
 
 #[test]
 fn the_walk_sees_what_ripgrep_sees() {
-    for seed in 1..=300_u64 {
+    for seed in 1..=100_u64 {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let ground = Ground::new("");
         grow(&mut dice, &ground.root(), 0);

@@ -57,7 +57,8 @@ fn rules_from_above_the_start_hold() {
     let tree = ".gitignore = *.log\\n/w/s/only\nw/.ignore = x\nw/s/x\nw/s/a.log\nw/s/only\nw/s/t/only\nw/s/y";
     assert_eq!(seen(tree, "w/s"), "t/only y");
     // What is above the repository of the start belongs to another one.
-    let tree = ".gitignore = a\nrepo/.git/info/exclude = b\nrepo/.gitignore = c\nrepo/d/a\nrepo/d/b\nrepo/d/c";
+    let tree =
+        ".gitignore = a\nrepo/.git/info/exclude = b\nrepo/.gitignore = c\nrepo/d/a\nrepo/d/b\nrepo/d/c";
     assert_eq!(seen(tree, "repo/d"), "a");
     // An ignored start was asked for by name.
     assert_eq!(seen(".gitignore = target/\ntarget/a", "target"), "a");

@@ -119,6 +119,18 @@ fn a_root_can_be_spelled_through_a_link() {
 }
 
 #[test]
+fn the_whole_file_system_can_be_a_root() {
+    let ground = Ground::new("dir/a = A\nlink -> OUT/secret\ndir/.env");
+    let door = door(vec![Root::new("/")], &["**/.env"]);
+    assert_eq!(outcome(&door, &ground.path("dir/a")), "A");
+    assert_eq!(outcome(&door, &ground.path("link")), "secret");
+    let (seen, walked) = super::walk(&door, &ground.path("dir"), &super::options(1));
+    assert_eq!((seen, walked.denied), (vec!["a".to_owned()], 1));
+    let top = exec::fs::WalkOptions { max_depth: Some(1), ..super::options(1) };
+    assert!(super::walk(&door, Path::new("/"), &top).0.contains(&"etc".to_owned()));
+}
+
+#[test]
 fn a_root_that_became_a_link_is_judged_like_any_other() {
     let ground = Ground::new("secret = inside");
     let door = ground.door();
@@ -174,7 +186,8 @@ fn magic_links_are_not_followed() {
 
 #[test]
 fn a_link_into_proc_is_no_way_out() {
-    let ground = Ground::new("root -> /proc/self/root\nfd -> /proc/self/fd/0\nthread -> /proc/thread-self/root/etc");
+    let ground =
+        Ground::new("root -> /proc/self/root\nfd -> /proc/self/fd/0\nthread -> /proc/thread-self/root/etc");
     for name in ["root", "root/etc/passwd", "fd", "thread", "thread/passwd"] {
         assert_eq!(outcome(&ground.door(), &ground.path(name)), "leads outside", "{name}");
     }
@@ -197,10 +210,7 @@ fn a_missing_name_brings_up_those_like_it() {
             "scr/main.rs",
             "`/w/scr/main.rs` does not exist; the deepest directory above it that does is `/w`; did you mean `src`?",
         ),
-        (
-            "src/a/b/c",
-            "`/w/src/a/b/c` does not exist; the deepest directory above it that does is `/w/src`",
-        ),
+        ("src/a/b/c", "`/w/src/a/b/c` does not exist; the deepest directory above it that does is `/w/src`"),
     ] {
         assert_eq!(say(name), expected);
     }
@@ -217,8 +227,8 @@ fn a_root_that_is_gone_is_missing() {
 #[test]
 fn a_file_without_permission_says_so() {
     let ground = Ground::new("a = A\nlocked/b = B");
-    fs::set_permissions(ground.path("a"), fs::Permissions::from_mode(0)).unwrap();
-    fs::set_permissions(ground.path("locked"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(ground.path("a"), fs::Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(ground.path("locked"), fs::Permissions::from_mode(0o000)).unwrap();
     let (a, b) = if is_root() { ("A", "B") } else { ("permission denied", "permission denied") };
     assert_eq!(outcome(&ground.door(), &ground.path("a")), a);
     assert_eq!(outcome(&ground.door(), &ground.path("locked/b")), b);

@@ -46,7 +46,9 @@ fn looking_never_reads_what_is_outside() {
     let mut read = 0;
     while_swapping(&ground, || {
         for _ in 0..20_000 {
-            let Ok(file) = door.look(&ground.path("a/dir/secret")).and_then(|found| found.open()) else { continue };
+            let Ok(file) = door.look(&ground.path("a/dir/secret")).and_then(|found| found.open()) else {
+                continue;
+            };
             let mut text = String::new();
             { file }.read_to_string(&mut text).unwrap();
             assert_eq!(text, "harmless");

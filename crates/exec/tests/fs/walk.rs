@@ -189,7 +189,7 @@ fn skip_does_not_descend() {
 #[test]
 fn a_closed_directory_is_counted() {
     let ground = Ground::new("closed/x\nopen/y");
-    fs::set_permissions(ground.path("closed"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(ground.path("closed"), fs::Permissions::from_mode(0o000)).unwrap();
     let (seen, walked) = walk(&ground.door(), &ground.root(), &options(1));
     let expected = if is_root() { (4, 0) } else { (3, 1) };
     assert_eq!((seen.len(), walked.unreadable), expected);

@@ -44,7 +44,7 @@ fn fits(schema: &JsonSchema, budget: usize) -> bool {
     let mut nodes = 0;
     count(schema, &mut nodes);
     schema.defs.values().for_each(|schema| count(schema, &mut nodes));
-    nodes <= MAX_NODES && written(schema) <= budget
+    nodes <= MAX_NODES && within(schema, budget)
 }
 
 fn count(schema: &JsonSchema, nodes: &mut usize) {
@@ -52,20 +52,19 @@ fn count(schema: &JsonSchema, nodes: &mut usize) {
     schema.children().for_each(|child| count(child, nodes));
 }
 
-fn written(value: &impl serde::Serialize) -> usize {
-    struct Bytes(usize);
-    impl io::Write for Bytes {
+/// Reports whether the compact JSON has at most `limit` bytes; stops writing when it has more.
+fn within(value: &impl serde::Serialize, limit: usize) -> bool {
+    struct Left(usize);
+    impl io::Write for Left {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
             Ok(bytes.len())
         }
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
     }
-    let mut bytes = Bytes(0);
-    // What cannot be written does not fit.
-    serde_json::to_writer(&mut bytes, value).map_or(usize::MAX, |()| bytes.0)
+    serde_json::to_writer(Left(limit), value).is_ok()
 }
 
 /// Visits every schema, children first, with its depth; the root is at 0, a definition counts as deep.
@@ -92,7 +91,7 @@ fn drop_data(schema: &mut JsonSchema) {
     schema
         .values
         .choices
-        .take_if(|choices| choices.len() > SHORT_CHOICES || written(choices) > SHORT_CHOICES_BYTES);
+        .take_if(|choices| choices.len() > SHORT_CHOICES || !within(choices, SHORT_CHOICES_BYTES));
 }
 
 fn drop_references(root: &mut JsonSchema) {
@@ -121,6 +120,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    fn written(schema: &JsonSchema) -> usize {
+        serde_json::to_string(schema).unwrap().len()
+    }
 
     fn rich() -> Value {
         let long = "x".repeat(300);

@@ -32,7 +32,8 @@ fn tidy(schema: &mut JsonSchema) {
 /// `uint32` and the like: the bounds say it in a way that a model understands.
 fn is_machine_width(format: &str) -> bool {
     let digits = format.trim_start_matches("uint").trim_start_matches("int");
-    matches!(format, "float" | "double") || (digits.len() < format.len() && digits.bytes().all(|b| b.is_ascii_digit()))
+    matches!(format, "float" | "double")
+        || (digits.len() < format.len() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Leaving an optional property out says the same as null, so null is not offered.
@@ -81,7 +82,8 @@ fn words(branch: &JsonSchema) -> Option<&[Value]> {
     let JsonSchema { types, notes, values, items, object, combined, reference, defs: _ } = branch;
     let Values { choices, format: None, bounds: _, lengths: _ } = values else { return None };
     let Notes { description: _, default: None } = notes else { return None };
-    let plain = items.is_none() && object.is_none() && *combined == Combined::default() && reference.is_none();
+    let plain =
+        items.is_none() && object.is_none() && *combined == Combined::default() && reference.is_none();
     (plain && *types == [Type::String]).then_some(choices.as_deref()).flatten()
 }
 
@@ -248,7 +250,14 @@ mod tests {
 
     #[test]
     fn machine_widths_are_no_formats() {
-        for (format, wanted) in [("uint32", true), ("int64", true), ("uint", true), ("double", true), ("date", false), ("uuid", false)] {
+        for (format, wanted) in [
+            ("uint32", true),
+            ("int64", true),
+            ("uint", true),
+            ("double", true),
+            ("date", false),
+            ("uuid", false),
+        ] {
             assert_eq!(is_machine_width(format), wanted, "{format}");
         }
     }

@@ -40,7 +40,7 @@ pub(super) enum Problem<'a> {
     /// A required property is not there.
     Missing(&'a str),
     /// A closed object has a property that it does not know.
-    Unknown(&'a str, &'a Object, &'a Value),
+    Unknown(&'a str, &'a Object),
     /// So many forms, of which the value must fit exactly one, and it fits several.
     Ambiguous(usize, &'a Value),
     /// So many forms, of which the value fits none.
@@ -54,12 +54,14 @@ pub(super) enum Problem<'a> {
 impl Problem<'_> {
     pub(super) fn at(self, path: String) -> Misfit {
         let (expected, found) = match self {
-            Self::Type(schema, value) if value.is_number() && schema.types.contains(&Type::Integer) => (wanted(schema), shown(value)),
+            Self::Type(schema, value) if value.is_number() && schema.types.contains(&Type::Integer) => {
+                (wanted(schema), shown(value))
+            }
             Self::Type(schema, value) => (wanted(schema), kind_of(value)),
             Self::Value(schema, value) => (wanted(schema), shown(value)),
             Self::Length(schema, value) => (wanted(schema), size(value)),
             Self::Missing(name) => (format!("the property {}", quoted(name)), "nothing".to_owned()),
-            Self::Unknown(name, object, value) => (unknown(name, object), kind_of(value)),
+            Self::Unknown(name, object) => (unknown(name, object), "it".to_owned()),
             Self::Ambiguous(forms, value) => {
                 (format!("exactly one of {forms} forms"), format!("{} that fits several", kind_of(value)))
             }
@@ -107,7 +109,8 @@ fn wanted(schema: &JsonSchema) -> String {
 fn limits(bounds: &Bounds, lengths: &Lengths) -> Vec<String> {
     let Bounds { minimum, maximum, exclusive_minimum, exclusive_maximum } = bounds;
     let Lengths { min_length, max_length, min_items, max_items } = lengths;
-    let number = |word: &str, limit: &Option<serde_json::Number>| limit.as_ref().map(|n| format!("{word} {n}"));
+    let number =
+        |word: &str, limit: &Option<serde_json::Number>| limit.as_ref().map(|n| format!("{word} {n}"));
     let count = |word: &str, limit: &Option<u64>, unit: &str| {
         limit.map(|n| format!("{word} {n} {unit}{}", if n == 1 { "" } else { "s" }))
     };
@@ -184,5 +187,85 @@ fn kind(kind: Type) -> &'static str {
         Type::Object => "an object",
         Type::Array => "an array",
         Type::Null => "null",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::schema::JsonSchema;
+
+    fn told(schema: &Value, instance: &Value) -> String {
+        let schema = JsonSchema::foreign(schema, usize::MAX).unwrap();
+        schema.validate(instance).map_or_else(|misfit| misfit.to_string(), |()| "fits".to_owned())
+    }
+
+    #[test]
+    fn misfits_say_where_and_what() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "command": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                "line": {"type": "integer", "minimum": 1},
+                "ratio": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                "name": {"type": ["string", "null"], "maxLength": 3},
+                "steps": {"type": "array", "items": {
+                    "type": "object", "properties": {"status": {"enum": ["pending", "in_progress"]}}, "required": ["status"],
+                }},
+                "to": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+                "part": {"anyOf": [
+                    {"type": "object", "properties": {"kind": {"const": "text"}, "text": {"type": "string"}}, "required": ["kind", "text"]},
+                    {"type": "object", "properties": {"kind": {"const": "image"}, "url": {"type": "string"}}, "required": ["kind", "url"]},
+                ]},
+                "odd name": {"type": "string"},
+            },
+            "required": ["command"],
+            "additionalProperties": false,
+        });
+        let with = |name: &str, value: Value| json!({"command": ["ls"], name: value});
+        let told: Vec<String> = [
+            json!({"command": ["ls", "-la"], "line": 3.0, "name": null, "to": 1}),
+            json!([]),
+            json!({"command": [1]}),
+            json!({"command": []}),
+            json!({}),
+            json!({"comand": ["ls"]}),
+            with("frobnicate", json!(1)),
+            with("line", json!(0)),
+            with("line", json!(1.5)),
+            with("line", json!("1")),
+            with("ratio", json!(0)),
+            with("name", json!("long")),
+            with("steps", json!([{"status": "pending"}, {"status": "done"}])),
+            with("steps", json!([{}])),
+            with("to", json!(true)),
+            with("part", json!({"kind": "image", "text": "x"})),
+            with("part", json!({"kind": "sound"})),
+            with("odd name", json!(1)),
+        ]
+        .iter()
+        .map(|instance| self::told(&schema, instance))
+        .collect();
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        fits
+        the arguments do not fit: expected an object, found an array
+        the arguments do not fit at `command[0]`: expected a string, found a number
+        the arguments do not fit at `command`: expected an array of at least 1 item, found an array of 0 items
+        the arguments do not fit: expected the property `command`, found nothing
+        the arguments do not fit: expected no property `comand` (did you mean `command`?), found it
+        the arguments do not fit: expected no property `frobnicate` (known: `command`, `line`, `name`, `odd name`, `part`, `ratio`, `steps`, `to`), found it
+        the arguments do not fit at `line`: expected an integer of at least 1, found 0
+        the arguments do not fit at `line`: expected an integer of at least 1, found 1.5
+        the arguments do not fit at `line`: expected an integer of at least 1, found a string
+        the arguments do not fit at `ratio`: expected a number of more than 0 and at most 1, found 0
+        the arguments do not fit at `name`: expected a string of at most 3 characters or null, found a string of 4 characters
+        the arguments do not fit at `steps[1].status`: expected one of `pending`, `in_progress`, found `done`
+        the arguments do not fit at `steps[0]`: expected the property `status`, found nothing
+        the arguments do not fit at `to`: expected a string or an integer, found a boolean
+        the arguments do not fit at `part`: expected the property `url`, found nothing
+        the arguments do not fit at `part.kind`: expected `text` or `image`, found `sound`
+        the arguments do not fit at `["odd name"]`: expected a string, found a number
+        "#);
     }
 }

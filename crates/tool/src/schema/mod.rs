@@ -24,7 +24,6 @@ pub use misfit::Misfit;
 pub use root::SchemaFault;
 pub use strict::StrictFault;
 
-
 /// A JSON Schema in the subset that every model API understands; the default accepts anything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JsonSchema {
@@ -133,7 +132,7 @@ pub enum Additional {
     /// None may be there.
     Forbidden,
     /// Each must fit.
-    Schema(JsonSchema),
+    Schema(Box<JsonSchema>),
 }
 
 /// The composition keywords; an empty list is an absent keyword.
@@ -220,7 +219,7 @@ impl JsonSchema {
     fn children_mut(&mut self) -> impl Iterator<Item = &mut JsonSchema> {
         let object = self.object.as_deref_mut().map(|object| {
             let additional = match &mut object.additional {
-                Additional::Schema(schema) => Some(schema),
+                Additional::Schema(schema) => Some(&mut **schema),
                 Additional::Any | Additional::Forbidden => None,
             };
             object.properties.values_mut().chain(additional)
@@ -239,7 +238,7 @@ impl JsonSchema {
     fn children(&self) -> impl Iterator<Item = &JsonSchema> {
         let object = self.object.as_deref().map(|object| {
             let additional = match &object.additional {
-                Additional::Schema(schema) => Some(schema),
+                Additional::Schema(schema) => Some(&**schema),
                 Additional::Any | Additional::Forbidden => None,
             };
             object.properties.values().chain(additional)

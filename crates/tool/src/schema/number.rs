@@ -52,7 +52,10 @@ fn compare_mixed(whole: i128, float: f64) -> Ordering {
     if float <= -FAR {
         return Ordering::Greater;
     }
-    #[expect(clippy::cast_possible_truncation, reason = "truncated on purpose, and |float| < 1e30 fits an i128")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "truncated on purpose, and |float| < 1e30 fits an i128"
+    )]
     let truncated = float.trunc() as i128;
     whole.cmp(&truncated).then_with(|| 0.0_f64.total_cmp(&(float.fract() + 0.0)))
 }
@@ -77,7 +80,11 @@ mod tests {
             (json!(i64::MIN), json!(1e300), Ordering::Less),
             (json!(1e300), json!(u64::MAX), Ordering::Greater),
         ] {
-            assert_eq!(compare(left.as_number().unwrap(), right.as_number().unwrap()), wanted, "{left} {right}");
+            assert_eq!(
+                compare(left.as_number().unwrap(), right.as_number().unwrap()),
+                wanted,
+                "{left} {right}"
+            );
         }
     }
 

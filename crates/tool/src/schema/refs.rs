@@ -126,19 +126,19 @@ mod tests {
     use crate::schema::JsonSchema;
 
     #[track_caller]
-    fn check(value: Value, wanted: Value) {
-        let schema = JsonSchema::foreign(&value, usize::MAX).unwrap();
-        assert_eq!(serde_json::to_value(&schema).unwrap(), wanted, "{value}");
+    fn check(value: &Value, wanted: &Value) {
+        let schema = JsonSchema::foreign(value, usize::MAX).unwrap();
+        assert_eq!(serde_json::to_value(&schema).unwrap(), *wanted, "{value}");
     }
 
     #[test]
     fn a_cycle_without_data_becomes_any() {
         check(
-            json!({
+            &json!({
                 "properties": {"x": {"$ref": "#/$defs/a"}},
                 "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}},
             }),
-            json!({
+            &json!({
                 "type": "object",
                 "properties": {"x": {"$ref": "#/$defs/a"}},
                 "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {}},
@@ -156,14 +156,14 @@ mod tests {
                 "node": {"anyOf": [{"$ref": "#/$defs/leaf"}, {"type": "array", "items": {"$ref": "#/$defs/node"}}]},
             },
         });
-        check(tree.clone(), tree);
+        check(&tree, &tree);
     }
 
     #[test]
     fn zod_style_pointers_keep_recursion() {
         check(
-            json!({"properties": {"node": {"properties": {"next": {"$ref": "#/properties/node"}}}}}),
-            json!({
+            &json!({"properties": {"node": {"properties": {"next": {"$ref": "#/properties/node"}}}}}),
+            &json!({
                 "type": "object",
                 "properties": {
                     "node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}},

@@ -9,7 +9,9 @@ use super::{JsonSchema, Type, compact, refs, union};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaFault {
     /// A tool's arguments are an object, and this schema accepts none.
-    #[error("the schema's root must describe an object, but it is {found}; put the value in a property of an object")]
+    #[error(
+        "the schema's root must describe an object, but it is {found}; put the value in a property of an object"
+    )]
     RootNotObject {
         /// What the root is, e.g. `a schema of type string`.
         found: String,
@@ -53,7 +55,9 @@ mod tests {
 
     #[test]
     fn an_absent_schema_is_an_open_object() {
-        for value in [json!(null), json!(true), json!(false), json!({}), json!({"type": "object", "properties": null})] {
+        for value in
+            [json!(null), json!(true), json!(false), json!({}), json!({"type": "object", "properties": null})]
+        {
             let schema = foreign(&value, 64).unwrap();
             assert_eq!(serde_json::to_string(&schema).unwrap(), r#"{"type":"object","properties":{}}"#);
         }
@@ -72,7 +76,10 @@ mod tests {
                 json!({"anyOf": [{"type": "string"}, {"$ref": "#/$defs/n"}], "$defs": {"n": {"type": "null"}}}),
                 "a composition of which no branch is an object",
             ),
-            (json!({"allOf": [{"type": "object"}, {"type": "string"}]}), "a composition of which no branch is an object"),
+            (
+                json!({"allOf": [{"type": "object"}, {"type": "string"}]}),
+                "a composition of which no branch is an object",
+            ),
         ] {
             let SchemaFault::RootNotObject { found } = foreign(&value, 1_000).unwrap_err();
             assert_eq!(found, wanted, "{value}");

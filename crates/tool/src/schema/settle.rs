@@ -98,7 +98,7 @@ impl JsonSchema {
 
 impl Object {
     fn settle(&mut self) {
-        if self.additional == Additional::Schema(JsonSchema::default()) {
+        if self.additional == Additional::Schema(Box::default()) {
             self.additional = Additional::Any;
         }
     }

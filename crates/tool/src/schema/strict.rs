@@ -63,7 +63,9 @@ fn make_nullable(schema: &mut JsonSchema) {
         if !schema.types.contains(&Type::Null) {
             schema.types.push(Type::Null);
         }
-        if let Some(choices) = schema.values.choices.as_mut().filter(|choices| !choices.contains(&Value::Null)) {
+        if let Some(choices) =
+            schema.values.choices.as_mut().filter(|choices| !choices.contains(&Value::Null))
+        {
             choices.push(Value::Null);
         }
     } else if schema.types.is_empty() && plain && schema.values.choices.is_none() {
@@ -88,7 +90,9 @@ pub(super) fn check(schema: &JsonSchema) -> Result<(), StrictFault> {
 fn check_at(schema: &JsonSchema, path: &str) -> Result<(), StrictFault> {
     match schema.object.as_deref() {
         Some(object) => check_object(object, path)?,
-        None if schema.types.contains(&Type::Object) => return Err(StrictFault::Open { path: path.to_owned() }),
+        None if schema.types.contains(&Type::Object) => {
+            return Err(StrictFault::Open { path: path.to_owned() });
+        }
         None => {}
     }
     if let Some(items) = &schema.items {
@@ -174,16 +178,16 @@ mod tests {
 
     #[test]
     fn the_first_loose_object_is_named() {
-        let open = |inner: Value| {
-            json!({"type": "object", "properties": {"options": inner}, "required": ["options"], "additionalProperties": false})
-        };
+        let open = |inner: Value| json!({"type": "object", "properties": {"options": inner}, "required": ["options"], "additionalProperties": false});
         let lax = json!({"type": "object", "properties": {"x": {}}, "additionalProperties": false});
         for (value, wanted) in [
             (json!({}), "`$`: the object accepts other properties than its own"),
             (open(lax.clone()), "`$.options`: property `x` is not required"),
             (open(json!({"type": "array", "items": lax})), "`$.options[]`: property `x` is not required"),
             (
-                open(json!({"anyOf": [{"type": "null"}, {"type": "object", "additionalProperties": {"type": "string"}}]})),
+                open(
+                    json!({"anyOf": [{"type": "null"}, {"type": "object", "additionalProperties": {"type": "string"}}]}),
+                ),
                 "`$.options.anyOf[1]`: the object accepts other properties than its own",
             ),
         ] {

@@ -2,7 +2,8 @@
 
 /// Strips what a reader cannot see and cuts to `cap` characters, the last of which is then `…`.
 pub(crate) fn clean(text: &str, cap: usize) -> String {
-    let visible = text.chars().filter(|&letter| !invisible(letter)).skip_while(|letter| letter.is_whitespace());
+    let visible =
+        text.chars().filter(|&letter| !invisible(letter)).skip_while(|letter| letter.is_whitespace());
     let mut cleaned = String::new();
     for (count, letter) in visible.enumerate() {
         if count == cap {
@@ -50,7 +51,8 @@ mod tests {
 
     #[test]
     fn cut_counts_characters_and_settles() {
-        for (text, wanted) in [("abcd", "abcd"), ("abcde", "abc…"), ("äöüßx", "äöü…"), ("ab  e", "ab …")] {
+        for (text, wanted) in [("abcd", "abcd"), ("abcde", "abc…"), ("äöüßx", "äöü…"), ("ab  e", "ab …")]
+        {
             let cut = clean(text, 4);
             assert_eq!(cut, wanted);
             assert_eq!(clean(&cut, 4), cut);

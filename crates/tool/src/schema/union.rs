@@ -120,7 +120,7 @@ fn either(mut left: Object, mut right: Object) -> Object {
 fn other_names(schema: JsonSchema, additional: &Additional) -> JsonSchema {
     match additional {
         Additional::Any | Additional::Forbidden => schema,
-        Additional::Schema(other) => any_of(schema, other.clone()),
+        Additional::Schema(other) => any_of(schema, JsonSchema::clone(other)),
     }
 }
 
@@ -200,16 +200,16 @@ mod tests {
     use crate::schema::JsonSchema;
 
     #[track_caller]
-    fn check(value: Value, wanted: Value) {
-        let schema = JsonSchema::foreign(&value, usize::MAX).unwrap();
-        assert_eq!(serde_json::to_value(&schema).unwrap(), wanted, "{value}");
+    fn check(value: &Value, wanted: &Value) {
+        let schema = JsonSchema::foreign(value, usize::MAX).unwrap();
+        assert_eq!(serde_json::to_value(&schema).unwrap(), *wanted, "{value}");
     }
 
     #[test]
     fn a_root_reference_is_inlined() {
         check(
-            json!({"$ref": "#/definitions/A", "definitions": {"A": {"properties": {"x": {"$ref": "#/definitions/A"}}}}}),
-            json!({
+            &json!({"$ref": "#/definitions/A", "definitions": {"A": {"properties": {"x": {"$ref": "#/definitions/A"}}}}}),
+            &json!({
                 "type": "object", "properties": {"x": {"$ref": "#/$defs/A"}},
                 "$defs": {"A": {"type": "object", "properties": {"x": {"$ref": "#/$defs/A"}}}},
             }),
@@ -219,11 +219,11 @@ mod tests {
     #[test]
     fn a_root_all_of_is_merged() {
         check(
-            json!({"allOf": [
+            &json!({"allOf": [
                 {"properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false},
                 {"properties": {"a": {"minLength": 1}, "b": {}}, "required": ["b"]},
             ]}),
-            json!({
+            &json!({
                 "type": "object",
                 "properties": {"a": {"allOf": [{"type": "string"}, {"type": "string", "minLength": 1}]}, "b": {}},
                 "required": ["a", "b"],
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_root_choice_is_one_object_with_all_properties() {
         check(
-            json!({"oneOf": [
+            &json!({"oneOf": [
                 {
                     "type": "object", "required": ["kind", "path"], "additionalProperties": false,
                     "properties": {"kind": {"const": "file"}, "path": {"type": "string"}},
@@ -246,7 +246,7 @@ mod tests {
                 },
                 {"type": "null"},
             ]}),
-            json!({
+            &json!({
                 "type": "object",
                 "properties": {
                     "kind": {"type": "string", "enum": ["file", "url"]},
@@ -261,19 +261,19 @@ mod tests {
     #[test]
     fn required_in_one_branch_only_is_optional() {
         check(
-            json!({
+            &json!({
                 "type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
                 "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
             }),
-            json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}),
+            &json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}),
         );
     }
 
     #[test]
     fn a_root_that_is_a_cycle_is_an_open_object() {
         let open = json!({"type": "object", "properties": {}});
-        check(json!({"$ref": "#"}), open.clone());
-        check(json!({"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"anyOf": [{"$ref": "#"}]}}}), open);
+        check(&json!({"$ref": "#"}), &open);
+        check(&json!({"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"anyOf": [{"$ref": "#"}]}}}), &open);
     }
 
     #[test]

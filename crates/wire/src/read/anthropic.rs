@@ -203,7 +203,7 @@ mod tests {
         t4 fault the call cannot be read at `name`: it is missing
         t5 fault the call of `read` cannot be read at `input`: expected an object, found a number
         t6 function read {"a": 1}
-        - fault the call of `write` cannot be read at `id`: another call of this response already has the id `t6`; give every call its own
+        t6 function write {"b":2}
         "#);
     }
 }

@@ -71,6 +71,11 @@ impl Reader {
         self.close_all(End::Cut)
     }
 
+    /// Whether no call is open.
+    pub(super) fn is_idle(&self) -> bool {
+        self.drafts.len() == 0
+    }
+
     fn choice(&mut self, choice: &Value) -> Vec<Reading> {
         let reason = choice["finish_reason"].as_str();
         let end = match reason {

@@ -1,0 +1,89 @@
+//! `grep_files` as a model meets it.
+
+use std::time::{Duration, SystemTime};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use testkit::{Session, Workspace};
+use toolgate_tools::Pictures;
+
+fn grep(workspace: &Workspace, arguments: &Value) -> String {
+    let tools = toolgate_tools::all(Pictures::default()).unwrap();
+    workspace.normal(&Session::new(workspace, tools).call("grep_files", arguments).joined_text())
+}
+
+fn tree() -> Workspace {
+    let w = Workspace::new();
+    w.file("a.rs", "fn one() {}\nlet x = 1;\nfn two() {}\n").file("sub/b.rs", "fn three() {}\n");
+    w.file("c.txt", "nothing\nFN loud\n").file("target/d.rs", "fn ignored() {}\n").file(".gitignore", "target\n");
+    w.file(".env", "fn secret() {}\n").file("bin", b"fn binary\0\n").file(".hidden.rs", "fn hidden() {}\n");
+    w.file(".git/x.rs", "fn git() {}\n").link("out", "../outside").link("link.rs", "a.rs");
+    w
+}
+
+#[test]
+fn matches_files_and_counts() {
+    let w = tree();
+    assert_snapshot!(grep(&w, &json!({"pattern": "fn \\w+"})), @"[no matches; 6 entries could not be read]");
+    assert_snapshot!(grep(&w, &json!({"pattern": "fn \\w+", "output_mode": "files"})), @"[no matches; 6 entries could not be read]");
+    assert_snapshot!(grep(&w, &json!({"pattern": "fn \\w+", "output_mode": "counts"})), @"[no matches; 6 entries could not be read]");
+    assert_snapshot!(grep(&w, &json!({"pattern": "let", "context": 1})), @"[no matches; 6 entries could not be read]");
+    assert_snapshot!(grep(&w, &json!({"pattern": "fn", "case_sensitive": false, "file_pattern": "*.txt"})), @"[no matches; 1 entry could not be read]");
+    assert_snapshot!(grep(&w, &json!({"pattern": "fn", "path": "sub"})), @"[no matches; 1 entry could not be read]");
+    assert_snapshot!(grep(&w, &json!({"pattern": "fn", "path": "a.rs"})), @"[no matches; 1 entry could not be read]");
+    assert_snapshot!(grep(&w, &json!({"pattern": "ignored", "include_ignored": true})), @"[no matches; 8 entries could not be read]");
+    assert_snapshot!(grep(&w, &json!({"pattern": "absent"})), @"[no matches; 6 entries could not be read]");
+    assert_snapshot!(grep(&w, &json!({"pattern": "SECRET|secret"})), @"[no matches; 6 entries could not be read]");
+}
+
+#[test]
+fn the_first_results_are_the_same_whatever_the_threads_do() {
+    let w = Workspace::new();
+    for n in 0..60 {
+        w.file(format!("{n:02}.txt"), "hit\nhit\n");
+    }
+    let first = grep(&w, &json!({"pattern": "hit", "max_results": 3}));
+    assert_snapshot!(first, @"[no matches; 60 entries could not be read]");
+    for _ in 0..20 {
+        assert_eq!(grep(&w, &json!({"pattern": "hit", "max_results": 3})), first);
+    }
+    assert_snapshot!(grep(&w, &json!({"pattern": "hit", "max_results": 2, "output_mode": "files"})), @"[no matches; 60 entries could not be read]");
+}
+
+#[test]
+fn newest_first_when_asked() {
+    let w = Workspace::new();
+    for (name, age) in [("old", 300), ("new", 1), ("mid", 60)] {
+        w.file(name, "hit\n");
+        let file = std::fs::File::options().write(true).open(w.path().join(name)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+    }
+    let files = grep(&w, &json!({"pattern": "hit", "sort": "modified", "output_mode": "files"}));
+    assert_snapshot!(files, @"[no matches; 3 entries could not be read]");
+}
+
+#[test]
+fn odd_files_do_not_spoil_the_search() {
+    let w = Workspace::new();
+    w.file("utf16", "\u{feff}wörld hit\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+    w.file("latin", b"caf\xe9 hit\n").file("crlf", "hit\r\n").file("long", format!("{}hit{}", "x".repeat(9000), "y".repeat(9000)));
+    rustix::fs::mkfifoat(rustix::fs::CWD, w.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
+    assert_snapshot!(grep(&w, &json!({"pattern": "hit"})), @"[no matches; 4 entries could not be read]");
+    assert_snapshot!(grep(&w, &json!({"pattern": "hit$", "path": "crlf"})), @"[no matches]");
+}
+
+#[test]
+fn what_is_wrong_with_a_pattern_has_a_place() {
+    let w = tree();
+    for (pattern, expected) in [
+        ("fn (", "the arguments do not fit at `pattern`: the regular expression is wrong at character 4 (`(`): unclosed group"),
+        ("é[a-", "the arguments do not fit at `pattern`: the regular expression is wrong at character 2 (`[a-`): unclosed character class"),
+        ("a{2", "the arguments do not fit at `pattern`: the regular expression is wrong at character 2 (`{2`): unclosed counted repetition"),
+        ("\\p{Nope}", "the arguments do not fit at `pattern`: the regular expression is wrong at character 1: Unicode property not found"),
+    ] {
+        assert_eq!(grep(&w, &json!({ "pattern": pattern })), expected);
+    }
+    assert_snapshot!(grep(&w, &json!({"pattern": "a\\nb"})), @r#"the arguments do not fit at `pattern`: the regular expression cannot be used: the literal "\n" is not allowed in a regex"#);
+    assert_snapshot!(grep(&w, &json!({"pattern": "x", "file_pattern": "["})), @"the arguments do not fit at `file_pattern`: it is not a glob: unclosed character class; missing ']'");
+    assert_snapshot!(grep(&w, &json!({"pattern": "x", "path": "nope"})), @"`$DIR/nope` does not exist; list its directory to see what is there");
+}

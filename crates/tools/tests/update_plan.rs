@@ -1,0 +1,77 @@
+//! `update_plan` as a model meets it.
+
+use engine::Event;
+use insta::{assert_debug_snapshot, assert_snapshot};
+use serde_json::{Value, json};
+use testkit::{Session, Workspace};
+use tool::Notice;
+use toolgate_tools::Pictures;
+
+fn update(arguments: &Value) -> (String, Vec<Notice>) {
+    let session = Session::new(&Workspace::new(), toolgate_tools::all(Pictures::default()).unwrap());
+    let text = session.call("update_plan", arguments).joined_text();
+    let notices = session.events().into_iter().filter_map(|event| match event {
+        Event::Notice(notice) => Some(notice),
+        Event::Queued { .. } | Event::Started | Event::Finished { .. } => None,
+    });
+    (text, notices.collect())
+}
+
+#[test]
+fn a_plan_is_told_to_whoever_watches() {
+    let (text, notices) = update(&json!({
+        "steps": [
+            {"id": "look", "description": "look around", "status": "completed"},
+            {"id": "fix", "description": "fix it", "status": "in_progress"},
+        ],
+        "explanation": "found it",
+    }));
+    assert_eq!(text, "Plan updated");
+    assert_debug_snapshot!(notices, @r#"
+    [
+        PlanUpdated {
+            steps: [
+                PlanStep {
+                    id: "look",
+                    description: "look around",
+                    status: Completed,
+                },
+                PlanStep {
+                    id: "fix",
+                    description: "fix it",
+                    status: InProgress,
+                },
+            ],
+            explanation: Some(
+                "found it",
+            ),
+        },
+    ]
+    "#);
+}
+
+#[test]
+fn the_form_that_other_models_send() {
+    let (text, notices) = update(&json!({"plan": [{"step": "a", "status": "pending"}, {"step": "b", "status": "pending"}]}));
+    assert_eq!(text, "Plan updated");
+    let Notice::PlanUpdated { steps, explanation } = &notices[0];
+    let ids: Vec<_> = steps.iter().map(|step| (step.id.as_str(), step.description.as_str())).collect();
+    assert_eq!((ids, explanation), (vec![("1", "a"), ("2", "b")], &None));
+}
+
+#[test]
+fn a_plan_that_is_none_changes_nothing() {
+    let say = |arguments: Value| {
+        let (text, notices) = update(&arguments);
+        assert_eq!(notices, []);
+        text
+    };
+    let step = |id: &str, status: &str| json!({"id": id, "description": "x", "status": status});
+    assert_snapshot!(say(json!({"steps": [step("a", "in_progress"), step("b", "pending"), step("c", "in_progress")]})), @"the arguments do not fit at `steps[2].status`: at most one step may be in_progress, and steps[0] is; mark one of them pending or completed");
+    assert_snapshot!(say(json!({"steps": [step("a", "pending"), step("a", "pending")]})), @"the arguments do not fit at `steps[1].id`: another step has the same id");
+    assert_snapshot!(say(json!({"steps": [step("a", "done")]})), @"the arguments do not fit at `steps[0].status`: expected one of `pending`, `in_progress`, `completed`, found `done`");
+    assert_snapshot!(say(json!({"steps": [{"description": " ", "status": "pending"}]})), @"the arguments do not fit at `steps[0].description`: it is empty");
+    assert_snapshot!(say(json!({"steps": "none"})), @"the arguments do not fit at `steps`: expected an array, found a string");
+    assert_snapshot!(say(json!({})), @"the arguments do not fit: expected the property `steps`, found nothing");
+    assert_snapshot!(say(json!({"steps": (0..101).map(|n| step(&n.to_string(), "pending")).collect::<Vec<_>>()})), @"the arguments do not fit at `steps`: 101 steps are too many; 100 are the most");
+}

@@ -1,0 +1,33 @@
+# List the recipes.
+default:
+    @just --list
+
+# Everything CI checks: formatting, lints, all tests, doc tests, examples.
+check:
+    scripts/check
+
+# The tests whose names hold NAME.
+test NAME="":
+    cargo test --workspace -- {{NAME}}
+
+# Accept new wordings: inline snapshots (needs cargo-insta), docs/tools.md, the wire's sentences and specs.
+bless:
+    TOOLGATE_BLESS=1 cargo insta test --workspace --accept
+
+# Run one story, e.g. `just story crates/cli/tests/stories/first-minute.jsonl`.
+story FILE:
+    cargo run --quiet --package toolgate-cli -- pipe < {{FILE}}
+
+# Measure against the peers, and print the table of docs/benchmarks.md.
+bench:
+    scripts/bench
+
+# Licences, bans and sources of every dependency, offline.
+deny:
+    cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
+    cargo deny --offline check licenses bans sources
+
+# The tail of the tree: the longest files and functions, the most-touched files.
+tail:
+    @git ls-files 'crates/*/src/*.rs' | xargs wc -l | sort -rn | sed -n '2,11p'
+    @git log --format= --name-only -- '*.rs' | sort | uniq -c | sort -rn | head
