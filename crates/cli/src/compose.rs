@@ -47,7 +47,7 @@ pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
     }
     if let Some(state) = Dirs::from_env().state {
         let spill = Spill::new(state.join("outputs"));
-        builder = builder.read_root_to_be(spill.directory()).keep(Arc::new(Shelf(spill)));
+        builder = builder.read_kept_in(spill.directory()).keep(Arc::new(Shelf(spill)));
     }
     Ok(Composed { config, builder })
 }

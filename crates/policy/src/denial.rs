@@ -45,7 +45,8 @@ pub enum Denial {
 
 impl Denial {
     pub(crate) fn outside(path: PathBuf, roots: &[Root]) -> Self {
-        Self::Outside { path, roots: roots.iter().map(|root| root.path().to_owned()).collect() }
+        let listed = roots.iter().filter(|root| root.is_listed());
+        Self::Outside { path, roots: listed.map(|root| root.path().to_owned()).collect() }
     }
 }
 

@@ -9,12 +9,13 @@ use crate::{Denial, DenyRead};
 pub struct Root {
     path: PathBuf,
     spelled: Option<PathBuf>,
+    listed: bool,
 }
 
 impl Root {
     /// A root at `path`, which must be absolute and free of symbolic links.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), spelled: None }
+        Self { path: path.into(), spelled: None, listed: true }
     }
 
     /// Lets users write the root as `spelled` too: the same directory, through a symbolic link.
@@ -23,6 +24,17 @@ impl Root {
         let spelled = spelled.into();
         self.spelled = (spelled != self.path).then_some(spelled);
         self
+    }
+
+    /// Keeps the root out of sentences that list what may be read: it is there for our own files.
+    #[must_use]
+    pub fn unlisted(mut self) -> Self {
+        self.listed = false;
+        self
+    }
+
+    pub(crate) fn is_listed(&self) -> bool {
+        self.listed
     }
 
     /// Where the root really is.

@@ -1,8 +1,10 @@
 //! What our tests share. Never a dependency of anything that is shipped.
 
+mod bless;
 pub mod python;
 mod session;
 mod workspace;
 
+pub use bless::assert_committed;
 pub use session::Session;
 pub use workspace::Workspace;

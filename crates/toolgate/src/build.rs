@@ -14,7 +14,7 @@ use crate::Toolgate;
 pub struct Builder {
     directory: PathBuf,
     read_roots: Vec<PathBuf>,
-    roots_to_be: Vec<PathBuf>,
+    kept_in: Vec<PathBuf>,
     deny_read: Vec<String>,
     home: Option<PathBuf>,
     tools: ToolRegistryBuilder,
@@ -57,7 +57,7 @@ impl Builder {
         Self {
             directory,
             read_roots: Vec::new(),
-            roots_to_be: Vec::new(),
+            kept_in: Vec::new(),
             deny_read: DEFAULT_DENY_READ.iter().map(|&pattern| pattern.to_owned()).collect(),
             home: std::env::home_dir(),
             tools: ToolRegistry::builder(),
@@ -106,10 +106,10 @@ impl Builder {
         self
     }
 
-    /// Lets tools read below `directory` too, once it is there.
+    /// Lets tools read below `directory` too, once it is there: for what [`keep`](Self::keep) keeps.
     #[must_use]
-    pub fn read_root_to_be(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.roots_to_be.push(directory.into());
+    pub fn read_kept_in(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.kept_in.push(directory.into());
         self
     }
 
@@ -164,7 +164,7 @@ impl Builder {
         for directory in &self.read_roots {
             roots.push(root(directory)?);
         }
-        roots.extend(self.roots_to_be.iter().map(|directory| Root::new(real_to_be(directory))));
+        roots.extend(self.kept_in.iter().map(|directory| Root::new(real_to_be(directory)).unlisted()));
         let home = self.home.as_deref();
         let deny = DenyRead::new(with_real_paths(&self.deny_read, home), home)?;
         let gate = Gate::read_only(Reach::new(roots, deny));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use exec::fs::{Door, Entry, Flow, Found, IgnoreFiles, Kind, WalkOptions, Walked};
 use globset::GlobMatcher;
+use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use policy::{Intent, Permit};
@@ -190,6 +191,7 @@ impl Search {
 
     fn searcher(&self) -> io::Result<Searcher> {
         Ok(SearcherBuilder::new()
+            .line_terminator(LineTerminator::crlf())
             .line_number(self.mode == Mode::Matches)
             .binary_detection(BinaryDetection::quit(0))
             .heap_limit(Some(HEAP))

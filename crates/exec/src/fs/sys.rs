@@ -43,8 +43,9 @@ pub(super) const LIST: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::NOFO
 pub(super) fn root(path: &Path) -> Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let opened =
-        patiently(|| rustix::fs::openat2(rustix::fs::CWD, path, PEEK | OFlags::DIRECTORY, Mode::empty(), resolve));
+    let opened = patiently(|| {
+        rustix::fs::openat2(rustix::fs::CWD, path, PEEK | OFlags::DIRECTORY, Mode::empty(), resolve)
+    });
     match opened {
         Err(errno) if lacks_openat2(errno) => plain_root(path),
         other => other,
@@ -139,7 +140,9 @@ fn one(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd> {
 #[cfg(target_os = "linux")]
 pub(super) fn target(path: &Path) -> Result<PathBuf> {
     use rustix::fs::ResolveFlags;
-    let fd = patiently(|| rustix::fs::openat2(rustix::fs::CWD, path, PEEK, Mode::empty(), ResolveFlags::NO_MAGICLINKS))?;
+    let fd = patiently(|| {
+        rustix::fs::openat2(rustix::fs::CWD, path, PEEK, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
+    })?;
     real_path(fd.as_fd())
 }
 #[cfg(not(target_os = "linux"))]

@@ -184,4 +184,21 @@ mod tests {
             assert_eq!(again, schema, "{budget}");
         }
     }
+
+    #[test]
+    fn what_fitted_still_fits() {
+        let closed = |properties: Value| -> Value {
+            json!({"type": "object", "properties": properties, "additionalProperties": false})
+        };
+        let mut schema = closed(json!({
+            "a": closed(json!({"b": closed(json!({"c": closed(json!({"d": {"$ref": "#/$defs/word"}}))}))})),
+            "l": {"type": "array", "items": {"anyOf": [closed(json!({"x": {"type": "string"}})), {"type": "null"}]}},
+        }));
+        schema["$defs"] = json!({"word": {"type": "string", "description": "any word", "enum": ["u", "v"]}});
+        let instance = json!({"a": {"b": {"c": {"d": "u"}}}, "l": [{"x": "y"}, null]});
+        for budget in 33..800 {
+            let compacted = JsonSchema::foreign(&schema, budget).unwrap();
+            assert_eq!(compacted.validate(&instance), Ok(()), "{budget}");
+        }
+    }
 }

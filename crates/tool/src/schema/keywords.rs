@@ -115,7 +115,12 @@ fn choices(map: &Map<String, Value>) -> Option<Vec<Value>> {
 /// Reads `required`.
 pub(super) fn required(map: &Map<String, Value>) -> BTreeSet<String> {
     let names = map.get("required").and_then(Value::as_array).into_iter().flatten();
-    names.filter_map(Value::as_str).filter(|name| is_name(name)).take(MAX_REQUIRED).map(str::to_owned).collect()
+    names
+        .filter_map(Value::as_str)
+        .filter(|name| is_name(name))
+        .take(MAX_REQUIRED)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Reports whether the text may be shown as a property's name.

@@ -1,0 +1,237 @@
+//! What a person at a shell sees: output, exit codes, configuration and its faults.
+
+mod support;
+
+use std::path::Path;
+
+use insta::assert_snapshot;
+use serde_json::Value;
+use support::{Home, Ran};
+use testkit::Workspace;
+
+struct Shell {
+    home: Home,
+    workspace: Workspace,
+}
+
+impl Shell {
+    fn new() -> Self {
+        let workspace = Workspace::new();
+        workspace.file("a.txt", "one\ntwo\n");
+        Self { home: Home::new(), workspace }
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        self.fed(args, "")
+    }
+
+    fn fed(&self, args: &[&str], stdin: &str) -> Ran {
+        let ran = self.home.run(&self.workspace.path(), args, stdin);
+        let home = self.home.path().to_str().unwrap();
+        let normal = |text: &str| self.workspace.normal(text).replace(home, "$HOME");
+        Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "tests set up real files")]
+    fn configure(&self, text: &str) {
+        let dir = self.home.path().join(".config/toolgate");
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("config.toml"), text).unwrap();
+    }
+
+    /// Exit code, stdout and stderr as one text.
+    fn told(&self, args: &[&str]) -> String {
+        let Ran { code, out, err } = self.run(args);
+        format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
+    }
+}
+
+#[test]
+fn a_call_answers_on_stdout_and_fails_on_stderr() {
+    let shell = Shell::new();
+    assert_snapshot!(shell.told(&["call", "read_file", "--json", r#"{"path": "a.txt"}"#]), @"
+    0
+    -- out
+    1| one
+    2| two
+    -- err
+    ");
+    assert_snapshot!(shell.told(&["call", "read_file", "--json", r#"{"path": "b.txt"}"#]), @"
+    1
+    -- out
+    -- err
+    error: `$DIR/b.txt` does not exist; did you mean `a.txt`?
+    ");
+    assert_snapshot!(shell.told(&["call", "read_file", "--json", r#"{"path": 1}"#]), @"
+    2
+    -- out
+    -- err
+    error: the arguments do not fit at `path`: expected a string, found a number
+    ");
+    assert_snapshot!(shell.told(&["call", "read_file", "--json", "{"]), @"
+    2
+    -- out
+    -- err
+    error: the arguments are not JSON at line 1, column 1: EOF while parsing an object
+    ");
+    assert_snapshot!(shell.told(&["call", "raed_file"]), @"
+    2
+    -- out
+    -- err
+    error: there is no tool `raed_file`; did you mean `read_file`, `grep_files`?
+    ");
+    assert_snapshot!(shell.told(&["call", "read_file", "--json", "{}", "--cwd", "nowhere"]), @"
+    2
+    -- out
+    -- err
+    error: `$DIR/nowhere` is no directory that can be read: No such file or directory (os error 2)
+    ");
+    assert_eq!(shell.run(&["call"]).code, Some(2));
+    assert_eq!(shell.run(&["cal"]).code, Some(2));
+    assert_eq!(shell.run(&["--help"]).code, Some(0));
+}
+
+#[test]
+fn arguments_come_from_a_file_or_from_stdin() {
+    let shell = Shell::new();
+    shell.workspace.file("args.json", r#"{"path": "a.txt", "end_line": 1}"#);
+    let expected = shell.run(&["call", "read_file", "--json", r#"{"path": "a.txt", "end_line": 1}"#]).out;
+    assert_eq!(shell.run(&["call", "read_file", "--input", "args.json"]).out, expected);
+    assert_eq!(shell.fed(&["call", "read_file", "--input", "-"], r#"{"path": "a.txt", "end_line": 1}"#).out, expected);
+    assert_snapshot!(shell.told(&["call", "read_file", "--input", "none.json"]), @"
+    2
+    -- out
+    -- err
+    error: the arguments in `none.json` cannot be read: No such file or directory (os error 2)
+    ");
+}
+
+#[test]
+fn a_call_as_json() {
+    let shell = Shell::new();
+    let json = |args: &[&str]| {
+        let mut value: Value = serde_json::from_str(&shell.run(args).out).unwrap();
+        assert!(value["duration_ms"].take().is_f64());
+        value.to_string()
+    };
+    assert_snapshot!(json(&["call", "read_file", "--output", "json", "--json", r#"{"path": "a.txt"}"#]), @r#"{"duration_ms":null,"items":[{"text":"1| one\n2| two","type":"text"}],"structured":{"encoding":"UTF-8","end_line":2,"path":"$DIR/a.txt","start_line":1,"total_lines":2},"success":true,"tool":"read_file"}"#);
+    assert_snapshot!(json(&["call", "read_file", "--output", "json", "--json", r#"{"path": "/x"}"#]), @r#"{"duration_ms":null,"error":"forbidden","items":[{"text":"forbidden by policy: `/x` is outside the readable roots (`$DIR`); only the user can add one, with `read_roots` in their own configuration or `--read-root`","type":"text"}],"success":false,"tool":"read_file"}"#);
+}
+
+#[test]
+fn what_may_be_read_is_widened_only_by_the_user() {
+    let shell = Shell::new();
+    let secret = shell.workspace.outside().join("secret.txt");
+    let arguments = serde_json::json!({ "path": secret }).to_string();
+    let read = |more: &[&str]| shell.run(&[&["call", "read_file", "--json", &arguments], more].concat());
+    assert_eq!(read(&[]).code, Some(1));
+    let outside = shell.workspace.outside();
+    let outside = outside.to_str().unwrap();
+    assert_eq!(read(&["--read-root", outside]).out, "1| SECRET\n");
+
+    shell.workspace.file("toolgate.toml", format!("[files]\nread_roots = [\"{outside}\"]\n"));
+    let refused = read(&[]);
+    assert_eq!(refused.code, Some(2));
+    assert_snapshot!(refused.err, @"
+    error: $DIR/toolgate.toml:2:15: a project may narrow what tools read, not widen it: `read_roots` belongs in your own file ($HOME/.config/toolgate/config.toml)
+    hint: `toolgate config --help` and docs/configuration.md say what can be set
+    ");
+    shell.workspace.file("toolgate.toml", "[files]\ndeny_read_defaults = false\n");
+    assert_snapshot!(read(&[]).err, @"
+    error: $DIR/toolgate.toml:2:22: a project may narrow what tools read, not widen it: `deny_read_defaults` belongs in your own file ($HOME/.config/toolgate/config.toml)
+    hint: `toolgate config --help` and docs/configuration.md say what can be set
+    ");
+    shell.workspace.file("toolgate.toml", "[files]\ndeny_read = [\"a.*\"]\n");
+    assert_snapshot!(shell.run(&["call", "read_file", "--json", r#"{"path": "a.txt"}"#]).err, @"error: forbidden by policy: `$DIR/a.txt` may not be read: the deny-read rule `a.*` covers it");
+
+    shell.configure(&format!("[files]\nread_roots = [\"{outside}\"]\n"));
+    assert_eq!(read(&[]).out, "1| SECRET\n");
+}
+
+#[test]
+fn the_configuration_says_where_each_value_comes_from() {
+    let shell = Shell::new();
+    shell.configure("model = \"gpt-5\"\n[limits]\nparallel = 4\n[files]\nread_roots = [\"/usr/include\"]\n");
+    shell.workspace.file("toolgate.toml", "[tools]\nwithout = [\"view_image\"]\n\n[limits]\nparallel = 2\n");
+    let rows = shell.run(&["config", "--model", "claude-opus-4"]).out;
+    let own: Vec<&str> = rows.lines().filter(|row| !row.contains("built in")).collect();
+    assert_snapshot!(own.join("\n"), @r#"
+    model = "claude-opus-4"  # --model
+    tools.without = "view_image"  # $DIR/toolgate.toml:2
+    files.read_roots = "/usr/include"  # $HOME/.config/toolgate/config.toml:5
+    limits.parallel = 2  # $DIR/toolgate.toml:5
+    # $HOME/.config/toolgate/config.toml: read
+    # $HOME/.config/toolgate/toolgate.toml: not there
+    # $DIR/toolgate.toml: read
+    "#);
+    let json: Value = serde_json::from_str(&shell.run(&["config", "--json"]).out).unwrap();
+    assert!(json["settings"].as_array().unwrap().iter().any(|row| row["key"] == "limits.parallel" && row["value"] == 2));
+    assert!(!shell.run(&["tools"]).out.contains("view_image"));
+}
+
+#[test]
+fn a_bad_file_is_refused_with_its_place() {
+    let shell = Shell::new();
+    let fault = |text: &str| {
+        shell.workspace.file("toolgate.toml", text);
+        let ran = shell.run(&["tools"]);
+        assert_eq!(ran.code, Some(2));
+        ran.err.lines().next().unwrap().to_owned()
+    };
+    assert_snapshot!(fault("[tools]\nwithot = []\n"), @"error: $DIR/toolgate.toml:2:1: unknown field `withot`, expected `only` or `without`");
+    assert_snapshot!(fault("model = 3\n"), @"error: $DIR/toolgate.toml:1:9: invalid type: integer `3`, expected a string");
+    assert_snapshot!(fault("[limits\n"), @"error: $DIR/toolgate.toml:1:8: unclosed table, expected `]`");
+    assert_snapshot!(fault("[limits]\n  output_tokens = 5\n"), @"error: $DIR/toolgate.toml:2:19: `output_tokens` must be from 100 to 1000000");
+    assert_snapshot!(fault("[files]\ndeny_read = [\"ok\",\n  \"a[\"]\n"), @"error: $DIR/toolgate.toml:3:3: the deny-read pattern `a[` is not a path or a glob: unclosed character class; missing ']'");
+}
+
+#[test]
+fn a_project_file_is_found_from_below_in_a_repository_only() {
+    let shell = Shell::new();
+    shell.workspace.file("toolgate.toml", "[tools]\nonly = [\"read_file\"]\n").file("sub/x", "");
+    let names = || shell.run(&["tools", "--cwd", "sub"]).out.lines().count();
+    assert_eq!(names(), 5);
+    shell.workspace.file(".git/HEAD", "");
+    assert_eq!(names(), 1);
+}
+
+#[test]
+fn text_from_outside_is_passed_on_as_it_is_when_nobody_reads_it_on_a_terminal() {
+    let shell = Shell::new();
+    shell.workspace.file("esc", "\u{1b}[31mred\n");
+    let out = shell.run(&["call", "read_file", "--json", r#"{"path": "esc"}"#]).out;
+    assert_eq!(out, "1| \u{1b}[31mred\n");
+}
+
+#[test]
+fn completions_for_every_shell() {
+    let shell = Shell::new();
+    for name in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(shell.run(&["completions", name]).out.contains("toolgate"), "{name}");
+    }
+}
+
+#[test]
+fn events_and_stats() {
+    let shell = Shell::new();
+    let call = r#"{"type": "function_call", "call_id": "p", "name": "update_plan", "arguments": "{\"steps\": [{\"description\": \"x\", \"status\": \"pending\"}]}"}"#;
+    let ran = shell.fed(&["pipe", "--events", "--stats"], call);
+    let kinds: Vec<String> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|line| line["event"].as_str().or(line["type"].as_str()).unwrap().to_owned())
+        .collect();
+    assert_eq!(kinds, ["queued", "started", "plan_updated", "finished", "function_call_output"]);
+    assert!(ran.err.contains("update_plan"), "{}", ran.err);
+}
+
+#[test]
+fn help_is_committed() {
+    let shell = Shell::new();
+    let mut text = String::new();
+    for args in [&["--help"][..], &["call", "--help"], &["tools", "--help"], &["pipe", "--help"], &["config", "--help"], &["completions", "--help"]] {
+        text += &format!("$ toolgate {}\n{}\n", args.join(" "), shell.run(args).out);
+    }
+    testkit::assert_committed(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/help.txt"), &text);
+}

@@ -1,0 +1,50 @@
+//! Runs the real binary, in a home of its own.
+#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A home directory with nothing of the developer's in it.
+pub(crate) struct Home(TempDir);
+
+/// What a run printed.
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Runs `toolgate` in `cwd`.
+    pub(crate) fn run(&self, cwd: &Path, args: &[&str], stdin: &str) -> Ran {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args(args)
+            .current_dir(cwd)
+            .env_clear()
+            .env("HOME", self.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let text = stdin.to_owned();
+        let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        // A program that does not read all of it is within its rights.
+        let _written = writer.join().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Ran { code: status.code(), out: text(stdout), err: text(stderr) }
+    }
+}

@@ -1,0 +1,3 @@
+fn main() {
+    println!("{}", sample::add(1, 2));
+}
