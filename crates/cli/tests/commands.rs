@@ -97,7 +97,10 @@ fn arguments_come_from_a_file_or_from_stdin() {
     shell.workspace.file("args.json", r#"{"path": "a.txt", "end_line": 1}"#);
     let expected = shell.run(&["call", "read_file", "--json", r#"{"path": "a.txt", "end_line": 1}"#]).out;
     assert_eq!(shell.run(&["call", "read_file", "--input", "args.json"]).out, expected);
-    assert_eq!(shell.fed(&["call", "read_file", "--input", "-"], r#"{"path": "a.txt", "end_line": 1}"#).out, expected);
+    assert_eq!(
+        shell.fed(&["call", "read_file", "--input", "-"], r#"{"path": "a.txt", "end_line": 1}"#).out,
+        expected
+    );
     assert_snapshot!(shell.told(&["call", "read_file", "--input", "none.json"]), @"
     2
     -- out
@@ -165,7 +168,13 @@ fn the_configuration_says_where_each_value_comes_from() {
     # $DIR/toolgate.toml: read
     "#);
     let json: Value = serde_json::from_str(&shell.run(&["config", "--json"]).out).unwrap();
-    assert!(json["settings"].as_array().unwrap().iter().any(|row| row["key"] == "limits.parallel" && row["value"] == 2));
+    assert!(
+        json["settings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|row| row["key"] == "limits.parallel" && row["value"] == 2)
+    );
     assert!(!shell.run(&["tools"]).out.contains("view_image"));
 }
 
@@ -230,7 +239,14 @@ fn events_and_stats() {
 fn help_is_committed() {
     let shell = Shell::new();
     let mut text = String::new();
-    for args in [&["--help"][..], &["call", "--help"], &["tools", "--help"], &["pipe", "--help"], &["config", "--help"], &["completions", "--help"]] {
+    for args in [
+        &["--help"][..],
+        &["call", "--help"],
+        &["tools", "--help"],
+        &["pipe", "--help"],
+        &["config", "--help"],
+        &["completions", "--help"],
+    ] {
         text += &format!("$ toolgate {}\n{}\n", args.join(" "), shell.run(args).out);
     }
     testkit::assert_committed(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/help.txt"), &text);

@@ -30,7 +30,12 @@ pub(crate) fn answer(
 }
 
 /// Shortens the texts of `output` to `tokens` in all. Pictures cost nothing here: their tool has seen to their size.
-pub(crate) fn shorten(mut output: ToolOutput, tokens: usize, call: &CallId, keep: Option<&dyn Keep>) -> ToolOutput {
+pub(crate) fn shorten(
+    mut output: ToolOutput,
+    tokens: usize,
+    call: &CallId,
+    keep: Option<&dyn Keep>,
+) -> ToolOutput {
     let mut left = tokens;
     for item in &mut output.items {
         let Item::Text(text) = item else { continue };

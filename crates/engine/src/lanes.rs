@@ -103,7 +103,9 @@ impl Ticket {
     pub(crate) async fn turn(self) -> Guard {
         match self {
             Self::Now(guard) => guard,
-            Self::Later(ticket) => ticket.await.expect("the lanes live as long as a guard, and hand on every turn"),
+            Self::Later(ticket) => {
+                ticket.await.expect("the lanes live as long as a guard, and hand on every turn")
+            }
         }
     }
 }

@@ -10,12 +10,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::{Barrier, Notify};
 use tokio_util::sync::CancellationToken;
+use tool::{CallId, Cx, ErrorKind, Lane, Needs, Place, Strict, ToolCall, ToolError, ToolHandler, ToolOutput};
 use toolgate_engine::{
     Event, Keep, Limits, Observer, RegistryFault, ToolCallRuntime, ToolRegistry, ToolRegistryBuilder,
     ToolRouter, ToolsConfig,
-};
-use tool::{
-    CallId, Cx, ErrorKind, Lane, Needs, Place, Strict, ToolCall, ToolError, ToolHandler, ToolOutput,
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -96,7 +94,8 @@ async fn answer(router: &ToolRouter, call: ToolCall) -> (String, Option<ErrorKin
 #[tokio::test]
 async fn every_fault_has_an_answer() {
     let router = router(ToolRegistry::builder().tool(Echo).tool(States(Effect::Write("/w/a".into()))));
-    let ask = async |name: &str, arguments: &str| answer(&router, ToolCall::function("1", name, arguments)).await;
+    let ask =
+        async |name: &str, arguments: &str| answer(&router, ToolCall::function("1", name, arguments)).await;
     assert_eq!(ask("echo", r#"{"text": "hi"}"#).await, ("hi".into(), None));
     assert_eq!(ask("container.echo", r#"{"text": "hi"}"#).await, ("hi".into(), None));
     let (text, kind) = ask("eco", "{}").await;
@@ -104,7 +103,7 @@ async fn every_fault_has_an_answer() {
     assert_eq!(kind, Some(ErrorKind::UnknownTool));
     assert_snapshot!(ask("zzz", "{}").await.0, @"there is no tool `zzz`; there are `echo`, `states`");
     let (text, kind) = ask("echo", r#"{"text": 1}"#).await;
-    assert_snapshot!(text, @"the arguments do not fit at `text`: expected a string, found an integer");
+    assert_snapshot!(text, @"the arguments do not fit at `text`: expected a string, found a number");
     assert_eq!(kind, Some(ErrorKind::BadArguments));
     let (text, kind) = ask("states", "{}").await;
     assert_snapshot!(text, @"forbidden by policy: writing `/w/a` is not allowed: the policy in force is read-only");
@@ -207,7 +206,9 @@ async fn shared_calls_meet_and_lone_calls_do_not() {
         }
     });
     let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(Meets(meeting)).tool(alone)));
-    for (id, name) in [("1", "meets"), ("2", "meets"), ("3", "meets"), ("4", "act"), ("5", "act"), ("6", "act")] {
+    for (id, name) in
+        [("1", "meets"), ("2", "meets"), ("3", "meets"), ("4", "act"), ("5", "act"), ("6", "act")]
+    {
         runtime.start(ToolCall::function(id, name, "{}")).unwrap();
     }
     while let Some(answer) = runtime.next().await {
@@ -362,7 +363,10 @@ fn a_model_gets_what_it_can_use_and_what_the_user_allows() {
     assert_eq!(names(ToolsConfig::default()), ["echo", "shows"]);
     assert_eq!(names(ToolsConfig { family: family("deepseek-v3"), ..ToolsConfig::default() }), ["echo"]);
     assert_eq!(names(ToolsConfig { only: only("shows"), ..ToolsConfig::default() }), ["shows"]);
-    assert_eq!(names(ToolsConfig { without: ["shows".to_owned()].into(), ..ToolsConfig::default() }), ["echo"]);
+    assert_eq!(
+        names(ToolsConfig { without: ["shows".to_owned()].into(), ..ToolsConfig::default() }),
+        ["echo"]
+    );
 }
 
 #[test]
@@ -383,8 +387,35 @@ fn a_strict_tool_must_have_a_strict_schema() {
             Ok(ToolOutput::text(format!("{:?}", args.all)))
         }
     }
-    // `strict()` closes what it can; what it writes is then verified, not assumed.
-    let registry = ToolRegistry::builder().tool(Claims).build().unwrap();
+    let refused = ToolRegistry::builder().tool(Claims).build().err().unwrap();
+    assert_snapshot!(refused, @"the tool `claims` is marked strict, but its schema is not: the schema is not strict at `$`: the object accepts other properties than its own");
+}
+
+#[test]
+fn a_strict_tool_is_sent_with_every_property_required() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Some {
+        /// Needed.
+        a: String,
+        /// Not needed.
+        b: Option<u8>,
+    }
+    struct Strictly;
+    impl ToolHandler for Strictly {
+        type Args = Some;
+        const NAME: &'static str = "strictly";
+        const ABOUT: &'static str = "Is strict.";
+        const STRICT: Strict = Strict::Yes;
+        async fn run(&self, args: &Some, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+            Ok(ToolOutput::text(format!("{} {:?}", args.a, args.b)))
+        }
+    }
+    let registry = ToolRegistry::builder().tool(Strictly).build().unwrap();
     let tool::ToolSpec::Function(function) = registry.specs()[0] else { panic!("a function") };
-    assert_eq!(function.parameters.check_strict(), Ok(()));
+    assert_snapshot!(serde_json::to_string(&function.parameters).unwrap(), @r#"{"type":"object","properties":{"a":{"type":"string","description":"Needed."},"b":{"type":["integer","null"],"description":"Not needed.","minimum":0,"maximum":255}},"required":["a","b"],"additionalProperties":false}"#);
+    // What a model held to that schema writes for "nothing" is read as nothing.
+    let router = router(ToolRegistry::builder().tool(Strictly));
+    let call = ToolCall::function("1", "strictly", r#"{"a": "x", "b": null}"#);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    assert_eq!(runtime.block_on(answer(&router, call)).0, "x None");
 }

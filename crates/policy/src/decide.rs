@@ -89,7 +89,10 @@ mod tests {
                 vec![read("/wx/a")],
                 "`/wx/a` is outside the readable roots (`/real/w`, `/real/w/inner`, `/lib`); only the user can add one, with `read_roots` in their own configuration or `--read-root`",
             ),
-            (vec![read("/w/a"), read("/w/.env")], "`/w/.env` may not be read: the deny-read rule `**/.env` covers it"),
+            (
+                vec![read("/w/a"), read("/w/.env")],
+                "`/w/.env` may not be read: the deny-read rule `**/.env` covers it",
+            ),
             (vec![read("/w/.env/x")], "`/w/.env/x` may not be read: the deny-read rule `**/.env` covers it"),
             (
                 vec![Effect::Write(PathBuf::from("/w/a"))],

@@ -55,7 +55,8 @@ fn spell(roots: &[PathBuf]) -> String {
     if roots.is_empty() {
         return "none".to_owned();
     }
-    let mut names: Vec<String> = roots.iter().take(SHOWN).map(|root| format!("`{}`", root.display())).collect();
+    let mut names: Vec<String> =
+        roots.iter().take(SHOWN).map(|root| format!("`{}`", root.display())).collect();
     if roots.len() > SHOWN {
         names.push(format!("{} more", roots.len() - SHOWN));
     }

@@ -125,7 +125,10 @@ mod tests {
     #[test]
     fn a_bad_pattern_is_named() {
         let fault = DenyRead::new(["a[".to_owned()], None).unwrap_err();
-        assert!(fault.to_string().starts_with("the deny-read pattern `a[` is not a path or a glob"), "{fault}");
+        assert!(
+            fault.to_string().starts_with("the deny-read pattern `a[` is not a path or a glob"),
+            "{fault}"
+        );
         assert!(DenyRead::new(["/"], None).is_err());
         assert!(DenyRead::new([""], None).is_err());
     }

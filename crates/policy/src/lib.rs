@@ -4,8 +4,8 @@
 //! Everything here is a value or a pure function over values: nothing in this crate touches the machine.
 
 mod decide;
-mod deny;
 mod denial;
+mod deny;
 mod intent;
 mod path;
 mod permit;

@@ -235,7 +235,7 @@ mod tests {
         assert_snapshot!(say(r#"{"path": "a", "line": -1}"#), @"the arguments do not fit at `line`: expected an integer of at least 0, found -1");
         assert_snapshot!(say(r#"{"path": "a", "parts": [{"name": "x"}, {}]}"#), @"the arguments do not fit at `parts[1]`: expected the property `name`, found nothing");
         assert_snapshot!(say(r#"{"path": "a", "lime": 1}"#), @"the arguments do not fit: expected no property `lime` (did you mean `line`?), found it");
-        assert_snapshot!(say(r#"{"path": "a", "parts": [{"name": "x", "size": 300}]}"#), @"");
+        assert_snapshot!(say(r#"{"path": "a", "parts": [{"name": "x", "size": 300}]}"#), @"the arguments do not fit at `parts[0].size`: expected an integer of at least 0 and at most 255, found 300");
     }
 
     #[test]

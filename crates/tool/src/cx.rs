@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
@@ -67,13 +68,24 @@ impl StepStatus {
 }
 
 /// Tells blocking work that nobody waits for it any more.
-#[derive(Debug, Clone)]
-pub struct Stop(CancellationToken);
+///
+/// A flag and not a token: a token's question takes a lock, which threads that ask for every file queue for.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// Whether to give up now. Cheap: ask in every loop.
     pub fn requested(&self) -> bool {
-        self.0.is_cancelled()
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Raises a [`Stop`] when it is dropped.
+struct RaisedOnDrop(Stop);
+
+impl Drop for RaisedOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -135,9 +147,9 @@ impl Cx {
         &self,
         work: impl FnOnce(&Stop) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        let token = self.stop.child_token();
-        let stop = Stop(token.clone());
-        let _raised_on_drop = token.drop_guard();
+        let stop = Stop::default();
+        // Cancel and timeout drop this future, so dropping is all there is to listen for.
+        let _raised = RaisedOnDrop(stop.clone());
         #[expect(
             clippy::disallowed_methods,
             reason = "this is the one place that makes it stop with its call"

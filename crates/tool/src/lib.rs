@@ -47,6 +47,7 @@ pub use error::{BadArguments, ErrorKind, ToolError};
 pub use handler::{AnyTool, Attempt, Lane, Needs, ToolHandler, erase};
 pub use output::{Cut, Facts, Image, Item, ToolOutput};
 pub use schema::{
-    Additional, Combined, JsonSchema, Misfit, Notes, Object, SchemaFault, StrictFault, Type, Values,
+    Additional, Bounds, Combined, JsonSchema, Lengths, Misfit, Notes, Object, SchemaFault, StrictFault, Type,
+    Values,
 };
 pub use spec::{FreeformSpec, FunctionSpec, Grammar, Strict, ToolSpec};

@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::{Keep, Limits, Observer, RegistryFault, ToolRegistry, ToolRegistryBuilder, ToolRouter, ToolsConfig};
+use engine::{
+    Keep, Limits, Observer, RegistryFault, ToolRegistry, ToolRegistryBuilder, ToolRouter, ToolsConfig,
+};
 use policy::{DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, Reach, Root};
 use tool::{AnyTool, Place, StrictFault, ToolHandler};
 

@@ -144,7 +144,10 @@ impl Hits {
             remarks.push(in_all);
         }
         if let Some(after) = partial {
-            remarks.push(format!("stopped after {} seconds: there may be more; search a smaller tree", after.as_secs()));
+            remarks.push(format!(
+                "stopped after {} seconds: there may be more; search a smaller tree",
+                after.as_secs()
+            ));
         }
         if unreadable > 0 {
             remarks.push(format!("{} could not be read", counted(unreadable, "entry")));
@@ -168,7 +171,10 @@ impl Page {
             Mode::Files => self.row(format!("{path}\n"), 1),
             Mode::Counts => self.row(format!("{path}: {}\n", grouped(hits.matches)), 1),
             Mode::Matches if hits.binary => {
-                self.row(format!("{path}: binary file, {}\n", counted(hits.matches, "match")), hits.kept.max(1));
+                self.row(
+                    format!("{path}: binary file, {}\n", counted(hits.matches, "match")),
+                    hits.kept.max(1),
+                );
             }
             Mode::Matches => {
                 self.row(format!("{path}\n"), 0);
@@ -268,6 +274,10 @@ fn printed(line: &[u8], from: usize) -> String {
     let middle = String::from_utf8_lossy(&line[start..end]).replace('\0', "␀");
     let middle = middle.trim_matches('\u{fffd}');
     let before = if start > 0 { "… " } else { "" };
-    let after = if end < line.len() { format!(" … [{} more]", counted((line.len() - end) as u64, "byte")) } else { String::new() };
+    let after = if end < line.len() {
+        format!(" … [{} more]", counted((line.len() - end) as u64, "byte"))
+    } else {
+        String::new()
+    };
     format!("{before}{middle}{after}")
 }

@@ -17,7 +17,6 @@ mod view_image;
 
 use std::sync::Arc;
 
-pub use lines::SCAN_BUFFER;
 pub use picture::Pictures;
 use tool::{AnyTool, StrictFault, erase};
 

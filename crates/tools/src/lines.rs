@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use memchr::{memchr, memchr_iter};
 use tool::Stop;
 
-/// How much is read at a time.
-pub const SCAN_BUFFER: usize = 256 << 10;
+/// How much is read at a time: what stays in a processor's cache between being read and being scanned.
+const SCAN_BUFFER: usize = 64 << 10;
 /// How much further a file is read, beyond the window, to say how many lines it has in all.
 const COUNT_FURTHER: u64 = 16 << 20;
 
@@ -187,21 +187,8 @@ impl Scan {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tool::{CallId, Cx, Place, ToolError};
 
     use super::*;
-
-    /// Runs `work` with a stop that nobody raises.
-    fn unstopped<T: Send + 'static>(work: impl FnOnce(&Stop) -> T + Send + 'static) -> T {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let place = std::sync::Arc::new(Place { cwd: "/".into() });
-        let cx = Cx::new(CallId::from("1"), place, 0, tokio_util_token());
-        runtime.block_on(cx.blocking(move |stop| Ok::<T, ToolError>(work(stop)))).unwrap()
-    }
-
-    fn tokio_util_token() -> tokio_util::sync::CancellationToken {
-        tokio_util::sync::CancellationToken::new()
-    }
 
     const ALL: Ask = Ask { start: 1, count: 1000, line_bytes: 1000, bytes: 100_000 };
 
@@ -209,66 +196,52 @@ mod tests {
         window.lines.iter().map(|line| String::from_utf8_lossy(&line.bytes).into_owned()).collect()
     }
 
-    #[test]
-    fn windows_of_a_small_file() {
-        unstopped(|stop| {
-            for (text, start, count, expected, total, ending) in [
-                ("", 1, 9, &[][..], 0, Ending::Newline),
-                ("a", 1, 9, &["a"], 1, Ending::NoNewline),
-                ("a\n", 1, 9, &["a"], 1, Ending::Newline),
-                ("a\n\nc\n", 1, 9, &["a", "", "c"], 3, Ending::Newline),
-                ("a\nb\nc\nd", 2, 2, &["b", "c"], 4, Ending::NoNewline),
-                ("a\nb\nc\n", 3, 9, &["c"], 3, Ending::Newline),
-                ("a\nb\nc\n", 4, 9, &[], 3, Ending::Newline),
-                ("a\nb\nc", 9, 9, &[], 3, Ending::NoNewline),
-            ] {
-                let window = window(&mut text.as_bytes(), Ask { start, count, ..ALL }, stop).unwrap();
-                assert_eq!(texts(&window), expected, "{text:?} from {start}");
-                assert_eq!((window.total, window.ending), (Some(total), ending), "{text:?} from {start}");
-                assert_eq!(count_of(text, stop), total, "{text:?}");
-            }
-        });
+    fn lines_of(file: &mut dyn Read, ask: Ask) -> Window {
+        window(file, ask, &Stop::default()).unwrap()
     }
 
-    fn count_of(text: &str, stop: &Stop) -> u64 {
-        super::count(&mut text.as_bytes(), stop).unwrap()
+    #[test]
+    fn windows_of_a_small_file() {
+        for (text, start, count, expected, total, ending) in [
+            ("", 1, 9, &[][..], 0, Ending::Newline),
+            ("a", 1, 9, &["a"], 1, Ending::NoNewline),
+            ("a\n", 1, 9, &["a"], 1, Ending::Newline),
+            ("a\n\nc\n", 1, 9, &["a", "", "c"], 3, Ending::Newline),
+            ("a\nb\nc\nd", 2, 2, &["b", "c"], 4, Ending::NoNewline),
+            ("a\nb\nc\n", 3, 9, &["c"], 3, Ending::Newline),
+            ("a\nb\nc\n", 4, 9, &[], 3, Ending::Newline),
+            ("a\nb\nc", 9, 9, &[], 3, Ending::NoNewline),
+        ] {
+            let window = lines_of(&mut text.as_bytes(), Ask { start, count, ..ALL });
+            assert_eq!(texts(&window), expected, "{text:?} from {start}");
+            assert_eq!((window.total, window.ending), (Some(total), ending), "{text:?} from {start}");
+            assert_eq!(super::count(&mut text.as_bytes(), &Stop::default()).unwrap(), total, "{text:?}");
+        }
     }
 
     #[test]
     fn a_long_line_is_held_in_part_and_measured_in_full() {
-        unstopped(|stop| {
-            let text = format!("{}\nb\n", "x".repeat(3 * SCAN_BUFFER));
-            let ask = Ask { line_bytes: 5, ..ALL };
-            let window = window(&mut text.as_bytes(), ask, stop).unwrap();
-            assert_eq!(texts(&window), ["xxxxx", "b"]);
-            assert_eq!(window.lines[0].length, 3 * SCAN_BUFFER as u64);
-        });
+        let text = format!("{}\nb\n", "x".repeat(3 * SCAN_BUFFER));
+        let window = lines_of(&mut text.as_bytes(), Ask { line_bytes: 5, ..ALL });
+        assert_eq!(texts(&window), ["xxxxx", "b"]);
+        assert_eq!(window.lines[0].length, 3 * SCAN_BUFFER as u64);
     }
 
     #[test]
     fn an_endless_file_is_not_read_to_its_end() {
-        unstopped(|stop| {
-            let window = window(&mut io::repeat(b'\n'), Ask { count: 3, ..ALL }, stop).unwrap();
-            assert_eq!((window.lines.len(), window.total), (3, None));
-        });
+        let window = lines_of(&mut io::repeat(b'\n'), Ask { count: 3, ..ALL });
+        assert_eq!((window.lines.len(), window.total), (3, None));
     }
 
     proptest! {
         /// Law: the window is what `lines()` would give, however the reads fall.
         #[test]
         fn the_window_is_a_slice_of_the_lines(text in "[a\n]{0,40}", start in 1u64..12, count in 1usize..8, piece in 1usize..5) {
-            let (lines, total) = unstopped({
-                let text = text.clone();
-                move |stop| {
-                    let mut file = Pieces(text.as_bytes(), piece);
-                    let window = window(&mut file, Ask { start, count, ..ALL }, stop).unwrap();
-                    (texts(&window), window.total)
-                }
-            });
+            let window = lines_of(&mut Pieces(text.as_bytes(), piece), Ask { start, count, ..ALL });
             let all: Vec<&str> = text.lines().collect();
             let expected: Vec<&str> = all.iter().skip(start as usize - 1).take(count).copied().collect();
-            prop_assert_eq!(lines, expected);
-            prop_assert_eq!(total, Some(all.len() as u64));
+            prop_assert_eq!(texts(&window), expected);
+            prop_assert_eq!(window.total, Some(all.len() as u64));
         }
     }
 

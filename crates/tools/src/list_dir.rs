@@ -51,7 +51,8 @@ impl ToolHandler for ListDir {
     type Args = Args;
     const NAME: &'static str = "list_dir";
     const ABOUT: &'static str = "Lists a directory, sorted by name: kind, size, modification time (UTC). What .gitignore leaves out is left out unless include_ignored is true. Links are shown, not followed.";
-    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("dir_path", "path"), ("depth", "max_depth")];
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] =
+        &[("dir_path", "path"), ("depth", "max_depth")];
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
@@ -87,7 +88,8 @@ pub(crate) fn glob(argument: &str, pattern: &str) -> Result<GlobMatcher, ToolErr
         format!("**/{pattern}")
     };
     let glob = GlobBuilder::new(&anchored).literal_separator(true).build();
-    let bad = |fault: globset::Error| ToolError::argument(argument, format!("it is not a glob: {}", fault.kind()));
+    let bad =
+        |fault: globset::Error| ToolError::argument(argument, format!("it is not a glob: {}", fault.kind()));
     Ok(glob.map_err(bad)?.compile_matcher())
 }
 
@@ -155,7 +157,8 @@ impl Page {
                 true => format!("more than {}", grouped(MAX_COUNTED)),
                 false => grouped(self.seen),
             };
-            let on = if self.seen > last { format!("; continue with offset={}", last + 1) } else { String::new() };
+            let on =
+                if self.seen > last { format!("; continue with offset={}", last + 1) } else { String::new() };
             remarks.push(format!("entries {}-{last} of {total}{on}", self.offset));
         }
         if walked.unreadable > 0 {

@@ -63,7 +63,9 @@ pub(crate) fn show(path: &Path, found: &Found, pictures: Pictures) -> Result<Too
 
 fn format(head: &[u8]) -> Option<ImageFormat> {
     let format = image::guess_format(head).ok()?;
-    [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP].contains(&format).then_some(format)
+    [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP]
+        .contains(&format)
+        .then_some(format)
 }
 
 fn bytes(path: &Path, found: &Found) -> Result<Vec<u8>, ToolError> {
@@ -133,7 +135,12 @@ struct Sent {
 }
 
 /// Sends the file as it is if the provider takes it so; else a smaller picture.
-fn prepare(decoded: Decoded, bytes: Vec<u8>, format: ImageFormat, max_side: u32) -> Result<Sent, image::ImageError> {
+fn prepare(
+    decoded: Decoded,
+    bytes: Vec<u8>,
+    format: ImageFormat,
+    max_side: u32,
+) -> Result<Sent, image::ImageError> {
     let Decoded { mut picture, upright } = decoded;
     let (width, height) = (picture.width(), picture.height());
     if width.max(height) <= max_side && bytes.len() <= MAX_SENT && upright {
@@ -147,7 +154,11 @@ fn prepare(decoded: Decoded, bytes: Vec<u8>, format: ImageFormat, max_side: u32)
         }
         let (mime, bytes) = encode(&picture, format)?;
         if bytes.len() <= MAX_SENT || side < 16 {
-            return Ok(Sent { image: Image { mime, bytes }, width: picture.width(), height: picture.height() });
+            return Ok(Sent {
+                image: Image { mime, bytes },
+                width: picture.width(),
+                height: picture.height(),
+            });
         }
         side = side / 4 * 3;
     }

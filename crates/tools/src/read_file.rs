@@ -105,7 +105,9 @@ impl ToolHandler for ReadFile {
             let (_, found) = look(&permit, &path)?;
             if found.kind() == Kind::Directory {
                 let path = path.display();
-                return Err(ToolError::io(format!("`{path}` is a directory; use list_dir to see what is in it")));
+                return Err(ToolError::io(format!(
+                    "`{path}` is a directory; use list_dir to see what is in it"
+                )));
             }
             let mut text = TextFile { path, found, room, stop };
             let mut file = text.open()?;
@@ -165,7 +167,8 @@ impl TextFile<'_> {
         if args.end_line.is_some_and(|end| end < start) {
             return Err(ToolError::argument("end_line", format!("it is before the start line, {start}")));
         }
-        let wanted = args.end_line.map_or(usize::MAX, |end| usize::try_from(end - start + 1).unwrap_or(usize::MAX));
+        let wanted =
+            args.end_line.map_or(usize::MAX, |end| usize::try_from(end - start + 1).unwrap_or(usize::MAX));
         let window = self.window(start, wanted.min(max), nature)?;
         let mut shown = self.shown(window, start, nature)?;
         if shown.lines.len() == wanted {
@@ -190,7 +193,11 @@ impl TextFile<'_> {
         }
         let choice = Choice {
             levels: wish.max_levels.unwrap_or(0),
-            siblings: if wish.include_siblings.unwrap_or(false) { Siblings::Include } else { Siblings::LeaveOut },
+            siblings: if wish.include_siblings.unwrap_or(false) {
+                Siblings::Include
+            } else {
+                Siblings::LeaveOut
+            },
             header: if wish.include_header.unwrap_or(true) { Header::Include } else { Header::LeaveOut },
             limit,
         };
@@ -247,7 +254,10 @@ impl TextFile<'_> {
     fn past_end(&self, argument: &str, line: u64, total: Option<u64>) -> ToolError {
         let total = total.unwrap_or_default();
         let path = self.path.display();
-        ToolError::argument(argument, format!("line {line} is past the end: `{path}` has {}", counted(total, "line")))
+        ToolError::argument(
+            argument,
+            format!("line {line} is past the end: `{path}` has {}", counted(total, "line")),
+        )
     }
 }
 
@@ -279,7 +289,11 @@ impl Shown {
         }
         let returns = window.lines.iter().filter(|line| line.bytes.last() == Some(&b'\r')).count();
         if returns > 0 {
-            remarks.push(if returns == window.lines.len() { "lines end in CRLF" } else { "some lines end in CRLF" });
+            remarks.push(if returns == window.lines.len() {
+                "lines end in CRLF"
+            } else {
+                "some lines end in CRLF"
+            });
         }
         if window.ending == Ending::NoNewline && Some(last) == window.total {
             remarks.push("no newline at the end");

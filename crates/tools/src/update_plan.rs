@@ -74,7 +74,9 @@ fn check(steps: &[Step]) -> Result<(), ToolError> {
         if step.status == Status::InProgress
             && let Some(other) = current.replace(at)
         {
-            let why = format!("at most one step may be in_progress, and steps[{other}] is; mark one of them pending or completed");
+            let why = format!(
+                "at most one step may be in_progress, and steps[{other}] is; mark one of them pending or completed"
+            );
             return Err(ToolError::argument(format!("steps[{at}].status"), why));
         }
     }

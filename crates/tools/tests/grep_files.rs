@@ -15,7 +15,9 @@ fn grep(workspace: &Workspace, arguments: &Value) -> String {
 fn tree() -> Workspace {
     let w = Workspace::new();
     w.file("a.rs", "fn one() {}\nlet x = 1;\nfn two() {}\n").file("sub/b.rs", "fn three() {}\n");
-    w.file("c.txt", "nothing\nFN loud\n").file("target/d.rs", "fn ignored() {}\n").file(".gitignore", "target\n");
+    w.file("c.txt", "nothing\nFN loud\n")
+        .file("target/d.rs", "fn ignored() {}\n")
+        .file(".gitignore", "target\n");
     w.file(".env", "fn secret() {}\n").file("bin", b"fn binary\0\n").file(".hidden.rs", "fn hidden() {}\n");
     w.file(".git/x.rs", "fn git() {}\n").link("out", "../outside").link("link.rs", "a.rs");
     w
@@ -124,7 +126,9 @@ fn newest_first_when_asked() {
 fn odd_files_do_not_spoil_the_search() {
     let w = Workspace::new();
     w.file("utf16", "\u{feff}wörld hit\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
-    w.file("latin", b"caf\xe9 hit\n").file("crlf", "hit\r\n").file("long", format!("{}hit{}", "x".repeat(9000), "y".repeat(9000)));
+    w.file("latin", b"caf\xe9 hit\n")
+        .file("crlf", "hit\r\n")
+        .file("long", format!("{}hit{}", "x".repeat(9000), "y".repeat(9000)));
     rustix::fs::mkfifoat(rustix::fs::CWD, w.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
     assert_snapshot!(grep(&w, &json!({"pattern": "hit"})), @"
     crlf
@@ -148,10 +152,22 @@ fn odd_files_do_not_spoil_the_search() {
 fn what_is_wrong_with_a_pattern_has_a_place() {
     let w = tree();
     for (pattern, expected) in [
-        ("fn (", "the arguments do not fit at `pattern`: the regular expression is wrong at character 4 (`(`): unclosed group"),
-        ("é[a-", "the arguments do not fit at `pattern`: the regular expression is wrong at character 2 (`[a-`): unclosed character class"),
-        ("a{2", "the arguments do not fit at `pattern`: the regular expression is wrong at character 2 (`{2`): unclosed counted repetition"),
-        ("\\p{Nope}", "the arguments do not fit at `pattern`: the regular expression is wrong at character 1: Unicode property not found"),
+        (
+            "fn (",
+            "the arguments do not fit at `pattern`: the regular expression is wrong at character 4 (`(`): unclosed group",
+        ),
+        (
+            "é[a-",
+            "the arguments do not fit at `pattern`: the regular expression is wrong at character 2 (`[a-`): unclosed character class",
+        ),
+        (
+            "a{2",
+            "the arguments do not fit at `pattern`: the regular expression is wrong at character 2 (`{2`): unclosed counted repetition",
+        ),
+        (
+            "\\p{Nope}",
+            "the arguments do not fit at `pattern`: the regular expression is wrong at character 1: Unicode property not found",
+        ),
     ] {
         assert_eq!(grep(&w, &json!({ "pattern": pattern })), expected);
     }

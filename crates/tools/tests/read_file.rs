@@ -147,13 +147,34 @@ fn wrong_lines_are_named() {
     let w = Workspace::new();
     w.file("a.txt", numbered(12));
     for (arguments, expected) in [
-        (json!({"path": "a.txt", "start_line": 13}), "the arguments do not fit at `start_line`: line 13 is past the end: `$DIR/a.txt` has 12 lines"),
-        (json!({"path": "a.txt", "start_line": 0}), "the arguments do not fit at `start_line`: lines are counted from 1"),
-        (json!({"path": "a.txt", "start_line": 5, "end_line": 4}), "the arguments do not fit at `end_line`: it is before the start line, 5"),
-        (json!({"path": "a.txt", "end_line": 0}), "the arguments do not fit at `end_line`: expected an integer of at least 1, found 0"),
-        (json!({"path": ""}), "the arguments do not fit at `path`: the path is empty; give a file or directory, e.g. `src/main.rs` or `.`"),
-        (json!({"path": "a\u{0}b"}), "the arguments do not fit at `path`: the path holds a NUL character, which no file name can"),
-        (json!({"path": "~/x"}), "the arguments do not fit at `path`: `~` is not expanded here; write the whole path"),
+        (
+            json!({"path": "a.txt", "start_line": 13}),
+            "the arguments do not fit at `start_line`: line 13 is past the end: `$DIR/a.txt` has 12 lines",
+        ),
+        (
+            json!({"path": "a.txt", "start_line": 0}),
+            "the arguments do not fit at `start_line`: lines are counted from 1",
+        ),
+        (
+            json!({"path": "a.txt", "start_line": 5, "end_line": 4}),
+            "the arguments do not fit at `end_line`: it is before the start line, 5",
+        ),
+        (
+            json!({"path": "a.txt", "end_line": 0}),
+            "the arguments do not fit at `end_line`: expected an integer of at least 1, found 0",
+        ),
+        (
+            json!({"path": ""}),
+            "the arguments do not fit at `path`: the path is empty; give a file or directory, e.g. `src/main.rs` or `.`",
+        ),
+        (
+            json!({"path": "a\u{0}b"}),
+            "the arguments do not fit at `path`: the path holds a NUL character, which no file name can",
+        ),
+        (
+            json!({"path": "~/x"}),
+            "the arguments do not fit at `path`: `~` is not expanded here; write the whole path",
+        ),
     ] {
         assert_eq!(read(&w, &arguments), expected);
         assert_eq!(output(&w, &arguments).facts.error, Some(ErrorKind::BadArguments));
@@ -208,7 +229,9 @@ fn nothing_outside_is_read() {
 fn the_block_around_a_line() {
     let w = Workspace::new();
     w.file("a.rs", "use a;\n\n/// Doc.\nfn one() {\n    if x {\n        y();\n    }\n}\n\nfn two() {}\n");
-    let block = |more: Value| read(&w, &json!({"path": "a.rs", "mode": "indentation", "start_line": 6, "indentation": more}));
+    let block = |more: Value| {
+        read(&w, &json!({"path": "a.rs", "mode": "indentation", "start_line": 6, "indentation": more}))
+    };
     assert_snapshot!(block(json!({})), @"
     3| /// Doc.
     4| fn one() {
@@ -235,11 +258,15 @@ fn the_block_around_a_line() {
 fn pictures_are_shown() {
     let w = Workspace::new();
     let mut png = Vec::new();
-    image::DynamicImage::new_rgb8(3, 2).write_to(&mut std::io::Cursor::new(&mut png), image::ImageFormat::Png).unwrap();
+    image::DynamicImage::new_rgb8(3, 2)
+        .write_to(&mut std::io::Cursor::new(&mut png), image::ImageFormat::Png)
+        .unwrap();
     w.file("p.png", &png);
     let shown = output(&w, &json!({"path": "p.png"}));
     assert_snapshot!(w.normal(&shown.joined_text()), @"`$DIR/p.png`: image/png, 3x2 pixels");
-    assert!(matches!(&shown.items[1], tool::Item::Image(image) if image.mime == "image/png" && image.bytes == png));
+    assert!(
+        matches!(&shown.items[1], tool::Item::Image(image) if image.mime == "image/png" && image.bytes == png)
+    );
 }
 
 #[test]

@@ -52,7 +52,8 @@ fn a_plan_is_told_to_whoever_watches() {
 
 #[test]
 fn the_form_that_other_models_send() {
-    let (text, notices) = update(&json!({"plan": [{"step": "a", "status": "pending"}, {"step": "b", "status": "pending"}]}));
+    let (text, notices) =
+        update(&json!({"plan": [{"step": "a", "status": "pending"}, {"step": "b", "status": "pending"}]}));
     assert_eq!(text, "Plan updated");
     let Notice::PlanUpdated { steps, explanation } = &notices[0];
     let ids: Vec<_> = steps.iter().map(|step| (step.id.as_str(), step.description.as_str())).collect();

@@ -43,16 +43,20 @@ fn crc32(bytes: &[u8]) -> u32 {
 #[test]
 fn pictures_are_shown_as_they_are_or_scaled_down() {
     let w = Workspace::new();
-    for (name, format) in
-        [("a.png", ImageFormat::Png), ("a.jpg", ImageFormat::Jpeg), ("a.gif", ImageFormat::Gif), ("a.webp", ImageFormat::WebP)]
-    {
+    for (name, format) in [
+        ("a.png", ImageFormat::Png),
+        ("a.jpg", ImageFormat::Jpeg),
+        ("a.gif", ImageFormat::Gif),
+        ("a.webp", ImageFormat::WebP),
+    ] {
         let bytes = encoded(20, 10, format);
         w.file(name, &bytes);
         let shown = view(&w, name);
         let Item::Image(image) = &shown.items[1] else { panic!("{shown:?}") };
         assert_eq!((image.mime, &image.bytes), (format.to_mime_type(), &bytes));
     }
-    w.file("big.png", encoded(400, 200, ImageFormat::Png)).file("big.jpg", encoded(200, 400, ImageFormat::Jpeg));
+    w.file("big.png", encoded(400, 200, ImageFormat::Png))
+        .file("big.jpg", encoded(200, 400, ImageFormat::Jpeg));
     for (name, mime) in [("big.png", "image/png"), ("big.jpg", "image/jpeg")] {
         let shown = view(&w, name);
         let Item::Image(image) = &shown.items[1] else { panic!("{shown:?}") };

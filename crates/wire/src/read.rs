@@ -76,7 +76,9 @@ impl CallReader {
             State::Responses(_) => json["type"] == "response.created",
             State::Anthropic(_) => json["type"] == "message_start",
             State::Chat(reader) => {
-                let Some(id) = json["id"].as_str().filter(|_| json["choices"].is_array()) else { return false };
+                let Some(id) = json["id"].as_str().filter(|_| json["choices"].is_array()) else {
+                    return false;
+                };
                 let last = self.completion.replace(id.to_owned());
                 // Some proxies give every chunk an id of its own: a call that is open goes on all the same.
                 reader.is_idle() && last.is_some_and(|last| last != id)
@@ -88,7 +90,10 @@ impl CallReader {
     fn is_alone(&self, json: &Value) -> bool {
         match self.state {
             State::Responses(_) => {
-                matches!(json["type"].as_str(), Some("function_call" | "custom_tool_call" | local_shell::TYPE))
+                matches!(
+                    json["type"].as_str(),
+                    Some("function_call" | "custom_tool_call" | local_shell::TYPE)
+                )
             }
             State::Anthropic(_) => json["type"] == "tool_use",
             State::Chat(_) => {
@@ -129,12 +134,14 @@ mod tests {
     #[test]
     fn the_next_response_may_use_the_same_ids() {
         let chunk = |id: &str| {
-            let call = serde_json::json!({"index": 0, "id": "c0", "function": {"name": "go", "arguments": "{}"}});
+            let call =
+                serde_json::json!({"index": 0, "id": "c0", "function": {"name": "go", "arguments": "{}"}});
             let choice = serde_json::json!({"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"});
             serde_json::json!({"id": id, "choices": [choice]})
         };
         assert_eq!(tell(Dialect::Chat, &[chunk("a"), chunk("a"), chunk("b")]).lines().count(), 2);
-        let item = serde_json::json!({"type": "function_call", "call_id": "c0", "name": "go", "arguments": "{}"});
+        let item =
+            serde_json::json!({"type": "function_call", "call_id": "c0", "name": "go", "arguments": "{}"});
         let done = serde_json::json!({"type": "response.output_item.done", "item": item});
         let completed = serde_json::json!({"type": "response.completed", "response": {"output": [item]}});
         let created = serde_json::json!({"type": "response.created"});

@@ -53,7 +53,9 @@ fn read(file: &Path) -> Result<String, Fault> {
     };
     match read {
         Ok(_) => Ok(text),
-        Err(error) => Err(Fault::usage(format!("the arguments in `{}` cannot be read: {error}", file.display()))),
+        Err(error) => {
+            Err(Fault::usage(format!("the arguments in `{}` cannot be read: {error}", file.display())))
+        }
     }
 }
 

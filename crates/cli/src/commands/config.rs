@@ -32,7 +32,8 @@ pub(crate) fn run(args: &Config) -> Result<ExitCode, Fault> {
     }
     for file in &config.files {
         let found = if file.found { "read" } else { "not there" };
-        let _infallible = writeln!(text, "{FAINT}# {}: {found}{FAINT:#}", screen::visible(&file.path.to_string_lossy()));
+        let _infallible =
+            writeln!(text, "{FAINT}# {}: {found}{FAINT:#}", screen::visible(&file.path.to_string_lossy()));
     }
     screen::styled(&text)?;
     Ok(ExitCode::SUCCESS)

@@ -143,7 +143,10 @@ impl Session {
 
     fn line(&mut self, line: Line) -> Result<(), Fault> {
         let Line::Text(bytes) = line else {
-            return self.ready(vec![fault(None, &format!("a line is longer than {MAX_LINE} bytes; it was not read"))]);
+            return self.ready(vec![fault(
+                None,
+                &format!("a line is longer than {MAX_LINE} bytes; it was not read"),
+            )]);
         };
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(());

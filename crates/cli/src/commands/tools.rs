@@ -64,7 +64,8 @@ fn manual(specs: &[&ToolSpec]) -> String {
         let ToolSpec::Function(function) = spec else { continue };
         let Some(object) = &function.parameters.object else { continue };
         for (name, schema) in &object.properties {
-            let types: Vec<String> = schema.types.iter().map(|kind| json!(kind).to_string().replace('"', "")).collect();
+            let types: Vec<String> =
+                schema.types.iter().map(|kind| json!(kind).to_string().replace('"', "")).collect();
             let required = if object.required.contains(name) { ", required" } else { "" };
             let description = schema.notes.description.as_deref().unwrap_or_default();
             let _infallible = writeln!(

@@ -107,7 +107,12 @@ impl ConfigFile {
         Ok(())
     }
 
-    fn within(&self, name: &str, value: Option<&Spanned<u64>>, range: RangeInclusive<u64>) -> Result<(), Fault> {
+    fn within(
+        &self,
+        name: &str,
+        value: Option<&Spanned<u64>>,
+        range: RangeInclusive<u64>,
+    ) -> Result<(), Fault> {
         match value {
             Some(value) if !range.contains(value.get_ref()) => {
                 let why = format!("`{name}` must be from {} to {}", range.start(), range.end());

@@ -24,7 +24,8 @@ pub(crate) struct Dirs {
 impl Dirs {
     /// As the environment says: `TOOLGATE_HOME`, else the XDG directories, else below the home directory.
     pub(crate) fn from_env() -> Self {
-        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let absolute =
+            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         if let Some(home) = absolute("TOOLGATE_HOME") {
             return Self { state: Some(home.join("state")), config: Some(home) };
         }
@@ -32,10 +33,7 @@ impl Dirs {
         let below = |xdg: &str, default: &str| {
             absolute(xdg).or_else(|| Some(home.as_ref()?.join(default))).map(|dir| dir.join("toolgate"))
         };
-        Self {
-            config: below("XDG_CONFIG_HOME", ".config"),
-            state: below("XDG_STATE_HOME", ".local/state"),
-        }
+        Self { config: below("XDG_CONFIG_HOME", ".config"), state: below("XDG_STATE_HOME", ".local/state") }
     }
 }
 
@@ -99,8 +97,12 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
     let defaults = files.deny_read_defaults.as_ref().filter(|on| !on.get_ref());
     let defaults = defaults.map(|off| (off.span(), "deny_read_defaults"));
     let Some((span, key)) = root.or(defaults) else { return Ok(()) };
-    let own = dirs.config.as_ref().map_or_else(String::new, |dir| format!(" ({})", dir.join(USER_FILES[0]).display()));
-    let why = format!("a project may narrow what tools read, not widen it: `{key}` belongs in your own file{own}");
+    let own = dirs
+        .config
+        .as_ref()
+        .map_or_else(String::new, |dir| format!(" ({})", dir.join(USER_FILES[0]).display()));
+    let why =
+        format!("a project may narrow what tools read, not widen it: `{key}` belongs in your own file{own}");
     Err(file.fault(&span, &why))
 }
 

@@ -138,7 +138,11 @@ impl Config {
         for pattern in &self.deny_read {
             row("files.deny_read", json!(pattern.value), &pattern.source);
         }
-        row("files.deny_read_defaults", json!(self.deny_read_defaults.value), &self.deny_read_defaults.source);
+        row(
+            "files.deny_read_defaults",
+            json!(self.deny_read_defaults.value),
+            &self.deny_read_defaults.source,
+        );
         row("limits.output_tokens", json!(self.output_tokens.value), &self.output_tokens.source);
         row("limits.call_timeout_ms", json!(self.call_timeout_ms.value), &self.call_timeout_ms.source);
         row("limits.parallel", json!(self.parallel.value), &self.parallel.source);

@@ -51,8 +51,8 @@ impl Entry<'_> {
         sys::link(self.dir, sys::os(self.name)).ok()
     }
 
-    /// Opens it for reading, if it is a regular file.
-    pub fn open(&self) -> io::Result<File> {
+    /// Opens it for reading, if it is a regular file, and says what it is now.
+    pub fn open(&self) -> io::Result<(File, Stat)> {
         // Asked before opening, because opening a device can already have an effect.
         if self.kind != Kind::File {
             return Err(not_a_file(self.kind));
@@ -63,7 +63,7 @@ impl Entry<'_> {
         if stat.kind != Kind::File {
             return Err(not_a_file(stat.kind));
         }
-        Ok(File::from(fd))
+        Ok((File::from(fd), stat))
     }
 }
 

@@ -69,7 +69,7 @@ fn walking_never_lists_or_reads_what_is_outside() {
             let visitor = || {
                 |entry: &Entry<'_>| {
                     names.lock().unwrap().insert(entry.path().to_owned());
-                    if let Ok(mut file) = entry.open() {
+                    if let Ok((mut file, _)) = entry.open() {
                         let mut text = String::new();
                         file.read_to_string(&mut text).unwrap();
                         assert_eq!(text, "harmless");

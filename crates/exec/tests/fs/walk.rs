@@ -52,7 +52,7 @@ fn an_entry_knows_what_it_is() {
     let seen = Mutex::new(Vec::new());
     let visitor = || {
         |entry: &Entry<'_>| {
-            let text = entry.open().map(|file| std::io::read_to_string(file).unwrap());
+            let text = entry.open().map(|(file, _)| std::io::read_to_string(file).unwrap());
             let stat = entry.stat().unwrap();
             assert_eq!(stat.kind, entry.kind());
             let name = entry.path().to_string_lossy().into_owned();

@@ -23,7 +23,7 @@ pub enum StrictFault {
     },
 }
 
-/// Requires every property, makes the optional ones nullable, closes every object and drops defaults.
+/// Requires every property, makes the optional ones nullable, closes every object but maps, and drops defaults.
 pub(super) fn strict(schema: &JsonSchema) -> JsonSchema {
     let mut schema = schema.clone();
     tighten(&mut schema);
@@ -41,7 +41,10 @@ fn tighten(schema: &mut JsonSchema) {
         schema.object.get_or_insert_default();
     }
     if let Some(Object { properties, required, additional }) = schema.object.as_deref_mut() {
-        *additional = Additional::Forbidden;
+        // A map has no names to list: closed, nothing could be put into it. It stays, and `check` refuses it.
+        if !matches!(additional, Additional::Schema(_)) {
+            *additional = Additional::Forbidden;
+        }
         for (name, property) in &mut *properties {
             if !required.contains(name) {
                 make_nullable(property);

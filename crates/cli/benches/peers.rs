@@ -1,0 +1,246 @@
+//! Us against the peers: alternating rounds in one run, medians, and their ratio. `just bench` runs it.
+#![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark runs peers and prints")]
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use memchr::memchr_iter;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolgate::wire::{Dialect, Reading};
+use toolgate::{Cx, Lane, Permit, ToolError, ToolHandler, ToolOutput, Toolgate, json};
+
+fn main() {
+    println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
+    grep();
+    read(&runtime);
+    dispatch(&runtime);
+    many(&runtime);
+}
+
+/// Alternates between two pieces of work and gives the median time of each.
+fn against(rounds: usize, mut us: impl FnMut(), mut peer: impl FnMut()) -> (Duration, Duration) {
+    let timed = |work: &mut dyn FnMut()| {
+        let began = Instant::now();
+        work();
+        began.elapsed()
+    };
+    us();
+    peer();
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        // Whoever goes second finds warmer caches, so they take turns.
+        if round % 2 == 0 {
+            ours.push(timed(&mut us));
+            theirs.push(timed(&mut peer));
+        } else {
+            theirs.push(timed(&mut peer));
+            ours.push(timed(&mut us));
+        }
+    }
+    (median(ours), median(theirs))
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn row(work: &str, (us, peer): (Duration, Duration)) {
+    let ratio = us.as_secs_f64() / peer.as_secs_f64();
+    println!("| {work} | {us:.1?} | {peer:.1?} | {ratio:.2} |");
+}
+
+/// `toolgate call grep_files` against `rg`, both as programs, over the sources of every crate we depend on.
+fn grep() {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home =
+        home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).expect("there is a home directory");
+    let tree = home.join("registry/src");
+    let rg = std::env::var_os("RG").unwrap_or_else(|| "rg".into());
+    let quiet = |command: &mut Command| {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it is installed");
+        let mut output = Vec::new();
+        child.stdout.take().expect("piped").read_to_end(&mut output).expect("readable");
+        child.wait().expect("it ends");
+        black_box(output);
+    };
+    for (name, pattern, mode, flags) in [
+        ("a word that is rare, lines", "unfathomable", "matches", &["-n"][..]),
+        ("a regex that is common, counts", r"fn \w+_\w+\(", "counts", &["-c"]),
+        ("any case, counts", "(?i)todo|fixme", "counts", &["-c"]),
+        ("a regex that is common, files", r"impl<\w+> ", "files", &["-l"]),
+    ] {
+        let arguments = json!({ "pattern": pattern, "path": tree, "output_mode": mode }).to_string();
+        let times = against(
+            21,
+            || {
+                quiet(
+                    Command::new(env!("CARGO_BIN_EXE_toolgate"))
+                        .args(["call", "grep_files", "--json", &arguments])
+                        .arg("--cwd")
+                        .arg(&tree),
+                )
+            },
+            || {
+                let same_files = ["--hidden", "--no-require-git", "--no-ignore-global", "--glob", "!.git"];
+                quiet(Command::new(&rg).args(same_files).args(flags).arg(pattern).arg(&tree));
+            },
+        );
+        row(&format!("`grep_files`, {name} / `rg`"), times);
+    }
+}
+
+/// 200 lines at the end of a 1 GB file against a scan for newlines.
+fn read(runtime: &tokio::runtime::Runtime) {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (path, lines) = big_file(directory);
+    let toolgate = Toolgate::at(directory).with_tools().build().expect("the directory is there");
+    let arguments = json!({ "path": path, "start_line": lines - 199 });
+    let before = resident();
+    let times = against(
+        9,
+        || {
+            let answer = runtime.block_on(toolgate.call("read_file", arguments.clone()));
+            assert!(answer.success, "{}", answer.joined_text());
+        },
+        || {
+            black_box(scan(&path));
+        },
+    );
+    row("`read_file`, 200 lines at the end of 1 GB / a scan for newlines", times);
+    println!("| … resident memory it grew by | {} KiB | | |", resident().saturating_sub(before));
+}
+
+fn big_file(directory: &Path) -> (PathBuf, u64) {
+    const BYTES: u64 = 1 << 30;
+    const LINE: &str = "the quick brown fox jumps over the lazy dog, and then it does so all over again";
+    let path = directory.join("big.txt");
+    let lines = BYTES / (LINE.len() as u64 + 1);
+    if fs::metadata(&path).map_or(0, |meta| meta.len()) != lines * (LINE.len() as u64 + 1) {
+        let mut file = BufWriter::new(File::create(&path).expect("the target directory is ours"));
+        for _ in 0..lines {
+            writeln!(file, "{LINE}").expect("there is room");
+        }
+    }
+    (path, lines)
+}
+
+/// The plainest way to count lines.
+fn scan(path: &Path) -> usize {
+    let mut file = File::open(path).expect("it was just made");
+    let mut buffer = vec![0; 64 << 10];
+    let mut lines = 0;
+    loop {
+        let read = file.read(&mut buffer).expect("readable");
+        if read == 0 {
+            return lines;
+        }
+        lines += memchr_iter(b'\n', &buffer[..read]).count();
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+struct Noop;
+
+impl ToolHandler for Noop {
+    type Args = Nothing;
+    const NAME: &'static str = "noop";
+    const ABOUT: &'static str = "Does nothing.";
+    const LANE: Lane = Lane::Shared;
+
+    async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::text("done"))
+    }
+}
+
+fn noop() -> Toolgate {
+    Toolgate::at("/").with_tools().tool(Noop).build().expect("the root is there")
+}
+
+/// Item JSON in, answer JSON out, through reader, runtime, router and writer.
+fn dispatch(runtime: &tokio::runtime::Runtime) {
+    const CALLS: u32 = 20_000;
+    let toolgate = noop();
+    for dialect in Dialect::ALL {
+        let item = match dialect {
+            Dialect::Responses => {
+                json!({"type": "function_call", "call_id": "c", "name": "noop", "arguments": "{}"})
+            }
+            Dialect::Chat => {
+                json!({"id": "c", "type": "function", "function": {"name": "noop", "arguments": "{}"}})
+            }
+            Dialect::Anthropic => json!({"type": "tool_use", "id": "c", "name": "noop", "input": {}}),
+        };
+        let text = item.to_string();
+        let times: Vec<Duration> = (0..7)
+            .map(|_| {
+                let began = Instant::now();
+                runtime.block_on(async {
+                    let mut calls = toolgate.runtime();
+                    let mut reader = dialect.reader();
+                    for _ in 0..CALLS {
+                        let item = serde_json::from_str(&text).expect("it is JSON");
+                        for reading in reader.push(&item) {
+                            let Reading::Call(call) = reading else { panic!("a call") };
+                            calls.start(call).expect("the last one is answered");
+                        }
+                        let answer = calls.next().await.expect("it was started");
+                        black_box(
+                            serde_json::to_string(&dialect.answer(&answer.call, &answer.output))
+                                .expect("JSON"),
+                        );
+                    }
+                });
+                began.elapsed() / CALLS
+            })
+            .collect();
+        println!(
+            "| one no-op call, {dialect} JSON in to JSON out | {:.1?} | (bar: 20 µs) | |",
+            median(times)
+        );
+    }
+}
+
+/// 10,000 calls at once.
+fn many(runtime: &tokio::runtime::Runtime) {
+    const CALLS: usize = 10_000;
+    let toolgate = noop();
+    let before = resident();
+    let mut grew = 0;
+    let times: Vec<Duration> = (0..7)
+        .map(|_| {
+            let began = Instant::now();
+            runtime.block_on(async {
+                let mut calls = toolgate.runtime();
+                for n in 0..CALLS {
+                    calls
+                        .start(toolgate::ToolCall::function(n.to_string(), "noop", "{}"))
+                        .expect("ids differ");
+                }
+                grew = resident().saturating_sub(before).max(grew);
+                for n in 0..CALLS {
+                    let answer = calls.next().await.expect("it was started");
+                    assert_eq!(answer.call.id.as_str(), n.to_string());
+                }
+            });
+            began.elapsed()
+        })
+        .collect();
+    println!("| 10,000 no-op calls at once, answered in order | {:.1?} | | |", median(times));
+    println!("| … resident memory it grew by | {grew} KiB | | |");
+}
+
+/// Resident memory of this process in KiB.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}

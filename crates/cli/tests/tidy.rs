@@ -1,0 +1,230 @@
+//! The tree as its pages say it is: sizes, names, crate edges, files and names that the documentation mentions.
+#![expect(clippy::disallowed_methods, reason = "reads the checkout")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FILE_LINES: usize = 500;
+const FUNCTION_LINES: usize = 60;
+const BANNED_ENDINGS: &[&str] =
+    &["Manager", "Helper", "Util", "Utils", "Common", "Base", "Data", "Info", "Context"];
+
+fn root() -> PathBuf {
+    fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap()
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Every Rust file of ours, with its text.
+fn sources() -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    let mut directories = vec![root().join("crates")];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|kind| kind == "rs")
+                && !path.ends_with("workspace/src/main.rs")
+            {
+                let text = fs::read_to_string(&path).unwrap();
+                files.push((path.strip_prefix(root()).unwrap().to_owned(), text));
+            }
+        }
+    }
+    assert!(files.len() > 60, "found {} files", files.len());
+    files
+}
+
+fn is_production(path: &Path) -> bool {
+    let parts: Vec<_> =
+        path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    parts.iter().any(|part| part == "src")
+        && !path.ends_with("tests.rs")
+        && !parts.iter().any(|part| part == "tests")
+}
+
+/// The file up to its inline tests.
+fn production(text: &str) -> &str {
+    text.split("\n#[cfg(test)]\n").next().unwrap_or(text)
+}
+
+#[track_caller]
+fn none(what: &str, found: Vec<String>) {
+    assert!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
+}
+
+#[test]
+fn files_have_one_idea_and_say_which() {
+    let sources = sources();
+    let silent = sources.iter().filter(|(_, text)| !text.starts_with("//! "));
+    none(
+        "files whose first line does not say what they are for",
+        silent.map(|(path, _)| path.display().to_string()).collect(),
+    );
+    let long = sources.iter().filter(|(path, _)| is_production(path)).filter_map(|(path, text)| {
+        let lines = production(text).lines().count();
+        (lines > FILE_LINES).then(|| format!("{}: {lines} lines", path.display()))
+    });
+    none("files that are too long", long.collect());
+}
+
+#[test]
+fn functions_fit_a_screen() {
+    let mut long = Vec::new();
+    for (path, text) in sources().iter().filter(|(path, _)| is_production(path)) {
+        let mut open: Option<(usize, String)> = None;
+        for (number, line) in production(text).lines().enumerate() {
+            let code = line.trim_start();
+            let indent = line[..line.len() - code.len()].to_owned();
+            let words: Vec<&str> = code.split(['(', ' ', '<']).collect();
+            if words.contains(&"fn") && !code.starts_with("//") && !code.ends_with(';') {
+                open = Some((number, indent));
+            } else if let Some((start, begun)) = &open
+                && line == format!("{begun}}}")
+            {
+                if number - start > FUNCTION_LINES {
+                    long.push(format!("{}:{}: {} lines", path.display(), start + 1, number - start));
+                }
+                open = None;
+            }
+        }
+    }
+    none("functions that are too long", long);
+}
+
+#[test]
+fn nothing_is_left_lying_about() {
+    let mut found = Vec::new();
+    // Spelled apart, so that this file does not find itself.
+    let leftovers = [
+        concat!("#[al", "low("),
+        concat!("tod", "o!("),
+        concat!("unimpl", "emented!("),
+        concat!("db", "g!("),
+        concat!("#[ign", "ore"),
+    ];
+    for (path, text) in sources() {
+        for (number, line) in text.lines().enumerate() {
+            let unowned = line.contains(concat!("// TO", "DO")) && !line.contains(concat!("TO", "DO(#"));
+            if unowned || leftovers.iter().any(|leftover| line.contains(leftover)) {
+                found.push(format!("{}:{}: {}", path.display(), number + 1, line.trim()));
+            }
+        }
+    }
+    none("leftovers", found);
+}
+
+#[test]
+fn names_are_of_the_domain() {
+    let mut found = Vec::new();
+    for (path, text) in sources() {
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+            for pair in words.windows(2) {
+                let defines = ["struct", "enum", "trait"].contains(&pair[0]);
+                if defines
+                    && BANNED_ENDINGS.iter().any(|ending| pair[1].ends_with(ending))
+                    && !line.contains("//")
+                {
+                    found.push(format!("{}: {}", path.display(), pair[1]));
+                }
+            }
+        }
+    }
+    none("names that say nothing", found);
+}
+
+#[test]
+fn crates_depend_only_on_what_the_map_allows() {
+    let map = read("ARCHITECTURE.md");
+    let ours: Vec<String> = fs::read_dir(root().join("crates"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    for name in &ours {
+        let row = map.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+        let row = row.unwrap_or_else(|| panic!("ARCHITECTURE.md has no row for `{name}`"));
+        let cell = row.trim_end_matches('|').rsplit('|').next().unwrap();
+        let allowed: BTreeSet<&str> = cell.split('`').filter(|word| !word.trim().is_empty()).collect();
+        let manifest = read(format!("crates/{name}/Cargo.toml"));
+        let section = manifest.split("[dependencies]").nth(1).unwrap_or_default();
+        let section = section.split("\n[").next().unwrap_or_default();
+        let used: BTreeSet<&str> = section
+            .lines()
+            .filter_map(|line| line.split(['.', ' ', '=']).next())
+            .filter(|word| ours.iter().any(|known| known == word))
+            .collect();
+        assert_eq!(used, allowed, "what `{name}` depends on, and what ARCHITECTURE.md says");
+    }
+}
+
+#[test]
+fn pages_name_only_what_exists() {
+    let mut missing = Vec::new();
+    for page in [
+        "ARCHITECTURE.md",
+        "docs/follow-a-call.md",
+        "docs/adding-a-tool.md",
+        "README.md",
+        "SECURITY.md",
+        "CONTRIBUTING.md",
+    ] {
+        let text = read(page);
+        for word in text.split('`').skip(1).step_by(2) {
+            let is_path = word.starts_with("crates/") && !word.contains(' ') && !word.contains("word_count");
+            if is_path && !root().join(word).exists() {
+                missing.push(format!("{page}: {word}"));
+            }
+        }
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = root().join(page).parent().unwrap().join(link);
+            if !link.starts_with("http") && !target.exists() {
+                missing.push(format!("{page}: {link}"));
+            }
+        }
+    }
+    none("pages name what is not there", missing);
+}
+
+#[test]
+fn follow_a_call_names_what_is_in_the_files() {
+    let mut wrong = Vec::new();
+    let mut steps = 0;
+    for line in read("docs/follow-a-call.md").lines().filter(|line| line.contains("crates/")) {
+        let words: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
+        let [file, name, ..] = words[..] else { panic!("{line}") };
+        let text = read(file);
+        for part in name.split("::") {
+            if !["fn ", "struct ", "trait ", "enum "]
+                .iter()
+                .any(|kind| text.contains(&format!("{kind}{part}")))
+            {
+                wrong.push(format!("{file} has no `{part}`"));
+            }
+        }
+        steps += 1;
+    }
+    none("follow-a-call.md names what is not in the file", wrong);
+    assert_eq!(steps, 13);
+}
+
+#[test]
+fn the_readme_shows_the_example_that_compiles() {
+    let example = read("crates/toolgate/examples/my_first_tool.rs");
+    assert!(example.lines().count() < 40);
+    assert!(
+        read("README.md").contains(&example),
+        "README.md does not hold examples/my_first_tool.rs as it is"
+    );
+}
+
+#[test]
+fn the_readme_names_the_command_that_ci_runs() {
+    assert!(read(".ci/run").contains("exec scripts/check"));
+    assert!(read("README.md").contains("\nscripts/check\n"));
+}
