@@ -85,7 +85,7 @@ fn grep() {
                         .args(["call", "grep_files", "--json", &arguments])
                         .arg("--cwd")
                         .arg(&tree),
-                )
+                );
             },
             || {
                 let same_files = ["--hidden", "--no-require-git", "--no-ignore-global", "--glob", "!.git"];
@@ -161,8 +161,23 @@ impl ToolHandler for Noop {
     }
 }
 
+/// Waits for its turn once, so that every call becomes a task and all of them are open at a time.
+struct Yields;
+
+impl ToolHandler for Yields {
+    type Args = Nothing;
+    const NAME: &'static str = "yields";
+    const ABOUT: &'static str = "Does nothing, a little later.";
+    const LANE: Lane = Lane::Shared;
+
+    async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        tokio::task::yield_now().await;
+        Ok(ToolOutput::text("done"))
+    }
+}
+
 fn noop() -> Toolgate {
-    Toolgate::at("/").with_tools().tool(Noop).build().expect("the root is there")
+    Toolgate::at("/").with_tools().tool(Noop).tool(Yields).build().expect("the root is there")
 }
 
 /// Item JSON in, answer JSON out, through reader, runtime, router and writer.
@@ -222,7 +237,7 @@ fn many(runtime: &tokio::runtime::Runtime) {
                 let mut calls = toolgate.runtime();
                 for n in 0..CALLS {
                     calls
-                        .start(toolgate::ToolCall::function(n.to_string(), "noop", "{}"))
+                        .start(toolgate::ToolCall::function(n.to_string(), "yields", "{}"))
                         .expect("ids differ");
                 }
                 grew = resident().saturating_sub(before).max(grew);
@@ -234,7 +249,7 @@ fn many(runtime: &tokio::runtime::Runtime) {
             began.elapsed()
         })
         .collect();
-    println!("| 10,000 no-op calls at once, answered in order | {:.1?} | | |", median(times));
+    println!("| 10,000 calls open at once, answered in order | {:.1?} | | |", median(times));
     println!("| … resident memory it grew by | {grew} KiB | | |");
 }
 

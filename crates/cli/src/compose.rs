@@ -55,7 +55,7 @@ pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
 impl Composed {
     /// Puts it together.
     pub(crate) fn build(self) -> Result<Toolgate, Fault> {
-        self.builder.build().map_err(Fault::usage)
+        self.builder.build().map_err(|fault| Fault::usage(fault.to_string()))
     }
 
     /// How tools are written for the model's API.

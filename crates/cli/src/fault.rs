@@ -19,8 +19,8 @@ pub(crate) struct Fault {
 
 impl Fault {
     /// The user asked for something that cannot be.
-    pub(crate) fn usage(message: impl ToString) -> Self {
-        Self { message: message.to_string(), hint: None, code: USAGE }
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, code: USAGE }
     }
 
     /// Says what to try.

@@ -1,4 +1,5 @@
 //! What a person at a shell sees: output, exit codes, configuration and its faults.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod support;
 

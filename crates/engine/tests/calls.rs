@@ -1,4 +1,5 @@
 //! What the engine promises of every call: one answer, in order, whatever happens.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -153,7 +153,7 @@ mod tests {
     fn the_oldest_sessions_give_way_and_our_own_does_not() {
         let dir = tempfile::tempdir().unwrap();
         let spill = Spill::new(dir.path().to_owned());
-        for session in ["000000000000001-1", "000000000000002-1", &spill.session.clone()] {
+        for session in ["000000000000001-1", "000000000000002-1", spill.session.as_str()] {
             std::fs::create_dir(dir.path().join(session)).unwrap();
             let file = std::fs::File::create(dir.path().join(session).join("x.txt")).unwrap();
             file.set_len(QUOTA / 3).unwrap();

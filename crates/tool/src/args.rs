@@ -42,7 +42,7 @@ impl<T: DeserializeOwned + Derive + Send + Sync + 'static> Args for T {
             Strict::No => schema,
         };
         let (name, description) = (name.to_owned(), about.to_owned());
-        ToolSpec::Function(FunctionSpec { name, description, parameters, strict })
+        ToolSpec::Function(Box::new(FunctionSpec { name, description, parameters, strict }))
     }
 
     fn read(

@@ -6,7 +6,7 @@ use crate::JsonSchema;
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolSpec {
     /// Called with JSON arguments.
-    Function(FunctionSpec),
+    Function(Box<FunctionSpec>),
     /// The Responses API's own shell; it has no schema of ours.
     LocalShell,
     /// A search that the provider runs itself.

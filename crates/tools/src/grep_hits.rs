@@ -168,32 +168,32 @@ struct Page {
 impl Page {
     fn file(&mut self, path: &str, hits: &FileHits, mode: Mode, most: usize) {
         match mode {
-            Mode::Files => self.row(format!("{path}\n"), 1),
-            Mode::Counts => self.row(format!("{path}: {}\n", grouped(hits.matches)), 1),
+            Mode::Files => self.row(&format!("{path}\n"), 1),
+            Mode::Counts => self.row(&format!("{path}: {}\n", grouped(hits.matches)), 1),
             Mode::Matches if hits.binary => {
                 self.row(
-                    format!("{path}: binary file, {}\n", counted(hits.matches, "match")),
+                    &format!("{path}: binary file, {}\n", counted(hits.matches, "match")),
                     hits.kept.max(1),
                 );
             }
             Mode::Matches => {
-                self.row(format!("{path}\n"), 0);
+                self.row(&format!("{path}\n"), 0);
                 for line in &hits.lines {
                     let weight = usize::from(is_match(line));
                     if self.results + weight > most {
                         self.full = true;
                     }
-                    self.row(format!("{line}\n"), weight);
+                    self.row(&format!("{line}\n"), weight);
                 }
             }
         }
         self.files += 1;
     }
 
-    fn row(&mut self, row: String, weight: usize) {
+    fn row(&mut self, row: &str, weight: usize) {
         self.full |= !self.text.is_empty() && self.text.len() + row.len() > self.room;
         if !self.full {
-            self.text.push_str(&row);
+            self.text.push_str(row);
             self.results += weight;
         }
     }

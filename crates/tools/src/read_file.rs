@@ -170,7 +170,7 @@ impl TextFile<'_> {
         let wanted =
             args.end_line.map_or(usize::MAX, |end| usize::try_from(end - start + 1).unwrap_or(usize::MAX));
         let window = self.window(start, wanted.min(max), nature)?;
-        let mut shown = self.shown(window, start, nature)?;
+        let mut shown = self.shown(&window, start, nature)?;
         if shown.lines.len() == wanted {
             shown.whole = Whole::Yes;
         }
@@ -186,7 +186,7 @@ impl TextFile<'_> {
         let limit = wish.max_lines.map_or(max, |most| most as usize).min(max).min(DEFAULT_LINES as usize);
         let before = (limit as u64).min(anchor - 1);
         let window = self.window(anchor - before, limit * 2 + 1, nature)?;
-        let mut shown = self.shown(window, anchor, nature)?;
+        let mut shown = self.shown(&window, anchor, nature)?;
         let at = usize::try_from(before).unwrap_or(usize::MAX);
         if at >= shown.lines.len() {
             return Err(self.past_end("indentation.anchor_line", anchor, shown.total));
@@ -239,7 +239,7 @@ impl TextFile<'_> {
         }
     }
 
-    fn shown(&self, window: Window, start: u64, nature: Nature) -> Result<Shown, ToolError> {
+    fn shown(&self, window: &Window, start: u64, nature: Nature) -> Result<Shown, ToolError> {
         let empty = window.lines.is_empty() && window.total == Some(0) && start == 1;
         if window.lines.is_empty() && !empty {
             return Err(self.past_end("start_line", start, window.total));
@@ -248,7 +248,7 @@ impl TextFile<'_> {
             Nature::Utf16(encoding) => encoding,
             Nature::Text | Nature::Binary => encoding::guess(window.lines.iter().map(|line| &line.bytes[..])),
         };
-        Ok(Shown::new(&window, encoding, nature))
+        Ok(Shown::new(window, encoding, nature))
     }
 
     fn past_end(&self, argument: &str, line: u64, total: Option<u64>) -> ToolError {

@@ -1,4 +1,5 @@
 //! `grep_files` as a model meets it.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::time::{Duration, SystemTime};
 

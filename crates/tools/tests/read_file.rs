@@ -1,4 +1,5 @@
 //! `read_file` as a model meets it.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};

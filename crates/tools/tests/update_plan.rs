@@ -1,4 +1,5 @@
 //! `update_plan` as a model meets it.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use engine::Event;
 use insta::{assert_debug_snapshot, assert_snapshot};

@@ -1,4 +1,5 @@
 //! `view_image` as a model meets it, hostile pictures included.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::io::Cursor;
 

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
     // Bounded all the same: a call has a handful of events, and only so many calls are open.
     let watched = args.events.then(|| Arc::new(Events(events)) as Arc<dyn Observer>);
     let builder = watched.into_iter().fold(composed.builder, toolgate::Builder::observer);
-    let toolgate = builder.build().map_err(Fault::usage)?;
+    let toolgate = builder.build().map_err(|fault| Fault::usage(fault.to_string()))?;
     if io::stdin().is_terminal() {
         screen::hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
     }

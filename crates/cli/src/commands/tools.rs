@@ -33,7 +33,7 @@ fn chosen<'a>(toolgate: &'a Toolgate, name: Option<&str>) -> Result<Vec<&'a Tool
         None => Ok(registry.specs()),
         Some(name) => match registry.find(name) {
             Ok(tool) => Ok(vec![tool.spec()]),
-            Err(unknown) => Err(Fault::usage(unknown)),
+            Err(unknown) => Err(Fault::usage(unknown.to_string())),
         },
     }
 }

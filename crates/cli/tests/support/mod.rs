@@ -1,5 +1,9 @@
 //! Runs the real binary, in a home of its own.
-#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, and may unwrap"
+)]
 
 use std::io::Write;
 use std::path::Path;

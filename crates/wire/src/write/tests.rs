@@ -24,7 +24,7 @@ fn specs() -> [ToolSpec; 5] {
     }));
     let named = |name: &str, parameters, strict| {
         let (name, description) = (name.to_owned(), format!("Does {name}."));
-        ToolSpec::Function(FunctionSpec { name, description, parameters, strict })
+        ToolSpec::Function(Box::new(FunctionSpec { name, description, parameters, strict }))
     };
     let grammar = Grammar { syntax: "lark", definition: "start: \"x\"" };
     let patch = FreeformSpec { name: "patch".into(), description: "Patches.".into(), grammar };

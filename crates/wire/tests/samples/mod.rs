@@ -20,7 +20,7 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
     .expect("the root is an object");
     let function = |name: &str, strict| {
         let (name, description, parameters) = (name.to_owned(), "Reads.".to_owned(), parameters.clone());
-        ToolSpec::Function(FunctionSpec { name, description, parameters, strict })
+        ToolSpec::Function(Box::new(FunctionSpec { name, description, parameters, strict }))
     };
     let grammar = Grammar { syntax: "lark", definition: "start: /.+/" };
     vec![
