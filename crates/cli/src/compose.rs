@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use exec::spill::Spill;
 use toolgate::wire::{Integers, Style};
-use toolgate::{Builder, Family, Limits, Pictures, Toolgate, ToolsConfig};
+use toolgate::{Builder, Family, Limits, Pictures, Toolgate, ToolsConfig, WebSearch};
 
 use crate::args::Place;
 use crate::config::{self, Config, Dirs};
@@ -27,6 +27,11 @@ pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
         family,
         only: config.only().map(|only| only.into_iter().collect()),
         without: config.without.iter().map(|name| name.value.clone()).collect(),
+        web_search: match config.web_search.value {
+            config::WebSearch::Off => WebSearch::Off,
+            config::WebSearch::Cached => WebSearch::Cached,
+            config::WebSearch::Live => WebSearch::Live,
+        },
     };
     let mut builder = Toolgate::at(&cwd)
         .with_tools_for(Pictures { max_side: family.image_side })

@@ -137,12 +137,12 @@ fn what_may_be_read_is_widened_only_by_the_user() {
     let refused = read(&[]);
     assert_eq!(refused.code, Some(2));
     assert_snapshot!(refused.err, @"
-    error: $DIR/toolgate.toml:2:15: a project may narrow what tools read, not widen it: `read_roots` belongs in your own file ($HOME/.config/toolgate/config.toml)
+    error: $DIR/toolgate.toml:2:15: a project may narrow what tools can do, not widen it: `read_roots` belongs in your own file ($HOME/.config/toolgate/config.toml)
     hint: `toolgate config --help` and docs/configuration.md say what can be set
     ");
     shell.workspace.file("toolgate.toml", "[files]\ndeny_read_defaults = false\n");
     assert_snapshot!(read(&[]).err, @"
-    error: $DIR/toolgate.toml:2:22: a project may narrow what tools read, not widen it: `deny_read_defaults` belongs in your own file ($HOME/.config/toolgate/config.toml)
+    error: $DIR/toolgate.toml:2:22: a project may narrow what tools can do, not widen it: `deny_read_defaults` belongs in your own file ($HOME/.config/toolgate/config.toml)
     hint: `toolgate config --help` and docs/configuration.md say what can be set
     ");
     shell.workspace.file("toolgate.toml", "[files]\ndeny_read = [\"a.*\"]\n");
@@ -188,7 +188,7 @@ fn a_bad_file_is_refused_with_its_place() {
         assert_eq!(ran.code, Some(2));
         ran.err.lines().next().unwrap().to_owned()
     };
-    assert_snapshot!(fault("[tools]\nwithot = []\n"), @"error: $DIR/toolgate.toml:2:1: unknown field `withot`, expected `only` or `without`");
+    assert_snapshot!(fault("[tools]\nwithot = []\n"), @"error: $DIR/toolgate.toml:2:1: unknown field `withot`, expected one of `only`, `without`, `web_search`");
     assert_snapshot!(fault("model = 3\n"), @"error: $DIR/toolgate.toml:1:9: invalid type: integer `3`, expected a string");
     assert_snapshot!(fault("[limits\n"), @"error: $DIR/toolgate.toml:1:8: unclosed table, expected `]`");
     assert_snapshot!(fault("[limits]\n  output_tokens = 5\n"), @"error: $DIR/toolgate.toml:2:19: `output_tokens` must be from 100 to 1000000");

@@ -23,5 +23,5 @@ pub use orchestrator::ToolOrchestrator;
 pub use registry::{RegistryFault, ToolRegistry, ToolRegistryBuilder};
 pub use router::{Limits, ToolRouter};
 pub use runtime::{Answer, DuplicateCall, ToolCallRuntime};
-pub use tools_config::{Family, ToolsConfig};
+pub use tools_config::{Family, ToolsConfig, WebSearch};
 pub use truncate::{BYTES_PER_TOKEN, fit};

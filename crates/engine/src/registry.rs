@@ -10,6 +10,8 @@ use crate::ToolsConfig;
 /// How alike two names must be (Jaro-Winkler) to be worth suggesting, and how many are suggested.
 const ALIKE: f64 = 0.8;
 const SUGGESTIONS: usize = 3;
+/// Names that a model's API gives a meaning of its own.
+const RESERVED: &[&str] = &["web_search"];
 /// The longest name that every model API takes.
 const NAME_BYTES: usize = 128;
 
@@ -18,7 +20,6 @@ const NAME_BYTES: usize = 128;
 pub struct ToolRegistryBuilder {
     ours: Vec<Result<Arc<dyn AnyTool>, RegistryFault>>,
     foreign: Vec<Arc<dyn AnyTool>>,
-    hosted: Vec<ToolSpec>,
     config: ToolsConfig,
 }
 
@@ -66,13 +67,6 @@ impl ToolRegistryBuilder {
         self
     }
 
-    /// Advertises a tool that the model's provider runs itself.
-    #[must_use]
-    pub fn hosted(mut self, spec: ToolSpec) -> Self {
-        self.hosted.push(spec);
-        self
-    }
-
     /// Leaves out what `config` does not give to its model.
     #[must_use]
     pub fn configured(mut self, config: ToolsConfig) -> Self {
@@ -98,12 +92,7 @@ impl ToolRegistryBuilder {
                 registry.left_out.push(fault);
             }
         }
-        for spec in self.hosted {
-            if registry.tools.contains_key(spec.name()) {
-                return Err(RegistryFault::Duplicate(spec.name().to_owned()));
-            }
-            registry.hosted.insert(spec.name().to_owned(), spec);
-        }
+        registry.hosted = self.config.web_search.spec();
         Ok(registry)
     }
 }
@@ -113,7 +102,8 @@ impl ToolRegistryBuilder {
 pub struct ToolRegistry {
     tools: BTreeMap<String, Arc<dyn AnyTool>>,
     aliases: BTreeMap<String, String>,
-    hosted: BTreeMap<String, ToolSpec>,
+    /// What the provider runs itself: advertised, never called here.
+    hosted: Option<ToolSpec>,
     left_out: Vec<RegistryFault>,
 }
 
@@ -136,7 +126,7 @@ impl ToolRegistry {
     /// What the model is told, sorted by name, so that it is the same bytes every turn.
     pub fn specs(&self) -> Vec<&ToolSpec> {
         let mut specs: Vec<&ToolSpec> =
-            self.tools.values().map(|tool| tool.spec()).chain(self.hosted.values()).collect();
+            self.tools.values().map(|tool| tool.spec()).chain(&self.hosted).collect();
         specs.sort_by(|a, b| a.name().cmp(b.name()));
         specs
     }
@@ -158,7 +148,10 @@ impl ToolRegistry {
         }
         let aliases = tool.aliases();
         for wanted in aliases.iter().chain([&name]) {
-            if self.tools.contains_key(wanted) || self.aliases.contains_key(wanted) {
+            if self.tools.contains_key(wanted)
+                || self.aliases.contains_key(wanted)
+                || RESERVED.contains(&&**wanted)
+            {
                 return Err(RegistryFault::Duplicate(wanted.clone()));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tool::{AnyTool, Needs};
+use tool::{AnyTool, Needs, ToolSpec};
 
 /// What a family of models can take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,31 @@ pub struct ToolsConfig {
     pub only: Option<BTreeSet<String>>,
     /// Never these tools.
     pub without: BTreeSet<String>,
+    /// Whether the model's provider may search the web for it.
+    pub web_search: WebSearch,
+}
+
+/// A search that the model's provider runs itself; only the Responses API knows it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WebSearch {
+    /// Not offered.
+    #[default]
+    Off,
+    /// In what the provider has stored.
+    Cached,
+    /// In the live web.
+    Live,
+}
+
+impl WebSearch {
+    /// What the model is told, if anything.
+    pub(crate) fn spec(self) -> Option<ToolSpec> {
+        match self {
+            Self::Off => None,
+            Self::Cached => Some(ToolSpec::WebSearch { external_web_access: Some(false) }),
+            Self::Live => Some(ToolSpec::WebSearch { external_web_access: Some(true) }),
+        }
+    }
 }
 
 impl ToolsConfig {

@@ -9,12 +9,15 @@ use insta::assert_snapshot;
 use policy::{DenyRead, Effect, Gate, Intent, Permit, Reach, Root};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 use tokio::sync::{Barrier, Notify};
 use tokio_util::sync::CancellationToken;
-use tool::{CallId, Cx, ErrorKind, Lane, Needs, Place, Strict, ToolCall, ToolError, ToolHandler, ToolOutput};
+use tool::{
+    CallId, Cx, ErrorKind, Foreign, Lane, Needs, Place, Strict, ToolCall, ToolError, ToolHandler, ToolOutput,
+};
 use toolgate_engine::{
     Event, Keep, Limits, Observer, RegistryFault, ToolCallRuntime, ToolRegistry, ToolRegistryBuilder,
-    ToolRouter, ToolsConfig,
+    ToolRouter, ToolsConfig, WebSearch,
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -341,6 +344,40 @@ fn duplicates_of_ours_are_refused_and_foreign_ones_left_out() {
         ToolRegistry::builder().foreign(tool::erase(Impostor).unwrap()).tool(Echo).build().unwrap();
     assert_eq!(registry.left_out(), [RegistryFault::Duplicate("echo".into())]);
     assert_eq!(registry.names().collect::<Vec<_>>(), ["echo"]);
+}
+
+#[tokio::test]
+async fn foreign_tools_are_checked_and_a_bad_one_takes_no_other_down() {
+    let foreign = |name: &str, schema: serde_json::Value| {
+        let foreign = Foreign { name: name.into(), description: "x\u{202e}y".into(), input_schema: schema };
+        foreign.answered_by(async |arguments: serde_json::Value, _: Cx| {
+            Ok(ToolOutput::text(arguments.to_string()))
+        })
+    };
+    assert!(foreign("bad_root", json!("nonsense")).is_err());
+    let tools = ToolRegistry::builder()
+        .foreign(foreign("bad name", json!({})).unwrap())
+        .foreign(foreign("echo", json!({})).unwrap())
+        .foreign(foreign("fine", json!({"properties": {"n": {"type": "integer", "maximum": 3}}})).unwrap())
+        .tool(Echo);
+    let router = router(tools);
+    assert_eq!(router.registry().names().collect::<Vec<_>>(), ["echo", "fine"]);
+    let ask = async |arguments: &str| answer(&router, ToolCall::function("1", "fine", arguments)).await;
+    assert_eq!(ask(r#"{"n": 2, "more": [1.0]}"#).await, (r#"{"more":[1.0],"n":2}"#.into(), None));
+    let (text, kind) = ask(r#"{"n": 4}"#).await;
+    assert_snapshot!(text, @"the arguments do not fit at `n`: expected an integer of at most 3, found 4");
+    assert_eq!(kind, Some(ErrorKind::BadArguments));
+    let tool::ToolSpec::Function(fine) = router.registry().specs()[1] else { panic!("a function") };
+    assert_eq!(fine.description, "xy");
+}
+
+#[test]
+fn a_search_that_the_provider_runs_is_advertised_and_not_called() {
+    let config = ToolsConfig { web_search: WebSearch::Cached, ..ToolsConfig::default() };
+    let registry = ToolRegistry::builder().tool(Echo).configured(config).build().unwrap();
+    let names: Vec<&str> = registry.specs().iter().map(|spec| spec.name()).collect();
+    assert_eq!(names, ["echo", "web_search"]);
+    assert!(registry.find("web_search").is_err());
 }
 
 #[test]

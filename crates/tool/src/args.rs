@@ -50,12 +50,7 @@ impl<T: DeserializeOwned + Derive + Send + Sync + 'static> Args for T {
         schema: &JsonSchema,
         aliases: &[(&str, &str)],
     ) -> Result<Self, BadArguments> {
-        let mut value = json(&payload.arguments())?;
-        for (from, to) in aliases {
-            rename(&mut value, from, to);
-        }
-        drop_nulls(&mut value, schema);
-        schema.validate(&value)?;
+        let mut value = checked(&payload.arguments(), schema, aliases)?;
         whole_numbers(&mut value);
         serde_path_to_error::deserialize(value).map_err(|error| BadArguments::Value {
             path: error.path().to_string(),
@@ -105,6 +100,21 @@ impl<L: Language> Args for Freeform<L> {
         };
         Ok(Self { text, language: PhantomData })
     }
+}
+
+/// Text → JSON that fits `schema`.
+pub(crate) fn checked(
+    text: &str,
+    schema: &JsonSchema,
+    aliases: &[(&str, &str)],
+) -> Result<Value, BadArguments> {
+    let mut value = json(text)?;
+    for (from, to) in aliases {
+        rename(&mut value, from, to);
+    }
+    drop_nulls(&mut value, schema);
+    schema.validate(&value)?;
+    Ok(value)
 }
 
 /// Text → JSON. No text at all means no arguments: some models send that for a call without any.

@@ -35,6 +35,7 @@ mod args;
 mod call;
 mod cx;
 mod error;
+mod foreign;
 mod handler;
 mod output;
 mod schema;
@@ -44,6 +45,7 @@ pub use args::{Args, Freeform, Language, MAX_ARGUMENT_BYTES};
 pub use call::{CallId, LocalShell, ToolCall, ToolPayload};
 pub use cx::{Cx, Notice, Place, PlanStep, StepStatus, Stop};
 pub use error::{BadArguments, ErrorKind, ToolError};
+pub use foreign::Foreign;
 pub use handler::{AnyTool, Attempt, Lane, Needs, ToolHandler, erase};
 pub use output::{Cut, Facts, Image, Item, ToolOutput};
 pub use schema::{

@@ -17,13 +17,13 @@ mod build;
 pub use build::{BuildFault, Builder};
 pub use engine::{
     Answer, DuplicateCall, Event, Family, Keep, Limits, Metrics, Observer, RegistryFault, ToolCallRuntime,
-    ToolRegistry, ToolRouter, ToolStats, ToolsConfig,
+    ToolRegistry, ToolRouter, ToolStats, ToolsConfig, WebSearch,
 };
 pub use policy::{DEFAULT_DENY_READ, Denial, DenyRead, Effect, Gate, Intent, Permit, Reach, Root, Verdict};
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    AnyTool, Args, Attempt, BadArguments, CallId, Cut, Cx, ErrorKind, Facts, Freeform, FreeformSpec,
+    AnyTool, Args, Attempt, BadArguments, CallId, Cut, Cx, ErrorKind, Facts, Foreign, Freeform, FreeformSpec,
     FunctionSpec, Grammar, Image, Item, JsonSchema, Lane, Language, LocalShell, Needs, Notice, Place,
     PlanStep, StepStatus, Stop, Strict, ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSpec,
 };

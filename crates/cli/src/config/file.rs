@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Integers, Setting, Source};
+use super::{Integers, Setting, Source, WebSearch};
 use crate::fault::Fault;
 
 /// A configuration larger than this is none.
@@ -39,6 +39,7 @@ pub(super) struct Content {
 pub(super) struct Tools {
     pub(super) only: Option<Spanned<Vec<String>>>,
     pub(super) without: Vec<Spanned<String>>,
+    pub(super) web_search: Option<Spanned<WebSearch>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

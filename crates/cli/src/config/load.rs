@@ -96,13 +96,15 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
     let root = files.read_roots.first().map(|root| (root.span(), "read_roots"));
     let defaults = files.deny_read_defaults.as_ref().filter(|on| !on.get_ref());
     let defaults = defaults.map(|off| (off.span(), "deny_read_defaults"));
-    let Some((span, key)) = root.or(defaults) else { return Ok(()) };
+    let search = file.content.tools.web_search.as_ref().map(|search| (search.span(), "web_search"));
+    let Some((span, key)) = root.or(defaults).or(search) else { return Ok(()) };
     let own = dirs
         .config
         .as_ref()
         .map_or_else(String::new, |dir| format!(" ({})", dir.join(USER_FILES[0]).display()));
-    let why =
-        format!("a project may narrow what tools read, not widen it: `{key}` belongs in your own file{own}");
+    let why = format!(
+        "a project may narrow what tools can do, not widen it: `{key}` belongs in your own file{own}"
+    );
     Err(file.fault(&span, &why))
 }
 
@@ -135,6 +137,9 @@ impl Config {
 
     /// Takes what only the user's own file may say.
     fn widen(&mut self, file: &ConfigFile) {
+        if let Some(search) = &file.content.tools.web_search {
+            self.web_search = file.setting(search, |&search| search);
+        }
         let files = &file.content.files;
         let absolute = |root: &String| file.directory().join(root);
         self.read_roots.extend(files.read_roots.iter().map(|root| file.setting(root, absolute)));

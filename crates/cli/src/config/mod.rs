@@ -62,6 +62,15 @@ pub(crate) enum Integers {
     Number,
 }
 
+/// Whether the model's provider may search the web for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WebSearch {
+    Off,
+    Cached,
+    Live,
+}
+
 /// Everything that can be set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
@@ -69,6 +78,7 @@ pub(crate) struct Config {
     /// Each list narrows the one before it.
     pub(crate) only: Vec<Setting<Vec<String>>>,
     pub(crate) without: Vec<Setting<String>>,
+    pub(crate) web_search: Setting<WebSearch>,
     pub(crate) read_roots: Vec<Setting<PathBuf>>,
     pub(crate) deny_read: Vec<Setting<String>>,
     pub(crate) deny_read_defaults: Setting<bool>,
@@ -95,6 +105,7 @@ impl Config {
             model: Setting::built_in(None),
             only: Vec::new(),
             without: Vec::new(),
+            web_search: Setting::built_in(WebSearch::Off),
             read_roots: Vec::new(),
             deny_read: Vec::new(),
             deny_read_defaults: Setting::built_in(true),
@@ -127,6 +138,7 @@ impl Config {
         for name in &self.without {
             row("tools.without", json!(name.value), &name.source);
         }
+        row("tools.web_search", json!(self.web_search.value), &self.web_search.source);
         for root in &self.read_roots {
             row("files.read_roots", json!(root.value), &root.source);
         }
