@@ -133,7 +133,7 @@ impl Scan {
                 Phase::Take => self.take(bytes),
                 Phase::Count => {
                     self.further += bytes.len() as u64;
-                    self.pass(bytes)
+                    self.pass(bytes, memchr_iter(b'\n', bytes).count() as u64)
                 }
             };
         }
@@ -144,7 +144,7 @@ impl Scan {
         let before = self.ask.start.saturating_sub(self.line);
         let here = if before == 0 { 0 } else { memchr_iter(b'\n', bytes).count() as u64 };
         if here < before {
-            return self.pass(bytes);
+            return self.pass(bytes, here);
         }
         let end = match usize::try_from(before) {
             Ok(0) | Err(_) => 0,
@@ -176,9 +176,9 @@ impl Scan {
         &bytes[end + 1..]
     }
 
-    /// Counts lines without taking them.
-    fn pass<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        self.line += memchr_iter(b'\n', bytes).count() as u64;
+    /// Passes over bytes with `newlines` in them.
+    fn pass<'a>(&mut self, bytes: &'a [u8], newlines: u64) -> &'a [u8] {
+        self.line += newlines;
         self.open = bytes.last() != Some(&b'\n');
         &[]
     }
