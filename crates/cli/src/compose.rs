@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use exec::spill::Spill;
 use toolgate::wire::{Integers, Style};
-use toolgate::{Builder, Family, Limits, Pictures, Toolgate, ToolsConfig, WebSearch};
+use toolgate::{
+    BuildFault, Builder, Family, Limits, Observer, Pictures, RegistryFault, Toolgate, ToolsConfig, WebSearch,
+};
 
 use crate::args::Place;
 use crate::config::{self, Config, Dirs};
@@ -14,8 +16,8 @@ use crate::shelf::Shelf;
 
 /// What a command needs to answer calls.
 pub(crate) struct Composed {
-    pub(crate) config: Config,
-    pub(crate) builder: Builder,
+    config: Config,
+    builder: Builder,
 }
 
 /// Reads the configuration for `place` and puts the tools together.
@@ -58,9 +60,22 @@ pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
 }
 
 impl Composed {
+    /// Lets `observer` watch.
+    pub(crate) fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.builder = self.builder.observer(observer);
+        self
+    }
+
     /// Puts it together.
     pub(crate) fn build(self) -> Result<Toolgate, Fault> {
-        self.builder.build().map_err(|fault| Fault::usage(fault.to_string()))
+        let config = self.config;
+        self.builder.build().map_err(|fault| match &fault {
+            BuildFault::Tools(RegistryFault::NoSuchTool { name, .. }) => {
+                let source = config.names(name).map(|source| format!("{source}: ")).unwrap_or_default();
+                Fault::usage(format!("{source}{fault}"))
+            }
+            other => Fault::usage(other.to_string()),
+        })
     }
 
     /// How tools are written for the model's API.

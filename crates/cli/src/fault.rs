@@ -12,7 +12,8 @@ const FAILED: u8 = 1;
 /// A fault that ends the program.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    message: String,
+    /// Nothing is said to somebody who has left.
+    message: Option<String>,
     hint: Option<String>,
     code: u8,
 }
@@ -20,7 +21,7 @@ pub(crate) struct Fault {
 impl Fault {
     /// The user asked for something that cannot be.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, code: USAGE }
+        Self { message: Some(message.into()), hint: None, code: USAGE }
     }
 
     /// Says what to try.
@@ -31,7 +32,9 @@ impl Fault {
 
     /// Prints it, and gives the exit status.
     pub(crate) fn report(self) -> ExitCode {
-        screen::error(&self.message);
+        if let Some(message) = self.message {
+            screen::error(&message);
+        }
         if let Some(hint) = self.hint {
             screen::hint(&hint);
         }
@@ -41,10 +44,10 @@ impl Fault {
 
 impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Self {
-        // Whoever read our output has left: that is their right, and not worth a word.
+        // Whoever read our output has left: that is their right, and no failure of ours.
         if error.kind() == std::io::ErrorKind::BrokenPipe {
-            std::process::exit(0);
+            return Self { message: None, hint: None, code: 0 };
         }
-        Self { message: error.to_string(), hint: None, code: FAILED }
+        Self { message: Some(error.to_string()), hint: None, code: FAILED }
     }
 }

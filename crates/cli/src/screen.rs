@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 
@@ -36,6 +37,39 @@ pub(crate) fn error(message: &str) {
 /// Prints what to try.
 pub(crate) fn hint(message: &str) {
     to_stderr(&format!("{HINT}hint:{HINT:#} {}", visible(message)));
+}
+
+/// Tells a person that work goes on, once it takes longer than they expect; says nothing to a program.
+pub(crate) struct Progress {
+    what: String,
+    began: Instant,
+    shown: bool,
+}
+
+impl Progress {
+    /// How often to tick.
+    pub(crate) const EVERY: Duration = Duration::from_secs(1);
+
+    pub(crate) fn of(what: &str) -> Self {
+        Self { what: visible(what).into_owned(), began: Instant::now(), shown: false }
+    }
+
+    /// Says how long it has been, over what was said before.
+    pub(crate) fn tick(&mut self) {
+        if io::stderr().is_terminal() {
+            self.shown = true;
+            let seconds = self.began.elapsed().as_secs();
+            let _nobody_reads = write!(io::stderr(), "\r{}: {seconds} s, Ctrl-C stops it", self.what);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown {
+            let _nobody_reads = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
 }
 
 /// Prints a line to stderr; if nobody can read it, that is that.

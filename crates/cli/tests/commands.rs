@@ -189,6 +189,7 @@ fn a_bad_file_is_refused_with_its_place() {
         ran.err.lines().next().unwrap().to_owned()
     };
     assert_snapshot!(fault("[tools]\nwithot = []\n"), @"error: $DIR/toolgate.toml:2:1: unknown field `withot`, expected one of `only`, `without`, `web_search`");
+    assert_snapshot!(fault("[tools]\nwithout = [\"veiw_image\"]\n"), @"error: $DIR/toolgate.toml:2: there is no tool `veiw_image`; did you mean `view_image`?");
     assert_snapshot!(fault("model = 3\n"), @"error: $DIR/toolgate.toml:1:9: invalid type: integer `3`, expected a string");
     assert_snapshot!(fault("[limits\n"), @"error: $DIR/toolgate.toml:1:8: unclosed table, expected `]`");
     assert_snapshot!(fault("[limits]\n  output_tokens = 5\n"), @"error: $DIR/toolgate.toml:2:19: `output_tokens` must be from 100 to 1000000");

@@ -32,6 +32,14 @@ pub enum RegistryFault {
     /// A model API would refuse the name.
     #[error("`{0}` is no name for a tool: use 1 to 128 of A-Z a-z 0-9 _ -")]
     BadName(String),
+    /// The configuration names a tool that there is not.
+    #[error("there is no tool `{name}`{}", nearest.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    NoSuchTool {
+        /// As it was written.
+        name: String,
+        /// Names it may have meant.
+        nearest: Vec<String>,
+    },
     /// A tool marked strict has a schema that cannot be.
     #[error("the tool `{name}` is marked strict, but its schema is not: {fault}")]
     NotStrict {
@@ -77,8 +85,9 @@ impl ToolRegistryBuilder {
     /// Puts the set together: ours first, then the foreign ones in the order in which they were added.
     pub fn build(self) -> Result<ToolRegistry, RegistryFault> {
         let mut registry = ToolRegistry::default();
-        for tool in self.ours {
-            let tool = tool?;
+        let ours = self.ours.into_iter().collect::<Result<Vec<_>, _>>()?;
+        all_named(&self.config, ours.iter().chain(&self.foreign))?;
+        for tool in ours {
             if self.config.gives(tool.as_ref()) {
                 registry.add(tool)?;
             }
@@ -118,7 +127,7 @@ impl ToolRegistry {
         let name = self.aliases.get(name).map_or(name, String::as_str);
         self.tools.get(name).ok_or_else(|| ToolError::UnknownTool {
             name: name.to_owned(),
-            nearest: self.nearest(name),
+            nearest: nearest(name, self.names()),
             known: self.tools.keys().cloned().collect(),
         })
     }
@@ -159,18 +168,32 @@ impl ToolRegistry {
         self.tools.insert(name, tool);
         Ok(())
     }
+}
 
-    fn nearest(&self, name: &str) -> Vec<String> {
-        let lower = name.to_lowercase();
-        let mut alike: Vec<(f64, &String)> = self
-            .tools
-            .keys()
-            .map(|known| (strsim::jaro_winkler(&lower, known), known))
-            .filter(|(alike, _)| *alike >= ALIKE)
-            .collect();
-        alike.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-        alike.into_iter().take(SUGGESTIONS).map(|(_, known)| known.clone()).collect()
+/// Refuses a configuration that names what is no tool: a typo in `without` would leave the tool it means in place.
+fn all_named<'a>(
+    config: &ToolsConfig,
+    tools: impl Iterator<Item = &'a Arc<dyn AnyTool>>,
+) -> Result<(), RegistryFault> {
+    let known: Vec<&str> = tools.map(|tool| tool.spec().name()).chain(RESERVED.iter().copied()).collect();
+    let named = config.only.iter().flatten().chain(&config.without);
+    match named.into_iter().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => {
+            let nearest = nearest(name, known.iter().copied());
+            Err(RegistryFault::NoSuchTool { name: name.clone(), nearest })
+        }
     }
+}
+
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let lower = name.to_lowercase();
+    let mut alike: Vec<(f64, &str)> = known
+        .map(|known| (strsim::jaro_winkler(&lower, known), known))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .collect();
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    alike.into_iter().take(SUGGESTIONS).map(|(_, known)| known.to_owned()).collect()
 }
 
 fn is_name(name: &str) -> bool {

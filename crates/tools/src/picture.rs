@@ -3,6 +3,7 @@
 
 use std::io::{Cursor, Read};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use exec::fs::Found;
 use image::codecs::jpeg::JpegEncoder;
@@ -23,6 +24,9 @@ const MAX_DECODED: u64 = 512 << 20;
 /// What providers take, as base64, is 5 MB; these are the bytes that become it.
 const MAX_SENT: usize = 3_700_000;
 const JPEG_QUALITY: u8 = 85;
+
+/// Held while a picture is decoded and scaled: sixteen calls at once are not to take sixteen times that memory.
+static DECODING: Mutex<()> = Mutex::new(());
 
 /// How pictures are prepared for the model in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +50,7 @@ pub(crate) fn is_picture(head: &[u8]) -> bool {
 pub(crate) fn show(path: &Path, found: &Found, pictures: Pictures) -> Result<ToolOutput, ToolError> {
     let bytes = bytes(path, found)?;
     let format = format(&bytes).ok_or_else(|| no_picture(path, &bytes))?;
+    let _alone = DECODING.lock().unwrap_or_else(PoisonError::into_inner);
     let decoded = decode(path, &bytes, format)?;
     let (width, height) = (decoded.picture.width(), decoded.picture.height());
     let sent = prepare(decoded, bytes, format, pictures.max_side)
@@ -149,7 +154,11 @@ fn prepare(
     let mut side = width.max(height).min(max_side.max(1));
     // ends: the side shrinks by a quarter each round, and a picture of a few pixels fits
     loop {
-        if picture.width().max(picture.height()) > side {
+        let longest = picture.width().max(picture.height());
+        if longest / 2 > side {
+            // Far down, averaging is as good as a filter, and needs no copy in floating point.
+            picture = picture.thumbnail(side, side);
+        } else if longest > side {
             picture = picture.resize(side, side, FilterType::Triangle);
         }
         let (mime, bytes) = encode(&picture, format)?;

@@ -20,11 +20,13 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
         let cancel = CancellationToken::new();
         let answer = toolgate.router().dispatch(call, cancel.clone());
         tokio::pin!(answer);
-        tokio::select! {
-            output = &mut answer => Ok(output),
-            _ = tokio::signal::ctrl_c() => {
-                cancel.cancel();
-                Ok(answer.await)
+        let mut progress = screen::Progress::of(&args.name);
+        // ends: with the answer, which Ctrl-C hastens
+        loop {
+            tokio::select! {
+                output = &mut answer => return Ok(output),
+                _ = tokio::signal::ctrl_c() => cancel.cancel(),
+                () = tokio::time::sleep(screen::Progress::EVERY) => progress.tick(),
             }
         }
     })?;

@@ -11,7 +11,7 @@ use toolgate::wire::{CallReader, Dialect, Reading, WireFault};
 use toolgate::{Answer, CallId, Event, Metrics, Notice, Observer, ToolCallRuntime};
 
 use crate::args::Pipe;
-use crate::compose::compose;
+use crate::compose::{Composed, compose};
 use crate::fault::Fault;
 use crate::screen;
 
@@ -27,8 +27,7 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
     let (events, happened) = mpsc::unbounded_channel();
     // Bounded all the same: a call has a handful of events, and only so many calls are open.
     let watched = args.events.then(|| Arc::new(Events(events)) as Arc<dyn Observer>);
-    let builder = watched.into_iter().fold(composed.builder, toolgate::Builder::observer);
-    let toolgate = builder.build().map_err(|fault| Fault::usage(fault.to_string()))?;
+    let toolgate = watched.into_iter().fold(composed, Composed::observed).build()?;
     if io::stdin().is_terminal() {
         screen::hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
     }

@@ -123,6 +123,13 @@ impl Config {
         sets.reduce(|one, other| one.intersection(&other).cloned().collect())
     }
 
+    /// Where the tool `name` is named.
+    pub(crate) fn names(&self, name: &str) -> Option<&Source> {
+        let only = self.only.iter().find(|only| only.value.iter().any(|one| one == name));
+        let without = self.without.iter().find(|one| one.value == name);
+        only.map(|only| &only.source).or(without.map(|without| &without.source))
+    }
+
     pub(crate) fn call_timeout(&self) -> Duration {
         Duration::from_millis(self.call_timeout_ms.value)
     }
