@@ -36,7 +36,7 @@ pub(crate) enum Command {
 /// Make one tool call and print its answer
 ///
 /// Exit status: 0 the tool did what was asked, 1 it did not, 2 the call itself is wrong (an unknown tool, arguments
-/// that do not fit, a bad configuration).
+/// that do not fit, a bad configuration), 130 it was stopped with Ctrl-C.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -147,17 +147,23 @@ impl PipeWire {
 }
 
 /// Show the configuration in force and where each value comes from
+///
+/// Your own file is ~/.config/toolgate/config.toml; a project's is toolgate.toml in the working directory or above it.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  toolgate config
-  toolgate config --json --cwd ~/project")]
+#[command(after_help = config_help())]
 pub(crate) struct Config {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+fn config_help() -> String {
+    let example = crate::config::EXAMPLE;
+    format!(
+        "Examples:\n  toolgate config\n  toolgate config --json --cwd ~/project\n\nWhat can be set:\n\n{example}"
+    )
 }
 
 /// Print a completion script for a shell

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use exec::spill::Spill;
 use toolgate::wire::{Integers, Style};
@@ -10,7 +11,7 @@ use toolgate::{
 };
 
 use crate::args::Place;
-use crate::config::{self, Config, Dirs};
+use crate::config::{self, Config, Dirs, Setting};
 use crate::fault::Fault;
 use crate::shelf::Shelf;
 
@@ -23,13 +24,14 @@ pub(crate) struct Composed {
 /// Reads the configuration for `place` and puts the tools together.
 pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
     let cwd = directory(place)?;
-    let config = config::load(&cwd, &Dirs::from_env(), place)?;
+    let dirs = Dirs::from_env()?;
+    let config = config::load(&cwd, &dirs, place)?;
     let family = Family::of(config.model.value.as_deref().unwrap_or_default());
     let tools = ToolsConfig {
         family,
-        only: config.only().map(|only| only.into_iter().collect()),
-        without: config.without.iter().map(|name| name.value.clone()).collect(),
-        web_search: match config.web_search.value {
+        only: config.tools.chosen(),
+        without: config.tools.without.iter().map(|name| name.value.clone()).collect(),
+        web_search: match config.tools.web_search.value {
             config::WebSearch::Off => WebSearch::Off,
             config::WebSearch::Cached => WebSearch::Cached,
             config::WebSearch::Live => WebSearch::Live,
@@ -39,21 +41,29 @@ pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
         .with_tools_for(Pictures { max_side: family.image_side })
         .configured(tools)
         .limits(Limits {
-            output_tokens: config.output_tokens.value,
-            call_timeout: config.call_timeout(),
-            parallel: config.parallel.value,
+            output_tokens: config.limits.output_tokens.value,
+            call_timeout: Duration::from_millis(config.limits.call_timeout_ms.value),
+            parallel: config.limits.parallel.value,
         });
-    if !config.deny_read_defaults.value {
+    if !config.files.deny_read_defaults.value {
         builder = builder.deny_read_only(Vec::new());
     }
-    for pattern in &config.deny_read {
+    for pattern in &config.files.deny_read {
         builder = builder.deny_read(&pattern.value);
     }
-    for root in &config.read_roots {
-        builder = builder.read_root(&root.value);
+    for root in &config.files.read_roots {
+        let Setting { value, source } = root;
+        // With a `/.` behind it, only a directory resolves. Looked at here, where it is known who asked for it.
+        if let Err(error) = exec::fs::real(&value.join(".")) {
+            let path = value.display();
+            return Err(Fault::usage(format!(
+                "{source}: the read root `{path}` is no directory that can be read: {error}"
+            )));
+        }
+        builder = builder.read_root(value);
     }
-    if let Some(state) = Dirs::from_env().state {
-        let spill = Spill::new(state.join("outputs"));
+    if let Some(state) = dirs.state {
+        let spill = Spill::new(state.join("outputs"), &cwd);
         builder = builder.read_kept_in(spill.directory()).keep(Arc::new(Shelf(spill)));
     }
     Ok(Composed { config, builder })
@@ -71,7 +81,7 @@ impl Composed {
         let config = self.config;
         self.builder.build().map_err(|fault| match &fault {
             BuildFault::Tools(RegistryFault::NoSuchTool { name, .. }) => {
-                let source = config.names(name).map(|source| format!("{source}: ")).unwrap_or_default();
+                let source = config.tools.names(name).map(|source| format!("{source}: ")).unwrap_or_default();
                 Fault::usage(format!("{source}{fault}"))
             }
             other => Fault::usage(other.to_string()),

@@ -160,6 +160,7 @@ fn the_configuration_says_where_each_value_comes_from() {
     let rows = shell.run(&["config", "--model", "claude-opus-4"]).out;
     let own: Vec<&str> = rows.lines().filter(|row| !row.contains("built in")).collect();
     assert_snapshot!(own.join("\n"), @r#"
+    x
     model = "claude-opus-4"  # --model
     tools.without = "view_image"  # $DIR/toolgate.toml:2
     files.read_roots = "/usr/include"  # $HOME/.config/toolgate/config.toml:5
@@ -197,13 +198,39 @@ fn a_bad_file_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_project_file_is_found_from_below_in_a_repository_only() {
+fn the_example_in_the_help_is_a_configuration() {
     let shell = Shell::new();
-    shell.workspace.file("toolgate.toml", "[tools]\nonly = [\"read_file\"]\n").file("sub/x", "");
-    let names = || shell.run(&["tools", "--cwd", "sub"]).out.lines().count();
-    assert_eq!(names(), 5);
+    shell.configure(
+        &shell.run(&["config", "--help"]).out.split_once("What can be set:").unwrap().1.to_owned(),
+    );
+    let ran = shell.run(&["tools"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert_eq!(ran.out.lines().count(), 2);
+}
+
+#[test]
+fn a_project_may_lower_limits_and_not_raise_them() {
+    let shell = Shell::new();
+    shell.configure("[limits]\noutput_tokens = 500\nparallel = 4\n");
+    shell.workspace.file("toolgate.toml", "[limits]\noutput_tokens = 900\nparallel = 2\n");
+    let rows = shell.run(&["config"]).out;
+    let limits: Vec<&str> =
+        rows.lines().filter(|row| row.starts_with("limits") && !row.contains("built in")).collect();
+    assert_snapshot!(limits.join("\n"), @"");
+}
+
+#[test]
+fn a_project_file_holds_for_all_that_is_below_it() {
+    let shell = Shell::new();
+    shell.workspace.file("toolgate.toml", "[files]\ndeny_read = [\"*.secret\"]\n");
+    shell.workspace.file("sub/a.secret", "key\n").file("sub/toolgate.toml", "model = \"gpt-5\"\n");
+    let read = || shell.run(&["call", "read_file", "--cwd", "sub", "--json", r#"{"path": "a.secret"}"#]).code;
+    assert_eq!(read(), Some(1));
+    // The same inside of a repository, whose top ends the search.
     shell.workspace.file(".git/HEAD", "");
-    assert_eq!(names(), 1);
+    assert_eq!(read(), Some(1));
+    shell.workspace.file("sub/.git/HEAD", "");
+    assert_eq!(read(), Some(0));
 }
 
 #[test]

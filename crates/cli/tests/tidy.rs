@@ -226,6 +226,11 @@ fn the_readme_shows_the_example_that_compiles() {
 }
 
 #[test]
+fn the_configuration_page_shows_the_example_that_the_help_shows() {
+    assert!(read("docs/configuration.md").contains(&read("crates/cli/src/config/example.toml")));
+}
+
+#[test]
 fn the_readme_names_the_command_that_ci_runs() {
     assert!(read(".ci/run").contains("exec scripts/check"));
     assert!(read("README.md").contains("\nscripts/check\n"));

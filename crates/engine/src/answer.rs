@@ -1,9 +1,11 @@
 //! Whatever happened → one answer that fits.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use tool::{CallId, Facts, Item, ToolError, ToolOutput};
+use tool::{CallId, Cut, Facts, Item, ToolError, ToolOutput};
 
+use crate::BYTES_PER_TOKEN;
 use crate::truncate::fit;
 
 /// Keeps what is too long for the model, so that it can be read later.
@@ -22,34 +24,85 @@ pub(crate) fn answer(
         Ok(output) => output,
         Err(error) => {
             let facts = Facts { error: Some(error.kind()), ..Facts::default() };
-            ToolOutput { facts, ..ToolOutput::failure(error.to_string()) }
+            ToolOutput { facts, ..ToolOutput::failure(one_line(&error.to_string())) }
         }
     };
     output.facts.duration.get_or_insert(elapsed);
     shorten(output)
 }
 
-/// Shortens the texts of `output` to `tokens` in all. Pictures cost nothing here: their tool has seen to their size.
+/// A sentence is one line, whatever the names of files and tools in it hold.
+fn one_line(sentence: &str) -> String {
+    let mut line = String::with_capacity(sentence.len());
+    for letter in sentence.chars() {
+        if letter.is_control() { line.extend(letter.escape_default()) } else { line.push(letter) }
+    }
+    line
+}
+
+/// Shortens the texts of `output` to `tokens` in all; what comes after the budget is used up is left out.
+///
+/// Pictures cost nothing here: their tool has seen to their size.
 pub(crate) fn shorten(
     mut output: ToolOutput,
     tokens: usize,
     call: &CallId,
     keep: Option<&dyn Keep>,
 ) -> ToolOutput {
+    let needed: usize = output.items.iter().filter_map(Item::as_text).map(cost).sum();
+    if needed <= tokens {
+        return output;
+    }
+    let rest = match keep.and_then(|keep| kept(keep, call, &output.joined_text())) {
+        Some(place) => format!("the whole answer is in `{place}`"),
+        None => "the rest was not kept: ask for less at a time".to_owned(),
+    };
     let mut left = tokens;
-    for item in &mut output.items {
-        let Item::Text(text) = item else { continue };
-        let needed = text.len().div_ceil(crate::BYTES_PER_TOKEN);
-        if needed > left {
-            let rest = match keep.and_then(|keep| keep.keep(call, text)) {
-                Some(place) => format!("all of it is in `{place}`"),
-                None => "the rest was not kept: ask for less at a time".to_owned(),
-            };
-            let (short, cut) = fit(text, left, &rest);
-            *text = short;
-            output.facts.cut = cut.or(output.facts.cut);
+    let mut cut = Cut { bytes: 0, lines: 0 };
+    output.items.retain_mut(|item| {
+        let Item::Text(text) = item else { return true };
+        let needed = cost(text);
+        let (short, lost) = match left {
+            0 => (String::new(), Some(Cut { bytes: text.len(), lines: text.lines().count() })),
+            left => fit(text, left, &rest),
+        };
+        if let Some(lost) = lost {
+            cut = Cut { bytes: cut.bytes + lost.bytes, lines: cut.lines + lost.lines };
         }
         left = left.saturating_sub(needed);
-    }
+        *text = short;
+        !text.is_empty()
+    });
+    output.facts.cut = Some(cut);
     output
+}
+
+fn cost(text: &str) -> usize {
+    text.len().div_ceil(BYTES_PER_TOKEN)
+}
+
+/// A keeper that panics has kept nothing.
+fn kept(keep: &dyn Keep, call: &CallId, text: &str) -> Option<String> {
+    catch_unwind(AssertUnwindSafe(|| keep.keep(call, text))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_texts_share_one_budget() {
+        let long = "x".repeat(1000);
+        let items = [long.as_str(), "after", "and more"].map(|text| Item::Text(text.to_owned()));
+        let output = ToolOutput { items: items.to_vec(), ..ToolOutput::text("") };
+        let short = shorten(output, 100, &CallId::from("1"), None);
+        assert_eq!(short.items.len(), 1);
+        assert!(short.joined_text().len() <= 400);
+        assert_eq!(short.facts.cut.map(|cut| cut.bytes), Some(800 + 5 + 8));
+    }
+
+    #[test]
+    fn a_sentence_is_one_line() {
+        assert_eq!(one_line("no `a\nb\u{1b}[31m`"), "no `a\\nb\\u{1b}[31m`");
+    }
 }

@@ -38,7 +38,7 @@ impl Lanes {
         }
         let (turn, ticket) = oneshot::channel();
         state.waiting.push_back((lane, turn));
-        Ticket::Later(ticket)
+        Ticket::Later(Place { turn: ticket, lanes: Arc::clone(self) })
     }
 
     fn guard(self: &Arc<Self>, lane: Lane) -> Guard {
@@ -51,14 +51,20 @@ impl Lanes {
             Lane::Shared => state.shared -= 1,
             Lane::Alone => state.alone = false,
         }
+        self.hand_on(state);
+    }
+
+    /// Lets in whoever is next.
+    fn hand_on<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>) {
         // ends: every round takes one from the queue or stops
-        while let Some(&(next, _)) = state.waiting.front() {
-            if !state.admits(next, self.width) {
+        while let Some((next, turn)) = state.waiting.front() {
+            let gone = turn.is_closed();
+            if !gone && !state.admits(*next, self.width) {
                 break;
             }
             let Some((next, turn)) = state.waiting.pop_front() else { break };
-            // Nobody waits any more: their turn passes.
-            if turn.is_closed() {
+            // Nobody waits any more: their turn passes, even if it had not come yet.
+            if gone {
                 continue;
             }
             state.admit(next);
@@ -95,7 +101,24 @@ impl State {
 #[derive(Debug)]
 pub(crate) enum Ticket {
     Now(Guard),
-    Later(oneshot::Receiver<Guard>),
+    Later(Place),
+}
+
+/// A place among those who wait. Whoever gives it up lets in those who waited only for them.
+#[derive(Debug)]
+pub(crate) struct Place {
+    turn: oneshot::Receiver<Guard>,
+    lanes: Arc<Lanes>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.turn.close();
+        let lanes = Arc::clone(&self.lanes);
+        // A turn that came but was not taken: its guard lets the next in when it goes.
+        drop(self.turn.try_recv());
+        lanes.hand_on(lanes.lock());
+    }
 }
 
 impl Ticket {
@@ -103,8 +126,9 @@ impl Ticket {
     pub(crate) async fn turn(self) -> Guard {
         match self {
             Self::Now(guard) => guard,
-            Self::Later(ticket) => {
-                ticket.await.expect("the lanes live as long as a guard, and hand on every turn")
+            Self::Later(mut place) => {
+                let turn = (&mut place.turn).await;
+                turn.expect("the queue drops no sender whose receiver is open")
             }
         }
     }
@@ -125,19 +149,17 @@ impl Drop for Guard {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt;
-
     use super::*;
 
     fn ready(ticket: &mut Ticket) -> bool {
         match ticket {
             Ticket::Now(_) => true,
-            Ticket::Later(receiver) => match receiver.now_or_never() {
-                Some(guard) => {
-                    *ticket = Ticket::Now(guard.unwrap());
+            Ticket::Later(place) => match place.turn.try_recv() {
+                Ok(guard) => {
+                    *ticket = Ticket::Now(guard);
                     true
                 }
-                None => false,
+                Err(_) => false,
             },
         }
     }
@@ -177,6 +199,17 @@ mod tests {
         drop(second);
         drop(first);
         assert!(ready(&mut third));
+    }
+
+    #[test]
+    fn whoever_waited_only_for_one_who_left_need_not_wait_for_the_others() {
+        let lanes = Lanes::new(8);
+        let _reading = lanes.enter(Lane::Shared);
+        let alone = lanes.enter(Lane::Alone);
+        let mut reader = lanes.enter(Lane::Shared);
+        assert!(!ready(&mut reader));
+        drop(alone);
+        assert!(ready(&mut reader));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use crate::ToolsConfig;
 /// How alike two names must be (Jaro-Winkler) to be worth suggesting, and how many are suggested.
 const ALIKE: f64 = 0.8;
 const SUGGESTIONS: usize = 3;
+/// A name that is so much less alike than the best is no suggestion beside it.
+const MUCH_WORSE: f64 = 0.06;
 /// Names that a model's API gives a meaning of its own.
 const RESERVED: &[&str] = &["web_search"];
 /// The longest name that every model API takes.
@@ -97,11 +99,11 @@ impl ToolRegistryBuilder {
             if self.config.gives(tool.as_ref())
                 && let Err(fault) = registry.add(tool)
             {
-                tracing::warn!(tool = name, "left out: {fault}");
+                tracing::warn!(tool = ?name, fault = ?fault, "a foreign tool was left out");
                 registry.left_out.push(fault);
             }
         }
-        registry.hosted = self.config.web_search.spec();
+        registry.hosted = self.config.web_search.spec().filter(|spec| self.config.names(spec.name()));
         Ok(registry)
     }
 }
@@ -187,13 +189,19 @@ fn all_named<'a>(
 }
 
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+    // A name that long is no typo, and comparing it is not free.
+    if name.len() > NAME_BYTES {
+        return Vec::new();
+    }
     let lower = name.to_lowercase();
     let mut alike: Vec<(f64, &str)> = known
         .map(|known| (strsim::jaro_winkler(&lower, known), known))
         .filter(|(alike, _)| *alike >= ALIKE)
         .collect();
     alike.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    alike.into_iter().take(SUGGESTIONS).map(|(_, known)| known.to_owned()).collect()
+    let best = alike.first().map_or(0.0, |(best, _)| *best);
+    let as_good = alike.into_iter().filter(|(alike, _)| *alike > best - MUCH_WORSE);
+    as_good.take(SUGGESTIONS).map(|(_, known)| known.to_owned()).collect()
 }
 
 fn is_name(name: &str) -> bool {

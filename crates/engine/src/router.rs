@@ -1,7 +1,7 @@
 //! The front door: a call goes in, its answer comes out, always.
 
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -114,22 +114,37 @@ impl ToolRouter {
         let shared = Arc::clone(&self.shared);
         let arrived = Instant::now();
         shared.observers.saw(&call.id, &Event::Queued { tool: call.name.clone() });
-        let found = shared.registry.find(&call.name).cloned();
-        let entry = found.map(|tool| {
-            let ticket = shared.lanes.enter(tool.lane());
-            (tool, ticket)
-        });
+        let entry = shared.enter(&call);
         // Names and ids come from a model: as values they cannot forge a log line.
         let span = tracing::info_span!("execute_tool", gen_ai.tool.name = ?call.name, gen_ai.tool.call.id = ?call.id.as_str());
-        async move { shared.answer(&call, entry, cancel, arrived).await }.instrument(span)
+        async move {
+            // The last net: what is not the tool's own code is ours or an embedder's, and may be wrong too.
+            let answering = AssertUnwindSafe(shared.answer(&call, entry, cancel, arrived));
+            answering.catch_unwind().await.unwrap_or_else(|_| {
+                answer(Err(ToolError::Crashed { tool: call.name.clone() }), arrived.elapsed(), |output| {
+                    output
+                })
+            })
+        }
+        .instrument(span)
     }
 }
 
+type Entry = Result<(Arc<dyn AnyTool>, Ticket), ToolError>;
+
 impl Shared {
+    /// Finds the tool and takes a place in the lanes.
+    fn enter(&self, call: &ToolCall) -> Entry {
+        let tool = Arc::clone(self.registry.find(&call.name)?);
+        let lane = catch_unwind(AssertUnwindSafe(|| tool.lane()));
+        let lane = lane.map_err(|_| ToolError::Crashed { tool: call.name.clone() })?;
+        Ok((tool, self.lanes.enter(lane)))
+    }
+
     async fn answer(
         &self,
         call: &ToolCall,
-        entry: Result<(Arc<dyn AnyTool>, Ticket), ToolError>,
+        entry: Entry,
         cancel: CancellationToken,
         arrived: Instant,
     ) -> ToolOutput {
@@ -161,6 +176,10 @@ impl Shared {
         let work = AssertUnwindSafe(async {
             let attempt = tool.plan(call, &self.place)?;
             let _guard = ticket.turn().await;
+            // The turn may have come because the calls before it were cancelled, and this one with them.
+            if cancel.is_cancelled() {
+                return Err(ToolError::Cancelled { after: arrived.elapsed() });
+            }
             self.observers.saw(&call.id, &Event::Started);
             let cx = self.cx(call, &cancel);
             let work = self.orchestrator.run(attempt.as_ref(), &cx);
@@ -177,7 +196,7 @@ impl Shared {
     }
 
     fn cx(&self, call: &ToolCall, cancel: &CancellationToken) -> Cx {
-        let budget = self.limits.output_tokens * BYTES_PER_TOKEN;
+        let budget = self.limits.output_tokens.saturating_mul(BYTES_PER_TOKEN);
         let (observers, id) = (self.observers.clone(), call.id.clone());
         Cx::new(call.id.clone(), Arc::clone(&self.place), budget, cancel.child_token())
             .telling(move |notice| observers.saw(&id, &Event::Notice(notice)))

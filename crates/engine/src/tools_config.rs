@@ -89,13 +89,16 @@ impl WebSearch {
 impl ToolsConfig {
     /// Says whether the model gets `tool`. What it does not get, it cannot call either.
     pub fn gives(&self, tool: &dyn AnyTool) -> bool {
-        let name = tool.spec().name();
-        let chosen = self.only.as_ref().is_none_or(|only| only.contains(name));
         let able = match tool.needs() {
             Needs::Nothing => true,
             Needs::Sight => self.family.sees_images,
         };
-        chosen && able && !self.without.contains(name)
+        able && self.names(tool.spec().name())
+    }
+
+    /// Says whether the configuration leaves `name` in.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(name)) && !self.without.contains(name)
     }
 }
 

@@ -87,7 +87,7 @@ mod tests {
             (vec![read("/lib/x"), read("/w/y")], "allow"),
             (
                 vec![read("/wx/a")],
-                "`/wx/a` is outside the readable roots (`/real/w`, `/real/w/inner`, `/lib`); only the user can add one, with `read_roots` in their own configuration or `--read-root`",
+                "`/wx/a` is outside the readable roots (`/real/w`, `/real/w/inner`, `/lib`); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`",
             ),
             (
                 vec![read("/w/a"), read("/w/.env")],

@@ -8,7 +8,7 @@ use crate::Root;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
     /// The path lies below none of the readable roots.
-    #[error("`{}` is outside the readable roots ({}); only the user can add one, with `read_roots` in their own configuration or `--read-root`", path.display(), spell(roots))]
+    #[error("`{}` is outside the readable roots ({}); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`", path.display(), spell(roots))]
     Outside {
         /// What was asked for.
         path: PathBuf,

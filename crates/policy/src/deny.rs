@@ -56,11 +56,11 @@ impl DenyRead {
         let mut kept = Vec::new();
         for pattern in patterns {
             let pattern = pattern.as_ref();
-            let Some(anchored) = anchor(pattern, home) else { continue };
             let fault = |why: String| DenyReadFault { pattern: pattern.to_owned(), why };
-            if anchored.trim_end_matches('/').is_empty() {
-                return Err(fault("it is empty".to_owned()));
+            if let Some(why) = denies_nothing(pattern) {
+                return Err(fault(why.to_owned()));
             }
+            let Some(anchored) = anchor(pattern, home) else { continue };
             let glob = GlobBuilder::new(anchored.trim_end_matches('/'))
                 .literal_separator(true)
                 .build()
@@ -83,6 +83,24 @@ impl DenyRead {
     pub fn denies_entry(&self, path: &Path) -> Option<&str> {
         let first = *self.globs.matches(path).first()?;
         Some(&self.patterns[first])
+    }
+}
+
+/// Why a pattern would deny nothing, though whoever wrote it means it to.
+fn denies_nothing(pattern: &str) -> Option<&'static str> {
+    let has = |part: &str| pattern.split('/').any(|name| name == part);
+    match pattern {
+        _ if pattern.trim_end_matches('/').is_empty() => Some("it is empty"),
+        _ if pattern.trim() != pattern => Some("it begins or ends with a blank"),
+        _ if pattern.starts_with('!') => Some("it cannot allow again what another one denies"),
+        _ if pattern.starts_with('$') => Some("variables are not expanded; write the path, or `~/…`"),
+        _ if pattern.starts_with('~') && !pattern.starts_with("~/") => {
+            Some("only `~/…` is known, your own home")
+        }
+        _ if has(".") || has("..") => {
+            Some("`.` and `..` are not resolved; write the path from `/` or `~/`, or a glob")
+        }
+        _ => None,
     }
 }
 
@@ -129,7 +147,8 @@ mod tests {
             fault.to_string().starts_with("the deny-read pattern `a[` is not a path or a glob"),
             "{fault}"
         );
-        assert!(DenyRead::new(["/"], None).is_err());
-        assert!(DenyRead::new([""], None).is_err());
+        for pattern in ["/", "", " *.pem", "*.pem ", "!a", "$HOME/a", "~", "~root/x", "./a", "a/../b"] {
+            assert!(DenyRead::new([pattern], None).is_err(), "{pattern}");
+        }
     }
 }

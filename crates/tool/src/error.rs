@@ -36,7 +36,7 @@ pub enum ToolError {
     #[error("blocked by the sandbox: {0}")]
     Blocked(Denial),
     /// The call's time ran out.
-    #[error("timed out after {}; ask for less at a time, or for a longer limit", seconds(*after))]
+    #[error("timed out after {}; ask for less at a time", seconds(*after))]
     TimedOut {
         /// The limit that was reached.
         after: Duration,
@@ -57,7 +57,7 @@ pub enum ToolError {
         source: Option<io::Error>,
     },
     /// The tool's code panicked.
-    #[error("the tool `{tool}` crashed; this is a fault in Toolgate, not in the call: try another way")]
+    #[error("the tool `{tool}` crashed; the fault is in its code, not in the call: try another way")]
     Crashed {
         /// The tool's name.
         tool: String,

@@ -36,6 +36,9 @@ pub trait ToolHandler: Send + Sync + 'static {
     }
 
     /// Does the work, with the key to what it stated.
+    ///
+    /// Its first step, up to the first `.await` that has to wait, may run on the thread that starts the calls of a
+    /// turn, so keep it short: what takes long or blocks goes into [`Cx::blocking`].
     fn run(
         &self,
         args: &Self::Args,

@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use exec::fs::{Door, Entry, Flow, Found, IgnoreFiles, Kind, WalkOptions, Walked};
-use globset::GlobMatcher;
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -19,7 +18,7 @@ use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
 
 use crate::door::{look, told};
 use crate::grep_hits::{Collector, FileHits, Hits, Mode, Order, Rank};
-use crate::list_dir::glob;
+use crate::list_dir::{Pattern, glob};
 
 /// Results returned when the call does not say, and at the most.
 const DEFAULT_RESULTS: u32 = 100;
@@ -122,7 +121,7 @@ fn shown_as(path: &Path, cwd: &Path) -> PathBuf {
 /// A search that was understood.
 struct Search {
     matcher: RegexMatcher,
-    files: Option<GlobMatcher>,
+    files: Option<Pattern>,
     ignore: IgnoreFiles,
     context: usize,
     mode: Mode,
@@ -196,7 +195,7 @@ impl Search {
             let mut searching = Searching::new(self, hits, late);
             let unreadable = &unreadable;
             move |entry: &Entry<'_>| {
-                let fits = |files: &GlobMatcher| files.is_match(entry.path());
+                let fits = |files: &Pattern| files.fits(entry.path(), entry.kind());
                 if entry.kind() == Kind::File
                     && self.files.as_ref().is_none_or(fits)
                     && searching.entry(entry, shown).is_err()

@@ -139,7 +139,9 @@ impl Hits {
             remarks.push("no matches".to_owned());
         } else if (page.results as u64) < results {
             let shown = grouped(page.results as u64);
-            remarks.push(format!("{in_all}, the first {shown} shown; narrow the search to see the others"));
+            let why = if page.results < self.most { " (as many as fit)" } else { "" };
+            remarks
+                .push(format!("{in_all}, the first {shown} shown{why}; narrow the search to see the others"));
         } else {
             remarks.push(in_all);
         }

@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// How many levels to go down, 1 for the directory itself; more than 1 means recursive.
     #[schemars(range(min = 1))]
     max_depth: Option<usize>,
-    /// Only entries that fit this glob, e.g. `*.rs` (any directory) or `src/**/*.rs` (from here).
+    /// Only entries that fit this glob, e.g. `*.rs` (any directory), `src/**/*.rs` (from here) or `*/` (directories).
     pattern: Option<String>,
     /// First entry to return, counted from 1.
     #[schemars(range(min = 1))]
@@ -80,8 +80,26 @@ impl ToolHandler for ListDir {
     }
 }
 
-/// A pattern without a `/` fits names at any depth.
-pub(crate) fn glob(argument: &str, pattern: &str) -> Result<GlobMatcher, ToolError> {
+/// A glob over paths below a directory.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    glob: GlobMatcher,
+    /// It ended in `/`: only directories fit.
+    directories: bool,
+}
+
+impl Pattern {
+    pub(crate) fn fits(&self, path: &Path, kind: Kind) -> bool {
+        (!self.directories || kind == Kind::Directory) && self.glob.is_match(path)
+    }
+}
+
+/// A pattern without a `/` inside fits names at any depth.
+pub(crate) fn glob(argument: &str, pattern: &str) -> Result<Pattern, ToolError> {
+    let (pattern, directories) = match pattern.strip_suffix('/') {
+        Some(pattern) => (pattern, true),
+        None => (pattern, false),
+    };
     let anchored = if pattern.contains('/') {
         pattern.trim_start_matches("./").to_owned()
     } else {
@@ -90,7 +108,7 @@ pub(crate) fn glob(argument: &str, pattern: &str) -> Result<GlobMatcher, ToolErr
     let glob = GlobBuilder::new(&anchored).literal_separator(true).build();
     let bad =
         |fault: globset::Error| ToolError::argument(argument, format!("it is not a glob: {}", fault.kind()));
-    Ok(glob.map_err(bad)?.compile_matcher())
+    Ok(Pattern { glob: glob.map_err(bad)?.compile_matcher(), directories })
 }
 
 /// The part of the listing that was asked for.
@@ -110,7 +128,7 @@ impl Page {
         door: &Door,
         start: &Found,
         args: &Args,
-        pattern: Option<&GlobMatcher>,
+        pattern: Option<&Pattern>,
         stop: &Stop,
     ) -> Result<Walked, ToolError> {
         let ignored = args.include_ignored.unwrap_or(false);
@@ -130,8 +148,8 @@ impl Page {
         door.walk(start, &options, &|| stop.requested(), visitor).map_err(told)
     }
 
-    fn visit(&mut self, entry: &Entry<'_>, pattern: Option<&GlobMatcher>) -> Flow {
-        if pattern.is_some_and(|pattern| !pattern.is_match(entry.path())) {
+    fn visit(&mut self, entry: &Entry<'_>, pattern: Option<&Pattern>) -> Flow {
+        if pattern.is_some_and(|pattern| !pattern.fits(entry.path(), entry.kind())) {
             return Flow::Continue;
         }
         self.seen += 1;

@@ -179,9 +179,9 @@ impl TextFile<'_> {
 
     fn block(&self, args: &Args, max: usize, nature: Nature) -> Result<Shown, ToolError> {
         let wish = args.indentation.clone().unwrap_or_default();
-        let anchor = match wish.anchor_line {
-            Some(anchor) => anchor,
-            None => self.start(args.start_line.unwrap_or(1), nature)?,
+        let (argument, anchor) = match wish.anchor_line {
+            Some(anchor) => ("indentation.anchor_line", anchor),
+            None => ("start_line", self.start(args.start_line.unwrap_or(1), nature)?),
         };
         let limit = wish.max_lines.map_or(max, |most| most as usize).min(max).min(DEFAULT_LINES as usize);
         let before = (limit as u64).min(anchor - 1);
@@ -189,7 +189,7 @@ impl TextFile<'_> {
         let mut shown = self.shown(&window, anchor, nature)?;
         let at = usize::try_from(before).unwrap_or(usize::MAX);
         if at >= shown.lines.len() {
-            return Err(self.past_end("indentation.anchor_line", anchor, shown.total));
+            return Err(self.past_end(argument, anchor, shown.total));
         }
         let choice = Choice {
             levels: wish.max_levels.unwrap_or(0),

@@ -10,7 +10,7 @@ use toolgate::{CancellationToken, ErrorKind, Item, ToolCall, ToolOutput};
 
 use crate::args::{Call, Output};
 use crate::compose::compose;
-use crate::fault::{Fault, USAGE};
+use crate::fault::{Fault, INTERRUPTED, USAGE};
 use crate::screen;
 
 pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
@@ -82,6 +82,7 @@ fn print(output: &ToolOutput) -> Result<(), Fault> {
 fn code(output: &ToolOutput) -> ExitCode {
     match output.facts.error {
         Some(ErrorKind::UnknownTool | ErrorKind::BadArguments) => ExitCode::from(USAGE),
+        Some(ErrorKind::Cancelled) => ExitCode::from(INTERRUPTED),
         _ if output.success => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }

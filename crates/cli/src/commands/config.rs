@@ -3,38 +3,46 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::Config;
 use crate::compose::directory;
-use crate::config::{self, Dirs};
+use crate::config::{self, Dirs, Found, Row, Shown, Source};
 use crate::fault::Fault;
 use crate::screen::{self, FAINT, NAME};
 
 pub(crate) fn run(args: &Config) -> Result<ExitCode, Fault> {
-    let dirs = Dirs::from_env();
-    let cwd = directory(&args.place)?;
-    let config = config::load(&cwd, &dirs, &args.place)?;
+    let config = config::load(&directory(&args.place)?, &Dirs::from_env()?, &args.place)?;
     let rows = config.rows();
     if args.json {
-        let rows: Vec<_> = rows
-            .iter()
-            .map(|row| json!({ "key": row.key, "value": row.value, "source": row.source.to_string() }))
-            .collect();
-        screen::text(&format!("{:#}", json!({ "settings": rows, "files": config.files })))?;
+        let settings: Vec<Value> = rows.iter().flat_map(Row::json).collect();
+        screen::text(&format!("{:#}", json!({ "settings": settings, "files": config.looked_for })))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut text = String::new();
-    for row in rows {
-        let value = screen::visible(&row.value.to_string()).into_owned();
-        let source = screen::visible(&row.source.to_string()).into_owned();
-        let _infallible = writeln!(text, "{NAME}{}{NAME:#} = {value}  {FAINT}# {source}{FAINT:#}", row.key);
-    }
-    for file in &config.files {
-        let found = if file.found { "read" } else { "not there" };
-        let _infallible =
-            writeln!(text, "{FAINT}# {}: {found}{FAINT:#}", screen::visible(&file.path.to_string_lossy()));
+    let mut text: String = rows.iter().map(printed).collect();
+    for file in &config.looked_for {
+        let found = match file.found {
+            Found::Read => "read",
+            Found::NotThere => "not there",
+            Found::NotYours => "left alone: it is somebody else's, and outside of a repository",
+        };
+        let path = file.path.to_string_lossy();
+        let _infallible = writeln!(text, "{FAINT}# {}: {found}{FAINT:#}", screen::visible(&path));
     }
     screen::styled(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The row as TOML that could stand in a file.
+fn printed(Row { key, value }: &Row) -> String {
+    let safe = |value: &Value| screen::visible(&value.to_string()).into_owned();
+    let from = |source: &Source| format!("{FAINT}# {}{FAINT:#}", screen::visible(&source.to_string()));
+    match value {
+        Shown::Unset => format!("{FAINT}# {key} is not set{FAINT:#}\n"),
+        Shown::One(value, source) => format!("{NAME}{key}{NAME:#} = {}  {}\n", safe(value), from(source)),
+        Shown::List(values) => {
+            let rows = values.iter().map(|(value, source)| format!("  {},  {}\n", safe(value), from(source)));
+            format!("{NAME}{key}{NAME:#} = [\n{}]\n", rows.collect::<String>())
+        }
+    }
 }

@@ -12,7 +12,7 @@ use toolgate::{Answer, CallId, Event, Metrics, Notice, Observer, ToolCallRuntime
 
 use crate::args::Pipe;
 use crate::compose::{Composed, compose};
-use crate::fault::Fault;
+use crate::fault::{Fault, INTERRUPTED};
 use crate::screen;
 
 /// A longer line is not read.
@@ -116,7 +116,7 @@ impl Session {
                 Some(event) = events.recv() => write(&[event])?,
                 _ = tokio::signal::ctrl_c() => {
                     self.runtime.cancel_turn();
-                    (open, code) = (false, ExitCode::from(130));
+                    (open, code) = (false, ExitCode::from(INTERRUPTED));
                 }
                 answer = self.runtime.next(), if self.runtime.open() > 0 => {
                     while let Ok(event) = events.try_recv() {

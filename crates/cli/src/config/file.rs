@@ -72,6 +72,10 @@ impl ConfigFile {
         let file = match std::fs::File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                let why = "it may not be read, and it may say what tools must not do, so nothing is done without it";
+                return Err(broken(why.to_owned()).hint("if it is not meant for you, set TOOLGATE_HOME or HOME to a directory of your own, or use --cwd"));
+            }
             Err(error) => return Err(broken(error.to_string())),
         };
         if !file.metadata().is_ok_and(|meta| meta.is_file()) {
@@ -79,7 +83,10 @@ impl ConfigFile {
         }
         let mut text = String::new();
         let read = file.take(MAX_BYTES + 1).read_to_string(&mut text);
-        read.map_err(|error| broken(error.to_string()))?;
+        read.map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidData => broken("it is not UTF-8".to_owned()),
+            _ => broken(error.to_string()),
+        })?;
         if text.len() as u64 > MAX_BYTES {
             return Err(broken(format!("longer than {MAX_BYTES} bytes")));
         }
@@ -127,7 +134,7 @@ impl ConfigFile {
     pub(super) fn fault(&self, span: &Range<usize>, why: &str) -> Fault {
         let (line, column) = self.position(span);
         Fault::usage(format!("{}:{line}:{column}: {why}", self.path.display()))
-            .hint("`toolgate config --help` and docs/configuration.md say what can be set")
+            .hint("`toolgate config --help` says what can be set")
     }
 
     /// A value of this file as a setting.

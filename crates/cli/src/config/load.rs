@@ -1,9 +1,12 @@
 //! Which files are read, and how their values come together.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use toml::Spanned;
+
 use super::file::{ConfigFile, Content};
-use super::{Config, LookedFor, Setting, Source};
+use super::{Config, Found, LookedFor, Setting, Source};
 use crate::args::Place;
 use crate::fault::Fault;
 
@@ -15,6 +18,7 @@ const USER_FILES: [&str; 2] = ["config.toml", "toolgate.toml"];
 /// Where the user's own files are.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dirs {
+    pub(crate) home: Option<PathBuf>,
     /// Their configuration.
     pub(crate) config: Option<PathBuf>,
     /// What is kept from session to session.
@@ -23,37 +27,43 @@ pub(crate) struct Dirs {
 
 impl Dirs {
     /// As the environment says: `TOOLGATE_HOME`, else the XDG directories, else below the home directory.
-    pub(crate) fn from_env() -> Self {
+    pub(crate) fn from_env() -> Result<Self, Fault> {
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        if let Some(own) = std::env::var_os("TOOLGATE_HOME").map(PathBuf::from) {
+            if !own.is_absolute() {
+                let wrong = format!("TOOLGATE_HOME is `{}`; it must be a whole path", own.display());
+                return Err(Fault::usage(wrong));
+            }
+            return Ok(Self { home, state: Some(own.join("state")), config: Some(own) });
+        }
+        // The XDG standard says that a relative path there is to be ignored.
         let absolute =
             |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        if let Some(home) = absolute("TOOLGATE_HOME") {
-            return Self { state: Some(home.join("state")), config: Some(home) };
-        }
-        let home = std::env::home_dir();
         let below = |xdg: &str, default: &str| {
             absolute(xdg).or_else(|| Some(home.as_ref()?.join(default))).map(|dir| dir.join("toolgate"))
         };
-        Self { config: below("XDG_CONFIG_HOME", ".config"), state: below("XDG_STATE_HOME", ".local/state") }
+        let (config, state) = (below("XDG_CONFIG_HOME", ".config"), below("XDG_STATE_HOME", ".local/state"));
+        Ok(Self { home, config, state })
     }
 }
 
 /// Reads the configuration for work in `cwd`.
 pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fault> {
     let mut config = Config::built_in();
-    if let Some(file) = user_file(dirs, &mut config.files)? {
+    if let Some(file) = user_file(dirs, &mut config.looked_for)? {
         config.take(&file);
-        config.widen(&file);
+        config.widen(&file, dirs);
     }
-    if let Some(file) = project_file(cwd, &mut config.files)? {
+    for file in project_files(cwd, &mut config.looked_for)? {
         narrows_only(&file, dirs)?;
-        config.take(&file);
+        config.narrow(&file);
     }
     if let Some(model) = &flags.model {
         config.model = Setting { value: Some(model.clone()), source: Source::Flag("--model") };
     }
     for root in &flags.read_root {
         let value = cwd.join(root);
-        config.read_roots.push(Setting { value, source: Source::Flag("--read-root") });
+        config.files.read_roots.push(Setting { value, source: Source::Flag("--read-root") });
     }
     Ok(config)
 }
@@ -69,39 +79,53 @@ fn user_file(dirs: &Dirs, looked_for: &mut Vec<LookedFor>) -> Result<Option<Conf
             let both = format!("`{}` holds both `{one}` and `{other}`; keep one", directory.display());
             return Err(Fault::usage(both));
         }
-        looked_for.push(LookedFor { path, found: file.is_some() });
+        looked_for
+            .push(LookedFor { path, found: if file.is_some() { Found::Read } else { Found::NotThere } });
         found = file.or(found);
     }
     Ok(found)
 }
 
-/// The nearest file at or above `cwd`, up to the top of its git repository; outside of one, only in `cwd` itself.
-fn project_file(cwd: &Path, looked_for: &mut Vec<LookedFor>) -> Result<Option<ConfigFile>, Fault> {
+/// Every file at or above `cwd`, outermost first: up to the top of its git repository, or else to the root, where only
+/// files of the user's own or of root's count, since anybody may put one into `/tmp`.
+fn project_files(cwd: &Path, looked_for: &mut Vec<LookedFor>) -> Result<Vec<ConfigFile>, Fault> {
     let repository = cwd.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
-    let top = repository.unwrap_or(cwd);
+    let top = repository.unwrap_or(Path::new("/"));
+    let mut files = Vec::new();
     for directory in cwd.ancestors().take_while(|dir| dir.starts_with(top)) {
         let path = directory.join(PROJECT_FILE);
+        if repository.is_none() && directory != cwd && !is_ours(&path) {
+            looked_for.push(LookedFor { path, found: Found::NotYours });
+            continue;
+        }
         if let Some(file) = ConfigFile::read(&path)? {
-            looked_for.push(LookedFor { path, found: true });
-            return Ok(Some(file));
+            looked_for.push(LookedFor { path, found: Found::Read });
+            files.push(file);
         }
     }
-    looked_for.push(LookedFor { path: top.join(PROJECT_FILE), found: false });
-    Ok(None)
+    if files.is_empty() {
+        looked_for.push(LookedFor { path: cwd.join(PROJECT_FILE), found: Found::NotThere });
+    }
+    files.reverse();
+    Ok(files)
+}
+
+/// A file that is not there is nobody's, and so ours.
+fn is_ours(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    path.symlink_metadata().map_or(true, |meta| [0, own].contains(&meta.uid()))
 }
 
 /// Refuses a project's file that would give tools more than the user does.
 fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
-    let files = &file.content.files;
-    let root = files.read_roots.first().map(|root| (root.span(), "read_roots"));
+    let Content { files, tools, .. } = &file.content;
+    let root = files.read_roots.first().map(|root| (root.span(), "files.read_roots"));
     let defaults = files.deny_read_defaults.as_ref().filter(|on| !on.get_ref());
-    let defaults = defaults.map(|off| (off.span(), "deny_read_defaults"));
-    let search = file.content.tools.web_search.as_ref().map(|search| (search.span(), "web_search"));
+    let defaults = defaults.map(|off| (off.span(), "files.deny_read_defaults"));
+    let search = tools.web_search.as_ref().map(|search| (search.span(), "tools.web_search"));
     let Some((span, key)) = root.or(defaults).or(search) else { return Ok(()) };
-    let own = dirs
-        .config
-        .as_ref()
-        .map_or_else(String::new, |dir| format!(" ({})", dir.join(USER_FILES[0]).display()));
+    let own = dirs.config.as_ref().map(|dir| format!(" ({})", dir.join(USER_FILES[0]).display()));
+    let own = own.unwrap_or_default();
     let why = format!(
         "a project may narrow what tools can do, not widen it: `{key}` belongs in your own file{own}"
     );
@@ -109,42 +133,71 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
 }
 
 impl Config {
-    /// Takes what any file may say.
+    /// Takes what the user's own file says and any file may say.
     fn take(&mut self, file: &ConfigFile) {
-        let Content { model, tools, files, limits, wire } = &file.content;
-        let count = |number: &u64| usize::try_from(*number).unwrap_or(usize::MAX);
-        if let Some(model) = model {
-            self.model = file.setting(model, |model| Some(model.clone()));
-        }
+        let limits = &file.content.limits;
+        self.take_lists(file);
+        set(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), count);
+        set(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| timeout);
+        set(&mut self.limits.parallel, file, limits.parallel.as_ref(), count);
+    }
+
+    /// Takes what a project's file says: lists add up, limits only shrink.
+    fn narrow(&mut self, file: &ConfigFile) {
+        let limits = &file.content.limits;
+        self.take_lists(file);
+        shrink(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), count);
+        shrink(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| timeout);
+        shrink(&mut self.limits.parallel, file, limits.parallel.as_ref(), count);
+    }
+
+    fn take_lists(&mut self, file: &ConfigFile) {
+        let Content { model, tools, files, wire, .. } = &file.content;
+        set(&mut self.model, file, model.as_ref(), |model| Some(model.clone()));
+        set(&mut self.integers, file, wire.integers.as_ref(), |&integers| integers);
         if let Some(only) = &tools.only {
-            self.only.push(file.setting(only, Clone::clone));
+            self.tools.only.push(file.setting(only, Clone::clone));
         }
-        self.without.extend(tools.without.iter().map(|name| file.setting(name, Clone::clone)));
-        self.deny_read.extend(files.deny_read.iter().map(|pattern| file.setting(pattern, Clone::clone)));
-        if let Some(tokens) = &limits.output_tokens {
-            self.output_tokens = file.setting(tokens, count);
-        }
-        if let Some(timeout) = &limits.call_timeout_ms {
-            self.call_timeout_ms = file.setting(timeout, |&timeout| timeout);
-        }
-        if let Some(parallel) = &limits.parallel {
-            self.parallel = file.setting(parallel, count);
-        }
-        if let Some(integers) = &wire.integers {
-            self.integers = file.setting(integers, |&integers| integers);
-        }
+        let same = |text: &Spanned<String>| file.setting(text, Clone::clone);
+        self.tools.without.extend(tools.without.iter().map(same));
+        self.files.deny_read.extend(files.deny_read.iter().map(same));
     }
 
     /// Takes what only the user's own file may say.
-    fn widen(&mut self, file: &ConfigFile) {
-        if let Some(search) = &file.content.tools.web_search {
-            self.web_search = file.setting(search, |&search| search);
-        }
-        let files = &file.content.files;
-        let absolute = |root: &String| file.directory().join(root);
-        self.read_roots.extend(files.read_roots.iter().map(|root| file.setting(root, absolute)));
-        if let Some(defaults) = &files.deny_read_defaults {
-            self.deny_read_defaults = file.setting(defaults, |&on| on);
-        }
+    fn widen(&mut self, file: &ConfigFile, dirs: &Dirs) {
+        let Content { tools, files, .. } = &file.content;
+        let absolute = |root: &String| match (root.strip_prefix("~/"), &dirs.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            (Some(_), None) | (None, _) => file.directory().join(root),
+        };
+        self.files.read_roots.extend(files.read_roots.iter().map(|root| file.setting(root, absolute)));
+        set(&mut self.tools.web_search, file, tools.web_search.as_ref(), |&search| search);
+        set(&mut self.files.deny_read_defaults, file, files.deny_read_defaults.as_ref(), |&on| on);
+    }
+}
+
+fn count(number: &u64) -> usize {
+    usize::try_from(*number).unwrap_or(usize::MAX)
+}
+
+fn set<T, U>(
+    setting: &mut Setting<U>,
+    file: &ConfigFile,
+    value: Option<&Spanned<T>>,
+    convert: impl Fn(&T) -> U,
+) {
+    if let Some(value) = value {
+        *setting = file.setting(value, convert);
+    }
+}
+
+fn shrink<T, U: PartialOrd>(
+    setting: &mut Setting<U>,
+    file: &ConfigFile,
+    value: Option<&Spanned<T>>,
+    convert: impl Fn(&T) -> U,
+) {
+    if value.is_some_and(|value| convert(value.get_ref()) < setting.value) {
+        set(setting, file, value, convert);
     }
 }

@@ -9,6 +9,8 @@ use super::{Bounds, JsonSchema, Lengths, Object, Type};
 const MAX_SHOWN: usize = 40;
 /// Names or choices listed.
 const MAX_LISTED: usize = 20;
+/// Bytes of an unknown name that is compared with the known ones.
+const MAX_COMPARED: usize = 128;
 /// How alike a known name must be to be suggested.
 const ALIKE: f64 = 0.75;
 
@@ -37,10 +39,10 @@ pub(super) enum Problem<'a> {
     Value(&'a JsonSchema, &'a Value),
     /// The text or the array is too short or too long.
     Length(&'a JsonSchema, &'a Value),
-    /// A required property is not there.
-    Missing(&'a str),
-    /// A closed object has a property that it does not know.
-    Unknown(&'a str, &'a Object),
+    /// A required property of this schema is not there.
+    Missing(Option<&'a JsonSchema>),
+    /// A closed object has a property of this name and value, and does not know it.
+    Unknown(&'a str, &'a Object, &'a Value),
     /// So many forms, of which the value must fit exactly one, and it fits several.
     Ambiguous(usize, &'a Value),
     /// So many forms, of which the value fits none.
@@ -60,8 +62,10 @@ impl Problem<'_> {
             Self::Type(schema, value) => (wanted(schema), kind_of(value)),
             Self::Value(schema, value) => (wanted(schema), shown(value)),
             Self::Length(schema, value) => (wanted(schema), size(value)),
-            Self::Missing(name) => (format!("the property {}", quoted(name)), "nothing".to_owned()),
-            Self::Unknown(name, object) => (unknown(name, object), "it".to_owned()),
+            Self::Missing(schema) => {
+                (schema.map_or_else(|| "a value".to_owned(), wanted), "nothing".to_owned())
+            }
+            Self::Unknown(name, object, value) => (unknown(name, object), kind_of(value)),
             Self::Ambiguous(forms, value) => {
                 (format!("exactly one of {forms} forms"), format!("{} that fits several", kind_of(value)))
             }
@@ -129,14 +133,18 @@ fn limits(bounds: &Bounds, lengths: &Lengths) -> Vec<String> {
 
 fn unknown(name: &str, object: &Object) -> String {
     let known = object.properties.keys();
-    let nearest = known.clone().map(|known| (strsim::jaro_winkler(name, known), known));
+    // A name that long is no typo, and comparing it is not free.
+    let nearest = known
+        .clone()
+        .filter(|_| name.len() <= MAX_COMPARED)
+        .map(|known| (strsim::jaro_winkler(name, known), known));
     let nearest = nearest.filter(|(alike, _)| *alike >= ALIKE).max_by(|(a, _), (b, _)| a.total_cmp(b));
     let hint = match nearest {
         Some((_, nearest)) => format!("did you mean {}?", quoted(nearest)),
         None if object.properties.is_empty() => "none is known".to_owned(),
         None => format!("known: {}", listed(known.map(|known| quoted(known)))),
     };
-    format!("no property {} ({hint})", quoted(name))
+    format!("no property of this name ({hint})")
 }
 
 fn listed(items: impl ExactSizeIterator<Item = String>) -> String {

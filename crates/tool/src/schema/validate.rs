@@ -175,13 +175,16 @@ impl Check<'_> {
                 (None, Additional::Schema(schema)) => schema,
                 (None, Additional::Any) => continue,
                 (None, Additional::Forbidden) => {
-                    return Err(V::of(Problem::Unknown(name, object), step));
+                    return Err(V::of(Problem::Unknown(name, object, value), &step.below(Key::Name(name))));
                 }
             };
             self.schema::<V>(schema, value, &step.below(Key::Name(name)))?;
         }
         match object.required.iter().find(|name| !map.contains_key(*name)) {
-            Some(name) => Err(V::of(Problem::Missing(name), step)),
+            Some(name) => {
+                let missing = Problem::Missing(object.properties.get(name));
+                Err(V::of(missing, &step.below(Key::Name(name))))
+            }
             None => Ok(()),
         }
     }
