@@ -38,7 +38,7 @@ pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
         },
     };
     let mut builder = Toolgate::at(&cwd)
-        .with_tools_for(Pictures { max_side: family.image_side })
+        .with_tools_for(Pictures { max_side: family.image_side, seen: family.sees_images })
         .configured(tools)
         .limits(Limits {
             output_tokens: config.limits.output_tokens.value,

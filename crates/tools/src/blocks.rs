@@ -33,7 +33,7 @@ const LEVEL: usize = 4;
 pub(crate) fn around(lines: &[String], anchor: usize, choice: Choice) -> std::ops::Range<usize> {
     let indents = indents(lines);
     let own = indents[anchor];
-    let floor = if choice.levels == 0 { 0 } else { own.saturating_sub(LEVEL * choice.levels) };
+    let floor = if choice.levels == 0 { 0 } else { own.saturating_sub(LEVEL.saturating_mul(choice.levels)) };
     let block = Block { lines, indents: &indents, floor, choice };
     let (mut first, mut last) = (anchor, anchor);
     // A line at the floor is the head of its block: what is above it, at its level, is a neighbour.

@@ -3,6 +3,8 @@
 use chardetng::EncodingDetector;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
+use crate::lines::Cut;
+
 /// How much of a file's head tells what kind of file it is.
 pub(crate) const HEAD: usize = 8 << 10;
 
@@ -28,12 +30,17 @@ pub(crate) fn nature(head: &[u8]) -> Nature {
 }
 
 /// Which encoding the lines of a window are in: UTF-8 if they can be, else the best guess.
-pub(crate) fn guess<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> &'static Encoding {
-    if lines.clone().all(|line| std::str::from_utf8(line).is_ok()) {
+pub(crate) fn guess<'a>(lines: impl Iterator<Item = (&'a [u8], Cut)> + Clone) -> &'static Encoding {
+    // A line that was cut may end in the middle of a character.
+    let is_utf8 = |(line, cut): (&[u8], Cut)| match std::str::from_utf8(line) {
+        Ok(_) => true,
+        Err(error) => cut == Cut::Yes && error.error_len().is_none(),
+    };
+    if lines.clone().all(is_utf8) {
         return UTF_8;
     }
     let mut detector = EncodingDetector::new(chardetng::Iso2022JpDetection::Deny);
-    for line in lines {
+    for (line, _) in lines {
         detector.feed(line, false);
         detector.feed(b"\n", false);
     }
@@ -67,11 +74,14 @@ mod tests {
 
     #[test]
     fn encodings() {
-        let name = |line: &[u8]| guess([line].into_iter()).name();
+        let name = |line: &[u8]| guess([(line, Cut::No)].into_iter()).name();
         assert_eq!(name("naïve".as_bytes()), "UTF-8");
         assert_eq!(name(b"Le caf\xe9 est tr\xe8s bon, d\xe9j\xe0 vu"), "windows-1252");
         let (japanese, _, _) = encoding_rs::SHIFT_JIS.encode("これは日本語のテキストです。漢字も含みます。");
         assert_eq!(name(&japanese), "Shift_JIS");
-        assert_eq!(decode(b"caf\xe9", guess([&b"caf\xe9 d\xe9j\xe0"[..]].into_iter())), "café");
+        assert_eq!(decode(b"caf\xe9", guess([(&b"caf\xe9 d\xe9j\xe0"[..], Cut::No)].into_iter())), "café");
+        let cut = &"漢字".as_bytes()[..5];
+        assert_eq!(guess([(cut, Cut::Yes)].into_iter()).name(), "UTF-8");
+        assert_ne!(guess([(cut, Cut::No)].into_iter()).name(), "UTF-8");
     }
 }

@@ -28,6 +28,9 @@ const TIME: Duration = Duration::from_secs(30);
 /// What one file may make the searcher allocate: a longer line is not searched.
 const HEAP: usize = 64 << 20;
 const MAX_THREADS: usize = 12;
+/// What a compiled pattern may take, and what each thread may keep of its states.
+const REGEX: usize = 16 << 20;
+const REGEX_CACHE: usize = 16 << 20;
 /// A file shorter than this is read at once. Measured: with 1 MiB, the buffer leaves the processor's cache and copying
 /// into it takes three times as long.
 const WHOLE: usize = 64 << 10;
@@ -80,7 +83,7 @@ enum Sort {
 impl ToolHandler for GrepFiles {
     type Args = Args;
     const NAME: &'static str = "grep_files";
-    const ABOUT: &'static str = "Searches file contents with a regular expression and returns matching lines, file names or counts. Skips binary files and what .gitignore leaves out.";
+    const ABOUT: &'static str = "Searches file contents with a regular expression and returns matching lines, file names or counts. Leaves out binary files and what .gitignore leaves out.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] =
         &[("include", "file_pattern"), ("glob", "file_pattern"), ("limit", "max_results")];
     const LANE: Lane = Lane::Shared;
@@ -91,16 +94,15 @@ impl ToolHandler for GrepFiles {
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.place().path("path", args.path())?;
-        let search = Search::new(args)?;
-        let permit = permit.clone();
+        let (args, permit) = (args.clone(), permit.clone());
         let room = cx.budget().saturating_sub(MARGIN).max(MARGIN);
         let cwd = cx.cwd().to_owned();
         cx.blocking(move |stop| {
+            let search = Search::new(&args)?;
             let (door, start) = look(&permit, &path)?;
             let shown = shown_as(&path, &cwd);
             let (hits, walked) = search.all(&door, &start, &shown, stop)?;
-            let partial = walked.stopped.then_some(TIME);
-            Ok(hits.answer(room, walked.unreadable, partial))
+            Ok(hits.answer(room, &walked, TIME))
         })
         .await
     }
@@ -133,6 +135,8 @@ impl Search {
     fn new(args: &Args) -> Result<Self, ToolError> {
         let matcher = RegexMatcherBuilder::new()
             .case_insensitive(!args.case_sensitive.unwrap_or(true))
+            .size_limit(REGEX)
+            .dfa_size_limit(REGEX_CACHE)
             // `$` also fits before the \r of a CRLF, as it does in every other tool a model knows.
             .crlf(true)
             .build(&args.pattern)
@@ -199,6 +203,7 @@ impl Search {
                 if entry.kind() == Kind::File
                     && self.files.as_ref().is_none_or(fits)
                     && searching.entry(entry, shown).is_err()
+                    && !late()
                 {
                     unreadable.fetch_add(1, Relaxed);
                 }

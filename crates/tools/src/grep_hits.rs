@@ -7,13 +7,14 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use exec::fs::Walked;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
-use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
 use serde_json::json;
 use tool::ToolOutput;
 
-use crate::numbers::{counted, grouped};
+use crate::words::{counted, grouped, shown};
 
 /// Bytes of one line that are shown, around its match.
 const LINE_BYTES: usize = 400;
@@ -49,7 +50,7 @@ impl Order {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileHits {
     /// Matching lines and their neighbours, ready to be printed.
-    lines: Vec<String>,
+    lines: Vec<Line>,
     /// How many of `lines` are matches.
     kept: usize,
     /// Matching lines in all.
@@ -57,9 +58,25 @@ pub(crate) struct FileHits {
     binary: bool,
 }
 
+/// A printed line.
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    Match(String),
+    Neighbour(String),
+}
+
 impl FileHits {
+    /// Whether there is something to report. What was found before a file turned out to be binary is not.
     pub(crate) fn any(&self) -> bool {
-        self.matches > 0
+        self.matches > 0 && !self.binary
+    }
+
+    /// How many results it is.
+    fn weight(&self, mode: Mode) -> usize {
+        match mode {
+            Mode::Matches => self.kept,
+            Mode::Files | Mode::Counts => 1,
+        }
     }
 }
 
@@ -82,14 +99,11 @@ impl Hits {
     pub(crate) fn add(&mut self, rank: Rank, hits: FileHits) {
         self.total_matches += hits.matches;
         self.total_files += 1;
-        self.held += self.weight(&hits);
+        self.held += hits.weight(self.mode);
         self.files.insert(rank, hits);
         // ends: every round removes a file
         while let Some(last) = self.files.last_entry() {
-            let weight = match self.mode {
-                Mode::Matches => last.get().kept.max(1),
-                Mode::Files | Mode::Counts => 1,
-            };
+            let weight = last.get().weight(self.mode);
             if self.held - weight < self.most {
                 break;
             }
@@ -98,42 +112,31 @@ impl Hits {
         }
     }
 
-    fn weight(&self, hits: &FileHits) -> usize {
-        match self.mode {
-            Mode::Matches => hits.kept.max(1),
-            Mode::Files | Mode::Counts => 1,
-        }
-    }
-
-    /// Prints it within `room` bytes.
-    pub(crate) fn answer(self, room: usize, unreadable: u64, partial: Option<Duration>) -> ToolOutput {
-        let mut page = Page { text: String::new(), room, results: 0, files: 0, full: false };
+    /// Prints it within `room` bytes; `limit` is when a search is given up.
+    pub(crate) fn answer(self, room: usize, walked: &Walked, limit: Duration) -> ToolOutput {
+        let mut page = Page { text: String::new(), room, results: 0, full: false };
         for ((_, path), hits) in &self.files {
-            page.file(&path.to_string_lossy(), hits, self.mode, self.most);
+            page.file(&shown(path), hits, self.mode, self.most);
             if page.full {
                 break;
             }
         }
-        let structured = json!({ "matches": self.total_matches, "files": self.total_files, "complete": partial.is_none() });
-        let remarks = self.remarks(&page, unreadable, partial);
+        let matches = (self.mode != Mode::Files).then_some(self.total_matches);
+        let complete = !walked.stopped;
+        let structured = json!({ "matches": matches, "files": self.total_files, "complete": complete });
+        let remarks = self.remarks(&page, walked, limit);
         let mut text = page.text;
-        if !remarks.is_empty() {
-            let _infallible = write!(text, "[{}]", remarks.join("; "));
-        }
-        let text = text.trim_end_matches('\n');
+        let _infallible = write!(text, "[{}]", remarks.join("; "));
         ToolOutput::text(text).with_structured(structured)
     }
 
-    fn remarks(&self, page: &Page, unreadable: u64, partial: Option<Duration>) -> Vec<String> {
+    fn remarks(&self, page: &Page, walked: &Walked, limit: Duration) -> Vec<String> {
         let mut remarks = Vec::new();
         let (matches, files) = (counted(self.total_matches, "match"), counted(self.total_files, "file"));
-        let in_all = match self.mode {
-            Mode::Matches | Mode::Counts => format!("{matches} in {files}"),
-            Mode::Files => format!("{files} with matches"),
-        };
-        let results = match self.mode {
-            Mode::Matches => self.total_matches,
-            Mode::Files | Mode::Counts => self.total_files,
+        let (in_all, results) = match self.mode {
+            Mode::Matches => (format!("{matches} in {files}"), self.total_matches),
+            Mode::Counts => (format!("{matches} in {files}"), self.total_files),
+            Mode::Files => (format!("{files} with matches"), self.total_files),
         };
         if self.total_files == 0 {
             remarks.push("no matches".to_owned());
@@ -145,14 +148,16 @@ impl Hits {
         } else {
             remarks.push(in_all);
         }
-        if let Some(after) = partial {
-            remarks.push(format!(
-                "stopped after {} seconds: there may be more; search a smaller tree",
-                after.as_secs()
-            ));
+        if walked.stopped {
+            let seconds = limit.as_secs();
+            remarks
+                .push(format!("stopped after {seconds} seconds: there may be more; search a smaller tree"));
         }
-        if unreadable > 0 {
-            remarks.push(format!("{} could not be read", counted(unreadable, "entry")));
+        if walked.unreadable > 0 {
+            remarks.push(format!("{} could not be read", counted(walked.unreadable, "entry")));
+        }
+        if walked.denied > 0 {
+            remarks.push(format!("{} hidden by deny-read", counted(walked.denied, "entry")));
         }
         remarks
     }
@@ -163,7 +168,6 @@ struct Page {
     text: String,
     room: usize,
     results: usize,
-    files: usize,
     full: bool,
 }
 
@@ -172,24 +176,20 @@ impl Page {
         match mode {
             Mode::Files => self.row(&format!("{path}\n"), 1),
             Mode::Counts => self.row(&format!("{path}: {}\n", grouped(hits.matches)), 1),
-            Mode::Matches if hits.binary => {
-                self.row(
-                    &format!("{path}: binary file, {}\n", counted(hits.matches, "match")),
-                    hits.kept.max(1),
-                );
-            }
             Mode::Matches => {
-                self.row(&format!("{path}\n"), 0);
+                let mut heading = format!("{path}\n");
                 for line in &hits.lines {
-                    let weight = usize::from(is_match(line));
-                    if self.results + weight > most {
-                        self.full = true;
-                    }
-                    self.row(&format!("{line}\n"), weight);
+                    let (line, weight) = match line {
+                        Line::Match(line) => (line, 1),
+                        Line::Neighbour(line) => (line, 0),
+                    };
+                    self.full |= self.results + weight > most;
+                    // With its first line, so that no heading stands alone.
+                    self.row(&format!("{heading}{line}\n"), weight);
+                    heading.clear();
                 }
             }
         }
-        self.files += 1;
     }
 
     fn row(&mut self, row: &str, weight: usize) {
@@ -199,11 +199,6 @@ impl Page {
             self.results += weight;
         }
     }
-}
-
-/// A printed match is `  12: text`, a printed neighbour `  12- text`.
-fn is_match(line: &str) -> bool {
-    line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(':')
 }
 
 /// Takes what the searcher finds in one file.
@@ -219,9 +214,8 @@ impl<'a> Collector<'a> {
         Self { matcher, mode, most, hits }
     }
 
-    fn keep(&mut self, number: Option<u64>, mark: char, text: &[u8], from: usize) {
-        let number = number.unwrap_or_default();
-        self.hits.lines.push(format!("{number:>5}{mark} {}", printed(text, from)));
+    fn line(number: Option<u64>, mark: char, text: &[u8], from: usize) -> String {
+        format!("{:>5}{mark} {}", number.unwrap_or_default(), printed(text, from))
     }
 }
 
@@ -238,22 +232,27 @@ impl Sink for Collector<'_> {
         if self.hits.kept < self.most {
             let line = found.bytes();
             let from = self.matcher.find(line).ok().flatten().map_or(0, |at| at.start());
-            self.keep(found.line_number(), ':', line, from);
-            self.hits.kept += 1;
+            self.hits.lines.push(Line::Match(Self::line(found.line_number(), ':', line, from)));
         }
+        self.hits.kept = self.most.min(self.hits.kept + 1);
         Ok(true)
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, io::Error> {
-        if self.hits.kept < self.most {
-            self.keep(line.line_number(), '-', line.bytes(), 0);
+        // What follows the last match that is kept belongs to it; what comes before a match that is not, does not.
+        let wanted = match line.kind() {
+            SinkContextKind::After => self.hits.matches <= self.most as u64,
+            SinkContextKind::Before | SinkContextKind::Other => self.hits.matches < self.most as u64,
+        };
+        if wanted {
+            self.hits.lines.push(Line::Neighbour(Self::line(line.line_number(), '-', line.bytes(), 0)));
         }
         Ok(true)
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
-        if self.hits.kept < self.most {
-            self.hits.lines.push("   --".to_owned());
+        if self.hits.matches < self.most as u64 {
+            self.hits.lines.push(Line::Neighbour("   --".to_owned()));
         }
         Ok(true)
     }

@@ -9,11 +9,11 @@ mod grep_files;
 mod grep_hits;
 mod lines;
 mod list_dir;
-mod numbers;
 mod picture;
 mod read_file;
 mod update_plan;
 mod view_image;
+mod words;
 
 use std::sync::Arc;
 

@@ -19,6 +19,19 @@ pub(crate) struct Line {
     pub(crate) length: u64,
 }
 
+/// Whether there is more of a line than is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    Yes,
+    No,
+}
+
+impl Line {
+    pub(crate) fn cut(&self) -> Cut {
+        if self.length == self.bytes.len() as u64 { Cut::No } else { Cut::Yes }
+    }
+}
+
 /// What was found of the lines that were asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Window {

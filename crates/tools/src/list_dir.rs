@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
 
 use crate::door::{look, told};
-use crate::numbers::{counted, grouped, utc};
+use crate::words::{counted, grouped, shown, utc};
 
 /// Entries returned when the call does not say, and at the most.
 const DEFAULT_LIMIT: u32 = 200;
@@ -19,8 +19,6 @@ const MAX_LIMIT: u32 = 2000;
 const MAX_COUNTED: u64 = 200_000;
 /// Bytes of an answer that are kept free for the words around the entries.
 const MARGIN: usize = 512;
-/// Bytes of a name that are shown.
-const NAME_BYTES: usize = 400;
 
 /// The tool.
 pub(crate) struct ListDir;
@@ -133,8 +131,9 @@ impl Page {
     ) -> Result<Walked, ToolError> {
         let ignored = args.include_ignored.unwrap_or(false);
         let max_depth = match (args.recursive, args.max_depth) {
-            (Some(false), _) | (None, None) => Some(1),
-            (Some(true), depth) | (None, depth) => depth,
+            (_, Some(depth)) => Some(depth),
+            (Some(true), None) => None,
+            (Some(false) | None, None) => Some(1),
         };
         let ignore = if ignored { IgnoreFiles::Everything } else { IgnoreFiles::Respect };
         let options = WalkOptions { ignore, max_depth, threads: 1 };
@@ -161,19 +160,21 @@ impl Page {
                 self.shown += 1;
             }
         }
-        if self.seen > MAX_COUNTED { Flow::Stop } else { Flow::Continue }
+        let enough = MAX_COUNTED.max(self.offset.saturating_add(self.limit));
+        if self.seen > enough { Flow::Stop } else { Flow::Continue }
     }
 
     fn told(self, path: &Path, walked: &Walked) -> String {
-        let mut text = format!("{}\n{}", path.display(), self.text);
+        let mut text = format!("{}\n{}", shown(path), self.text);
         let mut remarks = Vec::new();
         let last = self.offset - 1 + self.shown;
         if self.seen == 0 {
             remarks.push("no entries".to_owned());
         } else if self.seen > last || self.offset > 1 {
-            let total = match self.seen > MAX_COUNTED {
-                true => format!("more than {}", grouped(MAX_COUNTED)),
-                false => grouped(self.seen),
+            let total = if walked.stopped {
+                format!("more than {}", grouped(self.seen - 1))
+            } else {
+                grouped(self.seen)
             };
             let on =
                 if self.seen > last { format!("; continue with offset={}", last + 1) } else { String::new() };
@@ -199,31 +200,17 @@ fn row(entry: &Entry<'_>) -> String {
         (Kind::File, Some(stat)) => grouped(stat.size),
         (_, _) => "-".to_owned(),
     };
-    let name = name(entry.path());
+    let name = shown(entry.path());
     let name = match entry.kind() {
         Kind::File => name,
         Kind::Directory => format!("{name}/"),
         Kind::Symlink => {
             let target: Option<PathBuf> = entry.link_target();
-            format!("{name} -> {}", target.map_or_else(|| "?".to_owned(), |target| self::name(&target)))
+            format!("{name} -> {}", target.map_or_else(|| "?".to_owned(), |target| shown(&target)))
         }
         kind @ (Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice | Kind::Other) => {
             format!("{name} ({kind})")
         }
     };
     format!("{time}  {size:>11}  {name}\n")
-}
-
-/// A name as one line: control characters made visible, cut if it is very long.
-fn name(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let mut out = String::new();
-    for letter in text.chars() {
-        if out.len() > NAME_BYTES {
-            out.push('…');
-            break;
-        }
-        if letter.is_control() { out.extend(letter.escape_default()) } else { out.push(letter) }
-    }
-    out
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use tool::{Image, ToolError, ToolOutput};
 
 use crate::door::{reading, told};
-use crate::numbers::{counted, grouped};
+use crate::words::{counted, grouped};
 
 /// A file larger than this is refused without being read.
 const MAX_FILE: u64 = 64 << 20;
@@ -33,11 +33,13 @@ static DECODING: Mutex<()> = Mutex::new(());
 pub struct Pictures {
     /// The longest side, in pixels; anything larger is scaled down to it.
     pub max_side: u32,
+    /// Whether the model sees pictures at all; if not, `read_file` describes them.
+    pub seen: bool,
 }
 
 impl Default for Pictures {
     fn default() -> Self {
-        Self { max_side: 1568 }
+        Self { max_side: 1568, seen: true }
     }
 }
 

@@ -16,9 +16,9 @@ use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
 use crate::blocks::{self, Choice, Header, Siblings};
 use crate::door::{look, reading, told};
 use crate::encoding::{self, Nature};
-use crate::lines::{self, Ask, Ending, Line, Window};
-use crate::numbers::{counted, grouped};
+use crate::lines::{self, Ask, Cut, Ending, Line, Window};
 use crate::picture::{self, Pictures};
+use crate::words::{counted, grouped};
 
 /// Lines returned when the call does not say.
 const DEFAULT_LINES: u32 = 2000;
@@ -113,7 +113,10 @@ impl ToolHandler for ReadFile {
             let mut file = text.open()?;
             let head = text.head(&mut file)?;
             match encoding::nature(&head) {
-                _ if picture::is_picture(&head) => picture::show(&text.path, &text.found, pictures),
+                // To a model that does not see, a picture is a binary file like any other.
+                _ if pictures.seen && picture::is_picture(&head) => {
+                    picture::show(&text.path, &text.found, pictures)
+                }
                 Nature::Binary => Ok(ToolOutput::text(text.glimpse(&head))),
                 Nature::Text | Nature::Utf16(_) => text.answer(&args, encoding::nature(&head)),
             }
@@ -185,7 +188,9 @@ impl TextFile<'_> {
         };
         let limit = wish.max_lines.map_or(max, |most| most as usize).min(max).min(DEFAULT_LINES as usize);
         let before = (limit as u64).min(anchor - 1);
-        let window = self.window(anchor - before, limit * 2 + 1, nature)?;
+        // All of the lines around it, as the block may be anywhere among them; their number and length are bounded.
+        let (start, count) = (anchor - before, limit * 2 + 1);
+        let window = self.lines(Ask { start, count, line_bytes: LINE_BYTES, bytes: usize::MAX }, nature)?;
         let mut shown = self.shown(&window, anchor, nature)?;
         let at = usize::try_from(before).unwrap_or(usize::MAX);
         if at >= shown.lines.len() {
@@ -203,8 +208,8 @@ impl TextFile<'_> {
         };
         let range = blocks::around(&shown.lines, at, choice);
         shown.first += range.start as u64;
+        shown.whole = if range.len() < limit { Whole::Yes } else { Whole::Cut };
         shown.lines = shown.lines[range].to_vec();
-        shown.whole = Whole::Yes;
         Ok(shown)
     }
 
@@ -222,8 +227,10 @@ impl TextFile<'_> {
     }
 
     fn window(&self, start: u64, count: usize, nature: Nature) -> Result<Window, ToolError> {
-        // A character in a legacy encoding is shorter than in UTF-8, never the other way round by more than this.
-        let ask = Ask { start, count, line_bytes: LINE_BYTES, bytes: self.room };
+        self.lines(Ask { start, count, line_bytes: LINE_BYTES, bytes: self.room }, nature)
+    }
+
+    fn lines(&self, ask: Ask, nature: Nature) -> Result<Window, ToolError> {
         lines::window(&mut *self.reader(nature)?, ask, self.stop).map_err(|fault| reading(&self.path, &fault))
     }
 
@@ -246,7 +253,9 @@ impl TextFile<'_> {
         }
         let encoding = match nature {
             Nature::Utf16(encoding) => encoding,
-            Nature::Text | Nature::Binary => encoding::guess(window.lines.iter().map(|line| &line.bytes[..])),
+            Nature::Text | Nature::Binary => {
+                encoding::guess(window.lines.iter().map(|line| (&line.bytes[..], line.cut())))
+            }
         };
         Ok(Shown::new(window, encoding, nature))
     }
@@ -277,6 +286,8 @@ struct Shown {
 enum Whole {
     Yes,
     MoreFollows,
+    /// A block that goes on above or below.
+    Cut,
 }
 
 impl Shown {
@@ -336,10 +347,16 @@ impl Shown {
             remarks.push("the file is empty".to_owned());
         }
         let of = self.total.map_or_else(String::new, |total| format!(" of {}", grouped(total)));
-        if self.whole == Whole::MoreFollows {
-            remarks.push(format!("lines {}-{last}{of}; continue with start_line={}", self.first, last + 1));
-        } else if self.first > 1 || self.total.is_some_and(|total| last < total) {
-            remarks.push(format!("lines {}-{last}{of}", self.first));
+        let lines = format!("lines {}-{last}{of}", self.first);
+        match self.whole {
+            Whole::MoreFollows => remarks.push(format!("{lines}; continue with start_line={}", last + 1)),
+            Whole::Cut => {
+                remarks.push(format!("{lines}; the block is longer: raise max_lines, or read on by line"))
+            }
+            Whole::Yes if self.first > 1 || self.total.is_some_and(|total| last < total) => {
+                remarks.push(lines)
+            }
+            Whole::Yes => {}
         }
         if self.encoding != UTF_8 {
             remarks.push(format!("decoded from {}", self.encoding.name()));
@@ -352,9 +369,8 @@ impl Shown {
 }
 
 fn printed(line: &Line, encoding: &'static Encoding) -> String {
-    let held = line.bytes.len() as u64;
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
-    if line.length == held {
+    if line.cut() == Cut::No {
         return encoding::decode(bytes, encoding);
     }
     // Cut in the middle of a character, its first bytes would come out as a fault that is not in the file.
@@ -362,5 +378,6 @@ fn printed(line: &Line, encoding: &'static Encoding) -> String {
     while text.ends_with('\u{fffd}') {
         text.pop();
     }
+    let held = line.bytes.len() as u64;
     format!("{text} … [{} more]", counted(line.length - held, "byte"))
 }

@@ -35,31 +35,31 @@ fn matches_files_and_counts() {
         3: fn two() {}
     sub/b.rs
         1: fn three() {}
-    [4 matches in 3 files]
+    [4 matches in 3 files; 1 entry hidden by deny-read]
     ");
     assert_snapshot!(grep(&w, &json!({"pattern": "fn \\w+", "output_mode": "files"})), @"
     .hidden.rs
     a.rs
     sub/b.rs
-    [3 files with matches]
+    [3 files with matches; 1 entry hidden by deny-read]
     ");
     assert_snapshot!(grep(&w, &json!({"pattern": "fn \\w+", "output_mode": "counts"})), @"
     .hidden.rs: 1
     a.rs: 2
     sub/b.rs: 1
-    [4 matches in 3 files]
+    [4 matches in 3 files; 1 entry hidden by deny-read]
     ");
     assert_snapshot!(grep(&w, &json!({"pattern": "let", "context": 1})), @"
     a.rs
         1- fn one() {}
         2: let x = 1;
         3- fn two() {}
-    [1 match in 1 file]
+    [1 match in 1 file; 1 entry hidden by deny-read]
     ");
     assert_snapshot!(grep(&w, &json!({"pattern": "fn", "case_sensitive": false, "file_pattern": "*.txt"})), @"
     c.txt
         2: FN loud
-    [1 match in 1 file]
+    [1 match in 1 file; 1 entry hidden by deny-read]
     ");
     assert_snapshot!(grep(&w, &json!({"pattern": "fn", "path": "sub"})), @"
     sub/b.rs
@@ -75,10 +75,10 @@ fn matches_files_and_counts() {
     assert_snapshot!(grep(&w, &json!({"pattern": "ignored", "include_ignored": true})), @"
     target/d.rs
         1: fn ignored() {}
-    [1 match in 1 file]
+    [1 match in 1 file; 1 entry hidden by deny-read]
     ");
-    assert_snapshot!(grep(&w, &json!({"pattern": "absent"})), @"[no matches]");
-    assert_snapshot!(grep(&w, &json!({"pattern": "SECRET|secret"})), @"[no matches]");
+    assert_snapshot!(grep(&w, &json!({"pattern": "absent"})), @"[no matches; 1 entry hidden by deny-read]");
+    assert_snapshot!(grep(&w, &json!({"pattern": "SECRET|secret"})), @"[no matches; 1 entry hidden by deny-read]");
 }
 
 #[test]
@@ -103,6 +103,32 @@ fn the_first_results_are_the_same_whatever_the_threads_do() {
     00.txt
     01.txt
     [60 files with matches, the first 2 shown; narrow the search to see the others]
+    ");
+}
+
+#[test]
+fn context_stays_with_its_match_and_names_forge_no_lines() {
+    let w = Workspace::new();
+    w.file("a", "1\nhit\n3\n4\n5\nhit\n7\n").file("b\n    1: forged", "hit\n");
+    assert_snapshot!(grep(&w, &json!({"pattern": "hit", "context": 1, "max_results": 1})), @"
+    a
+        1- 1
+        2: hit
+        3- 3
+    [3 matches in 2 files, the first 1 shown; narrow the search to see the others]
+    ");
+    assert_snapshot!(grep(&w, &json!({"pattern": "hit", "context": 1})), @r"
+    a
+        1- 1
+        2: hit
+        3- 3
+       --
+        5- 5
+        6: hit
+        7- 7
+    b\n    1: forged
+        1: hit
+    [3 matches in 2 files]
     ");
 }
 
@@ -172,6 +198,7 @@ fn what_is_wrong_with_a_pattern_has_a_place() {
     ] {
         assert_eq!(grep(&w, &json!({ "pattern": pattern })), expected);
     }
+    assert_snapshot!(grep(&w, &json!({"pattern": "(((a{100}){100}){100}){100}"})), @"the arguments do not fit at `pattern`: the regular expression cannot be used: compiled regex exceeds size limit of 16777216");
     assert_snapshot!(grep(&w, &json!({"pattern": "a\\nb"})), @r#"the arguments do not fit at `pattern`: the regular expression cannot be used: the literal "\n" is not allowed in a regex"#);
     assert_snapshot!(grep(&w, &json!({"pattern": "x", "file_pattern": "["})), @"the arguments do not fit at `file_pattern`: it is not a glob: unclosed character class; missing ']'");
     assert_snapshot!(grep(&w, &json!({"pattern": "x", "path": "nope"})), @"`$DIR/nope` does not exist; list its directory to see what is there");

@@ -256,6 +256,52 @@ fn the_block_around_a_line() {
 }
 
 #[test]
+fn a_block_far_down_a_long_file_is_found() {
+    let w = Workspace::new();
+    let mut text = "    filler that makes the file long enough to matter\n".repeat(1500);
+    text += "fn far() {\n    here();\n}\n";
+    w.file("a.rs", text);
+    let block = |limit: u32| {
+        let arguments =
+            json!({"path": "a.rs", "mode": "indentation", "start_line": 1502, "max_lines": limit});
+        read(&w, &arguments)
+    };
+    assert_snapshot!(block(100), @"
+    1501| fn far() {
+    1502|     here();
+    1503| }
+    [lines 1501-1503 of 1,503]
+    ");
+    assert_snapshot!(block(2), @"
+    1501| fn far() {
+    1502|     here();
+    [lines 1501-1502 of 1,503; the block is longer: raise max_lines, or read on by line]
+    ");
+}
+
+#[test]
+fn a_long_line_that_is_cut_inside_a_character_is_still_utf_8() {
+    let w = Workspace::new();
+    w.file("a", format!("{}\n", "漢".repeat(2000)));
+    let text = read(&w, &json!({"path": "a"}));
+    assert!(text.starts_with("1| 漢漢") && text.ends_with("漢 … [4,000 bytes more]"), "{text}");
+}
+
+#[test]
+fn pictures_are_described_to_a_model_that_does_not_see() {
+    let w = Workspace::new();
+    let mut png = Vec::new();
+    image::DynamicImage::new_rgb8(3, 2)
+        .write_to(&mut std::io::Cursor::new(&mut png), image::ImageFormat::Png)
+        .unwrap();
+    w.file("p.png", &png);
+    let tools = toolgate_tools::all(Pictures { seen: false, ..Pictures::default() }).unwrap();
+    let told = Session::new(&w, tools).call("read_file", &json!({"path": "p.png"}));
+    assert_eq!(told.items.len(), 1);
+    assert!(told.joined_text().contains("is a binary file (image/png"), "{}", told.joined_text());
+}
+
+#[test]
 fn pictures_are_shown() {
     let w = Workspace::new();
     let mut png = Vec::new();

@@ -11,7 +11,7 @@ use tool::{Item, ToolOutput};
 use toolgate_tools::Pictures;
 
 fn view(workspace: &Workspace, path: &str) -> ToolOutput {
-    let tools = toolgate_tools::all(Pictures { max_side: 100 }).unwrap();
+    let tools = toolgate_tools::all(Pictures { max_side: 100, seen: true }).unwrap();
     Session::new(workspace, tools).call("view_image", &json!({ "path": path }))
 }
 

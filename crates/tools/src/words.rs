@@ -1,6 +1,23 @@
-//! Sizes and times as people and models read them.
+//! Names, sizes and times as people and models read them.
 
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Bytes of a name that are shown.
+const NAME_BYTES: usize = 1000;
+
+/// A path as one line: control characters made visible, so that a name cannot forge a line; cut if it is very long.
+pub(crate) fn shown(path: &Path) -> String {
+    let mut out = String::new();
+    for letter in path.to_string_lossy().chars() {
+        if out.len() > NAME_BYTES {
+            out.push('…');
+            break;
+        }
+        if letter.is_control() { out.extend(letter.escape_default()) } else { out.push(letter) }
+    }
+    out
+}
 
 /// `1234567` → `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
