@@ -18,11 +18,14 @@ pub const DEFAULT_DENY_READ: &[&str] = &[
     "~/.git-credentials",
     "~/.pypirc",
     "~/.npmrc",
+    "~/.cargo/credentials",
     "~/.cargo/credentials.toml",
     "**/.env",
     "**/.env.local",
     "**/.env.*.local",
     "**/.env.production",
+    "**/.env.prod",
+    "**/.env.staging",
     "**/id_rsa",
     "**/id_ed25519",
     "**/id_ecdsa",
@@ -74,9 +77,10 @@ impl DenyRead {
         Ok(Self { globs, patterns: kept })
     }
 
-    /// Names the pattern that denies `path` itself or a directory above it.
+    /// Names the pattern that denies `path` itself or a directory above it: the outermost, which is the same whether or
+    /// not there is anything at `path`.
     pub fn denies(&self, path: &Path) -> Option<&str> {
-        path.ancestors().find_map(|at| self.denies_entry(at))
+        path.ancestors().filter_map(|at| self.denies_entry(at)).last()
     }
 
     /// Names the pattern that denies `path` itself; for a walk that has already asked about what is above.
@@ -97,6 +101,7 @@ fn denies_nothing(pattern: &str) -> Option<&'static str> {
         _ if pattern.starts_with('~') && !pattern.starts_with("~/") => {
             Some("only `~/…` is known, your own home")
         }
+        _ if pattern.trim_matches('/').contains("//") => Some("it has two `/` in a row"),
         _ if has(".") || has("..") => {
             Some("`.` and `..` are not resolved; write the path from `/` or `~/`, or a glob")
         }
@@ -126,7 +131,8 @@ mod tests {
         let deny = DenyRead::new(DEFAULT_DENY_READ.iter().chain(&["secrets/", "*.pem"]), Some(home)).unwrap();
         for (path, by) in [
             ("/home/[me]/.ssh", Some("~/.ssh")),
-            ("/home/[me]/.ssh/id_rsa", Some("**/id_rsa")),
+            ("/home/[me]/.ssh/id_rsa", Some("~/.ssh")),
+            ("/home/me/id_rsa", Some("**/id_rsa")),
             ("/home/[me]/.ssh/deep/x", Some("~/.ssh")),
             ("/home/other/.ssh/x", None),
             ("/w/.env", Some("**/.env")),

@@ -166,7 +166,11 @@ impl Builder {
         for directory in &self.read_roots {
             roots.push(root(directory)?);
         }
-        roots.extend(self.kept_in.iter().map(|directory| Root::new(real_to_be(directory)).unlisted()));
+        roots.extend(
+            self.kept_in
+                .iter()
+                .map(|directory| Root::new(real_to_be(directory)).spelled(directory).unlisted()),
+        );
         let home = self.home.as_deref();
         let deny = DenyRead::new(with_real_paths(&self.deny_read, home), home)?;
         let gate = Gate::read_only(Reach::new(roots, deny));
@@ -198,13 +202,19 @@ fn real_to_be(directory: &Path) -> PathBuf {
     real.unwrap_or_else(|| directory.to_owned())
 }
 
-/// Adds where a denied path really is, when a symbolic link leads there: the door judges real paths.
+/// Adds where denied paths really are, when symbolic links lead there: the door judges real paths.
 fn with_real_paths(patterns: &[String], home: Option<&Path>) -> Vec<String> {
+    let real_home = home.and_then(|home| exec::fs::real(home).ok());
     let mut all = patterns.to_vec();
     for pattern in patterns {
-        let path = match (pattern.strip_prefix("~/"), home) {
+        let below_home = pattern.strip_prefix("~/");
+        // The home itself may be behind a link, whether or not what is denied in it is there yet.
+        if let (Some(rest), Some(home)) = (below_home, &real_home) {
+            all.push(format!("{}/{rest}", literal(&home.to_string_lossy())));
+        }
+        let path = match (below_home, home) {
             (Some(rest), Some(home)) => home.join(rest),
-            _ => PathBuf::from(pattern),
+            (Some(_), None) | (None, _) => PathBuf::from(pattern),
         };
         let Some(real) = path.is_absolute().then(|| exec::fs::real(&path).ok()).flatten() else { continue };
         if real != path {

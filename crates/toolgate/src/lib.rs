@@ -19,6 +19,8 @@ pub use engine::{
     Answer, DuplicateCall, Event, Family, Keep, Limits, Metrics, Observer, RegistryFault, ToolCallRuntime,
     ToolRegistry, ToolRouter, ToolStats, ToolsConfig, WebSearch,
 };
+/// The way to files: what a tool of yours opens with its permit.
+pub use exec::fs;
 pub use policy::{DEFAULT_DENY_READ, Denial, DenyRead, Effect, Gate, Intent, Permit, Reach, Root, Verdict};
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;

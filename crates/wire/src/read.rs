@@ -64,7 +64,7 @@ impl CallReader {
             State::Anthropic(reader) => reader.read(json),
         };
         if self.is_alone(json) {
-            self.seen.clear();
+            readings.iter().for_each(|reading| self.seen.forget(reading));
         }
         before.extend(self.admit(readings));
         before
@@ -147,7 +147,13 @@ mod tests {
         let created = serde_json::json!({"type": "response.created"});
         let stream = [created.clone(), done.clone(), completed, created, done];
         assert_eq!(tell(Dialect::Responses, &stream).lines().count(), 2);
-        assert_eq!(tell(Dialect::Responses, &[item.clone(), item]).lines().count(), 2);
+        assert_eq!(tell(Dialect::Responses, &[item.clone(), item.clone()]).lines().count(), 2);
+        // Items that came alone are not run again when the whole response follows.
+        let other =
+            serde_json::json!({"type": "function_call", "call_id": "c1", "name": "go", "arguments": "{}"});
+        let completed =
+            serde_json::json!({"type": "response.completed", "response": {"output": [item, other]}});
+        assert_eq!(tell(Dialect::Responses, &[item, other, completed]).lines().count(), 2);
     }
 
     fn line(reading: &Reading) -> String {

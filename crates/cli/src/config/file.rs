@@ -1,9 +1,12 @@
 //! One TOML file, checked: what is wrong in it has a line and a column.
 
+use std::fs::File;
 use std::io::Read;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -64,31 +67,49 @@ pub(super) struct Wire {
     pub(super) integers: Option<Spanned<Integers>>,
 }
 
+/// Whether a symbolic link may stand for the file: a user may keep theirs elsewhere, a project could point anywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    Follow,
+    Refuse,
+}
+
+/// Opens without waiting: a FIFO in a project is not to hang us.
+fn open(path: &Path, links: Links) -> rustix::io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let flags = match links {
+        Links::Follow => flags,
+        Links::Refuse => flags | OFlags::NOFOLLOW,
+    };
+    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
+}
+
 impl ConfigFile {
     /// Reads the file at `path`; `None` if there is none.
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, Fault> {
-        let broken = |why: String| Fault::usage(format!("{}: {why}", path.display()));
-        #[expect(clippy::disallowed_methods, reason = "configuration is read before there is a policy")]
-        let file = match std::fs::File::open(path) {
+    pub(super) fn read(path: &Path, links: Links) -> Result<Option<Self>, Fault> {
+        let broken = |why: &str| Fault::usage(format!("{}: {why}", path.display()));
+        let file = match open(path, links) {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(Errno::LOOP) => return Err(broken("it is a link; a project's configuration must be a file")),
+            Err(Errno::ACCESS | Errno::PERM) => {
                 let why = "it may not be read, and it may say what tools must not do, so nothing is done without it";
-                return Err(broken(why.to_owned()).hint("if it is not meant for you, set TOOLGATE_HOME or HOME to a directory of your own, or use --cwd"));
+                let hint = "if it is not meant for you, set TOOLGATE_HOME or HOME to a directory of your own, or use --cwd";
+                return Err(broken(why).hint(hint));
             }
-            Err(error) => return Err(broken(error.to_string())),
+            Err(error) => return Err(broken(&std::io::Error::from(error).to_string())),
         };
         if !file.metadata().is_ok_and(|meta| meta.is_file()) {
-            return Err(broken("not a file".to_owned()));
+            return Err(broken("it is not a file"));
         }
         let mut text = String::new();
         let read = file.take(MAX_BYTES + 1).read_to_string(&mut text);
         read.map_err(|error| match error.kind() {
-            std::io::ErrorKind::InvalidData => broken("it is not UTF-8".to_owned()),
-            _ => broken(error.to_string()),
+            std::io::ErrorKind::InvalidData => broken("it is not UTF-8"),
+            _ => broken(&error.to_string()),
         })?;
         if text.len() as u64 > MAX_BYTES {
-            return Err(broken(format!("longer than {MAX_BYTES} bytes")));
+            return Err(broken(&format!("longer than {MAX_BYTES} bytes")));
         }
         let content = Content::default();
         let mut file = Self { path: path.to_owned(), text, content };
@@ -109,7 +130,8 @@ impl ConfigFile {
         self.within("call_timeout_ms", limits.call_timeout_ms.as_ref(), CALL_TIMEOUT_MS)?;
         self.within("parallel", limits.parallel.as_ref(), PARALLEL)?;
         for pattern in &self.content.files.deny_read {
-            toolgate::DenyRead::new([pattern.get_ref()], None)
+            // Any home will do to find out whether a pattern is one.
+            toolgate::DenyRead::new([pattern.get_ref()], Some(Path::new("/home")))
                 .map_err(|fault| self.fault(&pattern.span(), &fault.to_string()))?;
         }
         Ok(())

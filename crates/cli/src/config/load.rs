@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 
-use super::file::{ConfigFile, Content};
+use super::file::{ConfigFile, Content, Links};
 use super::{Config, Found, LookedFor, Setting, Source};
 use crate::args::Place;
 use crate::fault::Fault;
@@ -54,9 +54,14 @@ pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fau
         config.take(&file);
         config.widen(&file, dirs);
     }
+    let own_model = config.model.value.is_some();
     for file in project_files(cwd, &mut config.looked_for)? {
         narrows_only(&file, dirs)?;
         config.narrow(&file);
+        // Which model it is decides what it is given, so the user's own word stands.
+        if !own_model {
+            set(&mut config.model, &file, file.content.model.as_ref(), |model| Some(model.clone()));
+        }
     }
     if let Some(model) = &flags.model {
         config.model = Setting { value: Some(model.clone()), source: Source::Flag("--model") };
@@ -73,7 +78,7 @@ fn user_file(dirs: &Dirs, looked_for: &mut Vec<LookedFor>) -> Result<Option<Conf
     let mut found = None;
     for name in USER_FILES {
         let path = directory.join(name);
-        let file = ConfigFile::read(&path)?;
+        let file = ConfigFile::read(&path, Links::Follow)?;
         if file.is_some() && found.is_some() {
             let [one, other] = USER_FILES;
             let both = format!("`{}` holds both `{one}` and `{other}`; keep one", directory.display());
@@ -98,7 +103,7 @@ fn project_files(cwd: &Path, looked_for: &mut Vec<LookedFor>) -> Result<Vec<Conf
             looked_for.push(LookedFor { path, found: Found::NotYours });
             continue;
         }
-        if let Some(file) = ConfigFile::read(&path)? {
+        if let Some(file) = ConfigFile::read(&path, Links::Refuse)? {
             looked_for.push(LookedFor { path, found: Found::Read });
             files.push(file);
         }
@@ -137,6 +142,7 @@ impl Config {
     fn take(&mut self, file: &ConfigFile) {
         let limits = &file.content.limits;
         self.take_lists(file);
+        set(&mut self.model, file, file.content.model.as_ref(), |model| Some(model.clone()));
         set(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), count);
         set(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| timeout);
         set(&mut self.limits.parallel, file, limits.parallel.as_ref(), count);
@@ -152,8 +158,7 @@ impl Config {
     }
 
     fn take_lists(&mut self, file: &ConfigFile) {
-        let Content { model, tools, files, wire, .. } = &file.content;
-        set(&mut self.model, file, model.as_ref(), |model| Some(model.clone()));
+        let Content { tools, files, wire, .. } = &file.content;
         set(&mut self.integers, file, wire.integers.as_ref(), |&integers| integers);
         if let Some(only) = &tools.only {
             self.tools.only.push(file.setting(only, Clone::clone));

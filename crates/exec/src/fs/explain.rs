@@ -13,10 +13,21 @@ use super::{Door, Found, FsError, Kind, nearest};
 
 /// Explains why looking at `path` came to nothing.
 pub(super) fn trouble(door: &Door, path: &Path, trouble: Trouble) -> FsError {
-    match trouble {
+    let error = match trouble {
         Trouble::Judged(error) => error,
         Trouble::Errno(Errno::NOENT | Errno::NOTDIR) | Trouble::Vague => missing(door, path),
         Trouble::Errno(errno) => refused(path, errno),
+    };
+    about(path, error)
+}
+
+/// A denial names what was asked for, not how far one could get: that would tell what exists behind it.
+fn about(path: &Path, error: FsError) -> FsError {
+    let path = path.to_owned();
+    match error {
+        FsError::Denied(Denial::LeadsOutside { .. }) => Denial::LeadsOutside { path }.into(),
+        FsError::Denied(Denial::DenyRead { rule, .. }) => Denial::DenyRead { path, rule }.into(),
+        other => other,
     }
 }
 

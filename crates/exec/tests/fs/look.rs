@@ -100,6 +100,20 @@ fn what_each_path_leads_to() {
 }
 
 #[test]
+fn a_denial_does_not_tell_what_exists_behind_it() {
+    let ground = Ground::new(TREE);
+    let door = door(vec![Root::new(ground.root())], &["secrets/"]);
+    let said = |name: &str| door.look(&ground.path(name)).unwrap_err().to_string().replace(name, "NAME");
+    for (there, not_there) in [
+        ("out-dir/secret", "out-dir/nothing"),
+        ("out-dir-absolute/secret", "out-dir-absolute/nothing/at/all"),
+        ("innocent-dir/k", "innocent-dir/x"),
+    ] {
+        assert_eq!(said(there), said(not_there), "{there}");
+    }
+}
+
+#[test]
 fn a_link_into_another_root_is_followed() {
     let ground = Ground::new("a -> OUT/secret");
     let both = door(vec![Root::new(ground.root()), Root::new(ground.outside())], &[]);

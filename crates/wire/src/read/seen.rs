@@ -40,11 +40,20 @@ impl Seen {
         self.prints.clear();
     }
 
+    /// Lets the id of `reading` be used again.
+    pub(super) fn forget(&mut self, reading: &Reading) {
+        let key = key(reading);
+        if self.prints.remove(&key).is_some() {
+            self.order.retain(|other| *other != key);
+        }
+    }
+
     /// The reading as it should be reported, if at all.
     pub(super) fn admit(&mut self, reading: Reading) -> Option<Reading> {
-        let (key, print) = match &reading {
-            Reading::Call(call) => (call.id.as_str().to_owned(), print(call)),
-            Reading::Fault(fault) => (fault.id().map_or_else(|| fault.to_string(), CallId::to_string), 0),
+        let key = key(&reading);
+        let print = match (&reading, self.repeats) {
+            (Reading::Call(call), Repeats::Suspect) => print(call),
+            (Reading::Call(_) | Reading::Fault(_), Repeats::Expected | Repeats::Suspect) => 0,
         };
         let Some(known) = self.prints.get(&key) else {
             self.remember(key, print);
@@ -66,6 +75,14 @@ impl Seen {
         }
         self.order.push_back(key.clone());
         self.prints.insert(key, print);
+    }
+}
+
+/// What a reading is remembered by.
+fn key(reading: &Reading) -> String {
+    match reading {
+        Reading::Call(call) => call.id.as_str().to_owned(),
+        Reading::Fault(fault) => fault.id().map_or_else(|| fault.to_string(), CallId::to_string),
     }
 }
 

@@ -1,0 +1,75 @@
+//! A tool of somebody else's reads through the door like ours; what is denied stays denied behind links.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests set up real files, and may unwrap"
+)]
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use testkit::Workspace;
+use toolgate::fs::Door;
+use toolgate::{Cx, Intent, Permit, Place, ToolError, ToolHandler, ToolOutput, Toolgate, json};
+
+#[derive(Deserialize, JsonSchema)]
+struct Args {
+    /// The file.
+    path: String,
+}
+
+struct Size;
+
+impl ToolHandler for Size {
+    type Args = Args;
+    const NAME: &'static str = "size";
+    const ABOUT: &'static str = "Says how large a file is.";
+
+    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+        Ok(Intent::read(place.path("path", &args.path)?))
+    }
+
+    async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let path = cx.place().path("path", &args.path)?;
+        let found = Door::new(permit).look(&path).map_err(|fault| ToolError::io(fault.to_string()))?;
+        Ok(ToolOutput::text(found.size().to_string()))
+    }
+}
+
+#[tokio::test]
+async fn a_tool_of_your_own_opens_what_it_stated() {
+    let w = Workspace::new();
+    w.file("a", "12345").link("out", w.outside());
+    let toolgate = Toolgate::at(w.path()).tool(Size).build().unwrap();
+    let size = async |path: &str| toolgate.call("size", json!({ "path": path })).await.joined_text();
+    assert_eq!(size("a").await, "5");
+    assert!(size("out/secret.txt").await.contains("leads outside"));
+    assert!(size("/etc/passwd").await.contains("outside the readable roots"));
+}
+
+#[tokio::test]
+async fn what_is_denied_behind_a_link_is_denied_where_it_really_is() {
+    let w = Workspace::new();
+    w.file("real/key", "SECRET").link("spelled", w.path().join("real"));
+    let denied = w.path().join("spelled/key");
+    let toolgate =
+        Toolgate::at(w.path()).with_tools().deny_read(denied.to_str().unwrap().to_owned()).build().unwrap();
+    for path in ["spelled/key", "real/key"] {
+        let answer = toolgate.call("read_file", json!({ "path": path })).await;
+        assert!(!answer.success && !answer.joined_text().contains("SECRET"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_kept_can_be_read_back_though_a_link_leads_there() {
+    let w = Workspace::new();
+    w.link("state", w.outside());
+    let kept = w.path().join("state/kept");
+    let toolgate = Toolgate::at(w.path()).with_tools().read_kept_in(&kept).build().unwrap();
+    std::fs::create_dir(w.outside().join("kept")).unwrap();
+    std::fs::write(kept.join("a.txt"), "whole\n").unwrap();
+    let read = async |path: &Path| toolgate.call("read_file", json!({ "path": path })).await.joined_text();
+    assert_eq!(read(&kept.join("a.txt")).await, "1| whole");
+    assert!(read(&w.path().join("state/secret.txt")).await.contains("leads outside"));
+}
