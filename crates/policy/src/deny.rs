@@ -1,6 +1,6 @@
 //! Paths that no tool may read, wherever they lie: credentials first of all.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -26,9 +26,19 @@ pub const DEFAULT_DENY_READ: &[&str] = &[
     "**/.env.production",
     "**/.env.prod",
     "**/.env.staging",
+    "**/.env.development",
+    "**/.env.test",
+    "**/.envrc",
+    "**/.netrc",
+    "**/.pgpass",
+    "**/.git-credentials",
+    "**/.htpasswd",
     "**/id_rsa",
-    "**/id_ed25519",
+    "**/id_dsa",
     "**/id_ecdsa",
+    "**/id_ecdsa_sk",
+    "**/id_ed25519",
+    "**/id_ed25519_sk",
 ];
 
 /// A pattern that cannot be understood.
@@ -60,12 +70,14 @@ impl DenyRead {
         for pattern in patterns {
             let pattern = pattern.as_ref();
             let fault = |why: String| DenyReadFault { pattern: pattern.to_owned(), why };
-            if let Some(why) = denies_nothing(pattern) {
+            if let Some(why) = denies_nothing(pattern).or_else(|| crate::glob_fault(pattern)) {
                 return Err(fault(why.to_owned()));
             }
             let Some(anchored) = anchor(pattern, home) else { continue };
             let glob = GlobBuilder::new(anchored.trim_end_matches('/'))
                 .literal_separator(true)
+                // A `\` in a name is a `\`: what is denied must not depend on who knows how to escape it.
+                .backslash_escape(false)
                 .build()
                 .map_err(|error| fault(error.kind().to_string()))?;
             builder.add(glob);
@@ -75,6 +87,33 @@ impl DenyRead {
             .build()
             .map_err(|error| DenyReadFault { pattern: kept.join(", "), why: error.to_string() })?;
         Ok(Self { globs, patterns: kept })
+    }
+
+    /// The same rule for where `pattern` really is, as `resolve` finds it: a path whose links are followed as far as there
+    /// is something to follow. `None` if that is where it says. A glob is resolved up to its first name that is one.
+    pub fn resolved(
+        pattern: &str,
+        home: Option<&Path>,
+        resolve: impl FnOnce(&Path) -> PathBuf,
+    ) -> Option<String> {
+        let path = match (pattern.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            (Some(_), None) => return None,
+            (None, _) => PathBuf::from(pattern),
+        };
+        if !path.is_absolute() {
+            return None;
+        }
+        let is_glob = |name: &std::ffi::OsStr| name.to_string_lossy().contains(['*', '?', '[', '{']);
+        let plain: PathBuf = path.iter().take_while(|name| !is_glob(name)).collect();
+        let globs: PathBuf = path.iter().skip_while(|name| !is_glob(name)).collect();
+        let real = resolve(&plain);
+        if real == plain {
+            return None;
+        }
+        let real = globset::escape(&real.to_string_lossy());
+        let globs = globs.to_string_lossy();
+        Some(if globs.is_empty() { real } else { format!("{}/{globs}", real.trim_end_matches('/')) })
     }
 
     /// Names the pattern that denies `path` itself or a directory above it: the outermost, which is the same whether or
@@ -113,7 +152,7 @@ fn denies_nothing(pattern: &str) -> Option<&'static str> {
 fn anchor(pattern: &str, home: Option<&Path>) -> Option<String> {
     if let Some(rest) = pattern.strip_prefix("~/") {
         let home = globset::escape(&home?.to_string_lossy());
-        return Some(format!("{home}/{rest}"));
+        return Some(format!("{}/{rest}", home.trim_end_matches('/')));
     }
     if pattern.starts_with('/') || pattern.starts_with("**/") {
         return Some(pattern.to_owned());
@@ -144,6 +183,21 @@ mod tests {
         ] {
             assert_eq!(deny.denies(Path::new(path)), by, "{path}");
         }
+    }
+
+    #[test]
+    fn a_rule_follows_the_links_in_its_path() {
+        let home = Path::new("/link");
+        let resolve = |path: &Path| PathBuf::from(path.to_string_lossy().replace("/link", "/re[al]"));
+        let at = |pattern: &str| DenyRead::resolved(pattern, Some(home), resolve);
+        assert_eq!(at("~/.ssh").as_deref(), Some("/re[[]al[]]/.ssh"));
+        assert_eq!(at("~/*.tok").as_deref(), Some("/re[[]al[]]/*.tok"));
+        assert_eq!(at("/link/a/**/k").as_deref(), Some("/re[[]al[]]/a/**/k"));
+        assert_eq!(at("/elsewhere"), None);
+        assert_eq!(at("*.pem"), None);
+        let deny = DenyRead::new([at("~/.ssh").unwrap(), "/a\\b".to_owned()], None).unwrap();
+        assert!(deny.denies(Path::new("/re[al]/.ssh/k")).is_some());
+        assert!(deny.denies(Path::new("/a\\b/c")).is_some());
     }
 
     #[test]

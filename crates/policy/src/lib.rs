@@ -6,6 +6,7 @@
 mod decide;
 mod denial;
 mod deny;
+mod glob;
 mod intent;
 mod path;
 mod permit;
@@ -14,6 +15,7 @@ mod reach;
 pub use decide::{Gate, Verdict};
 pub use denial::Denial;
 pub use deny::{DEFAULT_DENY_READ, DenyRead, DenyReadFault};
+pub use glob::glob_fault;
 pub use intent::{Effect, Intent};
 pub use path::{PathFault, resolve};
 pub use permit::Permit;

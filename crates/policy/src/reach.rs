@@ -79,7 +79,9 @@ impl Reach {
     pub fn judge(&self, path: &Path) -> Result<(), Denial> {
         let (root, below) = self.locate(path)?;
         let real = root.path().join(below);
-        match self.deny.denies(path).or_else(|| self.deny.denies(&real)) {
+        let spelled = root.spelled.as_ref().map(|spelled| spelled.join(below));
+        let ways = [Some(path), Some(&*real), spelled.as_deref()];
+        match ways.into_iter().flatten().find_map(|way| self.deny.denies(way)) {
             Some(rule) => Err(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() }),
             None => Ok(()),
         }

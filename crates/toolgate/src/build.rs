@@ -43,6 +43,12 @@ pub enum BuildFault {
         #[source]
         source: io::Error,
     },
+    /// Rules about what may not be read below the home cannot be made.
+    #[error("the home directory `{}` is no plain path from `/` in UTF-8, so what may not be read in it is unknown; set HOME", path.display())]
+    Home {
+        /// As the environment gives it.
+        path: PathBuf,
+    },
     /// A deny-read pattern cannot be understood.
     #[error(transparent)]
     DenyRead(#[from] DenyReadFault),
@@ -61,7 +67,7 @@ impl Builder {
             read_roots: Vec::new(),
             kept_in: Vec::new(),
             deny_read: DEFAULT_DENY_READ.iter().map(|&pattern| pattern.to_owned()).collect(),
-            home: std::env::home_dir(),
+            home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             tools: ToolRegistry::builder(),
             shipped: Ok(()),
             limits: Limits::default(),
@@ -171,7 +177,8 @@ impl Builder {
                 .iter()
                 .map(|directory| Root::new(real_to_be(directory)).spelled(directory).unlisted()),
         );
-        let home = self.home.as_deref();
+        let home = self.home.as_deref().map(plain_home).transpose()?;
+        let home = home.as_deref();
         let deny = DenyRead::new(with_real_paths(&self.deny_read, home), home)?;
         let gate = Gate::read_only(Reach::new(roots, deny));
         let mut router = ToolRouter::new(self.tools.build()?, gate, place).with_limits(self.limits);
@@ -193,8 +200,22 @@ fn root(directory: &Path) -> Result<Root, BuildFault> {
     Ok(Root::new(real).spelled(spelled))
 }
 
+/// The home without `//` and `.`, which rules about it are made of; none can be made of one that is not text.
+fn plain_home(home: &Path) -> Result<PathBuf, BuildFault> {
+    let plain: PathBuf = home.components().collect();
+    if plain.to_str().is_none()
+        || !plain.is_absolute()
+        || plain.components().any(|part| part.as_os_str() == "..")
+    {
+        return Err(BuildFault::Home { path: home.to_owned() });
+    }
+    Ok(plain)
+}
+
 /// Where a directory will really be: the part of it that exists, resolved, and the rest as it is.
 fn real_to_be(directory: &Path) -> PathBuf {
+    // Components only, so that `/a//b/.` is found to be `/a/b`.
+    let directory: &Path = &directory.components().collect::<PathBuf>();
     let real = directory.ancestors().find_map(|above| {
         let rest = directory.strip_prefix(above).ok()?;
         Some(exec::fs::real(above).ok()?.join(rest))
@@ -204,28 +225,6 @@ fn real_to_be(directory: &Path) -> PathBuf {
 
 /// Adds where denied paths really are, when symbolic links lead there: the door judges real paths.
 fn with_real_paths(patterns: &[String], home: Option<&Path>) -> Vec<String> {
-    let real_home = home.and_then(|home| exec::fs::real(home).ok());
-    let mut all = patterns.to_vec();
-    for pattern in patterns {
-        let below_home = pattern.strip_prefix("~/");
-        // The home itself may be behind a link, whether or not what is denied in it is there yet.
-        if let (Some(rest), Some(home)) = (below_home, &real_home) {
-            all.push(format!("{}/{rest}", literal(&home.to_string_lossy())));
-        }
-        let path = match (below_home, home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            (Some(_), None) | (None, _) => PathBuf::from(pattern),
-        };
-        let Some(real) = path.is_absolute().then(|| exec::fs::real(&path).ok()).flatten() else { continue };
-        if real != path {
-            all.push(literal(&real.to_string_lossy()));
-        }
-    }
-    all
-}
-
-/// A path as a glob that fits only itself.
-fn literal(path: &str) -> String {
-    let special = |letter: char| matches!(letter, '*' | '?' | '[' | ']' | '{' | '}' | '!');
-    path.chars().map(|c| if special(c) { format!("[{c}]") } else { c.to_string() }).collect()
+    let real = patterns.iter().filter_map(|pattern| DenyRead::resolved(pattern, home, real_to_be));
+    patterns.iter().cloned().chain(real).collect()
 }

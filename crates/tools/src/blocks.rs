@@ -25,19 +25,22 @@ pub(crate) enum Header {
     LeaveOut,
 }
 
+/// What a tab counts, in columns, and what a level does in code that is not indented at all.
 const TAB: usize = 4;
-/// What one level counts, in columns.
-const LEVEL: usize = 4;
 
 /// Finds the block around `lines[anchor]`, as a range of indices.
 pub(crate) fn around(lines: &[String], anchor: usize, choice: Choice) -> std::ops::Range<usize> {
     let indents = indents(lines);
     let own = indents[anchor];
-    let floor = if choice.levels == 0 { 0 } else { own.saturating_sub(LEVEL.saturating_mul(choice.levels)) };
+    let level = indents.iter().copied().filter(|&indent| indent > 0).min().unwrap_or(TAB);
+    let floor = if choice.levels == 0 { 0 } else { own.saturating_sub(level.saturating_mul(choice.levels)) };
     let block = Block { lines, indents: &indents, floor, choice };
     let (mut first, mut last) = (anchor, anchor);
     // A line at the floor is the head of its block: what is above it, at its level, is a neighbour.
-    let (mut up, mut down) = (Edge::new(own == floor), Edge::new(false));
+    // A closing line is not: the head is further up.
+    let is_head = own == floor && !closes(&lines[anchor]);
+    let (mut up, mut down) =
+        (Edge::new(is_head), Edge::new(own == floor && !is_head && !opens(&lines[anchor])));
     // ends: every round takes a line, or both edges are closed
     while last - first + 1 < choice.limit && (up.open || down.open) {
         if up.open {
@@ -90,7 +93,8 @@ impl Block<'_> {
             let header = self.choice.header == Header::Include;
             return header && self.indents[at] == self.floor && is_header(&self.lines[at]);
         }
-        edge.bounded = self.indents[at] == self.floor && !self.lines[at].trim().is_empty();
+        let line = &self.lines[at];
+        edge.bounded = self.indents[at] == self.floor && !line.trim().is_empty() && !closes(line);
         true
     }
 
@@ -102,8 +106,10 @@ impl Block<'_> {
             return true;
         }
         if self.indents[at] == self.floor {
-            edge.bounded = true;
-            return closes(&self.lines[at]);
+            let line = &self.lines[at];
+            // `) -> u8 {` and `else:` end one part of the block and begin the next.
+            edge.bounded = !opens(line);
+            return closes(line);
         }
         true
     }
@@ -134,6 +140,15 @@ fn closes(line: &str) -> bool {
     let text = line.trim_start();
     let word = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     text.starts_with(['}', ')', ']']) || text.starts_with("</") || WORDS.contains(&word)
+}
+
+/// Whether more of the block follows below the line.
+fn opens(line: &str) -> bool {
+    let text = line.trim_end();
+    text.ends_with(['{', '(', '[', ':'])
+        || text.ends_with("=>")
+        || text.ends_with(" do")
+        || text.ends_with(" then")
 }
 
 #[cfg(test)]
@@ -174,7 +189,7 @@ fn other() {
         for (line, choice, expected) in [
             (7, PLAIN, (3, 12)),
             (7, no_header, (5, 12)),
-            (7, one, (6, 9)),
+            (7, one, (6, 11)),
             (5, PLAIN, (3, 12)),
             (14, PLAIN, (14, 16)),
             (15, PLAIN, (14, 16)),
@@ -191,6 +206,24 @@ fn other() {
         let python = "# doc\ndef a():\n    x = 1\n\n    return x\n\nprint(a())\n";
         assert_eq!(block(python, 3, PLAIN), (1, 5));
         assert_eq!(block(python, 7, PLAIN), (7, 7));
+    }
+
+    #[test]
+    fn a_signature_of_several_lines_belongs_to_its_body() {
+        let rust = "fn a() {}\n\npub fn f(\n    a: u8,\n) -> u8 {\n    a\n}\n\nfn b() {}";
+        for line in 3..=7 {
+            assert_eq!(block(rust, line, PLAIN), (3, 7), "line {line}");
+        }
+        let python = "if a:\n    b\nelse:\n    c\nd";
+        assert_eq!(block(python, 2, PLAIN), (1, 4));
+        assert_eq!(block(python, 4, PLAIN), (1, 4));
+    }
+
+    #[test]
+    fn a_level_is_what_the_file_says_it_is() {
+        let yaml = "a:\n  b:\n    c:\n      d: 1\n  e: 2";
+        assert_eq!(block(yaml, 4, Choice { levels: 1, ..PLAIN }), (3, 4));
+        assert_eq!(block(yaml, 4, Choice { levels: 2, ..PLAIN }), (2, 4));
     }
 
     #[test]

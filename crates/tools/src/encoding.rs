@@ -22,6 +22,8 @@ pub(crate) enum Nature {
 /// Judges a file by its head.
 pub(crate) fn nature(head: &[u8]) -> Nature {
     match Encoding::for_bom(head) {
+        // Its mark begins like that of UTF-16.
+        _ if head.starts_with(b"\xff\xfe\0\0") => Nature::Binary,
         Some((encoding, _)) if encoding == UTF_16LE || encoding == UTF_16BE => Nature::Utf16(encoding),
         Some(_) => Nature::Text,
         None if memchr::memchr(0, head).is_some() => Nature::Binary,
@@ -66,6 +68,7 @@ mod tests {
             (b"\xef\xbb\xbfbom", Nature::Text),
             (b"\xff\xfea\0", Nature::Utf16(UTF_16LE)),
             (b"\xfe\xff\0a", Nature::Utf16(UTF_16BE)),
+            (b"\xff\xfe\0\0a\0\0\0", Nature::Binary),
             (b"\x7fELF\0\0", Nature::Binary),
         ] {
             assert_eq!(nature(head), expected, "{head:?}");

@@ -28,6 +28,8 @@ const TIME: Duration = Duration::from_secs(30);
 /// What one file may make the searcher allocate: a longer line is not searched.
 const HEAP: usize = 64 << 20;
 const MAX_THREADS: usize = 12;
+/// The longest pattern, in bytes.
+const MAX_PATTERN: usize = 16 << 10;
 /// What a compiled pattern may take, and what each thread may keep of its states.
 const REGEX: usize = 16 << 20;
 const REGEX_CACHE: usize = 16 << 20;
@@ -133,8 +135,14 @@ struct Search {
 
 impl Search {
     fn new(args: &Args) -> Result<Self, ToolError> {
+        if args.pattern.len() > MAX_PATTERN {
+            let why = format!("it is {} bytes long, and {MAX_PATTERN} are the most", args.pattern.len());
+            return Err(ToolError::argument("pattern", why));
+        }
         let matcher = RegexMatcherBuilder::new()
             .case_insensitive(!args.case_sensitive.unwrap_or(true))
+            // `^` and `$` are the ends of a line, not of the file.
+            .multi_line(true)
             .size_limit(REGEX)
             .dfa_size_limit(REGEX_CACHE)
             // `$` also fits before the \r of a CRLF, as it does in every other tool a model knows.

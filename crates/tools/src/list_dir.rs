@@ -94,6 +94,9 @@ impl Pattern {
 
 /// A pattern without a `/` inside fits names at any depth.
 pub(crate) fn glob(argument: &str, pattern: &str) -> Result<Pattern, ToolError> {
+    if let Some(why) = policy::glob_fault(pattern) {
+        return Err(ToolError::argument(argument, why));
+    }
     let (pattern, directories) = match pattern.strip_suffix('/') {
         Some(pattern) => (pattern, true),
         None => (pattern, false),

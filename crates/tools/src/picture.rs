@@ -18,9 +18,11 @@ use crate::words::{counted, grouped};
 /// A file larger than this is refused without being read.
 const MAX_FILE: u64 = 64 << 20;
 /// A picture with more pixels than this is refused without being decoded.
-const MAX_PIXELS: u64 = 80_000_000;
+const MAX_PIXELS: u64 = 50_000_000;
+/// A picture with a longer side than this is refused without being decoded.
+const MAX_SIDE: u32 = 32_768;
 /// What decoding may allocate.
-const MAX_DECODED: u64 = 512 << 20;
+const MAX_DECODED: u64 = 256 << 20;
 /// What providers take, as base64, is 5 MB; these are the bytes that become it.
 const MAX_SENT: usize = 3_700_000;
 const JPEG_QUALITY: u8 = 85;
@@ -117,10 +119,13 @@ fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Decoded, Too
     let reader = || ImageReader::with_format(Cursor::new(bytes), format);
     let (width, height) = reader().into_dimensions().map_err(broken)?;
     let pixels = u64::from(width) * u64::from(height);
-    if pixels > MAX_PIXELS {
-        let most = grouped(MAX_PIXELS);
+    if pixels == 0 {
+        return Err(ToolError::io(format!("`{}` has no pixels ({width}x{height})", path.display())));
+    }
+    if pixels > MAX_PIXELS || width.max(height) > MAX_SIDE {
+        let (most, side) = (grouped(MAX_PIXELS), grouped(u64::from(MAX_SIDE)));
         return Err(ToolError::io(format!(
-            "`{}` is {width}x{height} pixels, too large to decode; {most} pixels are the most",
+            "`{}` is {width}x{height} pixels, too large to decode; {most} pixels and {side} on a side are the most",
             path.display()
         )));
     }

@@ -114,11 +114,11 @@ impl ToolHandler for ReadFile {
             let head = text.head(&mut file)?;
             match encoding::nature(&head) {
                 // To a model that does not see, a picture is a binary file like any other.
-                _ if pictures.seen && picture::is_picture(&head) => {
+                Nature::Binary if pictures.seen && picture::is_picture(&head) => {
                     picture::show(&text.path, &text.found, pictures)
                 }
                 Nature::Binary => Ok(ToolOutput::text(text.glimpse(&head))),
-                Nature::Text | Nature::Utf16(_) => text.answer(&args, encoding::nature(&head)),
+                nature @ (Nature::Text | Nature::Utf16(_)) => text.answer(&args, nature),
             }
         })
         .await

@@ -133,6 +133,17 @@ fn context_stays_with_its_match_and_names_forge_no_lines() {
 }
 
 #[test]
+fn the_ends_of_a_line_are_found_whatever_ends_it() {
+    let w = Workspace::new();
+    w.file("lf", "fn a() {\n\n}\n").file("crlf", "fn a() {\r\n\r\n}\r\n").file("open", "fn a() {\n\n}");
+    for (pattern, matches) in [(r"\{$", 3), ("^$", 3), (r"^\}$", 3), ("^fn", 3), (r"\}", 3), (r"a\(\) .$", 3)]
+    {
+        let counts = grep(&w, &json!({ "pattern": pattern, "output_mode": "counts" }));
+        assert!(counts.ends_with(&format!("[{matches} matches in 3 files]")), "{pattern}: {counts}");
+    }
+}
+
+#[test]
 fn newest_first_when_asked() {
     let w = Workspace::new();
     for (name, age) in [("old", 300), ("new", 1), ("mid", 60)] {

@@ -26,14 +26,14 @@ pub enum Reading {
 /// Reads the calls out of one response of a model, however it comes: as stream events, as a whole, or as its items.
 ///
 /// Within a response no id is reported twice, though streams repeat themselves. A new response may use the ids of the
-/// last one again, as some servers do; it is told by its first event, or by [`finish`](Self::finish). An item that
-/// comes alone, with no event or message around it, is always reported: nothing repeats those but its sender.
+/// last one again, as some servers do; it is told by its own id, or by [`finish`](Self::finish). An item or a message
+/// that comes alone, with no named response around it, is always reported: nothing repeats those but their sender.
 #[derive(Debug)]
 pub struct CallReader {
     state: State,
     seen: Seen,
-    /// The completion that the last chunk belonged to.
-    completion: Option<String>,
+    /// The response that the last event belonged to.
+    response: Option<String>,
 }
 
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl CallReader {
             Dialect::Chat => (State::Chat(chat::Reader::default()), Repeats::Suspect),
             Dialect::Anthropic => (State::Anthropic(anthropic::Reader::default()), Repeats::Suspect),
         };
-        Self { state, seen: Seen::new(repeats), completion: None }
+        Self { state, seen: Seen::new(repeats), response: None }
     }
 
     /// Takes the next piece of JSON: a stream event, a whole response, a message, or one item of it.
@@ -70,35 +70,42 @@ impl CallReader {
         before
     }
 
-    /// Whether `json` is the first event of another response.
+    /// Whether `json` belongs to another response than what came before it.
     fn begins_another(&mut self, json: &Value) -> bool {
-        match &self.state {
-            State::Responses(_) => json["type"] == "response.created",
-            State::Anthropic(_) => json["type"] == "message_start",
-            State::Chat(reader) => {
-                let Some(id) = json["id"].as_str().filter(|_| json["choices"].is_array()) else {
-                    return false;
-                };
-                let last = self.completion.replace(id.to_owned());
-                // Some proxies give every chunk an id of its own: a call that is open goes on all the same.
-                reader.is_idle() && last.is_some_and(|last| last != id)
-            }
-        }
+        let Some(id) = self.response_id(json) else { return false };
+        let id = id.to_owned();
+        let last = self.response.replace(id.clone());
+        // Some proxies give every chunk an id of its own: a call that is open goes on all the same.
+        let idle = match &self.state {
+            State::Chat(reader) => reader.is_idle(),
+            State::Responses(_) | State::Anthropic(_) => true,
+        };
+        idle && last.is_some_and(|last| last != id)
     }
 
-    /// Whether `json` is an item without anything around it.
+    /// What the response calls itself, where it does.
+    fn response_id<'a>(&self, json: &'a Value) -> Option<&'a str> {
+        let id = match self.state {
+            State::Responses(_) if json["output"].is_array() => &json["id"],
+            State::Responses(_) => &json["response"]["id"],
+            State::Anthropic(_) if json["content"].is_array() => &json["id"],
+            State::Anthropic(_) => &json["message"]["id"],
+            State::Chat(_) if json["choices"].is_array() => &json["id"],
+            State::Chat(_) => &Value::Null,
+        };
+        id.as_str()
+    }
+
+    /// Whether `json` is an item or a message with nothing around it that could repeat it.
     fn is_alone(&self, json: &Value) -> bool {
+        let named = self.response_id(json).is_some();
         match self.state {
-            State::Responses(_) => {
-                matches!(
-                    json["type"].as_str(),
-                    Some("function_call" | "custom_tool_call" | local_shell::TYPE)
-                )
-            }
-            State::Anthropic(_) => json["type"] == "tool_use",
-            State::Chat(_) => {
-                !json["choices"].is_array() && (json["function"].is_object() || json["custom"].is_object())
-            }
+            State::Responses(_) => match json["type"].as_str() {
+                Some("function_call" | "custom_tool_call" | local_shell::TYPE) => true,
+                Some(_) | None => json["output"].is_array() && !named,
+            },
+            State::Anthropic(_) => json["type"] == "tool_use" || (json["content"].is_array() && !named),
+            State::Chat(_) => !json["choices"].is_array(),
         }
     }
 
@@ -143,11 +150,17 @@ mod tests {
         let item =
             serde_json::json!({"type": "function_call", "call_id": "c0", "name": "go", "arguments": "{}"});
         let done = serde_json::json!({"type": "response.output_item.done", "item": item});
-        let completed = serde_json::json!({"type": "response.completed", "response": {"output": [item]}});
-        let created = serde_json::json!({"type": "response.created"});
-        let stream = [created.clone(), done.clone(), completed, created, done];
+        let completed =
+            serde_json::json!({"type": "response.completed", "response": {"id": "r1", "output": [item]}});
+        let created = |id: &str| serde_json::json!({"type": "response.created", "response": {"id": id}});
+        let stream = [created("r1"), done.clone(), completed, created("r2"), done];
         assert_eq!(tell(Dialect::Responses, &stream).lines().count(), 2);
         assert_eq!(tell(Dialect::Responses, &[item.clone(), item.clone()]).lines().count(), 2);
+        let message = serde_json::json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "go", "input": {}}]});
+        assert_eq!(tell(Dialect::Anthropic, &[message.clone(), message]).lines().count(), 2);
+        let call = serde_json::json!({"id": "c0", "function": {"name": "go", "arguments": "{}"}});
+        let message = serde_json::json!({"role": "assistant", "tool_calls": [call]});
+        assert_eq!(tell(Dialect::Chat, &[message.clone(), message]).lines().count(), 2);
         // Items that came alone are not run again when the whole response follows.
         let other =
             serde_json::json!({"type": "function_call", "call_id": "c1", "name": "go", "arguments": "{}"});

@@ -2,7 +2,6 @@
 //!
 //! `TOOLGATE_BLESS=1 cargo test -p toolgate-wire --test sentences` rewrites `sentences.jsonl`.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,14 +13,8 @@ use toolgate_wire::Dialect;
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sentences.jsonl");
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test reads and writes its own snapshot")]
 fn every_error_reads_as_committed() {
-    let told = table();
-    if std::env::var_os("TOOLGATE_BLESS").is_some() {
-        fs::write(FILE, &told).unwrap();
-    }
-    let committed = fs::read_to_string(FILE).unwrap_or_default();
-    assert_eq!(told, committed, "the sentences changed: look at them, then run with TOOLGATE_BLESS=1");
+    testkit::assert_committed(FILE, &table());
 }
 
 #[test]

@@ -69,7 +69,11 @@ impl Door {
     /// beneath that root and without links, so the name needs no trust.
     fn chase(&self, path: &Path, root: &Path, below: &Path) -> Result<Found, Trouble> {
         let outside = || FsError::Denied(Denial::LeadsOutside { path: path.to_owned() });
-        let target = sys::target(&root.join(below)).map_err(|_| Trouble::Vague)?;
+        let target = sys::target(&root.join(below)).map_err(|errno| match errno {
+            // Trouble of ours, not of the path: it says nothing about what is out there.
+            Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => Trouble::Errno(errno),
+            _ => Trouble::Vague,
+        })?;
         let (root, below) = self.reach().locate(&target).map_err(|_| outside())?;
         let fd = enter(root.path(), below, Links::Refuse).map_err(|_| outside())?;
         Ok(self.judge(path, fd)?)

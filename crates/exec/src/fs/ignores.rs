@@ -151,7 +151,9 @@ fn rules(dir: BorrowedFd<'_>, path: &Path, name: &Path, deny: &DenyRead) -> Opti
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
     for line in text.split(|&byte| byte == b'\n').take(MAX_LINES) {
         // A line that is no glob or no UTF-8 is skipped; git and ripgrep carry on too.
-        if let Ok(line) = std::str::from_utf8(line) {
+        if let Ok(line) = std::str::from_utf8(line)
+            && policy::glob_fault(line).is_none()
+        {
             let _ = builder.add_line(None, line);
         }
     }

@@ -119,7 +119,7 @@ mod tests {
         let told = tell(
             Anthropic,
             &[
-                json!({"type": "message_start", "message": {"type": "message", "content": []}}),
+                json!({"type": "message_start", "message": {"id": "m", "type": "message", "content": []}}),
                 json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
                 json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hi"}}),
                 stop(0),
@@ -134,7 +134,7 @@ mod tests {
                 stop(1),
                 json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
                 json!({"type": "message_stop"}),
-                json!({"type": "message", "content": [{"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"a": "é"}}]}),
+                json!({"id": "m", "type": "message", "content": [{"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"a": "é"}}]}),
             ],
         );
         assert_snapshot!(told, @r#"
@@ -195,6 +195,7 @@ mod tests {
             ],
         );
         assert_snapshot!(told, @r#"
+        t0 function read {"a":[2],"z":1}
         t0 function read {"a":[2],"z":1}
         t1 function read {"a":[2],"z":1}
         t2 function read {"a":[2],"z":1}
