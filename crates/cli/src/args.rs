@@ -80,7 +80,7 @@ pub(crate) struct Tools {
     /// Show them as this API wants them
     #[arg(long, value_enum)]
     pub(crate) wire: Option<ToolsWire>,
-    /// Print JSON on one line
+    /// Print JSON on one line, for OpenAI Responses unless --wire says otherwise
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -102,7 +102,11 @@ pub(crate) enum ToolsWire {
 /// Answer a model's items: JSON lines in, JSON lines out, one session
 ///
 /// Reads items, stream events or whole responses of the API given with --wire, one JSON value a line, and writes the
-/// items that answer the calls in them, in the order of the calls. Calls start as soon as they are read.
+/// items that answer the calls in them, in the order of the calls. A call starts as soon as it is whole: an item at once, a
+/// streamed Responses call with its `response.output_item.done`, an Anthropic one with its `content_block_stop`, a Chat one
+/// with the `finish_reason`, and whatever is left at the end of the input. docs/pipe.md has examples.
+///
+/// Exit status: 0 when the input has ended and every call is answered, whatever the answers say; 130 after Ctrl-C.
 ///
 /// Lines of ours: `{"type": "toolgate.cancel", "call_id": "…"}` stops one call, without a call_id all of them. What
 /// cannot be answered (no JSON, no call id, a call id in use) is reported as `{"type": "toolgate.fault", …}`.

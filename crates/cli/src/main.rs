@@ -11,11 +11,15 @@ mod shelf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(wrong) => return refuse(&wrong),
+    };
     log_to_stderr();
     let done = match cli.command {
         Command::Call(args) => commands::call::run(&args),
@@ -28,6 +32,15 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(fault) => fault.report(),
     }
+}
+
+/// Prints what clap says. Whoever types a tool's arguments as a program's is told where they go.
+fn refuse(wrong: &clap::Error) -> ExitCode {
+    let _nobody_reads = wrong.print();
+    if wrong.kind() == ErrorKind::UnknownArgument && std::env::args().nth(1).as_deref() == Some("call") {
+        screen::hint(r#"a tool's arguments go into --json, e.g. --json '{"path": "README.md"}'"#);
+    }
+    ExitCode::from(u8::try_from(wrong.exit_code()).unwrap_or(fault::USAGE))
 }
 
 /// `TOOLGATE_LOG=debug toolgate …` shows spans and events; without it, only warnings.

@@ -79,7 +79,7 @@ fn a_call_answers_on_stdout_and_fails_on_stderr() {
     2
     -- out
     -- err
-    error: there is no tool `raed_file`; did you mean `read_file`, `grep_files`?
+    error: there is no tool `raed_file`; did you mean `read_file`?
     ");
     assert_snapshot!(shell.told(&["call", "read_file", "--json", "{}", "--cwd", "nowhere"]), @"
     2
@@ -119,7 +119,7 @@ fn a_call_as_json() {
         value.to_string()
     };
     assert_snapshot!(json(&["call", "read_file", "--output", "json", "--json", r#"{"path": "a.txt"}"#]), @r#"{"duration_ms":null,"items":[{"text":"1| one\n2| two","type":"text"}],"structured":{"encoding":"UTF-8","end_line":2,"path":"$DIR/a.txt","start_line":1,"total_lines":2},"success":true,"tool":"read_file"}"#);
-    assert_snapshot!(json(&["call", "read_file", "--output", "json", "--json", r#"{"path": "/x"}"#]), @r#"{"duration_ms":null,"error":"forbidden","items":[{"text":"forbidden by policy: `/x` is outside the readable roots (`$DIR`); only the user can add one, with `read_roots` in their own configuration or `--read-root`","type":"text"}],"success":false,"tool":"read_file"}"#);
+    assert_snapshot!(json(&["call", "read_file", "--output", "json", "--json", r#"{"path": "/x"}"#]), @r#"{"duration_ms":null,"error":"forbidden","items":[{"text":"forbidden by policy: `/x` is outside the readable roots (`$DIR`); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`","type":"text"}],"success":false,"tool":"read_file"}"#);
 }
 
 #[test]
@@ -137,13 +137,13 @@ fn what_may_be_read_is_widened_only_by_the_user() {
     let refused = read(&[]);
     assert_eq!(refused.code, Some(2));
     assert_snapshot!(refused.err, @"
-    error: $DIR/toolgate.toml:2:15: a project may narrow what tools can do, not widen it: `read_roots` belongs in your own file ($HOME/.config/toolgate/config.toml)
-    hint: `toolgate config --help` and docs/configuration.md say what can be set
+    error: $DIR/toolgate.toml:2:15: a project may narrow what tools can do, not widen it: `files.read_roots` belongs in your own file ($HOME/.config/toolgate/config.toml)
+    hint: `toolgate config --help` says what can be set
     ");
     shell.workspace.file("toolgate.toml", "[files]\ndeny_read_defaults = false\n");
     assert_snapshot!(read(&[]).err, @"
-    error: $DIR/toolgate.toml:2:22: a project may narrow what tools can do, not widen it: `deny_read_defaults` belongs in your own file ($HOME/.config/toolgate/config.toml)
-    hint: `toolgate config --help` and docs/configuration.md say what can be set
+    error: $DIR/toolgate.toml:2:22: a project may narrow what tools can do, not widen it: `files.deny_read_defaults` belongs in your own file ($HOME/.config/toolgate/config.toml)
+    hint: `toolgate config --help` says what can be set
     ");
     shell.workspace.file("toolgate.toml", "[files]\ndeny_read = [\"a.*\"]\n");
     assert_snapshot!(shell.run(&["call", "read_file", "--json", r#"{"path": "a.txt"}"#]).err, @"error: forbidden by policy: `$DIR/a.txt` may not be read: the deny-read rule `a.*` covers it");
@@ -160,10 +160,16 @@ fn the_configuration_says_where_each_value_comes_from() {
     let rows = shell.run(&["config", "--model", "claude-opus-4"]).out;
     let own: Vec<&str> = rows.lines().filter(|row| !row.contains("built in")).collect();
     assert_snapshot!(own.join("\n"), @r#"
-    x
     model = "claude-opus-4"  # --model
-    tools.without = "view_image"  # $DIR/toolgate.toml:2
-    files.read_roots = "/usr/include"  # $HOME/.config/toolgate/config.toml:5
+    # tools.only is not set
+    tools.without = [
+      "view_image",  # $DIR/toolgate.toml:2
+    ]
+    files.read_roots = [
+      "/usr/include",  # $HOME/.config/toolgate/config.toml:5
+    ]
+    files.deny_read = [
+    ]
     limits.parallel = 2  # $DIR/toolgate.toml:5
     # $HOME/.config/toolgate/config.toml: read
     # $HOME/.config/toolgate/toolgate.toml: not there
@@ -216,7 +222,10 @@ fn a_project_may_lower_limits_and_not_raise_them() {
     let rows = shell.run(&["config"]).out;
     let limits: Vec<&str> =
         rows.lines().filter(|row| row.starts_with("limits") && !row.contains("built in")).collect();
-    assert_snapshot!(limits.join("\n"), @"");
+    assert_snapshot!(limits.join("\n"), @"
+    limits.output_tokens = 500  # $HOME/.config/toolgate/config.toml:2
+    limits.parallel = 2  # $DIR/toolgate.toml:3
+    ");
 }
 
 #[test]
@@ -262,6 +271,128 @@ fn events_and_stats() {
         .collect();
     assert_eq!(kinds, ["queued", "started", "plan_updated", "finished", "function_call_output"]);
     assert!(ran.err.contains("update_plan"), "{}", ran.err);
+}
+
+#[test]
+fn what_is_no_call_is_reported_in_its_place() {
+    let shell = Shell::new();
+    let lines = "\u{feff}{\"type\": \"toolgate.cancle\"}\n\ndata: {}\n{\"type\": \"toolgate.cancel\", \"call_id\": 7}\n{\"type\": \"toolgate.cancel\"}\n";
+    assert_snapshot!(shell.fed(&["pipe"], lines).out, @r#"
+    {"message":"there is no toolgate.cancle; there is toolgate.cancel","type":"toolgate.fault"}
+    {"message":"line 3 is not JSON at column 1: expected value; send what follows `data:`","type":"toolgate.fault"}
+    {"message":"the call_id of a toolgate.cancel must be a string; nothing was cancelled","type":"toolgate.fault"}
+    "#);
+    let half = r#"{"role": "assistant", "content": [{"type": "text", "text": "\ud83d"}, {"type": "tool_use", "id": "t", "name": "nope", "input": {}}]}"#;
+    assert!(shell.fed(&["pipe", "--wire", "anthropic"], half).out.contains(r#""tool_use_id":"t""#));
+}
+
+#[test]
+fn an_input_for_another_wire_gets_a_hint() {
+    let shell = Shell::new();
+    let call = r#"{"type": "function_call", "call_id": "1", "name": "list_dir", "arguments": "{}"}"#;
+    let ran = shell.fed(&["pipe", "--wire", "anthropic"], call);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""));
+    assert_snapshot!(ran.err, @"hint: 1 lines came, and no call in them for --wire anthropic; the first line is for --wire responses");
+}
+
+#[test]
+fn in_chat_pictures_stand_behind_all_answers() {
+    let shell = Shell::new();
+    // The smallest GIF there is: one see-through pixel.
+    let gif =
+        b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+    shell.workspace.file("p.gif", gif);
+    let call = |id: &str, name: &str, path: &str| {
+        let arguments = serde_json::json!({ "path": path }).to_string();
+        serde_json::json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+    };
+    let calls = [call("a", "view_image", "p.gif"), call("b", "read_file", "a.txt")];
+    let message = serde_json::json!({"role": "assistant", "tool_calls": calls}).to_string();
+    let out = shell.fed(&["pipe", "--wire", "chat"], &message).out;
+    let roles: Vec<String> = out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["role"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(roles, ["tool", "tool", "user"], "{out}");
+}
+
+#[test]
+fn a_flood_of_calls_is_answered_in_order() {
+    let shell = Shell::new();
+    let mut lines = String::new();
+    for n in 0..6000 {
+        lines += &format!(
+            "{{\"type\": \"function_call\", \"call_id\": \"{n}\", \"name\": \"list_dir\", \"arguments\": \"{{\\\"path\\\": \\\".\\\"}}\"}}\n"
+        );
+    }
+    let out = shell.fed(&["pipe"], &lines).out;
+    let ids: Vec<String> = out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["call_id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(ids, (0..6000).map(|n| n.to_string()).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_project_file_that_is_none_neither_hangs_nor_leaks() {
+    let shell = Shell::new();
+    let path = shell.workspace.path().join("toolgate.toml");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
+    assert_snapshot!(shell.run(&["tools"]).err, @"error: $DIR/toolgate.toml: it is not a file");
+    rustix::fs::unlink(&path).unwrap();
+    shell.workspace.link("toolgate.toml", shell.workspace.outside().join("secret.txt"));
+    assert_snapshot!(shell.run(&["tools"]).err, @"error: $DIR/toolgate.toml: it is a link; a project's configuration must be a file");
+    rustix::fs::unlink(&path).unwrap();
+    let braces = "{".repeat(100_000);
+    shell.workspace.file("toolgate.toml", format!("[files]\ndeny_read = [\"{braces}\"]\n"));
+    assert_eq!(shell.run(&["tools"]).code, Some(2));
+}
+
+#[test]
+fn the_home_is_protected_however_it_is_spelled() {
+    let shell = Shell::new();
+    let home = shell.home.path().to_str().unwrap().to_owned();
+    #[expect(clippy::disallowed_methods, reason = "tests set up real files")]
+    std::fs::create_dir(shell.home.path().join(".ssh")).unwrap();
+    let key = format!("{home}/.ssh/key");
+    #[expect(clippy::disallowed_methods, reason = "tests set up real files")]
+    std::fs::write(&key, "KEY").unwrap();
+    for spelled in
+        [home.clone(), format!("{home}/"), format!("/{home}"), format!("{home}/."), format!("{home}/.//")]
+    {
+        let ran = support::start(
+            spelled.as_ref(),
+            home.as_ref(),
+            &["call", "read_file", "--json", r#"{"path": ".ssh/key"}"#],
+            "",
+        );
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{spelled}");
+    }
+}
+
+#[test]
+fn typing_a_tools_arguments_as_flags_gets_a_hint() {
+    let err = Shell::new().run(&["call", "read_file", "--path", "a.txt"]).err;
+    assert!(err.contains(r#"hint: a tool's arguments go into --json"#), "{err}");
+}
+
+#[test]
+fn the_manual_shows_what_is_inside() {
+    assert_snapshot!(Shell::new().run(&["tools", "update_plan"]).out, @"
+    update_plan
+    Tells the user your plan: the steps and how far each one is. Send the whole plan each time; at most one step may be in_progress.
+
+      explanation (string)
+          Why the plan changed.
+      steps (array of object, required)
+          The whole plan, in order; at most one step is `in_progress`.
+          description (string, required)
+              What is to be done, in a few words.
+          id (string)
+              A name for the step that stays the same from plan to plan, e.g. `tests`; its position if left out.
+          status (one of pending, in_progress, completed, required)
+              How far it is.
+    ");
 }
 
 #[test]

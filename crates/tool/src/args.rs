@@ -7,7 +7,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{BadArguments, FreeformSpec, FunctionSpec, Grammar, JsonSchema, Strict, ToolPayload, ToolSpec};
+use crate::{
+    BadArguments, FreeformSpec, FunctionSpec, Grammar, JsonSchema, Strict, ToolPayload, ToolSpec,
+    without_lone_surrogates,
+};
 
 /// More bytes of arguments than this are not read.
 pub const MAX_ARGUMENT_BYTES: usize = 8 << 20;
@@ -125,7 +128,11 @@ fn json(text: &str) -> Result<Value, BadArguments> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
     }
-    serde_json::from_str(text).map_err(|error| {
+    let parsed = serde_json::from_str(text).or_else(|error| {
+        let mended = without_lone_surrogates(text).and_then(|mended| serde_json::from_str(&mended).ok());
+        mended.ok_or(error)
+    });
+    parsed.map_err(|error| {
         let why = error.to_string();
         // The parser appends its own "at line … column …", which the sentence already says.
         let why = why.split(" at line ").next().unwrap_or_default().to_owned();
@@ -238,13 +245,13 @@ mod tests {
     #[test]
     fn every_misfit_has_a_path_and_a_sentence() {
         let say = |text: &str| read(text).unwrap_err().to_string();
-        assert_snapshot!(say(""), @"the arguments do not fit: expected the property `path`, found nothing");
+        assert_snapshot!(say(""), @"the arguments do not fit at `path`: expected a string, found nothing");
         assert_snapshot!(say("{"), @"the arguments are not JSON at line 1, column 1: EOF while parsing an object");
         assert_snapshot!(say("[]"), @"the arguments do not fit: expected an object, found an array");
         assert_snapshot!(say(r#"{"path": 3}"#), @"the arguments do not fit at `path`: expected a string, found a number");
         assert_snapshot!(say(r#"{"path": "a", "line": -1}"#), @"the arguments do not fit at `line`: expected an integer of at least 0, found -1");
-        assert_snapshot!(say(r#"{"path": "a", "parts": [{"name": "x"}, {}]}"#), @"the arguments do not fit at `parts[1]`: expected the property `name`, found nothing");
-        assert_snapshot!(say(r#"{"path": "a", "lime": 1}"#), @"the arguments do not fit: expected no property `lime` (did you mean `line`?), found it");
+        assert_snapshot!(say(r#"{"path": "a", "parts": [{"name": "x"}, {}]}"#), @"the arguments do not fit at `parts[1].name`: expected a string, found nothing");
+        assert_snapshot!(say(r#"{"path": "a", "lime": 1}"#), @"the arguments do not fit at `lime`: expected no property of this name (did you mean `line`?), found a number");
         assert_snapshot!(say(r#"{"path": "a", "parts": [{"name": "x", "size": 300}]}"#), @"the arguments do not fit at `parts[0].size`: expected an integer of at least 0 and at most 255, found 300");
     }
 

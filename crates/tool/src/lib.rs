@@ -40,6 +40,7 @@ mod handler;
 mod output;
 mod schema;
 mod spec;
+mod surrogates;
 
 pub use args::{Args, Freeform, Language, MAX_ARGUMENT_BYTES};
 pub use call::{CallId, LocalShell, ToolCall, ToolPayload};
@@ -53,3 +54,4 @@ pub use schema::{
     Values,
 };
 pub use spec::{FreeformSpec, FunctionSpec, Grammar, Strict, ToolSpec};
+pub use surrogates::without_lone_surrogates;

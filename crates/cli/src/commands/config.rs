@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Config) -> Result<ExitCode, Fault> {
         let found = match file.found {
             Found::Read => "read",
             Found::NotThere => "not there",
-            Found::NotYours => "left alone: it is somebody else's, and outside of a repository",
+            Found::NotYours => "left alone: it is somebody else's",
         };
         let path = file.path.to_string_lossy();
         let _infallible = writeln!(text, "{FAINT}# {}: {found}{FAINT:#}", screen::visible(&path));

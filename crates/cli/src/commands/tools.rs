@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolgate::wire::{Dialect, Style, mcp_tools};
-use toolgate::{ToolSpec, Toolgate};
+use toolgate::{JsonSchema, ToolSpec, Toolgate};
 
 use crate::args::{Tools, ToolsWire};
 use crate::compose::compose;
@@ -61,21 +61,51 @@ fn manual(specs: &[&ToolSpec]) -> String {
     let mut text = String::new();
     for spec in specs {
         let _infallible = writeln!(text, "{NAME}{}{NAME:#}\n{}\n", spec.name(), about(spec));
-        let ToolSpec::Function(function) = spec else { continue };
-        let Some(object) = &function.parameters.object else { continue };
-        for (name, schema) in &object.properties {
-            let types: Vec<String> =
-                schema.types.iter().map(|kind| json!(kind).to_string().replace('"', "")).collect();
-            let required = if object.required.contains(name) { ", required" } else { "" };
-            let description = schema.notes.description.as_deref().unwrap_or_default();
-            let _infallible = writeln!(
-                text,
-                "  {NAME}{name}{NAME:#} {FAINT}({}{required}){FAINT:#}\n      {description}",
-                types.join(" or ")
-            );
+        if let ToolSpec::Function(function) = spec {
+            arguments(&mut text, &function.parameters, 1);
         }
     }
     text
+}
+
+/// Lists the properties of an object, and below each those of the objects in it.
+fn arguments(text: &mut String, schema: &JsonSchema, depth: usize) {
+    let Some(object) = &schema.object else { return };
+    let margin = "  ".repeat(depth);
+    for (name, schema) in &object.properties {
+        let required = if object.required.contains(name) { ", required" } else { "" };
+        let description = schema.notes.description.as_deref().unwrap_or_default();
+        let kind = kind(schema);
+        let _infallible = writeln!(
+            text,
+            "{margin}{NAME}{name}{NAME:#} {FAINT}({kind}{required}){FAINT:#}\n{margin}    {description}"
+        );
+        arguments(text, schema, depth + 2);
+        if let Some(items) = &schema.items {
+            arguments(text, items, depth + 2);
+        }
+    }
+}
+
+/// `integer, at least 1`, `one of pending, completed`, `array of object`.
+fn kind(schema: &JsonSchema) -> String {
+    let names =
+        |schema: &JsonSchema| schema.types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or ");
+    if let Some(choices) = &schema.values.choices {
+        let words: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
+        return format!("one of {}", words.join(", "));
+    }
+    let mut kind = names(schema);
+    if let Some(items) = &schema.items {
+        let _infallible = write!(kind, " of {}", names(items));
+    }
+    if let Some(least) = &schema.values.bounds.minimum {
+        let _infallible = write!(kind, ", at least {least}");
+    }
+    if let Some(most) = &schema.values.bounds.maximum {
+        let _infallible = write!(kind, ", at most {most}");
+    }
+    kind
 }
 
 fn about(spec: &ToolSpec) -> &str {

@@ -15,6 +15,7 @@ use crate::fault::Fault;
 
 /// A configuration larger than this is none.
 const MAX_BYTES: u64 = 1 << 20;
+const MAX_PATTERNS: usize = 500;
 const OUTPUT_TOKENS: RangeInclusive<u64> = 100..=1_000_000;
 const CALL_TIMEOUT_MS: RangeInclusive<u64> = 100..=86_400_000;
 const PARALLEL: RangeInclusive<u64> = 1..=1024;
@@ -129,6 +130,11 @@ impl ConfigFile {
         self.within("output_tokens", limits.output_tokens.as_ref(), OUTPUT_TOKENS)?;
         self.within("call_timeout_ms", limits.call_timeout_ms.as_ref(), CALL_TIMEOUT_MS)?;
         self.within("parallel", limits.parallel.as_ref(), PARALLEL)?;
+        if let Some(one_more) = self.content.files.deny_read.get(MAX_PATTERNS) {
+            return Err(
+                self.fault(&one_more.span(), &format!("more than {MAX_PATTERNS} patterns are too many"))
+            );
+        }
         for pattern in &self.content.files.deny_read {
             // Any home will do to find out whether a pattern is one.
             toolgate::DenyRead::new([pattern.get_ref()], Some(Path::new("/home")))

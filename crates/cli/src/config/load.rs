@@ -91,19 +91,22 @@ fn user_file(dirs: &Dirs, looked_for: &mut Vec<LookedFor>) -> Result<Option<Conf
     Ok(found)
 }
 
-/// Every file at or above `cwd`, outermost first: up to the top of its git repository, or else to the root, where only
-/// files of the user's own or of root's count, since anybody may put one into `/tmp`.
+/// Every file at or above `cwd`, outermost first: up to the top of its git repository, or else to the root. Above `cwd`,
+/// only those count that belong to whoever owns `cwd`, to the user or to root: anybody may put one into `/tmp`.
 fn project_files(cwd: &Path, looked_for: &mut Vec<LookedFor>) -> Result<Vec<ConfigFile>, Fault> {
+    // Where it really is, so that `sub/..` does not make `sub` a directory above.
+    let cwd = &exec::fs::real(cwd).unwrap_or_else(|_| cwd.to_owned());
     let repository = cwd.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
     let top = repository.unwrap_or(Path::new("/"));
+    let owner = |path: &Path| path.symlink_metadata().ok().map(|meta| meta.uid());
+    let trusted = [Some(0), Some(rustix::process::geteuid().as_raw()), owner(cwd)];
     let mut files = Vec::new();
     for directory in cwd.ancestors().take_while(|dir| dir.starts_with(top)) {
         let path = directory.join(PROJECT_FILE);
-        if repository.is_none() && directory != cwd && !is_ours(&path) {
+        let owner = owner(&path);
+        if directory != cwd && owner.is_some() && !trusted.contains(&owner) {
             looked_for.push(LookedFor { path, found: Found::NotYours });
-            continue;
-        }
-        if let Some(file) = ConfigFile::read(&path, Links::Refuse)? {
+        } else if let Some(file) = ConfigFile::read(&path, Links::Refuse)? {
             looked_for.push(LookedFor { path, found: Found::Read });
             files.push(file);
         }
@@ -113,12 +116,6 @@ fn project_files(cwd: &Path, looked_for: &mut Vec<LookedFor>) -> Result<Vec<Conf
     }
     files.reverse();
     Ok(files)
-}
-
-/// A file that is not there is nobody's, and so ours.
-fn is_ours(path: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    path.symlink_metadata().map_or(true, |meta| [0, own].contains(&meta.uid()))
 }
 
 /// Refuses a project's file that would give tools more than the user does.

@@ -116,7 +116,7 @@ pub(crate) struct LookedFor {
 pub(crate) enum Found {
     Read,
     NotThere,
-    /// Above the working directory, outside of a repository, and somebody else's.
+    /// Above the working directory, and somebody else's.
     NotYours,
 }
 

@@ -5,6 +5,7 @@
     reason = "tests start real programs, and may unwrap"
 )]
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -32,23 +33,28 @@ impl Home {
 
     /// Runs `toolgate` in `cwd`.
     pub(crate) fn run(&self, cwd: &Path, args: &[&str], stdin: &str) -> Ran {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-            .args(args)
-            .current_dir(cwd)
-            .env_clear()
-            .env("HOME", self.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut input = child.stdin.take().unwrap();
-        let text = stdin.to_owned();
-        let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
-        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
-        // A program that does not read all of it is within its rights.
-        let _written = writer.join().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Ran { code: status.code(), out: text(stdout), err: text(stderr) }
+        start(self.path().as_os_str(), cwd, args, stdin)
     }
+}
+
+/// Runs `toolgate` in `cwd`, at home in `home`.
+pub(crate) fn start(home: &OsStr, cwd: &Path, args: &[&str], stdin: &str) -> Ran {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(args)
+        .current_dir(cwd)
+        .env_clear()
+        .env("HOME", home)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let text = stdin.to_owned();
+    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    // A program that does not read all of it is within its rights.
+    let _written = writer.join().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran { code: status.code(), out: text(stdout), err: text(stderr) }
 }

@@ -260,18 +260,18 @@ mod tests {
         the arguments do not fit: expected an object, found an array
         the arguments do not fit at `command[0]`: expected a string, found a number
         the arguments do not fit at `command`: expected an array of at least 1 item, found an array of 0 items
-        the arguments do not fit: expected the property `command`, found nothing
-        the arguments do not fit: expected no property `comand` (did you mean `command`?), found it
-        the arguments do not fit: expected no property `frobnicate` (known: `command`, `line`, `name`, `odd name`, `part`, `ratio`, `steps`, `to`), found it
+        the arguments do not fit at `command`: expected an array of at least 1 item, found nothing
+        the arguments do not fit at `comand`: expected no property of this name (did you mean `command`?), found an array
+        the arguments do not fit at `frobnicate`: expected no property of this name (known: `command`, `line`, `name`, `odd name`, `part`, `ratio`, `steps`, `to`), found a number
         the arguments do not fit at `line`: expected an integer of at least 1, found 0
         the arguments do not fit at `line`: expected an integer of at least 1, found 1.5
         the arguments do not fit at `line`: expected an integer of at least 1, found a string
         the arguments do not fit at `ratio`: expected a number of more than 0 and at most 1, found 0
         the arguments do not fit at `name`: expected a string of at most 3 characters or null, found a string of 4 characters
         the arguments do not fit at `steps[1].status`: expected one of `pending`, `in_progress`, found `done`
-        the arguments do not fit at `steps[0]`: expected the property `status`, found nothing
+        the arguments do not fit at `steps[0].status`: expected one of `pending`, `in_progress`, found nothing
         the arguments do not fit at `to`: expected a string or an integer, found a boolean
-        the arguments do not fit at `part`: expected the property `url`, found nothing
+        the arguments do not fit at `part.url`: expected a string, found nothing
         the arguments do not fit at `part.kind`: expected `text` or `image`, found `sound`
         the arguments do not fit at `["odd name"]`: expected a string, found a number
         "#);

@@ -1,0 +1,73 @@
+//! Standard input, line by line and within bounds.
+
+use std::io::{self, BufRead, Read};
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+/// A longer line is not read.
+pub(super) const MAX_LINE: u64 = 16 << 20;
+/// Lines that wait to be looked at.
+const WAITING: usize = 2;
+
+/// One line of the input.
+pub(super) enum Line {
+    Text(Vec<u8>),
+    TooLong,
+}
+
+/// Reads standard input on a thread of its own: it blocks, and the thread may end with the process.
+pub(super) fn lines() -> mpsc::Receiver<Line> {
+    let (sender, lines) = mpsc::channel(WAITING);
+    std::thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        // ends: with the input, or when nobody listens
+        loop {
+            let mut line = Vec::new();
+            match input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
+            let whole = line.ends_with(b"\n") || (line.len() as u64) < MAX_LINE;
+            let line = if whole { Line::Text(line) } else { Line::TooLong };
+            let skipped = if whole { Ok(()) } else { skip(&mut input) };
+            if sender.blocking_send(line).is_err() || skipped.is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+fn skip(input: &mut impl BufRead) -> io::Result<()> {
+    // ends: with the line, or with the input
+    loop {
+        let buffer = input.fill_buf()?;
+        let (used, done) = match buffer.iter().position(|&byte| byte == b'\n') {
+            Some(end) => (end + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        input.consume(used);
+        if done {
+            return Ok(());
+        }
+    }
+}
+
+/// The JSON in a line; `None` if the line is blank, words about it if it is none.
+pub(super) fn parse(line: &[u8]) -> Option<Result<Value, String>> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return None;
+    }
+    let parsed = serde_json::from_slice(line).or_else(|error| {
+        let mended = std::str::from_utf8(line).ok().and_then(toolgate::without_lone_surrogates);
+        mended.and_then(|mended| serde_json::from_str(&mended).ok()).ok_or(error)
+    });
+    Some(parsed.map_err(|error| {
+        let why = error.to_string();
+        let why = why.split(" at line ").next().unwrap_or_default();
+        let event = if line.starts_with(b"data:") { "; send what follows `data:`" } else { "" };
+        format!("is not JSON at column {}: {why}{event}", error.column())
+    }))
+}

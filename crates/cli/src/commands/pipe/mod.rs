@@ -1,0 +1,64 @@
+//! `toolgate pipe`: a model's items as JSON lines in, the items that answer them out.
+
+mod events;
+mod lines;
+mod session;
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use toolgate::{Metrics, Observer};
+
+use crate::args::Pipe;
+use crate::compose::{Composed, compose};
+use crate::fault::{Fault, INTERRUPTED};
+use crate::screen;
+
+pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
+    let composed = compose(&args.place)?;
+    // Bounded all the same: a call has a handful of events, and only so many calls are open.
+    let (events, happened) = mpsc::unbounded_channel();
+    let watched = args.events.then(|| Arc::new(events::Events::new(events)) as Arc<dyn Observer>);
+    let toolgate = watched.into_iter().fold(composed, Composed::observed).build()?;
+    if io::stdin().is_terminal() {
+        screen::hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
+    }
+    let code = super::block_on(async {
+        let mut session = session::Session::new(args.wire.dialect(), toolgate.runtime());
+        let stopped = session.run(lines::lines(), happened, interrupts()?).await?;
+        if let Some(hint) = session.hint() {
+            screen::hint(&hint);
+        }
+        Ok(if stopped { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+    })?;
+    if args.stats {
+        stats(toolgate.router().metrics());
+    }
+    Ok(code)
+}
+
+/// Tells of the first Ctrl-C; the second ends the process, even if it waits for somebody to read what it writes.
+fn interrupts() -> Result<mpsc::Receiver<()>, Fault> {
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    let (first, told) = mpsc::channel(1);
+    #[expect(clippy::disallowed_methods, reason = "no call: it watches for signals")]
+    tokio::spawn(async move {
+        interrupts.recv().await;
+        let _over_already = first.send(()).await;
+        interrupts.recv().await;
+        std::process::exit(i32::from(INTERRUPTED));
+    });
+    Ok(told)
+}
+
+fn stats(metrics: &Metrics) {
+    screen::to_stderr("tool             calls   errors      p50      p99");
+    for tool in metrics.snapshot() {
+        let (p50, p99) = (tool.percentile(50), tool.percentile(99));
+        let (calls, errors) = (tool.calls(), tool.errors);
+        screen::to_stderr(&format!("{:<14} {calls:>7}  {errors:>7}  {p50:>7.0?}  {p99:>7.0?}", tool.tool));
+    }
+}

@@ -1,0 +1,225 @@
+//! One session of a pipe: calls in, answers out in their order, within bounds.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use toolgate::wire::{CallReader, Dialect, Reading};
+use toolgate::{Answer, CallId, ToolCallRuntime};
+
+use super::lines::{Line, MAX_LINE, parse};
+use crate::fault::Fault;
+use crate::screen;
+
+/// Answers that are not written yet; no call is started while there are more.
+const MAX_OPEN: usize = 1024;
+/// Calls that were read and not started yet; no line is looked at while there are more. So many more lines can be
+/// read that one which cancels is not stuck behind those that fill the session.
+const MAX_HELD: usize = 4096;
+
+/// What stands at one place in the order of answers.
+enum Slot {
+    Running,
+    Ready(Value),
+}
+
+pub(super) struct Session {
+    dialect: Dialect,
+    reader: CallReader,
+    runtime: ToolCallRuntime,
+    held: VecDeque<Reading>,
+    order: VecDeque<Slot>,
+    /// Messages that may only stand behind all answers: pictures, in Chat.
+    after: Vec<Value>,
+    seen: Seen,
+}
+
+/// What came in so far.
+#[derive(Default)]
+struct Seen {
+    lines: u64,
+    calls: u64,
+    faults: u64,
+    first: Option<Value>,
+}
+
+impl Session {
+    pub(super) fn new(dialect: Dialect, runtime: ToolCallRuntime) -> Self {
+        let (held, order, after) = (VecDeque::new(), VecDeque::new(), Vec::new());
+        Self { dialect, reader: dialect.reader(), runtime, held, order, after, seen: Seen::default() }
+    }
+
+    /// Answers until the input has ended; `true` if it was interrupted.
+    pub(super) async fn run(
+        &mut self,
+        mut lines: mpsc::Receiver<Line>,
+        mut events: mpsc::UnboundedReceiver<Value>,
+        mut interrupts: mpsc::Receiver<()>,
+    ) -> Result<bool, Fault> {
+        let (mut open, mut interrupted) = (true, false);
+        // ends: when the input has ended and every call is answered
+        while open || !self.held.is_empty() || self.runtime.open() > 0 {
+            self.start_held()?;
+            let room = open && self.held.len() < MAX_HELD;
+            tokio::select! {
+                biased; // what happened to a call stands before its answer
+                Some(event) = events.recv() => write(&event)?,
+                Some(()) = interrupts.recv() => {
+                    self.held.clear();
+                    self.runtime.cancel_turn();
+                    (open, interrupted) = (false, true);
+                }
+                answer = self.runtime.next(), if self.runtime.open() > 0 => {
+                    drain(&mut events)?;
+                    self.answered(answer)?;
+                }
+                line = lines.recv(), if room => match line {
+                    Some(line) => self.line(line)?,
+                    None => {
+                        open = false;
+                        self.held.extend(self.reader.finish());
+                    }
+                },
+            }
+        }
+        drain(&mut events)?;
+        Ok(interrupted)
+    }
+
+    /// What to say to somebody whose input held no call at all.
+    pub(super) fn hint(&self) -> Option<String> {
+        let Seen { lines, calls: 0, faults: 0, first: Some(first) } = &self.seen else { return None };
+        let wire = self.dialect;
+        let other = Dialect::ALL.into_iter().filter(|other| *other != wire).find(|other| {
+            let mut reader = other.reader();
+            !reader.push(first).is_empty() || !reader.finish().is_empty()
+        });
+        let hint = match other {
+            Some(other) => format!("; the first line is for --wire {other}"),
+            None => String::new(),
+        };
+        Some(format!("{lines} lines came, and no call in them for --wire {wire}{hint}"))
+    }
+
+    fn line(&mut self, line: Line) -> Result<(), Fault> {
+        self.seen.lines += 1;
+        let number = self.seen.lines;
+        let Line::Text(bytes) = line else {
+            return self
+                .fault(None, &format!("line {number} is longer than {MAX_LINE} bytes; it was not read"));
+        };
+        let value = match parse(&bytes) {
+            None => return Ok(()),
+            Some(Ok(value)) => value,
+            Some(Err(why)) => return self.fault(None, &format!("line {number} {why}")),
+        };
+        if let Some(word) = value["type"].as_str().and_then(|kind| kind.strip_prefix("toolgate.")) {
+            return self.own(word, &value["call_id"]);
+        }
+        self.held.extend(self.reader.push(&value));
+        self.seen.first.get_or_insert(value);
+        Ok(())
+    }
+
+    /// A line that is for us and not from a model.
+    fn own(&mut self, word: &str, id: &Value) -> Result<(), Fault> {
+        match (word, id) {
+            ("cancel", Value::Null) => {
+                self.start_all_as_cancelled();
+                Ok(())
+            }
+            ("cancel", Value::String(id)) if self.runtime.cancel(&CallId::from(id)) => Ok(()),
+            ("cancel", Value::String(id)) => self.fault(Some(id), "there is no such call to cancel"),
+            ("cancel", _) => {
+                self.fault(None, "the call_id of a toolgate.cancel must be a string; nothing was cancelled")
+            }
+            (other, _) => {
+                self.fault(None, &format!("there is no toolgate.{other}; there is toolgate.cancel"))
+            }
+        }
+    }
+
+    /// Stops the calls that run and those that wait: each is answered.
+    fn start_all_as_cancelled(&mut self) {
+        for reading in std::mem::take(&mut self.held) {
+            self.start(reading);
+        }
+        self.runtime.cancel_turn();
+    }
+
+    fn start_held(&mut self) -> Result<(), Fault> {
+        while self.order.len() < MAX_OPEN
+            && let Some(reading) = self.held.pop_front()
+        {
+            self.start(reading);
+        }
+        self.flush()
+    }
+
+    fn start(&mut self, reading: Reading) {
+        let slot = match reading {
+            Reading::Call(call) => {
+                self.seen.calls += 1;
+                match self.runtime.start(call) {
+                    Ok(()) => Slot::Running,
+                    Err(twice) => Slot::Ready(fault(Some(twice.0.as_str()), &twice.to_string())),
+                }
+            }
+            Reading::Fault(wrong) => {
+                self.seen.faults += 1;
+                let id = wrong.id().map(CallId::as_str);
+                Slot::Ready(wrong.answer(self.dialect).unwrap_or_else(|| fault(id, &wrong.to_string())))
+            }
+        };
+        self.order.push_back(slot);
+    }
+
+    fn fault(&mut self, id: Option<&str>, message: &str) -> Result<(), Fault> {
+        self.seen.faults += 1;
+        self.order.push_back(Slot::Ready(fault(id, message)));
+        self.flush()
+    }
+
+    fn answered(&mut self, answer: Option<Answer>) -> Result<(), Fault> {
+        if let Some(Answer { call, output }) = answer {
+            self.order.pop_front();
+            for line in self.dialect.answer(&call, &output) {
+                if line["role"] == "user" { self.after.push(line) } else { write(&line)? }
+            }
+        }
+        self.flush()
+    }
+
+    /// Writes what waits for nothing any more.
+    fn flush(&mut self) -> Result<(), Fault> {
+        while let Some(Slot::Ready(line)) = self.order.front() {
+            write(line)?;
+            self.order.pop_front();
+        }
+        if self.order.is_empty() && self.held.is_empty() {
+            for line in std::mem::take(&mut self.after) {
+                write(&line)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn drain(events: &mut mpsc::UnboundedReceiver<Value>) -> Result<(), Fault> {
+    while let Ok(event) = events.try_recv() {
+        write(&event)?;
+    }
+    Ok(())
+}
+
+fn fault(id: Option<&str>, message: &str) -> Value {
+    let mut value = json!({ "type": "toolgate.fault", "message": message });
+    if let Some(id) = id {
+        value["call_id"] = json!(id);
+    }
+    value
+}
+
+fn write(line: &Value) -> Result<(), Fault> {
+    Ok(screen::text(&line.to_string())?)
+}
