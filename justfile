@@ -14,9 +14,9 @@ test NAME="":
 bless:
     TOOLGATE_BLESS=1 cargo insta test --workspace --accept
 
-# Run one story, e.g. `just story crates/cli/tests/stories/first-minute.jsonl`.
-story FILE:
-    cargo run --quiet --package toolgate-cli -- pipe < {{FILE}}
+# Run one story, e.g. `just story responses/first-minute` or `just story chat/interleaved`.
+story NAME:
+    cargo run --quiet --package toolgate-cli -- pipe --wire {{parent_directory(NAME)}} --cwd crates/cli/tests/workspace < crates/cli/tests/stories/{{NAME}}.jsonl
 
 # Measure against the peers, and print the table of docs/benchmarks.md.
 bench:

@@ -207,7 +207,7 @@ fn a_bad_file_is_refused_with_its_place() {
 fn the_example_in_the_help_is_a_configuration() {
     let shell = Shell::new();
     shell.configure(
-        &shell.run(&["config", "--help"]).out.split_once("What can be set:").unwrap().1.to_owned(),
+        shell.run(&["config", "--help"]).out.split_once("What can be set:").unwrap().1,
     );
     let ran = shell.run(&["tools"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
@@ -352,7 +352,6 @@ fn a_project_file_that_is_none_neither_hangs_nor_leaks() {
 fn the_home_is_protected_however_it_is_spelled() {
     let shell = Shell::new();
     let home = shell.home.path().to_str().unwrap().to_owned();
-    #[expect(clippy::disallowed_methods, reason = "tests set up real files")]
     std::fs::create_dir(shell.home.path().join(".ssh")).unwrap();
     let key = format!("{home}/.ssh/key");
     #[expect(clippy::disallowed_methods, reason = "tests set up real files")]

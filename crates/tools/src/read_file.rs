@@ -351,10 +351,10 @@ impl Shown {
         match self.whole {
             Whole::MoreFollows => remarks.push(format!("{lines}; continue with start_line={}", last + 1)),
             Whole::Cut => {
-                remarks.push(format!("{lines}; the block is longer: raise max_lines, or read on by line"))
+                remarks.push(format!("{lines}; the block is longer: raise max_lines, or read on by line"));
             }
             Whole::Yes if self.first > 1 || self.total.is_some_and(|total| last < total) => {
-                remarks.push(lines)
+                remarks.push(lines);
             }
             Whole::Yes => {}
         }
