@@ -206,9 +206,7 @@ fn a_bad_file_is_refused_with_its_place() {
 #[test]
 fn the_example_in_the_help_is_a_configuration() {
     let shell = Shell::new();
-    shell.configure(
-        shell.run(&["config", "--help"]).out.split_once("What can be set:").unwrap().1,
-    );
+    shell.configure(shell.run(&["config", "--help"]).out.split_once("What can be set:").unwrap().1);
     let ran = shell.run(&["tools"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     assert_eq!(ran.out.lines().count(), 2);

@@ -1,7 +1,5 @@
 //! `grep_files`: a regular expression over a tree, with ripgrep's own engine, in this process.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +15,8 @@ use serde::Deserialize;
 use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
 
 use crate::door::{look, told};
-use crate::grep_hits::{Collector, FileHits, Hits, Mode, Order, Rank};
+use crate::grep_hits::{Hits, Mode, Order};
+use crate::grep_search::Searching;
 use crate::list_dir::{Pattern, glob};
 
 /// Results returned when the call does not say, and at the most.
@@ -33,9 +32,6 @@ const MAX_PATTERN: usize = 16 << 10;
 /// What a compiled pattern may take, and what each thread may keep of its states.
 const REGEX: usize = 16 << 20;
 const REGEX_CACHE: usize = 16 << 20;
-/// A file shorter than this is read at once. Measured: with 1 MiB, the buffer leaves the processor's cache and copying
-/// into it takes three times as long.
-const WHOLE: usize = 64 << 10;
 /// Bytes of an answer that are kept free for the words around the matches.
 const MARGIN: usize = 512;
 
@@ -123,14 +119,14 @@ fn shown_as(path: &Path, cwd: &Path) -> PathBuf {
 }
 
 /// A search that was understood.
-struct Search {
-    matcher: RegexMatcher,
+pub(crate) struct Search {
+    pub(crate) matcher: RegexMatcher,
     files: Option<Pattern>,
     ignore: IgnoreFiles,
     context: usize,
-    mode: Mode,
-    order: Order,
-    most: usize,
+    pub(crate) mode: Mode,
+    pub(crate) order: Order,
+    pub(crate) most: usize,
 }
 
 impl Search {
@@ -223,7 +219,7 @@ impl Search {
         Ok(walked)
     }
 
-    fn searcher(&self) -> Searcher {
+    pub(crate) fn searcher(&self) -> Searcher {
         SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())
             .line_number(self.mode == Mode::Matches)
@@ -232,73 +228,6 @@ impl Search {
             .before_context(self.context)
             .after_context(self.context)
             .build()
-    }
-}
-
-/// One thread's part of a search: its engine and its buffer.
-struct Searching<'a> {
-    search: &'a Search,
-    searcher: Searcher,
-    buffer: Vec<u8>,
-    hits: &'a Mutex<Hits>,
-    late: &'a dyn Fn() -> bool,
-}
-
-impl<'a> Searching<'a> {
-    fn new(search: &'a Search, hits: &'a Mutex<Hits>, late: &'a dyn Fn() -> bool) -> Self {
-        Self { search, searcher: search.searcher(), buffer: Vec::new(), hits, late }
-    }
-
-    fn entry(&mut self, entry: &Entry<'_>, shown: &Path) -> io::Result<()> {
-        let (file, stat) = entry.open()?;
-        let order = self.search.order;
-        self.file(file, stat.size, || order.rank(shown.join(entry.path()), stat.modified))
-    }
-
-    fn file(&mut self, file: File, size: u64, rank: impl FnOnce() -> Rank) -> io::Result<()> {
-        let mut found = FileHits::default();
-        let searched = self.search_in(file, size, &mut found);
-        if found.any()
-            && let Ok(mut hits) = self.hits.lock()
-        {
-            hits.add(rank(), found);
-        }
-        searched
-    }
-
-    /// Most files are small: one read brings all of it, where reading in pieces asks for the byte order mark, for the
-    /// text and for the end, one after the other.
-    fn search_in(&mut self, mut file: File, size: u64, found: &mut FileHits) -> io::Result<()> {
-        let matcher = &self.search.matcher;
-        let sink = Collector::new(matcher, self.search.mode, self.search.most, found);
-        let Some(room) = usize::try_from(size).ok().filter(|&size| size < WHOLE).map(|size| size + 1) else {
-            return self.searcher.search_reader(matcher, Stoppable { file, late: self.late }, sink);
-        };
-        if self.buffer.len() < room {
-            self.buffer.resize(room, 0);
-        }
-        let read = file.read(&mut self.buffer[..room])?;
-        if read + 1 == room {
-            return self.searcher.search_slice(matcher, &self.buffer[..read], sink);
-        }
-        // It is not as long as it said: it is being written, or a file of /proc.
-        let rest = Stoppable { file, late: self.late };
-        self.searcher.search_reader(matcher, self.buffer[..read].chain(rest), sink)
-    }
-}
-
-/// A file that stops being read when nobody waits for it.
-struct Stoppable<'a> {
-    file: File,
-    late: &'a dyn Fn() -> bool,
-}
-
-impl Read for Stoppable<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if (self.late)() {
-            return Err(io::Error::other("stopped"));
-        }
-        self.file.read(buffer)
     }
 }
 

@@ -2,23 +2,22 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use encoding_rs::{Encoding, UTF_8};
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use exec::fs::{Found, Kind};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
 
 use crate::blocks::{self, Choice, Header, Siblings};
 use crate::door::{look, reading, told};
 use crate::encoding::{self, Nature};
-use crate::lines::{self, Ask, Cut, Ending, Line, Window};
+use crate::lines::{self, Ask, Window};
+use crate::numbered::{Numbered, Whole};
 use crate::picture::{self, Pictures};
-use crate::words::{counted, grouped};
+use crate::words::counted;
 
 /// Lines returned when the call does not say.
 const DEFAULT_LINES: u32 = 2000;
@@ -26,8 +25,6 @@ const DEFAULT_LINES: u32 = 2000;
 const LINE_BYTES: usize = 2000;
 /// Bytes of an answer that are kept free for the words around the lines.
 const MARGIN: usize = 512;
-/// What UTF-8 may begin with.
-const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Bytes of a binary file that are shown.
 const GLIMPSE: usize = 32;
 
@@ -165,7 +162,7 @@ impl TextFile<'_> {
         Ok(shown.answer(&self.path, self.room))
     }
 
-    fn slice(&self, args: &Args, max: usize, nature: Nature) -> Result<Shown, ToolError> {
+    fn slice(&self, args: &Args, max: usize, nature: Nature) -> Result<Numbered, ToolError> {
         let start = self.start(args.start_line.unwrap_or(1), nature)?;
         if args.end_line.is_some_and(|end| end < start) {
             return Err(ToolError::argument("end_line", format!("it is before the start line, {start}")));
@@ -180,7 +177,7 @@ impl TextFile<'_> {
         Ok(shown)
     }
 
-    fn block(&self, args: &Args, max: usize, nature: Nature) -> Result<Shown, ToolError> {
+    fn block(&self, args: &Args, max: usize, nature: Nature) -> Result<Numbered, ToolError> {
         let wish = args.indentation.clone().unwrap_or_default();
         let (argument, anchor) = match wish.anchor_line {
             Some(anchor) => ("indentation.anchor_line", anchor),
@@ -246,7 +243,7 @@ impl TextFile<'_> {
         }
     }
 
-    fn shown(&self, window: &Window, start: u64, nature: Nature) -> Result<Shown, ToolError> {
+    fn shown(&self, window: &Window, start: u64, nature: Nature) -> Result<Numbered, ToolError> {
         let empty = window.lines.is_empty() && window.total == Some(0) && start == 1;
         if window.lines.is_empty() && !empty {
             return Err(self.past_end("start_line", start, window.total));
@@ -257,7 +254,7 @@ impl TextFile<'_> {
                 encoding::guess(window.lines.iter().map(|line| (&line.bytes[..], line.cut())))
             }
         };
-        Ok(Shown::new(window, encoding, nature))
+        Ok(Numbered::new(window, encoding, nature))
     }
 
     fn past_end(&self, argument: &str, line: u64, total: Option<u64>) -> ToolError {
@@ -268,116 +265,4 @@ impl TextFile<'_> {
             format!("line {line} is past the end: `{path}` has {}", counted(total, "line")),
         )
     }
-}
-
-/// Lines that are ready to be printed.
-struct Shown {
-    first: u64,
-    lines: Vec<String>,
-    total: Option<u64>,
-    encoding: &'static Encoding,
-    /// What else there is to say about the file.
-    remarks: Vec<&'static str>,
-    whole: Whole,
-}
-
-/// Whether the lines are all that was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whole {
-    Yes,
-    MoreFollows,
-    /// A block that goes on above or below.
-    Cut,
-}
-
-impl Shown {
-    fn new(window: &Window, encoding: &'static Encoding, nature: Nature) -> Self {
-        let decoder = if matches!(nature, Nature::Utf16(_)) { UTF_8 } else { encoding };
-        let last = window.first - 1 + window.lines.len() as u64;
-        let mut remarks = Vec::new();
-        if window.lines.first().is_some_and(|line| window.first == 1 && line.bytes.starts_with(BOM)) {
-            remarks.push("begins with a byte order mark");
-        }
-        let returns = window.lines.iter().filter(|line| line.bytes.last() == Some(&b'\r')).count();
-        if returns > 0 {
-            remarks.push(if returns == window.lines.len() {
-                "lines end in CRLF"
-            } else {
-                "some lines end in CRLF"
-            });
-        }
-        if window.ending == Ending::NoNewline && Some(last) == window.total {
-            remarks.push("no newline at the end");
-        }
-        let whole = if Some(last) == window.total { Whole::Yes } else { Whole::MoreFollows };
-        let mut lines: Vec<String> = window.lines.iter().map(|line| printed(line, decoder)).collect();
-        if let Some(first) = lines.first_mut().filter(|first| first.starts_with('\u{feff}')) {
-            first.remove(0);
-        }
-        Self { first: window.first, lines, total: window.total, encoding, remarks, whole }
-    }
-
-    fn answer(mut self, path: &Path, room: usize) -> ToolOutput {
-        let width = (self.first + self.lines.len() as u64).to_string().len();
-        let mut text = String::new();
-        let mut shown = 0;
-        for (number, line) in (self.first..).zip(&self.lines) {
-            if shown > 0 && text.len() + line.len() + width + 3 > room {
-                self.whole = Whole::MoreFollows;
-                break;
-            }
-            text.push_str(&format!("{number:>width$}| {line}\n"));
-            shown += 1;
-        }
-        let last = self.first + shown - 1;
-        self.remark(&mut text, last);
-        let text = text.trim_end_matches('\n');
-        ToolOutput::text(text).with_structured(json!({
-            "path": path.to_string_lossy(),
-            "start_line": self.first,
-            "end_line": last,
-            "total_lines": self.total,
-            "encoding": self.encoding.name(),
-        }))
-    }
-
-    fn remark(&self, text: &mut String, last: u64) {
-        let mut remarks = Vec::new();
-        if self.lines.is_empty() {
-            remarks.push("the file is empty".to_owned());
-        }
-        let of = self.total.map_or_else(String::new, |total| format!(" of {}", grouped(total)));
-        let lines = format!("lines {}-{last}{of}", self.first);
-        match self.whole {
-            Whole::MoreFollows => remarks.push(format!("{lines}; continue with start_line={}", last + 1)),
-            Whole::Cut => {
-                remarks.push(format!("{lines}; the block is longer: raise max_lines, or read on by line"));
-            }
-            Whole::Yes if self.first > 1 || self.total.is_some_and(|total| last < total) => {
-                remarks.push(lines);
-            }
-            Whole::Yes => {}
-        }
-        if self.encoding != UTF_8 {
-            remarks.push(format!("decoded from {}", self.encoding.name()));
-        }
-        remarks.extend(self.remarks.iter().map(|&remark| remark.to_owned()));
-        if !remarks.is_empty() {
-            text.push_str(&format!("[{}]\n", remarks.join("; ")));
-        }
-    }
-}
-
-fn printed(line: &Line, encoding: &'static Encoding) -> String {
-    let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
-    if line.cut() == Cut::No {
-        return encoding::decode(bytes, encoding);
-    }
-    // Cut in the middle of a character, its first bytes would come out as a fault that is not in the file.
-    let mut text = encoding::decode(bytes, encoding);
-    while text.ends_with('\u{fffd}') {
-        text.pop();
-    }
-    let held = line.bytes.len() as u64;
-    format!("{text} … [{} more]", counted(line.length - held, "byte"))
 }

@@ -1,0 +1,83 @@
+//! One thread's part of a search: from a file to what was found in it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Mutex;
+
+use exec::fs::Entry;
+use grep_searcher::Searcher;
+
+use crate::grep_files::Search;
+use crate::grep_hits::{Collector, FileHits, Hits, Rank};
+
+/// A file shorter than this is read at once. Measured: with 1 MiB, the buffer leaves the processor's cache and copying
+/// into it takes three times as long.
+const WHOLE: usize = 64 << 10;
+
+/// One thread's part of a search: its engine and its buffer.
+pub(crate) struct Searching<'a> {
+    search: &'a Search,
+    searcher: Searcher,
+    buffer: Vec<u8>,
+    hits: &'a Mutex<Hits>,
+    late: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Searching<'a> {
+    pub(crate) fn new(search: &'a Search, hits: &'a Mutex<Hits>, late: &'a dyn Fn() -> bool) -> Self {
+        Self { search, searcher: search.searcher(), buffer: Vec::new(), hits, late }
+    }
+
+    pub(crate) fn entry(&mut self, entry: &Entry<'_>, shown: &Path) -> io::Result<()> {
+        let (file, stat) = entry.open()?;
+        let order = self.search.order;
+        self.file(file, stat.size, || order.rank(shown.join(entry.path()), stat.modified))
+    }
+
+    pub(crate) fn file(&mut self, file: File, size: u64, rank: impl FnOnce() -> Rank) -> io::Result<()> {
+        let mut found = FileHits::default();
+        let searched = self.search_in(file, size, &mut found);
+        if found.any()
+            && let Ok(mut hits) = self.hits.lock()
+        {
+            hits.add(rank(), found);
+        }
+        searched
+    }
+
+    /// Most files are small: one read brings all of it, where reading in pieces asks for the byte order mark, for the
+    /// text and for the end, one after the other.
+    fn search_in(&mut self, mut file: File, size: u64, found: &mut FileHits) -> io::Result<()> {
+        let matcher = &self.search.matcher;
+        let sink = Collector::new(matcher, self.search.mode, self.search.most, found);
+        let Some(room) = usize::try_from(size).ok().filter(|&size| size < WHOLE).map(|size| size + 1) else {
+            return self.searcher.search_reader(matcher, Stoppable { file, late: self.late }, sink);
+        };
+        if self.buffer.len() < room {
+            self.buffer.resize(room, 0);
+        }
+        let read = file.read(&mut self.buffer[..room])?;
+        if read + 1 == room {
+            return self.searcher.search_slice(matcher, &self.buffer[..read], sink);
+        }
+        // It is not as long as it said: it is being written, or a file of /proc.
+        let rest = Stoppable { file, late: self.late };
+        self.searcher.search_reader(matcher, self.buffer[..read].chain(rest), sink)
+    }
+}
+
+/// A file that stops being read when nobody waits for it.
+struct Stoppable<'a> {
+    file: File,
+    late: &'a dyn Fn() -> bool,
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if (self.late)() {
+            return Err(io::Error::other("stopped"));
+        }
+        self.file.read(buffer)
+    }
+}
