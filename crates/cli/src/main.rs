@@ -45,8 +45,13 @@ fn refuse(wrong: &clap::Error) -> ExitCode {
 
 /// `TOOLGATE_LOG=debug toolgate …` shows spans and events; without it, only warnings.
 fn log_to_stderr() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("TOOLGATE_LOG");
-    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let asked = std::env::var("TOOLGATE_LOG").unwrap_or_else(|_| "warn".to_owned());
+    let filter = tracing_subscriber::EnvFilter::try_new(&asked).unwrap_or_else(|_| {
+        screen::hint(&format!(
+            "TOOLGATE_LOG is `{asked}`, which is no filter; try `debug` or `toolgate_engine=debug`"
+        ));
+        tracing_subscriber::EnvFilter::new("warn")
+    });
     let colours = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
 }

@@ -198,6 +198,9 @@ fn a_bad_file_is_refused_with_its_place() {
     assert_snapshot!(fault("[tools]\nwithot = []\n"), @"error: $DIR/toolgate.toml:2:1: unknown field `withot`, expected one of `only`, `without`, `web_search`");
     assert_snapshot!(fault("[tools]\nwithout = [\"veiw_image\"]\n"), @"error: $DIR/toolgate.toml:2: there is no tool `veiw_image`; did you mean `view_image`?");
     assert_snapshot!(fault("model = 3\n"), @"error: $DIR/toolgate.toml:1:9: invalid type: integer `3`, expected a string");
+    assert_snapshot!(fault("[limits]\nparallel = \"x\"\n"), @r#"error: $DIR/toolgate.toml:2:12: invalid type: string "x", expected a whole number"#);
+    assert_snapshot!(fault("files = 3\n"), @"error: $DIR/toolgate.toml:1:9: invalid type: integer `3`, expected a table `[files]`");
+    assert_snapshot!(fault("[files]\ndeny_read = \"x\"\n"), @r#"error: $DIR/toolgate.toml:2:13: invalid type: string "x", expected a list, e.g. `["a"]`"#);
     assert_snapshot!(fault("[limits\n"), @"error: $DIR/toolgate.toml:1:8: unclosed table, expected `]`");
     assert_snapshot!(fault("[limits]\n  output_tokens = 5\n"), @"error: $DIR/toolgate.toml:2:19: `output_tokens` must be from 100 to 1000000");
     assert_snapshot!(fault("[files]\ndeny_read = [\"ok\",\n  \"a[\"]\n"), @"error: $DIR/toolgate.toml:3:3: the deny-read pattern `a[` is not a path or a glob: unclosed character class; missing ']'");

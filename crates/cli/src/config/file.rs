@@ -68,6 +68,22 @@ pub(super) struct Wire {
     pub(super) integers: Option<Spanned<Integers>>,
 }
 
+/// What the parser says in Rust's words, in a person's.
+fn plain(message: &str) -> String {
+    const WORDS: &[(&str, &str)] = &[
+        ("struct Tools", "a table `[tools]`"),
+        ("struct Files", "a table `[files]`"),
+        ("struct Limits", "a table `[limits]`"),
+        ("struct Wire", "a table `[wire]`"),
+        ("u64", "a whole number"),
+        ("a sequence", "a list, e.g. `[\"a\"]`"),
+        ("a boolean", "true or false"),
+    ];
+    WORDS.iter().fold(message.to_owned(), |text, (rust, plain)| {
+        text.replace(&format!("expected {rust}"), &format!("expected {plain}"))
+    })
+}
+
 /// Whether a symbolic link may stand for the file: a user may keep theirs elsewhere, a project could point anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
@@ -118,7 +134,7 @@ impl ConfigFile {
             Ok(content) => content,
             Err(error) => {
                 let span = error.span().unwrap_or(0..0);
-                return Err(file.fault(&span, error.message()));
+                return Err(file.fault(&span, &plain(error.message())));
             }
         };
         file.check()?;
