@@ -12,7 +12,7 @@ use serde_json::Value;
 use tool::ToolCall;
 
 use crate::{Dialect, WireFault};
-use seen::{Repeats, Seen};
+use seen::Seen;
 
 /// What a reader found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,12 +45,12 @@ enum State {
 
 impl CallReader {
     pub(crate) fn new(dialect: Dialect) -> Self {
-        let (state, repeats) = match dialect {
-            Dialect::Responses => (State::Responses(responses::Reader::default()), Repeats::Expected),
-            Dialect::Chat => (State::Chat(chat::Reader::default()), Repeats::Suspect),
-            Dialect::Anthropic => (State::Anthropic(anthropic::Reader::default()), Repeats::Suspect),
+        let state = match dialect {
+            Dialect::Responses => State::Responses(responses::Reader::default()),
+            Dialect::Chat => State::Chat(chat::Reader::default()),
+            Dialect::Anthropic => State::Anthropic(anthropic::Reader::default()),
         };
-        Self { state, seen: Seen::new(repeats), response: None }
+        Self { state, seen: Seen::default(), response: None }
     }
 
     /// Takes the next piece of JSON: a stream event, a whole response, a message, or one item of it.
@@ -161,6 +161,8 @@ mod tests {
         let call = serde_json::json!({"id": "c0", "function": {"name": "go", "arguments": "{}"}});
         let message = serde_json::json!({"role": "assistant", "tool_calls": [call]});
         assert_eq!(tell(Dialect::Chat, &[message.clone(), message]).lines().count(), 2);
+        let twice = serde_json::json!({"id": "r3", "output": [item, {"type": "function_call", "call_id": "c0", "name": "go", "arguments": "{\"other\":1}"}]});
+        assert!(tell(Dialect::Responses, &[twice]).contains("already has the id `c0`"));
         // Items that came alone are not run again when the whole response follows.
         let other =
             serde_json::json!({"type": "function_call", "call_id": "c1", "name": "go", "arguments": "{}"});

@@ -13,28 +13,16 @@ use crate::{Why, WireFault};
 /// So many ids are remembered; a response with more calls than that forgets its first.
 const REMEMBERED: usize = 4096;
 
-/// What a second call under a known id means.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Repeats {
-    /// The stream repeats itself: Responses sends every item again when it is complete.
-    Expected,
-    /// Only the same call again is a repetition; another one is a server that does not number its calls.
-    Suspect,
-}
-
-#[derive(Debug)]
+/// The same call again is a repetition: streams repeat themselves. Another one under the same id is a server that does
+/// not number its calls.
+#[derive(Debug, Default)]
 pub(super) struct Seen {
-    repeats: Repeats,
     order: VecDeque<String>,
     /// By id, or by sentence for a fault that has none.
     prints: HashMap<String, u64>,
 }
 
 impl Seen {
-    pub(super) fn new(repeats: Repeats) -> Self {
-        Self { repeats, order: VecDeque::new(), prints: HashMap::new() }
-    }
-
     pub(super) fn clear(&mut self) {
         self.order.clear();
         self.prints.clear();
@@ -51,19 +39,19 @@ impl Seen {
     /// The reading as it should be reported, if at all.
     pub(super) fn admit(&mut self, reading: Reading) -> Option<Reading> {
         let key = key(&reading);
-        let print = match (&reading, self.repeats) {
-            (Reading::Call(call), Repeats::Suspect) => print(call),
-            (Reading::Call(_) | Reading::Fault(_), Repeats::Expected | Repeats::Suspect) => 0,
+        let print = match &reading {
+            Reading::Call(call) => print(call),
+            Reading::Fault(_) => 0,
         };
         let Some(known) = self.prints.get(&key) else {
             self.remember(key, print);
             return Some(reading);
         };
-        match (reading, self.repeats) {
-            (Reading::Call(call), Repeats::Suspect) if *known != print && !is_blank(&call) => {
+        match reading {
+            Reading::Call(call) if *known != print && !is_blank(&call) => {
                 self.admit(Reading::Fault(reused(call)))
             }
-            (Reading::Call(_) | Reading::Fault(_), Repeats::Expected | Repeats::Suspect) => None,
+            Reading::Call(_) | Reading::Fault(_) => None,
         }
     }
 
