@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use policy::{Intent, Permit};
 use serde_json::Value;
 
-use crate::schema::text::clean;
+use crate::text::clean;
 use crate::{
     AnyTool, Attempt, Cx, FunctionSpec, JsonSchema, Lane, Place, SchemaFault, Strict, ToolCall, ToolError,
     ToolOutput, ToolSpec, args,

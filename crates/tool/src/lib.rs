@@ -41,6 +41,7 @@ mod output;
 mod schema;
 mod spec;
 mod surrogates;
+mod text;
 
 pub use args::{Args, Freeform, Language, MAX_ARGUMENT_BYTES};
 pub use call::{CallId, LocalShell, ToolCall, ToolPayload};
@@ -55,3 +56,4 @@ pub use schema::{
 };
 pub use spec::{FreeformSpec, FunctionSpec, Grammar, Strict, ToolSpec};
 pub use surrogates::without_lone_surrogates;
+pub use text::invisible;

@@ -3,8 +3,8 @@
 use std::io;
 
 use super::read::MAX_NODES;
-use super::text::clean;
 use super::{Additional, Combined, JsonSchema, Object, Type, refs};
+use crate::text::clean;
 
 /// Characters of a description after the first pass.
 const SHORT_DESCRIPTION: usize = 200;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
-use super::text::clean;
 use super::{Bounds, JsonSchema, Lengths, Notes, Type, Values};
+use crate::text::clean;
 
 /// Characters of a description.
 pub(super) const MAX_DESCRIPTION: usize = 2_000;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::text::clean;
 use super::{Bounds, JsonSchema, Lengths, Object, Type};
+use crate::text::clean;
 
 /// Characters of a value or a name shown.
 const MAX_SHOWN: usize = 40;

@@ -12,7 +12,6 @@ mod refs;
 mod root;
 mod settle;
 mod strict;
-pub(crate) mod text;
 mod union;
 mod validate;
 
