@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
+use toolgate::invisible;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default();
@@ -79,35 +80,14 @@ pub(crate) fn to_stderr(line: &str) {
 
 /// Makes control, bidirectional and invisible characters visible, but for newlines and tabs.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(hides) {
+    if !text.chars().any(invisible) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for letter in text.chars() {
-        if hides(letter) { out.extend(letter.escape_unicode()) } else { out.push(letter) }
+        if invisible(letter) { out.extend(letter.escape_unicode()) } else { out.push(letter) }
     }
     Cow::Owned(out)
-}
-
-fn hides(letter: char) -> bool {
-    match letter {
-        '\n' | '\t' => false,
-        '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{00ad}'
-        | '\u{115f}'..='\u{1160}'
-        | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{ffa0}'
-        | '\u{061c}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}' => true,
-        _ => letter.is_control(),
-    }
 }
 
 #[cfg(test)]

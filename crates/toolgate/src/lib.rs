@@ -28,7 +28,7 @@ pub use tool::{
     AnyTool, Args, Attempt, BadArguments, CallId, Cut, Cx, ErrorKind, Facts, Foreign, Freeform, FreeformSpec,
     FunctionSpec, Grammar, Image, Item, JsonSchema, Lane, Language, LocalShell, Needs, Notice, Place,
     PlanStep, StepStatus, Stop, Strict, ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSpec,
-    without_lone_surrogates,
+    invisible, without_lone_surrogates,
 };
 #[cfg(feature = "tools")]
 pub use tools::Pictures;
