@@ -41,6 +41,9 @@ pub const DEFAULT_DENY_READ: &[&str] = &[
     "**/id_ed25519_sk",
 ];
 
+/// Characters of a pattern that a fault shows.
+const SHOWN: usize = 100;
+
 /// A pattern that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the deny-read pattern `{pattern}` is not a path or a glob: {why}")]
@@ -69,7 +72,8 @@ impl DenyRead {
         let mut kept = Vec::new();
         for pattern in patterns {
             let pattern = pattern.as_ref();
-            let fault = |why: String| DenyReadFault { pattern: pattern.to_owned(), why };
+            let shown = || pattern.chars().take(SHOWN).collect();
+            let fault = |why: String| DenyReadFault { pattern: shown(), why };
             if let Some(why) = denies_nothing(pattern).or_else(|| crate::glob_fault(pattern)) {
                 return Err(fault(why.to_owned()));
             }
@@ -140,7 +144,8 @@ fn denies_nothing(pattern: &str) -> Option<&'static str> {
         _ if pattern.starts_with('~') && !pattern.starts_with("~/") => {
             Some("only `~/…` is known, your own home")
         }
-        _ if pattern.trim_matches('/').contains("//") => Some("it has two `/` in a row"),
+        _ if pattern.contains('\0') => Some("it holds a NUL, which no name can"),
+        _ if pattern.contains("//") => Some("it has two `/` in a row"),
         _ if has(".") || has("..") => {
             Some("`.` and `..` are not resolved; write the path from `/` or `~/`, or a glob")
         }
@@ -207,7 +212,9 @@ mod tests {
             fault.to_string().starts_with("the deny-read pattern `a[` is not a path or a glob"),
             "{fault}"
         );
-        for pattern in ["/", "", " *.pem", "*.pem ", "!a", "$HOME/a", "~", "~root/x", "./a", "a/../b"] {
+        for pattern in
+            ["/", "", "//a/b", "a\0b", " *.pem", "*.pem ", "!a", "$HOME/a", "~", "~root/x", "./a", "a/../b"]
+        {
             assert!(DenyRead::new([pattern], None).is_err(), "{pattern}");
         }
     }

@@ -4,6 +4,13 @@
 const MAX_BYTES: usize = 1024;
 /// The most braces in one.
 const MAX_BRACES: usize = 32;
+/// The most wildcards in one; each takes about a kilobyte when it is compiled.
+const MAX_WILDCARDS: usize = 64;
+
+/// How many wildcards `pattern` has.
+pub fn wildcards(pattern: &str) -> usize {
+    pattern.matches(['*', '?', '[', '{', ',']).count()
+}
 
 /// Why a glob is not to be compiled, whoever wrote it.
 ///
@@ -15,6 +22,7 @@ pub fn glob_fault(pattern: &str) -> Option<&'static str> {
     match pattern {
         _ if pattern.len() > MAX_BYTES => Some("it is longer than 1,024 bytes"),
         _ if pattern.matches('{').count() > MAX_BRACES => Some("it has more than 32 braces"),
+        _ if wildcards(pattern) > MAX_WILDCARDS => Some("it has more than 64 wildcards"),
         _ => None,
     }
 }

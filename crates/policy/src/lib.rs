@@ -15,7 +15,7 @@ mod reach;
 pub use decide::{Gate, Verdict};
 pub use denial::Denial;
 pub use deny::{DEFAULT_DENY_READ, DenyRead, DenyReadFault};
-pub use glob::glob_fault;
+pub use glob::{glob_fault, wildcards};
 pub use intent::{Effect, Intent};
 pub use path::{PathFault, resolve};
 pub use permit::Permit;

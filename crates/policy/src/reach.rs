@@ -75,6 +75,11 @@ impl Reach {
             .ok_or_else(|| Denial::outside(path.to_owned(), &self.roots))
     }
 
+    /// Says whether `path` is a directory above a root, on the way to it.
+    pub fn leads_to_a_root(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| root.path.starts_with(path))
+    }
+
     /// Says whether `path` may be read, judged by its spelling alone; the door judges what it leads to.
     pub fn judge(&self, path: &Path) -> Result<(), Denial> {
         let (root, below) = self.locate(path)?;

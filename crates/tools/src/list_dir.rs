@@ -94,7 +94,12 @@ impl Pattern {
 
 /// A pattern without a `/` inside fits names at any depth.
 pub(crate) fn glob(argument: &str, pattern: &str) -> Result<Pattern, ToolError> {
-    if let Some(why) = policy::glob_fault(pattern) {
+    let why = match pattern {
+        _ if pattern.trim_matches('/').is_empty() => Some("it is empty"),
+        _ if pattern.starts_with('/') => Some("it is a glob below `path`, so it cannot begin with `/`"),
+        _ => policy::glob_fault(pattern),
+    };
+    if let Some(why) = why {
         return Err(ToolError::argument(argument, why));
     }
     let (pattern, directories) = match pattern.strip_suffix('/') {

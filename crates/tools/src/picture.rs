@@ -23,6 +23,8 @@ const MAX_PIXELS: u64 = 50_000_000;
 const MAX_SIDE: u32 = 32_768;
 /// What decoding may allocate.
 const MAX_DECODED: u64 = 256 << 20;
+/// What a file may hold beside its pixels.
+const BESIDE_PIXELS: u64 = 16 << 20;
 /// What providers take, as base64, is 5 MB; these are the bytes that become it.
 const MAX_SENT: usize = 3_700_000;
 const JPEG_QUALITY: u8 = 85;
@@ -130,7 +132,8 @@ fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Decoded, Too
         )));
     }
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MAX_DECODED);
+    // What the pixels need at the most, and no more: a colour profile may claim to be a gigabyte.
+    limits.max_alloc = Some(MAX_DECODED.min(pixels * 8 + BESIDE_PIXELS));
     let mut reader = reader();
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(broken)?;
@@ -155,7 +158,10 @@ fn prepare(
 ) -> Result<Sent, image::ImageError> {
     let Decoded { mut picture, upright } = decoded;
     let (width, height) = (picture.width(), picture.height());
-    if width.max(height) <= max_side && bytes.len() <= MAX_SENT && upright {
+    let plausible = u64::from(width) * u64::from(height) * 4 + 64 * 1024;
+    // A file much longer than its pixels carries something else, which the model need not be sent.
+    if width.max(height) <= max_side && bytes.len() <= MAX_SENT && bytes.len() as u64 <= plausible && upright
+    {
         return Ok(Sent { image: Image { mime: format.to_mime_type(), bytes }, width, height });
     }
     let mut side = width.max(height).min(max_side.max(1));

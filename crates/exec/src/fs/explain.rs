@@ -1,14 +1,13 @@
 //! From trouble met by `look` to the error that helps: what exists, what was meant, what is in the way.
 
-use std::ffi::OsStr;
-use std::os::fd::AsFd;
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
 
 use policy::Denial;
 use rustix::io::Errno;
 
 use super::door::Trouble;
-use super::sys::{self, Links};
+use super::sys;
 use super::{Door, Found, FsError, Kind, nearest};
 
 /// Explains why looking at `path` came to nothing.
@@ -51,6 +50,10 @@ fn refused(path: &Path, errno: Errno) -> FsError {
 
 /// Climbs to the deepest thing above `path` that exists and says what is wrong below it.
 fn missing(door: &Door, path: &Path) -> FsError {
+    // First, as what exists behind a refusal is not told either.
+    if let Some(denial) = refusal(door, path) {
+        return denial.into();
+    }
     let mut below = path;
     // ends: a path has finitely many ancestors
     while let (Some(above), Some(name)) = (below.parent(), below.file_name()) {
@@ -74,18 +77,7 @@ fn missing(door: &Door, path: &Path) -> FsError {
 /// `at` is missing in `dir`, by this name: there is no such entry, or it is a link to nowhere.
 fn missing_in(door: &Door, path: &Path, dir: &Found, (at, name): (&Path, &OsStr)) -> FsError {
     if let Ok(target) = sys::link(dir.fd(), name) {
-        let inside = if target.is_absolute() {
-            door.reach().judge(&target).is_ok()
-        } else {
-            // A relative link that leaves its root is never called missing by the kernel, but "leads outside".
-            beneath_root(door, dir, name)
-        };
-        let at = at.to_owned();
-        return if inside {
-            FsError::BrokenLink { path: at, target }
-        } else {
-            Denial::LeadsOutside { path: at }.into()
-        };
+        return FsError::BrokenLink { path: at.to_owned(), target };
     }
     let is_parent = at == path;
     FsError::NotFound {
@@ -95,11 +87,50 @@ fn missing_in(door: &Door, path: &Path, dir: &Found, (at, name): (&Path, &OsStr)
     }
 }
 
-/// Says whether following `name` in `dir` stays in the root, wherever it fails to end.
-fn beneath_root(door: &Door, dir: &Found, name: &OsStr) -> bool {
-    let whole = dir.path().join(name);
-    let Ok((root, below)) = door.reach().locate(&whole) else { return false };
-    let followed =
-        sys::root(root.path()).and_then(|root| sys::beneath(root.as_fd(), below, sys::PEEK, Links::Follow));
-    !matches!(followed, Err(Errno::XDEV))
+/// Where the links in `path` would lead, name by name, and why that may not be read: the same answer whether or not
+/// anything is there. Only links that lie in a root are looked at.
+fn refusal(door: &Door, path: &Path) -> Option<Denial> {
+    /// As many links as the kernel follows.
+    const HOPS: usize = 40;
+    let reach = door.reach();
+    let (root, below) = reach.locate(path).ok()?;
+    let mut left = names(&root.path().join(below));
+    let (mut at, mut hops) = (PathBuf::from("/"), 0);
+    // ends: every round takes a name, and links add more only so many times
+    while let Some(name) = left.pop() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        at.push(&name);
+        if let Some(rule) = door.deny().denies(&at) {
+            return Some(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() });
+        }
+        let inside = reach.locate(&at).is_ok();
+        if !inside && !reach.leads_to_a_root(&at) {
+            return Some(Denial::LeadsOutside { path: path.to_owned() });
+        }
+        if let Some(target) = inside.then(|| sys::link(rustix::fs::CWD, at.as_os_str()).ok()).flatten() {
+            hops += 1;
+            if hops > HOPS {
+                return None;
+            }
+            at.pop();
+            if target.is_absolute() {
+                at = PathBuf::from("/");
+            }
+            left.extend(names(&target));
+        }
+    }
+    None
+}
+
+/// The names in a path, the last first.
+fn names(path: &Path) -> Vec<OsString> {
+    let named = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    };
+    path.components().rev().filter_map(named).collect()
 }

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -15,8 +16,30 @@ use super::{Found, Stat};
 
 /// No one writes an ignore file longer than this by hand.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// Compiling takes microseconds a line, so a hostile file must not have a million of them.
-const MAX_LINES: usize = 10_000;
+
+/// What all ignore files of one walk may take: compiling a line takes microseconds and a wildcard about a kilobyte, so a
+/// hostile tree must not have millions of them. When it is used up, further rules are not read.
+#[derive(Debug)]
+pub(super) struct Budget {
+    lines: AtomicUsize,
+    wildcards: AtomicUsize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { lines: AtomicUsize::new(50_000), wildcards: AtomicUsize::new(20_000) }
+    }
+}
+
+impl Budget {
+    /// Takes what compiling `line` costs, if there is that much left.
+    fn takes(&self, line: &str) -> bool {
+        let take = |left: &AtomicUsize, cost: usize| {
+            left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(cost)).is_ok()
+        };
+        take(&self.lines, 1) && take(&self.wildcards, policy::wildcards(line))
+    }
+}
 
 /// The ignore rules of one directory, and through `outer` of those above it.
 ///
@@ -63,13 +86,13 @@ impl Layer {
         fd: BorrowedFd<'_>,
         path: &Path,
         special: Special,
-        deny: &DenyRead,
+        (deny, budget): (&DenyRead, &Budget),
     ) -> Option<Arc<Layer>> {
         if special == Special::NONE {
             return outer.cloned();
         }
         let load = |wanted: bool, name: &str| {
-            if wanted { rules(fd, path, Path::new(name), deny) } else { None }
+            if wanted { rules(fd, path, Path::new(name), (deny, budget)) } else { None }
         };
         let is_repository = special.git && rustix::fs::statat(fd, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok();
         let layer = Layer {
@@ -86,7 +109,7 @@ impl Layer {
     }
 
     /// The rules that hold in `start`'s parent: those of each directory from its root down to there.
-    pub(super) fn above(start: &Found, root: &Path, deny: &DenyRead) -> Option<Arc<Layer>> {
+    pub(super) fn above(start: &Found, root: &Path, limits: (&DenyRead, &Budget)) -> Option<Arc<Layer>> {
         let mut dirs: Vec<&Path> =
             start.path().ancestors().skip(1).take_while(|dir| dir.starts_with(root)).collect();
         dirs.reverse();
@@ -95,7 +118,7 @@ impl Layer {
         for dir in dirs {
             let below = dir.strip_prefix(root).expect("taken while below the root");
             let Ok(fd) = sys::beneath(top.as_fd(), below, sys::PEEK, Links::Refuse) else { break };
-            layer = Self::add(layer.as_ref(), fd.as_fd(), dir, Special::UNKNOWN, deny);
+            layer = Self::add(layer.as_ref(), fd.as_fd(), dir, Special::UNKNOWN, limits);
         }
         layer
     }
@@ -140,7 +163,12 @@ fn verdict(rules: &Gitignore, below: &Path, is_dir: bool) -> Option<bool> {
 }
 
 /// Compiles the ignore file `name` in `dir`. Links are not followed, as in git; what is denied is not read.
-fn rules(dir: BorrowedFd<'_>, path: &Path, name: &Path, deny: &DenyRead) -> Option<Gitignore> {
+fn rules(
+    dir: BorrowedFd<'_>,
+    path: &Path,
+    name: &Path,
+    (deny, budget): (&DenyRead, &Budget),
+) -> Option<Gitignore> {
     if deny.denies(&path.join(name)).is_some() {
         return None;
     }
@@ -149,10 +177,12 @@ fn rules(dir: BorrowedFd<'_>, path: &Path, name: &Path, deny: &DenyRead) -> Opti
     // "." means that paths are given relative to the file's directory and nothing is stripped from them.
     let mut builder = GitignoreBuilder::new(".");
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
-    for line in text.split(|&byte| byte == b'\n').take(MAX_LINES) {
+    for line in text.split(|&byte| byte == b'\n') {
         // A line that is no glob or no UTF-8 is skipped; git and ripgrep carry on too.
         if let Ok(line) = std::str::from_utf8(line)
+            && !line.trim().is_empty()
             && policy::glob_fault(line).is_none()
+            && budget.takes(line)
         {
             let _ = builder.add_line(None, line);
         }

@@ -39,6 +39,16 @@ const TREE: &str = "
     innocent -> secrets/k
     innocent-dir -> secrets
     innocent-absolute -> IN/secrets/k
+    probe-out -> OUT/secret
+    probe-nothing -> OUT/nothing
+    probe-out-up -> IN/../out/secret
+    probe-nothing-up -> IN/../out/nothing
+    probe-out-chain -> IN/probe-out-up
+    probe-nothing-chain -> IN/probe-nothing-up
+    probe-denied -> secrets/k
+    probe-denied-nothing -> secrets/nothing
+    probe-denied-absolute -> IN/secrets/k
+    probe-denied-absolute-nothing -> IN/secrets/nothing
 ";
 
 #[test]
@@ -108,6 +118,11 @@ fn a_denial_does_not_tell_what_exists_behind_it() {
         ("out-dir/secret", "out-dir/nothing"),
         ("out-dir-absolute/secret", "out-dir-absolute/nothing/at/all"),
         ("innocent-dir/k", "innocent-dir/x"),
+        ("probe-out", "probe-nothing"),
+        ("probe-out-up", "probe-nothing-up"),
+        ("probe-out-chain", "probe-nothing-chain"),
+        ("probe-denied", "probe-denied-nothing"),
+        ("probe-denied-absolute", "probe-denied-absolute-nothing"),
     ] {
         assert_eq!(said(there), said(not_there), "{there}");
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 /// A longer line is not read.
-pub(super) const MAX_LINE: u64 = 16 << 20;
+pub(super) const MAX_LINE: u64 = 10 << 20;
 /// Lines that wait to be looked at.
 const WAITING: usize = 2;
 

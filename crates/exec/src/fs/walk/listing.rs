@@ -64,7 +64,7 @@ impl Walk<'_> {
                 let mut path = self.prefix.clone();
                 path.extend_from_slice(&dir.path);
                 let path = Path::new(sys::os(&path));
-                dir.rules = Layer::add(dir.rules.as_ref(), fd, path, special, self.deny);
+                dir.rules = Layer::add(dir.rules.as_ref(), fd, path, special, (self.deny, &self.budget));
             }
         }
     }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use policy::DenyRead;
 use rustix::fs::Mode;
 
-use super::ignores::Layer;
+use super::ignores::{Budget, Layer};
 use super::{Door, Entry, Found, FsError, Kind, ignores, sys};
 
 /// The deepest directory that is listed. Below it lies nothing but an attack on whoever recurses.
@@ -108,6 +108,7 @@ struct Walk<'a> {
     /// The real path of the start, ending with `/`.
     prefix: Vec<u8>,
     deny: &'a DenyRead,
+    budget: Budget,
     ignore: IgnoreFiles,
     max_depth: usize,
     stop: &'a (dyn Fn() -> bool + Sync),
@@ -136,6 +137,7 @@ impl<'a> Walk<'a> {
             start: fd,
             prefix,
             deny: door.deny(),
+            budget: Budget::default(),
             ignore: options.ignore,
             max_depth: options.max_depth.unwrap_or(usize::MAX),
             stop,
@@ -150,7 +152,7 @@ impl<'a> Walk<'a> {
             IgnoreFiles::Everything => None,
             IgnoreFiles::Respect => {
                 let (root, _) = door.reach().locate(start.path()).ok()?;
-                Layer::above(start, root.path(), self.deny)
+                Layer::above(start, root.path(), (self.deny, &self.budget))
             }
         }
     }
