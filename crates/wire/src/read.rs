@@ -7,12 +7,14 @@ mod local_shell;
 mod responses;
 mod scan;
 mod seen;
+mod turn;
 
 use serde_json::Value;
 use tool::ToolCall;
 
 use crate::{Dialect, WireFault};
 use seen::Seen;
+use turn::{Piece, Turn};
 
 /// What a reader found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,15 +27,15 @@ pub enum Reading {
 
 /// Reads the calls out of one response of a model, however it comes: as stream events, as a whole, or as its items.
 ///
-/// Within a response no id is reported twice, though streams repeat themselves. A new response may use the ids of the
-/// last one again, as some servers do; it is told by its own id, or by [`finish`](Self::finish). An item or a message
-/// that comes alone, with no named response around it, is always reported: nothing repeats those but their sender.
+/// Within a response no id is reported twice, though streams repeat themselves. The next response may use the ids of the
+/// last one again, as some servers do: it begins after the end of a stream, with a whole message, or after
+/// [`finish`](Self::finish). An item that comes alone is always reported: nothing repeats it but its sender.
 #[derive(Debug)]
 pub struct CallReader {
     state: State,
     seen: Seen,
-    /// The response that the last event belonged to.
-    response: Option<String>,
+    dialect: Dialect,
+    turn: Turn,
 }
 
 #[derive(Debug)]
@@ -50,63 +52,29 @@ impl CallReader {
             Dialect::Chat => State::Chat(chat::Reader::default()),
             Dialect::Anthropic => State::Anthropic(anthropic::Reader::default()),
         };
-        Self { state, seen: Seen::default(), response: None }
+        Self { state, seen: Seen::default(), dialect, turn: Turn::default() }
     }
 
     /// Takes the next piece of JSON: a stream event, a whole response, a message, or one item of it.
     ///
     /// What is none of these, or holds no call, gives no reading.
     pub fn push(&mut self, json: &Value) -> Vec<Reading> {
-        let mut before = if self.begins_another(json) { self.finish() } else { Vec::new() };
+        let piece = Piece::of(self.dialect, json);
+        let idle = match &self.state {
+            State::Chat(reader) => reader.is_idle(),
+            State::Responses(_) | State::Anthropic(_) => true,
+        };
+        let mut before = if self.turn.passes_to(piece, idle) { self.finish() } else { Vec::new() };
         let readings = match &mut self.state {
             State::Responses(reader) => reader.read(json),
             State::Chat(reader) => reader.read(json),
             State::Anthropic(reader) => reader.read(json),
         };
-        if self.is_alone(json) {
+        if piece == Piece::Item {
             readings.iter().for_each(|reading| self.seen.forget(reading));
         }
         before.extend(self.admit(readings));
         before
-    }
-
-    /// Whether `json` belongs to another response than what came before it.
-    fn begins_another(&mut self, json: &Value) -> bool {
-        let Some(id) = self.response_id(json) else { return false };
-        let id = id.to_owned();
-        let last = self.response.replace(id.clone());
-        // Some proxies give every chunk an id of its own: a call that is open goes on all the same.
-        let idle = match &self.state {
-            State::Chat(reader) => reader.is_idle(),
-            State::Responses(_) | State::Anthropic(_) => true,
-        };
-        idle && last.is_some_and(|last| last != id)
-    }
-
-    /// What the response calls itself, where it does.
-    fn response_id<'a>(&self, json: &'a Value) -> Option<&'a str> {
-        let id = match self.state {
-            State::Responses(_) if json["output"].is_array() => &json["id"],
-            State::Responses(_) => &json["response"]["id"],
-            State::Anthropic(_) if json["content"].is_array() => &json["id"],
-            State::Anthropic(_) => &json["message"]["id"],
-            State::Chat(_) if json["choices"].is_array() => &json["id"],
-            State::Chat(_) => &Value::Null,
-        };
-        id.as_str()
-    }
-
-    /// Whether `json` is an item or a message with nothing around it that could repeat it.
-    fn is_alone(&self, json: &Value) -> bool {
-        let named = self.response_id(json).is_some();
-        match self.state {
-            State::Responses(_) => match json["type"].as_str() {
-                Some("function_call" | "custom_tool_call" | local_shell::TYPE) => true,
-                Some(_) | None => json["output"].is_array() && !named,
-            },
-            State::Anthropic(_) => json["type"] == "tool_use" || (json["content"].is_array() && !named),
-            State::Chat(_) => !json["choices"].is_array(),
-        }
     }
 
     /// Says that the stream has ended: whatever is half-finished becomes a call, if all of it came, or a fault.
@@ -128,6 +96,8 @@ impl CallReader {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// What a reader says about a stream that then ends: one line for every reading.
@@ -138,37 +108,71 @@ mod tests {
         readings.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
+    fn calls(dialect: Dialect, stream: &[Value]) -> usize {
+        tell(dialect, stream).lines().count()
+    }
+
     #[test]
-    fn the_next_response_may_use_the_same_ids() {
-        let chunk = |id: &str| {
-            let call =
-                serde_json::json!({"index": 0, "id": "c0", "function": {"name": "go", "arguments": "{}"}});
-            let choice = serde_json::json!({"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"});
-            serde_json::json!({"id": id, "choices": [choice]})
+    fn chat_may_use_its_ids_again_in_the_next_response_and_repeat_itself_in_this_one() {
+        let call = json!({"index": 0, "id": "c0", "function": {"name": "go", "arguments": "{}"}});
+        let chunk = |id: Option<&str>, end: Option<&str>| {
+            let delta = if end.is_some() { json!({}) } else { json!({"tool_calls": [call]}) };
+            json!({"id": id, "choices": [{"index": 0, "delta": delta, "finish_reason": end}]})
         };
-        assert_eq!(tell(Dialect::Chat, &[chunk("a"), chunk("a"), chunk("b")]).lines().count(), 2);
-        let item =
-            serde_json::json!({"type": "function_call", "call_id": "c0", "name": "go", "arguments": "{}"});
-        let done = serde_json::json!({"type": "response.output_item.done", "item": item});
+        let usage = json!({"id": "a", "choices": [], "usage": {}});
+        let whole = |id: Option<&str>| json!({"id": id, "choices": [{"message": {"tool_calls": [call]}}]});
+        let message = json!({"role": "assistant", "tool_calls": [call]});
+        let turn = |id| [chunk(id, None), chunk(id, Some("tool_calls")), usage.clone()];
+        assert_eq!(calls(Dialect::Chat, &[turn(None), turn(None), turn(None)].concat()), 3);
+        assert_eq!(calls(Dialect::Chat, &[turn(Some("a")), turn(Some("b")), turn(Some("b"))].concat()), 2);
+        for id in [None, Some("a")] {
+            assert_eq!(calls(Dialect::Chat, &[whole(id), whole(id)]), 2, "{id:?}");
+        }
+        let stream = [chunk(Some("a"), None), chunk(Some("a"), Some("tool_calls")), usage];
+        assert_eq!(calls(Dialect::Chat, &[&stream[..], &[whole(Some("a"))]].concat()), 1);
+        assert_eq!(calls(Dialect::Chat, &[chunk(Some("a"), None), chunk(Some("b"), None)]), 1);
+        assert_eq!(calls(Dialect::Chat, &[message.clone(), message]), 2);
+    }
+
+    #[test]
+    fn responses_may_use_its_ids_again_in_the_next_response_and_repeat_itself_in_this_one() {
+        let item = json!({"type": "function_call", "call_id": "c0", "name": "go", "arguments": "{}"});
+        let done = json!({"type": "response.output_item.done", "item": item});
+        let created = |id: &str| json!({"type": "response.created", "response": {"id": id}});
         let completed =
-            serde_json::json!({"type": "response.completed", "response": {"id": "r1", "output": [item]}});
-        let created = |id: &str| serde_json::json!({"type": "response.created", "response": {"id": id}});
-        let stream = [created("r1"), done.clone(), completed, created("r2"), done];
-        assert_eq!(tell(Dialect::Responses, &stream).lines().count(), 2);
-        assert_eq!(tell(Dialect::Responses, &[item.clone(), item.clone()]).lines().count(), 2);
-        let message = serde_json::json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "go", "input": {}}]});
-        assert_eq!(tell(Dialect::Anthropic, &[message.clone(), message]).lines().count(), 2);
-        let call = serde_json::json!({"id": "c0", "function": {"name": "go", "arguments": "{}"}});
-        let message = serde_json::json!({"role": "assistant", "tool_calls": [call]});
-        assert_eq!(tell(Dialect::Chat, &[message.clone(), message]).lines().count(), 2);
-        let twice = serde_json::json!({"id": "r3", "output": [item, {"type": "function_call", "call_id": "c0", "name": "go", "arguments": "{\"other\":1}"}]});
-        assert!(tell(Dialect::Responses, &[twice]).contains("already has the id `c0`"));
-        // Items that came alone are not run again when the whole response follows.
-        let other =
-            serde_json::json!({"type": "function_call", "call_id": "c1", "name": "go", "arguments": "{}"});
-        let completed =
-            serde_json::json!({"type": "response.completed", "response": {"output": [item, other]}});
-        assert_eq!(tell(Dialect::Responses, &[item, other, completed]).lines().count(), 2);
+            |id: &str| json!({"type": "response.completed", "response": {"id": id, "output": [item]}});
+        let whole = json!({"id": "r", "output": [item]});
+        let turn = |start: &str, end: &str| [created(start), done.clone(), completed(end)];
+        assert_eq!(calls(Dialect::Responses, &[turn("a", "a"), turn("b", "b"), turn("b", "b")].concat()), 3);
+        assert_eq!(calls(Dialect::Responses, &[turn("", "a"), turn("", "b")].concat()), 2);
+        assert_eq!(calls(Dialect::Responses, &[completed("a"), completed("b")]), 2);
+        assert_eq!(calls(Dialect::Responses, &[whole.clone(), whole]), 2);
+        assert_eq!(calls(Dialect::Responses, &[item.clone(), item.clone(), completed("a")]), 3);
+        let other = json!({"type": "function_call", "call_id": "c0", "name": "go", "arguments": "{\"a\":1}"});
+        let told = tell(Dialect::Responses, &[json!({"id": "r", "output": [item, other]})]);
+        assert!(told.contains("already has the id `c0`"), "{told}");
+    }
+
+    #[test]
+    fn anthropic_may_use_its_ids_again_in_the_next_message_and_repeat_itself_in_this_one() {
+        let block = json!({"type": "tool_use", "id": "t0", "name": "go", "input": {}});
+        let start = |id: Option<&str>| json!({"type": "message_start", "message": {"id": id, "content": []}});
+        let parts = [
+            json!({"type": "content_block_start", "index": 0, "content_block": block}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_stop"}),
+        ];
+        let message = |id: Option<&str>| json!({"id": id, "role": "assistant", "content": [block]});
+        for id in [None, Some("m")] {
+            let turn = [&[start(id)][..], &parts].concat();
+            assert_eq!(calls(Dialect::Anthropic, &[turn.clone(), turn].concat()), 2, "{id:?}");
+            assert_eq!(calls(Dialect::Anthropic, &[message(id), message(id)]), 2, "{id:?}");
+        }
+        assert_eq!(calls(Dialect::Anthropic, &[parts.clone(), parts.clone()].concat()), 2);
+        assert_eq!(
+            calls(Dialect::Anthropic, &[&[start(Some("m"))][..], &parts, &[message(Some("m"))]].concat()),
+            1
+        );
     }
 
     fn line(reading: &Reading) -> String {

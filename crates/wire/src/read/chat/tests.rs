@@ -187,8 +187,10 @@ fn whole_completions_messages_and_calls_are_read() {
             json!({"error": {"message": "overloaded"}}),
         ],
     );
-    assert_snapshot!(told, @r"
+    assert_snapshot!(told, @"
     a function read {}
+    b function read {}
+    c function read {}
     b function read {}
     c function read {}
     call_toolgate_1 function old {}
@@ -204,6 +206,10 @@ fn a_known_id_is_an_echo_or_a_fault_but_never_a_second_call() {
     let piece = |arguments: &str| {
         chunk(&json!([{"index": 0, "id": "a", "function": {"name": "read", "arguments": arguments}}]))
     };
+    let named = |mut chunk: Value| {
+        chunk["id"] = json!("completion");
+        chunk
+    };
     let told = tell(
         Chat,
         &[
@@ -215,7 +221,8 @@ fn a_known_id_is_an_echo_or_a_fault_but_never_a_second_call() {
             end("stop"),
             piece("{\"b\":2}"),
             end("stop"),
-        ],
+        ]
+        .map(named),
     );
     assert_snapshot!(told, @r#"
     a function read {"a":1}

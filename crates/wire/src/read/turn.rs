@@ -1,0 +1,114 @@
+//! Which response a piece of JSON belongs to: within one, nothing is reported twice; the next may use its ids again.
+
+use serde_json::Value;
+
+use super::local_shell;
+use crate::Dialect;
+
+/// What a piece of JSON is, as far as responses go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    /// A response begins.
+    Start(Option<&'a str>),
+    /// Part of a streamed response.
+    Part(Option<&'a str>),
+    /// The end of a streamed response, which may repeat all of it.
+    End(Option<&'a str>),
+    /// A whole response or message.
+    Whole(Option<&'a str>),
+    /// One call with nothing around it.
+    Item,
+    /// Nothing that matters here.
+    Other,
+}
+
+impl<'a> Piece<'a> {
+    pub(super) fn of(dialect: Dialect, json: &'a Value) -> Self {
+        match dialect {
+            Dialect::Responses => Self::of_responses(json),
+            Dialect::Chat => Self::of_chat(json),
+            Dialect::Anthropic => Self::of_anthropic(json),
+        }
+    }
+
+    fn of_responses(json: &'a Value) -> Self {
+        let id = json["response"]["id"].as_str();
+        match json["type"].as_str() {
+            Some("response.created") => Self::Start(id),
+            Some("response.completed" | "response.done") => Self::End(id),
+            Some("response.incomplete" | "response.failed" | "response.cancelled") => Self::End(id),
+            Some("function_call" | "custom_tool_call" | local_shell::TYPE) => Self::Item,
+            Some(event) if event.starts_with("response.") => Self::Part(id),
+            Some(_) | None if json["output"].is_array() => Self::Whole(json["id"].as_str()),
+            Some(_) | None => Self::Other,
+        }
+    }
+
+    fn of_chat(json: &'a Value) -> Self {
+        let id = json["id"].as_str().filter(|id| !id.is_empty());
+        let Some(choices) = json["choices"].as_array() else {
+            let is_message = json["tool_calls"].is_array() || json["function_call"].is_object();
+            return if is_message { Self::Whole(None) } else { Self::Item };
+        };
+        match choices.first() {
+            None => Self::Other,
+            Some(choice) if !choice["delta"].is_object() => Self::Whole(id),
+            Some(choice) if choice["finish_reason"].is_string() => Self::End(id),
+            Some(_) => Self::Part(id),
+        }
+    }
+
+    fn of_anthropic(json: &'a Value) -> Self {
+        match json["type"].as_str() {
+            Some("message_start") => Self::Start(json["message"]["id"].as_str()),
+            Some("message_stop") => Self::End(None),
+            Some("tool_use") => Self::Item,
+            Some(event) if event.starts_with("content_block_") => Self::Part(None),
+            Some(_) | None if json["content"].is_array() => Self::Whole(json["id"].as_str()),
+            Some(_) | None => Self::Other,
+        }
+    }
+}
+
+/// The response that the last piece belonged to.
+#[derive(Debug, Default)]
+pub(super) enum Turn {
+    #[default]
+    None,
+    Streaming(Option<String>),
+    Streamed(Option<String>),
+    Whole,
+}
+
+impl Turn {
+    /// Takes note of `piece`, and says whether it belongs to another response than what came before. `idle`: no call is
+    /// open. Some proxies give every chunk an id of its own; a call that is open goes on all the same.
+    pub(super) fn passes_to(&mut self, piece: Piece<'_>, idle: bool) -> bool {
+        let owned = |id: Option<&str>| id.map(str::to_owned);
+        let (another, next) = match (piece, &*self) {
+            (Piece::Item | Piece::Other, _) => return false,
+            (Piece::Start(id), _) => (true, Self::Streaming(owned(id))),
+            (Piece::Part(id) | Piece::End(id), Self::Streaming(last)) => {
+                let id = owned(id).or_else(|| last.clone());
+                let renamed = matches!(piece, Piece::Part(_)) && last.is_some() && id != *last;
+                (renamed && idle, Self::Streaming(id))
+            }
+            // Some servers close a stream more than once, and repeat a call in between.
+            (Piece::Part(Some(id)) | Piece::End(Some(id)), Self::Streamed(Some(last))) if id == last => {
+                (false, Self::Streaming(owned(Some(id))))
+            }
+            (Piece::Part(id) | Piece::End(id), Self::None | Self::Streamed(_) | Self::Whole) => {
+                (true, Self::Streaming(owned(id)))
+            }
+            // After a stream it repeats it, if it has the same name or the stream had no end.
+            (Piece::Whole(_), Self::Streaming(last)) => (false, Self::Streamed(last.clone())),
+            (Piece::Whole(Some(id)), Self::Streamed(Some(last))) if id == last => (false, Self::Whole),
+            (Piece::Whole(_), Self::None | Self::Streamed(_) | Self::Whole) => (true, Self::Whole),
+        };
+        *self = match (piece, next) {
+            (Piece::End(_), Self::Streaming(id)) => Self::Streamed(id),
+            (_, next) => next,
+        };
+        another
+    }
+}
