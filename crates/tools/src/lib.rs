@@ -1,6 +1,6 @@
 //! The tools we ship: one file each, one line each in [`all`].
 //!
-//! A tool here reads only through [`door`], which opens what its permit reaches and nothing else.
+//! A tool here reads only through `exec::fs`, which opens what its permit reaches and nothing else.
 
 mod blocks;
 mod door;
