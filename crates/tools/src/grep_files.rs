@@ -123,7 +123,7 @@ pub(crate) struct Search {
     pub(crate) matcher: RegexMatcher,
     files: Option<Pattern>,
     ignore: IgnoreFiles,
-    context: usize,
+    pub(crate) context: usize,
     pub(crate) mode: Mode,
     pub(crate) order: Order,
     pub(crate) most: usize,

@@ -10,10 +10,11 @@ use std::time::{Duration, SystemTime};
 use exec::fs::Walked;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
-use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
+use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 use serde_json::json;
 use tool::ToolOutput;
 
+use crate::grep_files::Search;
 use crate::words::{counted, grouped, shown};
 
 /// Bytes of one line that are shown, around its match.
@@ -206,12 +207,26 @@ pub(crate) struct Collector<'a> {
     matcher: &'a RegexMatcher,
     mode: Mode,
     most: usize,
+    /// Lines around a match that belong to it.
+    context: u64,
+    /// The number of the last match that was kept.
+    last: u64,
     hits: &'a mut FileHits,
 }
 
 impl<'a> Collector<'a> {
-    pub(crate) fn new(matcher: &'a RegexMatcher, mode: Mode, most: usize, hits: &'a mut FileHits) -> Self {
-        Self { matcher, mode, most, hits }
+    pub(crate) fn new(search: &'a Search, hits: &'a mut FileHits) -> Self {
+        let Search { matcher, mode, most, context, .. } = search;
+        Self { matcher, mode: *mode, most: *most, context: *context as u64, last: 0, hits }
+    }
+
+    fn is_full(&self) -> bool {
+        self.hits.matches >= self.most as u64
+    }
+
+    /// Whether a line belongs to the last match that was kept.
+    fn belongs(&self, number: Option<u64>) -> bool {
+        number.is_some_and(|number| number <= self.last + self.context)
     }
 
     fn line(number: Option<u64>, mark: char, text: &[u8], from: usize) -> String {
@@ -223,35 +238,33 @@ impl Sink for Collector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        let (full, number, line) = (self.is_full(), found.line_number(), found.bytes());
         self.hits.matches += 1;
         match self.mode {
             Mode::Files => return Ok(false),
             Mode::Counts => return Ok(true),
             Mode::Matches => {}
         }
-        if self.hits.kept < self.most {
-            let line = found.bytes();
-            let from = self.matcher.find(line).ok().flatten().map_or(0, |at| at.start());
-            self.hits.lines.push(Line::Match(Self::line(found.line_number(), ':', line, from)));
+        let from = || self.matcher.find(line).ok().flatten().map_or(0, |at| at.start());
+        if !full {
+            self.hits.lines.push(Line::Match(Self::line(number, ':', line, from())));
+            self.hits.kept += 1;
+            self.last = number.unwrap_or_default();
+        } else if self.context > 0 && self.belongs(number) {
+            self.hits.lines.push(Line::Neighbour(Self::line(number, '-', line, from())));
         }
-        self.hits.kept = self.most.min(self.hits.kept + 1);
         Ok(true)
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, io::Error> {
-        // What follows the last match that is kept belongs to it; what comes before a match that is not, does not.
-        let wanted = match line.kind() {
-            SinkContextKind::After => self.hits.matches <= self.most as u64,
-            SinkContextKind::Before | SinkContextKind::Other => self.hits.matches < self.most as u64,
-        };
-        if wanted {
+        if !self.is_full() || self.belongs(line.line_number()) {
             self.hits.lines.push(Line::Neighbour(Self::line(line.line_number(), '-', line.bytes(), 0)));
         }
         Ok(true)
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
-        if self.hits.matches < self.most as u64 {
+        if !self.is_full() {
             self.hits.lines.push(Line::Neighbour("   --".to_owned()));
         }
         Ok(true)

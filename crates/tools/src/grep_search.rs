@@ -50,7 +50,7 @@ impl<'a> Searching<'a> {
     /// text and for the end, one after the other.
     fn search_in(&mut self, mut file: File, size: u64, found: &mut FileHits) -> io::Result<()> {
         let matcher = &self.search.matcher;
-        let sink = Collector::new(matcher, self.search.mode, self.search.most, found);
+        let sink = Collector::new(self.search, found);
         let Some(room) = usize::try_from(size).ok().filter(|&size| size < WHOLE).map(|size| size + 1) else {
             return self.searcher.search_reader(matcher, Stoppable { file, late: self.late }, sink);
         };

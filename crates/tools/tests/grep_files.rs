@@ -117,6 +117,15 @@ fn context_stays_with_its_match_and_names_forge_no_lines() {
         3- 3
     [3 matches in 2 files, the first 1 shown; narrow the search to see the others]
     ");
+    w.file("c", "1\nhit\nhit\n4\n5\n");
+    assert_snapshot!(grep(&w, &json!({"pattern": "hit", "context": 2, "max_results": 1, "path": "c"})), @"
+    c
+        1- 1
+        2: hit
+        3- hit
+        4- 4
+    [2 matches in 1 file, the first 1 shown; narrow the search to see the others]
+    ");
     assert_snapshot!(grep(&w, &json!({"pattern": "hit", "context": 1})), @r"
     a
         1- 1
@@ -128,7 +137,12 @@ fn context_stays_with_its_match_and_names_forge_no_lines() {
         7- 7
     b\n    1: forged
         1: hit
-    [3 matches in 2 files]
+    c
+        1- 1
+        2: hit
+        3: hit
+        4- 4
+    [5 matches in 3 files]
     ");
 }
 
