@@ -41,7 +41,10 @@ impl Spill {
 
     /// Keeps `text` under a new name made from `call`, and says where.
     pub fn keep(&self, call: &str, text: &[u8]) -> io::Result<PathBuf> {
-        let text = &text[..text.len().min(MAX_FILE)];
+        // All of it or nothing: whoever reads it is told that it is the whole.
+        if text.len() > MAX_FILE {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         let directory = self.directory();
         make(&directory)?;
         self.make_room(text.len() as u64)?;
@@ -138,6 +141,7 @@ mod tests {
         assert_eq!(std::fs::read(&two).unwrap(), b"two");
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&one), mode(&spill.directory())), (0o600, 0o700));
+        assert!(spill.keep("long", &vec![0; MAX_FILE + 1]).is_err());
         let other = Spill::new(dir.path().join("a/b"), Path::new("/other"));
         assert_ne!(other.directory(), spill.directory());
     }

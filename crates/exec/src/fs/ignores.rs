@@ -199,3 +199,17 @@ fn read(fd: OwnedFd) -> Option<Vec<u8>> {
     std::fs::File::from(fd).take(MAX_BYTES).read_to_end(&mut text).ok()?;
     Some(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_taken_until_the_budget_is_used_up() {
+        let budget = Budget { lines: AtomicUsize::new(3), wildcards: AtomicUsize::new(4) };
+        let taken = ["*.a", "**/b*", "plain", "*.c"].map(|line| budget.takes(line));
+        assert_eq!(taken, [true, true, true, false]);
+        let budget = Budget { lines: AtomicUsize::new(9), wildcards: AtomicUsize::new(4) };
+        assert_eq!(["*.a", "*****", "plain"].map(|line| budget.takes(line)), [true, false, true]);
+    }
+}
