@@ -181,7 +181,7 @@ impl Shared {
                 return Err(ToolError::Cancelled { after: arrived.elapsed() });
             }
             self.observers.saw(&call.id, &Event::Started);
-            let cx = self.cx(call, &cancel);
+            let cx = self.cx(call);
             let work = self.orchestrator.run(attempt.as_ref(), &cx);
             let limit = self.limits.call_timeout;
             tokio::time::timeout(limit, work).await.unwrap_or(Err(ToolError::TimedOut { after: limit }))
@@ -195,10 +195,10 @@ impl Shared {
         }
     }
 
-    fn cx(&self, call: &ToolCall, cancel: &CancellationToken) -> Cx {
+    fn cx(&self, call: &ToolCall) -> Cx {
         let budget = self.limits.output_tokens.saturating_mul(BYTES_PER_TOKEN);
         let (observers, id) = (self.observers.clone(), call.id.clone());
-        Cx::new(call.id.clone(), Arc::clone(&self.place), budget, cancel.child_token())
+        Cx::new(call.id.clone(), Arc::clone(&self.place), budget)
             .telling(move |notice| observers.saw(&id, &Event::Notice(notice)))
     }
 }

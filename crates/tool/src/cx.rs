@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio_util::sync::CancellationToken;
-
 use crate::{CallId, ToolError};
 
 /// Where a call is made.
@@ -95,14 +93,13 @@ pub struct Cx {
     call: CallId,
     place: Arc<Place>,
     budget: usize,
-    stop: CancellationToken,
     tell: Arc<dyn Fn(Notice) + Send + Sync>,
 }
 
 impl Cx {
     /// Surroundings for `call` at `place`, whose answer should stay within `budget` bytes of text.
-    pub fn new(call: CallId, place: Arc<Place>, budget: usize, stop: CancellationToken) -> Self {
-        Self { call, place, budget, stop, tell: Arc::new(|_| ()) }
+    pub fn new(call: CallId, place: Arc<Place>, budget: usize) -> Self {
+        Self { call, place, budget, tell: Arc::new(|_| ()) }
     }
 
     /// Sends what the tool says to `tell`.
@@ -130,11 +127,6 @@ impl Cx {
     /// How many bytes of text the model will get at the most; what is longer is cut in the middle.
     pub fn budget(&self) -> usize {
         self.budget
-    }
-
-    /// Resolves when the call is cancelled.
-    pub async fn cancelled(&self) {
-        self.stop.cancelled().await;
     }
 
     /// Tells observers something.

@@ -1,7 +1,7 @@
 //! `read_file`: lines of a file, numbered; a picture if it is one; words about it if it is neither.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::Read;
 use std::path::PathBuf;
 
 use encoding_rs_io::DecodeReaderBytesBuilder;
@@ -106,9 +106,8 @@ impl ToolHandler for ReadFile {
                     "`{path}` is a directory; use list_dir to see what is in it"
                 )));
             }
-            let mut text = TextFile { path, found, room, stop };
-            let mut file = text.open()?;
-            let head = text.head(&mut file)?;
+            let text = TextFile { path, found, room, stop };
+            let head = text.head()?;
             match encoding::nature(&head) {
                 // To a model that does not see, a picture is a binary file like any other.
                 Nature::Binary if pictures.seen && picture::is_picture(&head) => {
@@ -135,9 +134,9 @@ impl TextFile<'_> {
         self.found.open().map_err(told)
     }
 
-    fn head(&mut self, file: &mut File) -> Result<Vec<u8>, ToolError> {
+    fn head(&self) -> Result<Vec<u8>, ToolError> {
         let mut head = Vec::new();
-        let read = file.take(encoding::HEAD as u64).read_to_end(&mut head);
+        let read = self.open()?.take(encoding::HEAD as u64).read_to_end(&mut head);
         read.map_err(|fault| reading(&self.path, &fault))?;
         Ok(head)
     }
@@ -170,7 +169,7 @@ impl TextFile<'_> {
         let wanted =
             args.end_line.map_or(usize::MAX, |end| usize::try_from(end - start + 1).unwrap_or(usize::MAX));
         let window = self.window(start, wanted.min(max), nature)?;
-        let mut shown = self.shown(&window, start, nature)?;
+        let mut shown = self.shown(&window, ("start_line", start), nature)?;
         if shown.lines.len() == wanted {
             shown.whole = Whole::Yes;
         }
@@ -188,7 +187,7 @@ impl TextFile<'_> {
         // All of the lines around it, as the block may be anywhere among them; their number and length are bounded.
         let (start, count) = (anchor - before, limit * 2 + 1);
         let window = self.lines(Ask { start, count, line_bytes: LINE_BYTES, bytes: usize::MAX }, nature)?;
-        let mut shown = self.shown(&window, anchor, nature)?;
+        let mut shown = self.shown(&window, (argument, anchor), nature)?;
         let at = usize::try_from(before).unwrap_or(usize::MAX);
         if at >= shown.lines.len() {
             return Err(self.past_end(argument, anchor, shown.total));
@@ -232,21 +231,19 @@ impl TextFile<'_> {
     }
 
     fn reader(&self, nature: Nature) -> Result<Box<dyn Read>, ToolError> {
-        let mut file = self.open()?;
+        let file = self.open()?;
         match nature {
             Nature::Utf16(_) => Ok(Box::new(DecodeReaderBytesBuilder::new().build(file))),
-            Nature::Text | Nature::Binary => {
-                // A pipe-like file of /proc cannot seek, and need not: it was opened anew.
-                let _at_start = file.rewind();
-                Ok(Box::new(file))
-            }
+            Nature::Text | Nature::Binary => Ok(Box::new(file)),
         }
     }
 
-    fn shown(&self, window: &Window, start: u64, nature: Nature) -> Result<Numbered, ToolError> {
-        let empty = window.lines.is_empty() && window.total == Some(0) && start == 1;
+    /// `asked` is the argument that named a line, and the line: what is at fault if there is none.
+    fn shown(&self, window: &Window, asked: (&str, u64), nature: Nature) -> Result<Numbered, ToolError> {
+        let (argument, line) = asked;
+        let empty = window.lines.is_empty() && window.total == Some(0) && line == 1;
         if window.lines.is_empty() && !empty {
-            return Err(self.past_end("start_line", start, window.total));
+            return Err(self.past_end(argument, line, window.total));
         }
         let encoding = match nature {
             Nature::Utf16(encoding) => encoding,
