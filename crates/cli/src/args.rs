@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use toolgate::wire::Dialect;
 
+use crate::config::Sandbox;
+
 /// Answers the tool calls of a coding model: fast, safely, exactly once
 #[derive(Debug, Parser)]
 #[command(name = "toolgate", version, max_term_width = 100, propagate_version = true)]
@@ -190,6 +192,9 @@ pub(crate) struct Place {
     /// Let tools read below this directory too (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) read_root: Vec<PathBuf>,
+    /// What tools may do beside reading
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) sandbox: Option<Sandbox>,
     /// The model that calls, e.g. `claude-opus-4`: it gets the tools it can use
     #[arg(long)]
     pub(crate) model: Option<String>,

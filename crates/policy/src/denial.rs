@@ -35,6 +35,20 @@ pub enum Denial {
         /// What the tool tried to open.
         path: PathBuf,
     },
+    /// The tool did not state this command in its intent.
+    #[error("`{}` is not what this call was permitted to run", command(argv))]
+    NotStatedRun {
+        /// What the tool tried to start.
+        argv: Vec<String>,
+    },
+    /// The policy in force lets nothing be started.
+    #[error(
+        "running `{program}` is not allowed: the policy in force is read-only; only the user can change that, with `sandbox = \"danger-full-access\"` in their own configuration or `--sandbox danger-full-access`"
+    )]
+    MayNotRun {
+        /// The program, without its arguments.
+        program: String,
+    },
     /// The policy in force lets nothing change.
     #[error("{what} is not allowed: the policy in force is read-only")]
     ReadOnly {
@@ -48,6 +62,17 @@ impl Denial {
         let listed = roots.iter().filter(|root| root.is_listed());
         Self::Outside { path, roots: listed.map(|root| root.path().to_owned()).collect() }
     }
+}
+
+/// The beginning of a command, as it would be typed if no word of it had blanks.
+fn command(argv: &[String]) -> String {
+    const SHOWN: usize = 100;
+    let mut letters = argv.iter().enumerate().flat_map(|(at, word)| {
+        let blank = (at > 0).then_some(' ');
+        blank.into_iter().chain(word.chars())
+    });
+    let shown: String = letters.by_ref().take(SHOWN).collect();
+    if letters.next().is_some() { shown + "…" } else { shown }
 }
 
 fn spell(roots: &[PathBuf]) -> String {

@@ -3,20 +3,25 @@
 //!
 //! Everything here is a value or a pure function over values: nothing in this crate touches the machine.
 
+mod credentials;
 mod decide;
 mod denial;
 mod deny;
+mod environment;
 mod glob;
 mod intent;
 mod path;
 mod permit;
 mod reach;
+mod sandbox;
 
 pub use decide::{Gate, Verdict};
 pub use denial::Denial;
 pub use deny::{DEFAULT_DENY_READ, DenyRead, DenyReadFault};
+pub use environment::{Environment, EnvironmentFault, Inherit, imposed};
 pub use glob::{glob_fault, wildcards};
-pub use intent::{Effect, Intent};
+pub use intent::{Effect, Escalation, Intent};
 pub use path::{PathFault, resolve};
 pub use permit::Permit;
 pub use reach::{Reach, Root};
+pub use sandbox::SandboxPolicy;

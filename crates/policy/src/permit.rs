@@ -3,26 +3,38 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Denial, Reach};
+use crate::{Denial, Reach, SandboxPolicy};
 
-/// Lets its holder read what the call stated and the policy allows, and nothing else.
+/// Lets its holder read and run what the call stated and the policy allows, and nothing else.
 ///
 /// Only a [`Gate`](crate::Gate) makes one. It promises that the paths were judged by their spelling; what a path
 /// leads to is judged by `exec` when it is opened.
 #[derive(Debug, Clone)]
 pub struct Permit {
     reads: Vec<PathBuf>,
+    runs: Vec<Vec<String>>,
     reach: Arc<Reach>,
+    sandbox: SandboxPolicy,
 }
 
 impl Permit {
-    pub(crate) fn new(reads: Vec<PathBuf>, reach: Arc<Reach>) -> Self {
-        Self { reads, reach }
+    pub(crate) fn new(
+        reads: Vec<PathBuf>,
+        runs: Vec<Vec<String>>,
+        reach: Arc<Reach>,
+        sandbox: SandboxPolicy,
+    ) -> Self {
+        Self { reads, runs, reach, sandbox }
     }
 
     /// How far reading may go at all.
     pub fn reach(&self) -> &Reach {
         &self.reach
+    }
+
+    /// The policy under which it was given.
+    pub fn sandbox(&self) -> SandboxPolicy {
+        self.sandbox
     }
 
     /// Says whether this call may read `path`: it was stated, it lies below a root, no rule denies it.
@@ -31,5 +43,13 @@ impl Permit {
             return Err(Denial::NotStated { path: path.to_owned() });
         }
         self.reach.judge(path)
+    }
+
+    /// Says whether this call may start `argv`: exactly that was stated, and allowed.
+    pub fn may_run(&self, argv: &[String]) -> Result<(), Denial> {
+        if self.runs.iter().any(|stated| stated == argv) {
+            return Ok(());
+        }
+        Err(Denial::NotStatedRun { argv: argv.to_owned() })
     }
 }

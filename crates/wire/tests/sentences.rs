@@ -119,6 +119,8 @@ fn denials() -> Vec<Denial> {
         Denial::LeadsOutside { path: "/w/link".into() },
         Denial::DenyRead { path: "/w/.env".into(), rule: "**/.env".to_owned() },
         Denial::NotStated { path: path() },
+        Denial::NotStatedRun { argv: vec!["rm".to_owned(), "a".to_owned()] },
+        Denial::MayNotRun { program: "rm".to_owned() },
         Denial::ReadOnly { what: "writing `/w/a`".to_owned() },
     ];
     for one in &all {
@@ -127,6 +129,8 @@ fn denials() -> Vec<Denial> {
             | Denial::LeadsOutside { .. }
             | Denial::DenyRead { .. }
             | Denial::NotStated { .. }
+            | Denial::NotStatedRun { .. }
+            | Denial::MayNotRun { .. }
             | Denial::ReadOnly { .. } => {}
         }
     }

@@ -1,5 +1,6 @@
 //! One TOML file, checked: what is wrong in it has a line and a column.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::ops::{Range, RangeInclusive};
@@ -9,8 +10,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::Deserialize;
 use toml::Spanned;
+use toolgate::Environment;
 
-use super::{Integers, Setting, Source, WebSearch};
+use super::{Inherit, Integers, Sandbox, Setting, Source, WebSearch};
 use crate::fault::Fault;
 
 /// A configuration larger than this is none.
@@ -19,6 +21,7 @@ const MAX_PATTERNS: usize = 500;
 const OUTPUT_TOKENS: RangeInclusive<u64> = 100..=1_000_000;
 const CALL_TIMEOUT_MS: RangeInclusive<u64> = 100..=86_400_000;
 const PARALLEL: RangeInclusive<u64> = 1..=1024;
+const SESSIONS: RangeInclusive<u64> = 1..=1024;
 
 /// A file that was read.
 #[derive(Debug)]
@@ -32,8 +35,10 @@ pub(super) struct ConfigFile {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Content {
     pub(super) model: Option<Spanned<String>>,
+    pub(super) sandbox: Option<Spanned<Sandbox>>,
     pub(super) tools: Tools,
     pub(super) files: Files,
+    pub(super) commands: Commands,
     pub(super) limits: Limits,
     pub(super) wire: Wire,
 }
@@ -56,6 +61,16 @@ pub(super) struct Files {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+pub(super) struct Commands {
+    pub(super) inherit: Option<Spanned<Inherit>>,
+    pub(super) pass: Vec<Spanned<String>>,
+    pub(super) set: BTreeMap<String, Spanned<String>>,
+    pub(super) sessions: Option<Spanned<u64>>,
+    pub(super) shell: Option<Spanned<PathBuf>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct Limits {
     pub(super) output_tokens: Option<Spanned<u64>>,
     pub(super) call_timeout_ms: Option<Spanned<u64>>,
@@ -73,10 +88,12 @@ fn plain(message: &str) -> String {
     const WORDS: &[(&str, &str)] = &[
         ("struct Tools", "a table `[tools]`"),
         ("struct Files", "a table `[files]`"),
+        ("struct Commands", "a table `[commands]`"),
         ("struct Limits", "a table `[limits]`"),
         ("struct Wire", "a table `[wire]`"),
         ("u64", "a whole number"),
         ("a sequence", "a list, e.g. `[\"a\"]`"),
+        ("a map", "a table, e.g. `{ NAME = \"value\" }`"),
         ("a boolean", "true or false"),
     ];
     WORDS.iter().fold(message.to_owned(), |text, (rust, plain)| {
@@ -156,7 +173,35 @@ impl ConfigFile {
             toolgate::DenyRead::new([pattern.get_ref()], Some(Path::new("/home")))
                 .map_err(|fault| self.fault(&pattern.span(), &fault.to_string()))?;
         }
-        Ok(())
+        self.check_commands()
+    }
+
+    fn check_commands(&self) -> Result<(), Fault> {
+        let Commands { pass, set, sessions, shell, .. } = &self.content.commands;
+        self.within("sessions", sessions.as_ref(), SESSIONS)?;
+        let one_more = pass.get(MAX_PATTERNS).or(set.values().nth(MAX_PATTERNS));
+        if let Some(one_more) = one_more {
+            let why = format!("more than {MAX_PATTERNS} variables are too many");
+            return Err(self.fault(&one_more.span(), &why));
+        }
+        let passed = pass.iter().map(|name| {
+            let pass = vec![name.get_ref().clone()];
+            (name.span(), Environment { pass, ..Environment::default() })
+        });
+        let set = set.iter().map(|(name, value)| {
+            let set = vec![(name.clone(), value.get_ref().clone())];
+            (value.span(), Environment { set, ..Environment::default() })
+        });
+        for (span, environment) in passed.chain(set) {
+            environment.check().map_err(|fault| self.fault(&span, &fault.to_string()))?;
+        }
+        match shell {
+            Some(shell) if !shell.get_ref().is_absolute() => {
+                let why = "`shell` must be a whole path, e.g. `/bin/bash`";
+                Err(self.fault(&shell.span(), why))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn within(

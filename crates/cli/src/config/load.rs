@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 use super::file::{ConfigFile, Content, Links};
-use super::{Config, Found, LookedFor, Setting, Source};
+use super::{Config, Found, Inherit, LookedFor, Sandbox, Setting, Source};
 use crate::args::Place;
 use crate::fault::Fault;
 
@@ -66,6 +66,9 @@ pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fau
     if let Some(model) = &flags.model {
         config.model = Setting { value: Some(model.clone()), source: Source::Flag("--model") };
     }
+    if let Some(value) = flags.sandbox {
+        config.sandbox = Setting { value, source: Source::Flag("--sandbox") };
+    }
     for root in &flags.read_root {
         let value = cwd.join(root);
         config.files.read_roots.push(Setting { value, source: Source::Flag("--read-root") });
@@ -120,12 +123,20 @@ fn project_files(cwd: &Path, looked_for: &mut Vec<LookedFor>) -> Result<Vec<Conf
 
 /// Refuses a project's file that would give tools more than the user does.
 fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
-    let Content { files, tools, .. } = &file.content;
+    let Content { sandbox, files, tools, commands, .. } = &file.content;
+    let sandbox = sandbox.as_ref().filter(|sandbox| *sandbox.get_ref() > Sandbox::ReadOnly);
+    let sandbox = sandbox.map(|sandbox| (sandbox.span(), "sandbox"));
     let root = files.read_roots.first().map(|root| (root.span(), "files.read_roots"));
     let defaults = files.deny_read_defaults.as_ref().filter(|on| !on.get_ref());
     let defaults = defaults.map(|off| (off.span(), "files.deny_read_defaults"));
     let search = tools.web_search.as_ref().map(|search| (search.span(), "tools.web_search"));
-    let Some((span, key)) = root.or(defaults).or(search) else { return Ok(()) };
+    let inherit = commands.inherit.as_ref().filter(|inherit| *inherit.get_ref() > Inherit::Core);
+    let inherit = inherit.map(|inherit| (inherit.span(), "commands.inherit"));
+    let pass = commands.pass.first().map(|name| (name.span(), "commands.pass"));
+    let set = commands.set.values().next().map(|value| (value.span(), "commands.set"));
+    let shell = commands.shell.as_ref().map(|shell| (shell.span(), "commands.shell"));
+    let widening = [sandbox, root, defaults, search, inherit, pass, set, shell];
+    let Some((span, key)) = widening.into_iter().flatten().next() else { return Ok(()) };
     let own = dirs.config.as_ref().map(|dir| format!(" ({})", dir.join(USER_FILES[0]).display()));
     let own = own.unwrap_or_default();
     let why = format!(
@@ -137,8 +148,11 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
 impl Config {
     /// Takes what the user's own file says and any file may say.
     fn take(&mut self, file: &ConfigFile) {
-        let limits = &file.content.limits;
+        let Content { sandbox, commands, limits, .. } = &file.content;
         self.take_lists(file);
+        set(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
+        set(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
+        set(&mut self.commands.sessions, file, commands.sessions.as_ref(), count);
         set(&mut self.model, file, file.content.model.as_ref(), |model| Some(model.clone()));
         set(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), count);
         set(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| timeout);
@@ -147,8 +161,11 @@ impl Config {
 
     /// Takes what a project's file says: lists add up, limits only shrink.
     fn narrow(&mut self, file: &ConfigFile) {
-        let limits = &file.content.limits;
+        let Content { sandbox, commands, limits, .. } = &file.content;
         self.take_lists(file);
+        shrink(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
+        shrink(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
+        shrink(&mut self.commands.sessions, file, commands.sessions.as_ref(), count);
         shrink(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), count);
         shrink(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| timeout);
         shrink(&mut self.limits.parallel, file, limits.parallel.as_ref(), count);
@@ -167,7 +184,7 @@ impl Config {
 
     /// Takes what only the user's own file may say.
     fn widen(&mut self, file: &ConfigFile, dirs: &Dirs) {
-        let Content { tools, files, .. } = &file.content;
+        let Content { tools, files, commands, .. } = &file.content;
         let absolute = |root: &String| match (root.strip_prefix("~/"), &dirs.home) {
             (Some(rest), Some(home)) => home.join(rest),
             (Some(_), None) | (None, _) => file.directory().join(root),
@@ -175,6 +192,12 @@ impl Config {
         self.files.read_roots.extend(files.read_roots.iter().map(|root| file.setting(root, absolute)));
         set(&mut self.tools.web_search, file, tools.web_search.as_ref(), |&search| search);
         set(&mut self.files.deny_read_defaults, file, files.deny_read_defaults.as_ref(), |&on| on);
+        self.commands.pass.extend(commands.pass.iter().map(|name| file.setting(name, Clone::clone)));
+        let named = |(name, value): (&String, &Spanned<String>)| {
+            file.setting(value, |value| (name.clone(), value.clone()))
+        };
+        self.commands.set.extend(commands.set.iter().map(named));
+        set(&mut self.commands.shell, file, commands.shell.as_ref(), |shell| Some(shell.clone()));
     }
 }
 

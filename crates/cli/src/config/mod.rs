@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use load::{Dirs, load};
@@ -18,6 +19,9 @@ pub(crate) use rows::{Row, Shown};
 
 /// Every key, with an example: what `toolgate config --help` and docs/configuration.md show.
 pub(crate) const EXAMPLE: &str = include_str!("example.toml");
+
+/// Sessions that are kept running at a time.
+const SESSIONS: usize = 64;
 
 /// A value and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +58,10 @@ impl fmt::Display for Source {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
     pub(crate) model: Setting<Option<String>>,
+    pub(crate) sandbox: Setting<Sandbox>,
     pub(crate) tools: Tools,
     pub(crate) files: Files,
+    pub(crate) commands: Commands,
     pub(crate) limits: Limits,
     pub(crate) integers: Setting<Integers>,
     pub(crate) looked_for: Vec<LookedFor>,
@@ -78,12 +84,43 @@ pub(crate) struct Files {
     pub(crate) deny_read_defaults: Setting<bool>,
 }
 
+/// How commands are started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Commands {
+    pub(crate) inherit: Setting<Inherit>,
+    pub(crate) pass: Vec<Setting<String>>,
+    /// Names and values.
+    pub(crate) set: Vec<Setting<(String, String)>>,
+    pub(crate) sessions: Setting<usize>,
+    /// The user's own if nothing is said.
+    pub(crate) shell: Setting<Option<PathBuf>>,
+}
+
 /// How much they may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) output_tokens: Setting<usize>,
     pub(crate) call_timeout_ms: Setting<u64>,
     pub(crate) parallel: Setting<usize>,
+}
+
+/// What tools may do beside reading; the tightest comes first. The doc comments are help texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Sandbox {
+    /// Nothing
+    ReadOnly,
+    /// Run, change and connect to whatever you can
+    DangerFullAccess,
+}
+
+/// How much of the user's environment a command gets; the tightest comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Inherit {
+    None,
+    Core,
+    All,
 }
 
 /// How whole numbers are described to the model's API.
@@ -126,6 +163,7 @@ impl Config {
         let timeout = u64::try_from(limits.call_timeout.as_millis()).unwrap_or(u64::MAX);
         Self {
             model: Setting::built_in(None),
+            sandbox: Setting::built_in(Sandbox::ReadOnly),
             tools: Tools {
                 only: Vec::new(),
                 without: Vec::new(),
@@ -135,6 +173,13 @@ impl Config {
                 read_roots: Vec::new(),
                 deny_read: Vec::new(),
                 deny_read_defaults: Setting::built_in(true),
+            },
+            commands: Commands {
+                inherit: Setting::built_in(Inherit::Core),
+                pass: Vec::new(),
+                set: Vec::new(),
+                sessions: Setting::built_in(SESSIONS),
+                shell: Setting::built_in(None),
             },
             limits: Limits {
                 output_tokens: Setting::built_in(limits.output_tokens),

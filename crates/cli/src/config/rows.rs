@@ -1,13 +1,16 @@
 //! The configuration as `toolgate config` shows it.
 
+use std::borrow::Cow;
+
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Config, Files, Limits, Source, Tools};
+use super::{Commands, Config, Files, Limits, Setting, Source, Tools};
 
 /// One value of one key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
-    pub(crate) key: &'static str,
+    pub(crate) key: Cow<'static, str>,
     pub(crate) value: Shown,
 }
 
@@ -29,37 +32,70 @@ impl Config {
         let Limits { output_tokens, call_timeout_ms, parallel } = &self.limits;
         let only_from = only.last().map(|last| last.source.clone());
         let chosen = self.tools.chosen().zip(only_from);
-        let one = |value: Value, source: &Source| Shown::One(value, source.clone());
         let built_in = toolgate::DEFAULT_DENY_READ.iter().filter(|_| deny_read_defaults.value);
         let built_in = built_in.map(|pattern| (json!(pattern), Source::BuiltIn));
-        let added = deny_read.iter().map(|pattern| (json!(pattern.value), pattern.source.clone()));
-        let row = |key, value| Row { key, value };
-        vec![
-            row(
-                "model",
-                match &self.model.value {
-                    Some(model) => one(json!(model), &self.model.source),
-                    None => Shown::Unset,
-                },
-            ),
+        let mut rows = vec![
+            row("model", maybe(&self.model)),
+            row("sandbox", one(&self.sandbox)),
             row(
                 "tools.only",
                 chosen.map_or(Shown::Unset, |(names, source)| Shown::One(json!(names), source)),
             ),
-            row("tools.without", list(without.iter().map(|name| (json!(name.value), name.source.clone())))),
-            row("tools.web_search", one(json!(web_search.value), &web_search.source)),
-            row(
-                "files.read_roots",
-                list(read_roots.iter().map(|root| (json!(root.value), root.source.clone()))),
-            ),
-            row("files.deny_read", list(built_in.chain(added))),
-            row("files.deny_read_defaults", one(json!(deny_read_defaults.value), &deny_read_defaults.source)),
-            row("limits.output_tokens", one(json!(output_tokens.value), &output_tokens.source)),
-            row("limits.call_timeout_ms", one(json!(call_timeout_ms.value), &call_timeout_ms.source)),
-            row("limits.parallel", one(json!(parallel.value), &parallel.source)),
-            row("wire.integers", one(json!(self.integers.value), &self.integers.source)),
-        ]
+            row("tools.without", list(without.iter().map(pair))),
+            row("tools.web_search", one(web_search)),
+            row("files.read_roots", list(read_roots.iter().map(pair))),
+            row("files.deny_read", list(built_in.chain(deny_read.iter().map(pair)))),
+            row("files.deny_read_defaults", one(deny_read_defaults)),
+        ];
+        rows.extend(self.commands.rows());
+        rows.extend([
+            row("limits.output_tokens", one(output_tokens)),
+            row("limits.call_timeout_ms", one(call_timeout_ms)),
+            row("limits.parallel", one(parallel)),
+            row("wire.integers", one(&self.integers)),
+        ]);
+        rows
     }
+}
+
+impl Commands {
+    fn rows(&self) -> Vec<Row> {
+        let Self { inherit, pass, set, sessions, shell } = self;
+        let mut rows =
+            vec![row("commands.inherit", one(inherit)), row("commands.pass", list(pass.iter().map(pair)))];
+        if set.is_empty() {
+            rows.push(row("commands.set", Shown::Unset));
+        }
+        rows.extend(set.iter().map(|Setting { value: (name, value), source }| {
+            let key = Cow::Owned(format!("commands.set.{}", key(name)));
+            Row { key, value: Shown::One(json!(value), source.clone()) }
+        }));
+        rows.extend([row("commands.sessions", one(sessions)), row("commands.shell", maybe(shell))]);
+        rows
+    }
+}
+
+/// A variable's name as TOML spells a key.
+fn key(name: &str) -> String {
+    let bare = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    if bare { name.to_owned() } else { json!(name).to_string() }
+}
+
+fn row(key: &'static str, value: Shown) -> Row {
+    Row { key: Cow::Borrowed(key), value }
+}
+
+fn pair<T: Serialize>(setting: &Setting<T>) -> (Value, Source) {
+    (json!(setting.value), setting.source.clone())
+}
+
+fn one<T: Serialize>(setting: &Setting<T>) -> Shown {
+    let (value, source) = pair(setting);
+    Shown::One(value, source)
+}
+
+fn maybe<T: Serialize>(setting: &Setting<Option<T>>) -> Shown {
+    if setting.value.is_some() { one(setting) } else { Shown::Unset }
 }
 
 fn list(values: impl Iterator<Item = (Value, Source)>) -> Shown {

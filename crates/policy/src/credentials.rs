@@ -1,0 +1,185 @@
+//! Which variables of an environment look like credentials, or lead to some.
+
+use std::ffi::OsStr;
+
+/// The keys of model providers: the agent's own, and of use to no command.
+const PROVIDER_KEYS: &str = "
+    OPENAI_API_KEY OPENAI_ADMIN_KEY OPENAI_KEY CODEX_API_KEY AZURE_OPENAI_API_KEY AZURE_OPENAI_KEY
+    AZURE_OPENAI_AD_TOKEN ANTHROPIC_API_KEY ANTHROPIC_ADMIN_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_API_KEY
+    CLAUDE_CODE_OAUTH_TOKEN AWS_BEARER_TOKEN_BEDROCK GEMINI_API_KEY GOOGLE_API_KEY GOOGLE_AI_API_KEY
+    GOOGLE_GENERATIVE_AI_API_KEY VERTEX_API_KEY MISTRAL_API_KEY CODESTRAL_API_KEY COHERE_API_KEY CO_API_KEY
+    GROQ_API_KEY XAI_API_KEY GROK_API_KEY DEEPSEEK_API_KEY OPENROUTER_API_KEY TOGETHER_API_KEY FIREWORKS_API_KEY
+    PERPLEXITY_API_KEY CEREBRAS_API_KEY SAMBANOVA_API_KEY NVIDIA_API_KEY DASHSCOPE_API_KEY QWEN_API_KEY
+    MOONSHOT_API_KEY KIMI_API_KEY ZHIPUAI_API_KEY ZAI_API_KEY MINIMAX_API_KEY ARK_API_KEY LITELLM_API_KEY
+    LITELLM_MASTER_KEY AI_GATEWAY_API_KEY";
+
+/// Names that say nothing of what they give, or that are of use only together with one that does.
+const NAMES: &str = "
+    GPG_AGENT_INFO KRB5CCNAME KRB5_KTNAME XAUTHORITY BW_SESSION GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT";
+const PREFIXES: [&str; 3] = ["OP_SESSION_", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
+
+/// Words of a name, or the same with an S behind it.
+const WORDS: &str = "
+    AUTHORIZATION BEARER CONNSTR CRED DSN HEADER JWT KEYCHAIN KEYFILE KEYID KEYPAIR KEYPASS KEYRING KEYSTORE KEYTAB
+    MNEMONIC PAT PHRASE PRIVATE PW WEBHOOK";
+/// How a word ends, or the same with an S behind it.
+const ENDINGS: [&str; 5] = ["AUTH", "COOKIE", "KEY", "PASS", "PWD"];
+/// Words that end so and mean something else.
+const HARMLESS: &str = "OLDPWD BYPASS COMPASS DONKEY HOCKEY HOTKEY JOCKEY LESSKEY MONKEY TURKEY WHISKEY";
+/// What counts anywhere in a name, even across its words: `PASS_WORD`, `MYAPIKEYFILE`.
+const ANYWHERE: [&str; 10] = [
+    "ACCESSKEY",
+    "APIKEY",
+    "CONNECTIONSTRING",
+    "CREDENTIAL",
+    "PASSCODE",
+    "PASSFILE",
+    "PASSPHRASE",
+    "PASSWD",
+    "PASSWORD",
+    "SECRET",
+];
+
+/// Whether `name`, in whatever case, is the key of a model provider.
+pub(crate) fn is_provider_key(name: &str) -> bool {
+    PROVIDER_KEYS.split_whitespace().any(|key| key.eq_ignore_ascii_case(name))
+}
+
+/// Whether what goes by `name` is likely to be credentials, or to lead to some.
+pub(crate) fn name_looks_so(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    // The one name that is nothing but such a word and means something else.
+    if upper == "PWD" {
+        return false;
+    }
+    let words = words(name);
+    let all = words.concat();
+    lists(NAMES, &upper)
+        || PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
+        || ANYWHERE.iter().any(|part| all.contains(part))
+        || words.iter().any(|word| word_looks_so(word))
+}
+
+fn word_looks_so(word: &str) -> bool {
+    let one = word.strip_suffix('S').unwrap_or(word);
+    let ends = |word: &str| ENDINGS.iter().any(|ending| word.ends_with(ending)) && !lists(HARMLESS, word);
+    // A tokenizer holds none.
+    let token = |after: &str| !after.starts_with("IZ") && !after.starts_with("IS");
+    [word, one].into_iter().any(|word| lists(WORDS, word) || ends(word))
+        || word.split("TOKEN").skip(1).any(token)
+}
+
+/// Whether `list` names `word`.
+pub(crate) fn lists(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|listed| listed == word)
+}
+
+/// The words of a name, in capitals and without digits behind them: `myApi_KEY2` is MY, API and KEY.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for letter in name.chars() {
+        if !letter.is_ascii_alphanumeric() || (before.is_ascii_lowercase() && letter.is_ascii_uppercase()) {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (letter.is_ascii_alphanumeric(), words.last_mut()) {
+            word.push(letter.to_ascii_uppercase());
+        }
+        before = letter;
+    }
+    words.iter().map(|word| word.trim_end_matches(|digit: char| digit.is_ascii_digit()).to_owned()).collect()
+}
+
+/// Whether `value` shows that it holds credentials, whatever its name is: a URL with a password, a private key.
+pub(crate) fn value_looks_so(value: &OsStr) -> bool {
+    let text = value.to_string_lossy();
+    let in_url = text.match_indices("://").any(|(at, mark)| {
+        let host = text[at + mark.len()..].split(['/', '?', '#', '"', '\'', ' ', '\t', '\n']).next();
+        match host.unwrap_or_default().rsplit_once('@').map(|(user, _)| (user, user.split_once(':'))) {
+            Some((_, Some((_, password)))) => !password.is_empty(),
+            // To a web server, whoever gives only a name gives a token.
+            Some((user, None)) => !user.is_empty() && text[..at].trim_end_matches('s').ends_with("http"),
+            None => false,
+        }
+    });
+    in_url || text.contains("PRIVATE KEY-----") || text.to_ascii_lowercase().contains("password=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_look_like_credentials() {
+        let names = "
+            API_KEY APIKEY MY_APIKEY2 myApiKey MYAPIKEYFILE KEY KEYS SSH_KEY DEPLOY_KEY_B64 SIGNINGKEY TLS_KEYFILE
+            TOKEN GITHUB_TOKEN gh_token ACCESSTOKEN TOKEN_FILE AUTH_TOKENS npm_config__authToken _authToken
+            npm_config_//registry.npmjs.org/:_authToken SECRET CLIENTSECRET DJANGO_SECRET_KEY SECRETS_FILE
+            PASSWORD PGPASSWORD PGPASSFILE PASS_WORD HTPASSWD DB_PASS SSHPASS GPG_PASSPHRASE PassWord ROOT_PW
+            MYSQL_PWD USERPWD curlUserPwd SSH_ASKPASS GIT_ASKPASS AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+            AWS_SESSION_TOKEN AWS_WEB_IDENTITY_TOKEN_FILE AWS_SHARED_CREDENTIALS_FILE GOOGLE_APPLICATION_CREDENTIALS
+            HTTP_AUTH OAUTH2_CODE NPM_CONFIG__AUTH SSH_AUTH_SOCK AUTHORIZATION XAUTHORITY GOAUTH SESSION_COOKIE COOKIES
+            PRIVATE DB_CREDS SENTRY_DSN AZURE_STORAGE_CONNECTION_STRING ConnectionStrings__Default GITHUB_PAT CI_JOB_JWT
+            SLACK_WEBHOOK_URL OTEL_EXPORTER_OTLP_HEADERS SEED_PHRASE BW_SESSION OP_SESSION_my KRB5CCNAME GPG_AGENT_INFO
+            GIT_CONFIG_COUNT GIT_CONFIG_KEY_0 GIT_CONFIG_VALUE_0 GIT_CONFIG_PARAMETERS GNOME_KEYRING_CONTROL";
+        for name in names.split_whitespace() {
+            assert!(name_looks_so(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_do_not() {
+        let names = "
+            PATH PWD OLDPWD INIT_CWD HOME KEYBOARD KEYMAP KEYBOARD_LAYOUT MONKEY MONKEYS MONKEY_PATCH TURKEY HOTKEYS
+            AUTHOR AUTHORS GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL CARGO_PKG_AUTHORS AUTHORITY AZURE_AUTHORITY_HOST
+            TOKENIZERS_PARALLELISM TOKENIZER TOKENISER_PATH GOPRIVATE COOKIECUTTER_CONFIG COMPASS BYPASS_CACHE PASSENGER
+            PATTERN PATCH XDG_SESSION_ID DESKTOP_SESSION AWS_REGION AWS_PROFILE DATABASE_URL GPG_TTY LESSOPEN LESSKEY LS_COLORS
+            SSL_CERT_FILE GIT_CONFIG_GLOBAL GIT_CONFIG_NOSYSTEM RUSTFLAGS CLASSPATH NODE_OPTIONS PYTHONPATH _";
+        for name in names.split_whitespace() {
+            assert!(!name_looks_so(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_that_hold_credentials() {
+        for (value, expected) in [
+            ("postgres://me:pass@host/db", true),
+            ("redis://:pass@host", true),
+            ("http://a.org, http://me:p@ss@proxy:80", true),
+            ("https://ghp_0@github.com/a/b", true),
+            ("url='https://a:b@c'", true),
+            ("jdbc:mysql://host/db?user=a&Password=b", true),
+            ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl", true),
+            ("postgres://me@host/db", false),
+            ("postgres://me:@host/db", false),
+            ("ssh://git@github.com/a/b", false),
+            ("git@github.com:a/b", false),
+            ("http://proxy:3128", false),
+            ("https://host:80/a@b:c", false),
+            ("https://host/?q=a:b@c", false),
+            ("-----BEGIN CERTIFICATE-----", false),
+            ("://@", false),
+            ("", false),
+        ] {
+            assert_eq!(value_looks_so(OsStr::new(value)), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn keys_of_providers() {
+        for (name, expected) in [
+            ("OPENAI_API_KEY", true),
+            ("openai_api_key", true),
+            ("Anthropic_Api_Key", true),
+            ("AWS_BEARER_TOKEN_BEDROCK", true),
+            ("AI_GATEWAY_API_KEY", true),
+            ("OPENAI_API_KEY_FILE", false),
+            ("OPENAI_BASE_URL", false),
+            ("", false),
+        ] {
+            assert_eq!(is_provider_key(name), expected, "{name}");
+        }
+        // So that none of them gets through where only credentials are looked for.
+        assert!(PROVIDER_KEYS.split_whitespace().all(name_looks_so));
+    }
+}

@@ -1,0 +1,250 @@
+//! Which variables a command gets.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+use crate::credentials::{is_provider_key, lists, name_looks_so, value_looks_so};
+
+/// Who somebody is, where things are, and how text is written. Sockets are not among them, and neither are proxies,
+/// whose addresses may hold passwords.
+const CORE: &str = "
+    PATH SHELL HOME USER LOGNAME TMPDIR TEMP TMP LANG TZ
+    XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_DATA_DIRS XDG_CONFIG_DIRS
+    ZDOTDIR MANPATH INFOPATH TERMINFO TERMINFO_DIRS LOCALE_ARCHIVE
+    SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO NIX_SSL_CERT_FILE
+    CARGO_HOME CARGO_TARGET_DIR RUSTUP_HOME RUSTUP_TOOLCHAIN
+    GOPATH GOROOT GOBIN GOCACHE GOMODCACHE GOTOOLCHAIN
+    JAVA_HOME JDK_HOME MAVEN_HOME M2_HOME GRADLE_HOME GRADLE_USER_HOME SDKMAN_DIR JENV_ROOT
+    ANDROID_HOME ANDROID_SDK_ROOT ANDROID_NDK_HOME FLUTTER_ROOT PUB_CACHE
+    NVM_DIR NVM_BIN FNM_DIR FNM_MULTISHELL_PATH N_PREFIX NODENV_ROOT VOLTA_HOME PNPM_HOME BUN_INSTALL DENO_INSTALL DENO_DIR
+    PYENV_ROOT VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV CONDA_EXE MAMBA_ROOT_PREFIX POETRY_HOME PIPX_HOME
+    UV_PYTHON_INSTALL_DIR RBENV_ROOT GEM_HOME GEM_PATH COMPOSER_HOME PLENV_ROOT
+    ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR MISE_CONFIG_DIR
+    DOTNET_ROOT NUGET_PACKAGES GHCUP_INSTALL_BASE_PREFIX STACK_ROOT CABAL_DIR OPAMROOT OPAM_SWITCH_PREFIX
+    JULIA_DEPOT_PATH R_HOME MIX_HOME HEX_HOME SWIFTLY_HOME_DIR CUDA_HOME CUDA_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH
+    NIX_PATH NIX_PROFILES HOMEBREW_PREFIX HOMEBREW_CELLAR HOMEBREW_REPOSITORY SDKROOT DEVELOPER_DIR";
+const CORE_PREFIX: &str = "LC_";
+
+/// What makes every program, or every shell, run code that the command does not name.
+const LOADERS: &str = "
+    LD_PRELOAD LD_AUDIT LD_DEBUG LD_PROFILE GCONV_PATH DYLD_INSERT_LIBRARIES
+    BASH_ENV ENV PROMPT_COMMAND PS4 SHELLOPTS BASHOPTS";
+/// Functions that a shell exports, and what is said to ourselves.
+const WITHHELD_PREFIXES: [&str; 2] = ["BASH_FUNC_", "TOOLGATE_"];
+
+/// Letters of a name that a fault shows.
+const SHOWN: usize = 100;
+
+/// How much of the host's environment a command inherits before anything else is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Inherit {
+    /// All that does not look like credentials.
+    All,
+    /// Who the user is and where toolchains are.
+    #[default]
+    Core,
+    /// Nothing.
+    None,
+}
+
+/// Which variables a command gets.
+///
+/// What looks like credentials, or makes programs load code, is inherited only if `pass` names it in full. The keys
+/// of model providers never get through.
+///
+/// ```
+/// use toolgate_policy::Environment;
+/// let host = ["PATH=/bin", "CI=1", "GITHUB_TOKEN=x"].map(|one| one.split_once('=').unwrap());
+/// let host = host.map(|(name, value)| (name.into(), value.into()));
+/// let environment = Environment { pass: vec!["CI".to_owned(), "GITHUB_*".to_owned()], ..Environment::default() };
+/// assert_eq!(environment.build(host).into_keys().collect::<Vec<_>>(), ["CI", "PATH"]);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// What is inherited unless more is said.
+    pub inherit: Inherit,
+    /// What is inherited too: names, or names with `*` for any letters.
+    pub pass: Vec<String>,
+    /// What is set, whatever is inherited.
+    pub set: Vec<(String, String)>,
+}
+
+/// Something in an [`Environment`] that would be left out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EnvironmentFault {
+    /// No variable goes by it.
+    #[error("`{name}` is no variable's name")]
+    NoName {
+        /// As it was written.
+        name: String,
+    },
+    /// No variable goes by it, and it is no pattern.
+    #[error("`{pattern}` is no variable's name, nor one with `*` for any letters")]
+    NoPattern {
+        /// As it was written.
+        pattern: String,
+    },
+    /// No value can hold a NUL.
+    #[error("the value of `{name}` holds a NUL, which none can")]
+    NoValue {
+        /// The variable.
+        name: String,
+    },
+    /// It is the key of a model provider.
+    #[error("`{name}` is the key of a model provider, which no command gets")]
+    ProviderKey {
+        /// The variable.
+        name: String,
+    },
+}
+
+impl Environment {
+    /// Names the first thing in it that [`build`](Self::build) would leave out.
+    pub fn check(&self) -> Result<(), EnvironmentFault> {
+        let shown = |text: &str| text.chars().take(SHOWN).collect();
+        let odd = |letter: char| letter.is_whitespace() || "?[]{}$".contains(letter);
+        for pattern in &self.pass {
+            if !is_name(pattern) || pattern.contains(odd) {
+                return Err(EnvironmentFault::NoPattern { pattern: shown(pattern) });
+            }
+        }
+        for (name, value) in &self.set {
+            if !is_name(name) || name.contains('*') || name.contains(odd) {
+                return Err(EnvironmentFault::NoName { name: shown(name) });
+            }
+            if !is_value(value.as_ref()) {
+                return Err(EnvironmentFault::NoValue { name: shown(name) });
+            }
+        }
+        let mut names = self.pass.iter().chain(self.set.iter().map(|(name, _)| name));
+        match names.find(|name| is_provider_key(name)) {
+            Some(name) => Err(EnvironmentFault::ProviderKey { name: name.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// What a command gets of `host`, plus what is set.
+    pub fn build(
+        &self,
+        host: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> BTreeMap<OsString, OsString> {
+        let inherited = host.into_iter().filter(|(name, value)| self.inherits(name, value));
+        let set = self.set.iter().filter(|(name, value)| may_be_set(name) && is_value(value.as_ref()));
+        inherited.chain(set.map(|(name, value)| (name.into(), value.into()))).collect()
+    }
+
+    /// What a command gets of what a login shell's profile exports: more than of `host`, since a profile is made for
+    /// commands.
+    pub fn of_profile(
+        &self,
+        exported: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> BTreeMap<OsString, OsString> {
+        let admits = |(name, value): &(OsString, OsString)| {
+            name.to_str().is_some_and(|name| {
+                let known = self.names(name) || !value_looks_so(value);
+                known && is_value(value) && self.admits_from_profile(name)
+            })
+        };
+        exported.into_iter().filter(admits).collect()
+    }
+
+    /// Whether the variable `name` may reach a command at all: what a profile exports does unless it is withheld.
+    pub fn admits_from_profile(&self, name: &str) -> bool {
+        may_be_set(name) && (self.names(name) || !is_withheld(name))
+    }
+
+    fn inherits(&self, name: &OsStr, value: &OsStr) -> bool {
+        let Some(name) = name.to_str().filter(|name| may_be_set(name)) else { return false };
+        let asked = match self.inherit {
+            Inherit::All => true,
+            Inherit::Core => lists(CORE, name) || name.starts_with(CORE_PREFIX),
+            Inherit::None => false,
+        };
+        let asked = asked || self.pass.iter().any(|pattern| fits(pattern, name));
+        is_value(value) && (self.names(name) || asked && !is_withheld(name) && !value_looks_so(value))
+    }
+
+    /// Whether `name` is to be passed on, and that in full.
+    fn names(&self, name: &str) -> bool {
+        !name.contains('*') && self.pass.iter().any(|passed| passed == name)
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+fn is_value(value: &OsStr) -> bool {
+    !value.as_encoded_bytes().contains(&0)
+}
+
+fn may_be_set(name: &str) -> bool {
+    is_name(name) && !is_provider_key(name)
+}
+
+/// Whether a variable is inherited only if it is named in full.
+fn is_withheld(name: &str) -> bool {
+    let begins = WITHHELD_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    begins || lists(LOADERS, name) || name_looks_so(name)
+}
+
+/// Whether `name` is `pattern`, in which each `*` stands for any letters or none.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        // The earliest place is the best one: it leaves the most for what follows.
+        let Some((_, after)) = left.split_once(part) else { return false };
+        left = after;
+    }
+    left.ends_with(last)
+}
+
+/// What every command gets whatever else is said, with or without a terminal. Applied last by the caller.
+///
+/// Nothing pages, and text is the same on every machine. Without a terminal nothing is coloured, and nothing waits for
+/// an answer that nobody can give: git takes the message that it proposes, and what needs a password fails.
+pub fn imposed(terminal: bool) -> &'static [(&'static str, &'static str)] {
+    const WITH_TERMINAL: &[(&str, &str)] = &[
+        ("PAGER", "cat"),
+        ("GIT_PAGER", "cat"),
+        ("GH_PAGER", "cat"),
+        ("MANPAGER", "cat"),
+        ("SYSTEMD_PAGER", "cat"),
+        ("LANG", "C.UTF-8"),
+        ("LC_ALL", "C.UTF-8"),
+        ("COLORTERM", ""),
+        ("TOOLGATE", "1"),
+        ("TERM", "xterm-256color"),
+    ];
+    const WITHOUT: &[(&str, &str)] = &[
+        ("PAGER", "cat"),
+        ("GIT_PAGER", "cat"),
+        ("GH_PAGER", "cat"),
+        ("MANPAGER", "cat"),
+        ("SYSTEMD_PAGER", "cat"),
+        ("LANG", "C.UTF-8"),
+        ("LC_ALL", "C.UTF-8"),
+        ("COLORTERM", ""),
+        ("TOOLGATE", "1"),
+        ("TERM", "dumb"),
+        ("NO_COLOR", "1"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_EDITOR", "true"),
+        ("GIT_SEQUENCE_EDITOR", "true"),
+        ("DEBIAN_FRONTEND", "noninteractive"),
+    ];
+    if terminal { WITH_TERMINAL } else { WITHOUT }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_core_is_withheld() {
+        assert!(!CORE.split_whitespace().any(is_withheld));
+    }
+}
