@@ -3,10 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use tool::{CallId, Cut, Facts, Item, ToolError, ToolOutput};
-
-use crate::BYTES_PER_TOKEN;
-use crate::truncate::fit;
+use tool::{BYTES_PER_TOKEN, CallId, Cut, Facts, Item, ToolError, ToolOutput, fit};
 
 /// Keeps what is too long for the model, so that it can be read later.
 pub trait Keep: Send + Sync {
@@ -18,7 +15,7 @@ pub trait Keep: Send + Sync {
 pub(crate) fn answer(
     outcome: Result<ToolOutput, ToolError>,
     elapsed: Duration,
-    shorten: impl FnOnce(ToolOutput) -> ToolOutput,
+    shorten: impl FnOnce(&mut ToolOutput),
 ) -> ToolOutput {
     let mut output = match outcome {
         Ok(output) => output,
@@ -28,7 +25,8 @@ pub(crate) fn answer(
         }
     };
     output.facts.duration.get_or_insert(elapsed);
-    shorten(output)
+    shorten(&mut output);
+    output
 }
 
 /// A sentence is one line, whatever the names of files and tools in it hold.
@@ -43,15 +41,10 @@ fn one_line(sentence: &str) -> String {
 /// Shortens the texts of `output` to `tokens` in all; what comes after the budget is used up is left out.
 ///
 /// Pictures cost nothing here: their tool has seen to their size.
-pub(crate) fn shorten(
-    mut output: ToolOutput,
-    tokens: usize,
-    call: &CallId,
-    keep: Option<&dyn Keep>,
-) -> ToolOutput {
+pub(crate) fn shorten(output: &mut ToolOutput, tokens: usize, call: &CallId, keep: Option<&dyn Keep>) {
     let needed: usize = output.items.iter().filter_map(Item::as_text).map(cost).sum();
     if needed <= tokens {
-        return output;
+        return;
     }
     let rest = match keep.and_then(|keep| kept(keep, call, &output.joined_text())) {
         Some(place) => format!("the whole answer is in `{place}`"),
@@ -74,7 +67,6 @@ pub(crate) fn shorten(
         !text.is_empty()
     });
     output.facts.cut = Some(cut);
-    output
 }
 
 fn cost(text: &str) -> usize {
@@ -94,8 +86,8 @@ mod tests {
     fn several_texts_share_one_budget() {
         let long = "x".repeat(1000);
         let items = [long.as_str(), "after", "and more"].map(|text| Item::Text(text.to_owned()));
-        let output = ToolOutput { items: items.to_vec(), ..ToolOutput::text("") };
-        let short = shorten(output, 100, &CallId::from("1"), None);
+        let mut short = ToolOutput { items: items.to_vec(), ..ToolOutput::text("") };
+        shorten(&mut short, 100, &CallId::from("1"), None);
         assert_eq!(short.items.len(), 1);
         assert!(short.joined_text().len() <= 400);
         assert_eq!(short.facts.cut.map(|cut| cut.bytes), Some(800 + 5 + 8));

@@ -121,16 +121,11 @@ impl Drop for Place {
     }
 }
 
-impl Ticket {
+impl Place {
     /// Waits for the turn.
-    pub(crate) async fn turn(self) -> Guard {
-        match self {
-            Self::Now(guard) => guard,
-            Self::Later(mut place) => {
-                let turn = (&mut place.turn).await;
-                turn.expect("the queue drops no sender whose receiver is open")
-            }
-        }
+    pub(crate) async fn turn(mut self) -> Guard {
+        let turn = (&mut self.turn).await;
+        turn.expect("the queue drops no sender whose receiver is open")
     }
 }
 

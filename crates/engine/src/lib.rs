@@ -6,6 +6,7 @@
 //! system.
 
 mod answer;
+mod halting;
 mod lanes;
 mod metrics;
 mod observer;
@@ -14,7 +15,6 @@ mod registry;
 mod router;
 mod runtime;
 mod tools_config;
-mod truncate;
 
 pub use answer::Keep;
 pub use metrics::{Metrics, ToolStats};
@@ -23,5 +23,5 @@ pub use orchestrator::ToolOrchestrator;
 pub use registry::{RegistryFault, ToolRegistry, ToolRegistryBuilder};
 pub use router::{Limits, ToolRouter};
 pub use runtime::{Answer, DuplicateCall, ToolCallRuntime};
+pub use tool::{BYTES_PER_TOKEN, fit};
 pub use tools_config::{Family, ToolsConfig, WebSearch};
-pub use truncate::{BYTES_PER_TOKEN, fit};

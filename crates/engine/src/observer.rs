@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tool::{CallId, ErrorKind, Notice};
+use futures_util::FutureExt;
+use tool::{BoxFuture, CallId, ErrorKind, Listen, Notice, Usage};
 
 /// What happens to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub enum Event {
         error: Option<ErrorKind>,
         /// From its arrival to its answer.
         elapsed: Duration,
+        /// What its process took, if there was one.
+        usage: Option<Usage>,
     },
 }
 
@@ -33,6 +36,12 @@ pub enum Event {
 pub trait Observer: Send + Sync {
     /// Sees `event` happen to `call`. Must not block.
     fn saw(&self, call: &CallId, event: &Event);
+
+    /// Resolves when it can take more; `None` if it can now. Whoever streams waits for it, so a slow reader slows the
+    /// process down and loses nothing.
+    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+        None
+    }
 }
 
 /// Several observers as one, each shielded from the others' panics.
@@ -44,11 +53,35 @@ impl Observers {
         self.0.push(observer);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn saw(&self, call: &CallId, event: &Event) {
         for observer in &self.0 {
             if catch_unwind(AssertUnwindSafe(|| observer.saw(call, event))).is_err() {
                 tracing::error!(%call, "an observer panicked; the call goes on");
             }
         }
+    }
+}
+
+impl Listen for Observers {
+    fn heard(&self, call: &CallId, notice: Notice) {
+        self.saw(call, &Event::Notice(notice));
+    }
+
+    /// Room with all of them; whoever panics over it counts as having some.
+    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+        let rooms = self.0.iter().map(|observer| catch_unwind(AssertUnwindSafe(|| observer.room())));
+        let waits: Vec<_> = rooms.filter_map(Result::unwrap_or_default).collect();
+        if waits.is_empty() {
+            return None;
+        }
+        Some(Box::pin(async {
+            for wait in waits {
+                let _has_room_or_panicked = AssertUnwindSafe(wait).catch_unwind().await;
+            }
+        }))
     }
 }

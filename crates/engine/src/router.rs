@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use policy::Gate;
 use tokio_util::sync::CancellationToken;
-use tool::{AnyTool, Cx, Place, ToolCall, ToolError, ToolOutput};
+use tool::{AnyTool, Cx, Listen, Place, ToolCall, ToolError, ToolOutput};
 use tracing::Instrument;
 
 use crate::answer::{Keep, answer, shorten};
+use crate::halting::bounded;
 use crate::lanes::{Lanes, Ticket};
 use crate::observer::Observers;
 use crate::{BYTES_PER_TOKEN, Event, Metrics, Observer, ToolOrchestrator, ToolRegistry};
@@ -29,7 +30,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { output_tokens: 10_000, call_timeout: Duration::from_secs(120), parallel: 16 }
+        Self { output_tokens: 10_000, call_timeout: Duration::from_secs(600), parallel: 16 }
     }
 }
 
@@ -47,7 +48,7 @@ struct Shared {
     limits: Limits,
     lanes: Arc<Lanes>,
     metrics: Arc<Metrics>,
-    observers: Observers,
+    observers: Arc<Observers>,
     keep: Option<Arc<dyn Keep>>,
 }
 
@@ -62,7 +63,7 @@ impl ToolRouter {
             place: Arc::new(place),
             lanes: Lanes::new(limits.parallel),
             limits,
-            observers: Observers::default(),
+            observers: Arc::default(),
             keep: None,
         };
         Self { shared: Arc::new(shared) }
@@ -80,7 +81,7 @@ impl ToolRouter {
     /// Lets `observer` watch.
     #[must_use]
     pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        Arc::make_mut(&mut self.shared).observers.add(observer);
+        Arc::make_mut(&mut Arc::make_mut(&mut self.shared).observers).add(observer);
         self
     }
 
@@ -121,9 +122,7 @@ impl ToolRouter {
             // The last net: what is not the tool's own code is ours or an embedder's, and may be wrong too.
             let answering = AssertUnwindSafe(shared.answer(&call, entry, cancel, arrived));
             answering.catch_unwind().await.unwrap_or_else(|_| {
-                answer(Err(ToolError::Crashed { tool: call.name.clone() }), arrived.elapsed(), |output| {
-                    output
-                })
+                answer(Err(ToolError::Crashed { tool: call.name.clone() }), arrived.elapsed(), |_| ())
             })
         }
         .instrument(span)
@@ -157,9 +156,9 @@ impl Shared {
         let keep = self.keep.as_deref();
         let output =
             answer(outcome, elapsed, |output| shorten(output, self.limits.output_tokens, &call.id, keep));
-        let (success, error) = (output.success, output.facts.error);
+        let (success, error, usage) = (output.success, output.facts.error, output.facts.usage);
         self.metrics.count(name.as_deref(), success, elapsed);
-        self.observers.saw(&call.id, &Event::Finished { success, error, elapsed });
+        self.observers.saw(&call.id, &Event::Finished { success, error, elapsed, usage });
         tracing::debug!(success, error = error.map(tool::ErrorKind::as_str), ?elapsed, "answered");
         output
     }
@@ -172,33 +171,37 @@ impl Shared {
         cancel: CancellationToken,
         arrived: Instant,
     ) -> Result<ToolOutput, ToolError> {
-        // Everything that a tool's own code does is inside, so that no panic of its gets past this point.
-        let work = AssertUnwindSafe(async {
-            let attempt = tool.plan(call, &self.place)?;
-            let _guard = ticket.turn().await;
-            // The turn may have come because the calls before it were cancelled, and this one with them.
-            if cancel.is_cancelled() {
-                return Err(ToolError::Cancelled { after: arrived.elapsed() });
-            }
-            self.observers.saw(&call.id, &Event::Started);
-            let cx = self.cx(call);
-            let work = self.orchestrator.run(attempt.as_ref(), &cx);
-            let limit = self.limits.call_timeout;
-            tokio::time::timeout(limit, work).await.unwrap_or(Err(ToolError::TimedOut { after: limit }))
-        });
-        tokio::select! {
-            biased; // a result that is there when the call is cancelled is the better answer
-            done = work.catch_unwind() => done.unwrap_or_else(|_| {
-                Err(ToolError::Crashed { tool: tool.spec().name().to_owned() })
-            }),
-            () = cancel.cancelled() => Err(ToolError::Cancelled { after: arrived.elapsed() }),
+        // Whatever a tool's own code does is in one of two nets, so that no panic of its gets past this point.
+        let crashed = |_| ToolError::Crashed { tool: tool.spec().name().to_owned() };
+        let planned = catch_unwind(AssertUnwindSafe(|| tool.plan(call, &self.place)));
+        let attempt = planned.map_err(crashed)??;
+        // Held until the work below is done or dropped.
+        let _guard = match ticket {
+            Ticket::Now(guard) => guard,
+            Ticket::Later(place) => tokio::select! {
+                biased;
+                guard = place.turn() => guard,
+                () = cancel.cancelled() => return Err(ToolError::Cancelled { after: arrived.elapsed() }),
+            },
+        };
+        // The turn may have come because the calls before it were cancelled, and this one with them.
+        if cancel.is_cancelled() {
+            return Err(ToolError::Cancelled { after: arrived.elapsed() });
         }
+        self.observers.saw(&call.id, &Event::Started);
+        let cx = self.cx(call);
+        let work = AssertUnwindSafe(self.orchestrator.run(attempt.as_ref(), &cx)).catch_unwind();
+        let work = std::pin::pin!(work.map(|done| done.map_err(crashed)?));
+        bounded(work, &cx, self.limits.call_timeout, &cancel, arrived).await
     }
 
     fn cx(&self, call: &ToolCall) -> Cx {
         let budget = self.limits.output_tokens.saturating_mul(BYTES_PER_TOKEN);
-        let (observers, id) = (self.observers.clone(), call.id.clone());
-        Cx::new(call.id.clone(), Arc::clone(&self.place), budget)
-            .telling(move |notice| observers.saw(&id, &Event::Notice(notice)))
+        let cx = Cx::new(call.id.clone(), Arc::clone(&self.place), budget);
+        if self.observers.is_empty() {
+            cx
+        } else {
+            cx.heard_by(Arc::clone(&self.observers) as Arc<dyn Listen>)
+        }
     }
 }

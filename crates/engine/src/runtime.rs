@@ -66,7 +66,7 @@ impl ToolCallRuntime {
         if let Work::Running(task) = work {
             *work = Work::Done(task.await.unwrap_or_else(|_| {
                 let gone = ToolError::Fatal("the session ended before the call was answered".to_owned());
-                answer(Err(gone), Duration::ZERO, |output| output)
+                answer(Err(gone), Duration::ZERO, |_| ())
             }));
         }
         let (call, Work::Done(output)) = self.waiting.pop_front()? else { return None };

@@ -71,7 +71,7 @@ impl ToolHandler for States {
     const ABOUT: &'static str = "States an effect.";
 
     fn intent(&self, _: &Nothing, _: &Place) -> Result<Intent, ToolError> {
-        Ok(Intent { effects: vec![self.0.clone()] })
+        Ok(Intent { effects: vec![self.0.clone()], ..Intent::default() })
     }
 
     async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{CallId, ToolError};
+use crate::halt::Halting;
+use crate::{CallId, Halt, Listen, Notice, ToolError};
 
 /// Where a call is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,51 +18,6 @@ impl Place {
     /// Makes the path in argument `name` absolute; a path that is none is that argument's fault.
     pub fn path(&self, name: &str, text: &str) -> Result<PathBuf, ToolError> {
         policy::resolve(&self.cwd, text).map_err(|fault| ToolError::argument(name, fault.to_string()))
-    }
-}
-
-/// What a tool says while it runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
-    /// The model has a new plan.
-    PlanUpdated {
-        /// The whole plan, in order.
-        steps: Vec<PlanStep>,
-        /// Why it changed.
-        explanation: Option<String>,
-    },
-}
-
-/// One step of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanStep {
-    /// The model's own name for it.
-    pub id: String,
-    /// What is to be done.
-    pub description: String,
-    /// How far it is.
-    pub status: StepStatus,
-}
-
-/// How far a step of a plan is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepStatus {
-    /// Not begun.
-    Pending,
-    /// Being worked on.
-    InProgress,
-    /// Done.
-    Completed,
-}
-
-impl StepStatus {
-    /// The status as models spell it, e.g. `in_progress`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::InProgress => "in_progress",
-            Self::Completed => "completed",
-        }
     }
 }
 
@@ -93,19 +49,20 @@ pub struct Cx {
     call: CallId,
     place: Arc<Place>,
     budget: usize,
-    tell: Arc<dyn Fn(Notice) + Send + Sync>,
+    listener: Option<Arc<dyn Listen>>,
+    halting: Arc<Halting>,
 }
 
 impl Cx {
     /// Surroundings for `call` at `place`, whose answer should stay within `budget` bytes of text.
     pub fn new(call: CallId, place: Arc<Place>, budget: usize) -> Self {
-        Self { call, place, budget, tell: Arc::new(|_| ()) }
+        Self { call, place, budget, listener: None, halting: Arc::default() }
     }
 
-    /// Sends what the tool says to `tell`.
+    /// Lets `listener` hear what the tool says.
     #[must_use]
-    pub fn telling(mut self, tell: impl Fn(Notice) + Send + Sync + 'static) -> Self {
-        self.tell = Arc::new(tell);
+    pub fn heard_by(mut self, listener: Arc<dyn Listen>) -> Self {
+        self.listener = Some(listener);
         self
     }
 
@@ -129,18 +86,50 @@ impl Cx {
         self.budget
     }
 
-    /// Tells observers something.
-    pub fn tell(&self, notice: Notice) {
-        (self.tell)(notice);
+    /// Whether anybody observes the call: if not, [`stream`](Self::stream) can be spared.
+    pub fn watched(&self) -> bool {
+        self.listener.is_some()
     }
 
-    /// Runs `work` where it may block. When the call is cancelled, timed out or dropped, its [`Stop`] is raised.
+    /// Tells observers something small, now.
+    pub fn tell(&self, notice: Notice) {
+        if let Some(listener) = &self.listener {
+            listener.heard(&self.call, notice);
+        }
+    }
+
+    /// Tells observers a piece of something that may be long, once all of them have room for it.
+    ///
+    /// Whoever streams waits, so that a slow reader slows the process down and loses nothing. That can take long: wait
+    /// for [`halted`](Self::halted) beside it. A wait that is dropped has told nothing.
+    pub async fn stream(&self, notice: Notice) {
+        if let Some(listener) = &self.listener {
+            if let Some(room) = listener.room() {
+                room.await;
+            }
+            listener.heard(&self.call, notice);
+        }
+    }
+
+    /// Waits until the call has to end. A tool that waits for this sees to its own end: it gets a moment
+    /// ([`GRACE`](crate::GRACE)) to clean up and to answer with what it has. A tool that never asks is dropped at once.
+    pub fn halted(&self) -> impl Future<Output = Halt> + Send {
+        self.halting.asked()
+    }
+
+    /// Tells the tool that its call has to end; `false` if it never asked. The first reason stays.
+    pub fn halt(&self, why: Halt) -> bool {
+        self.halting.raise(why)
+    }
+
+    /// Runs `work` where it may block. When this future is dropped, its [`Stop`] is raised: by the tool itself, or
+    /// because the call was cancelled, timed out or given up.
     pub async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Stop) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let stop = Stop::default();
-        // Cancel and timeout drop this future, so dropping is all there is to listen for.
+        // Whoever gives the work up drops this future, so dropping is all there is to listen for.
         let _raised = RaisedOnDrop(stop.clone());
         #[expect(
             clippy::disallowed_methods,

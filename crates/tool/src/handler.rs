@@ -39,6 +39,9 @@ pub trait ToolHandler: Send + Sync + 'static {
     ///
     /// Its first step, up to the first `.await` that has to wait, may run on the thread that starts the calls of a
     /// turn, so keep it short: what takes long or blocks goes into [`Cx::blocking`].
+    ///
+    /// A call that has to end is dropped where it waits. A tool with something to clean up or to tell waits for
+    /// [`Cx::halted`] beside its work.
     fn run(
         &self,
         args: &Self::Args,

@@ -35,8 +35,11 @@ mod args;
 mod call;
 mod cx;
 mod error;
+mod fit;
 mod foreign;
+mod halt;
 mod handler;
+mod notice;
 mod output;
 mod schema;
 mod spec;
@@ -45,11 +48,15 @@ mod text;
 
 pub use args::{Args, Freeform, Language, MAX_ARGUMENT_BYTES};
 pub use call::{CallId, LocalShell, ToolCall, ToolPayload};
-pub use cx::{Cx, Notice, Place, PlanStep, StepStatus, Stop};
+pub use cx::{Cx, Place, Stop};
 pub use error::{BadArguments, ErrorKind, ToolError};
+pub use fit::{BYTES_PER_TOKEN, fit};
 pub use foreign::Foreign;
+pub use futures_util::future::BoxFuture;
+pub use halt::{GRACE, Halt};
 pub use handler::{AnyTool, Attempt, Lane, Needs, ToolHandler, erase};
-pub use output::{Cut, Facts, Image, Item, ToolOutput};
+pub use notice::{Listen, Notice, OutputStream, PlanStep, StepStatus};
+pub use output::{Cut, Facts, Image, Item, ToolOutput, Usage};
 pub use schema::{
     Additional, Bounds, Combined, JsonSchema, Lengths, Misfit, Notes, Object, SchemaFault, StrictFault, Type,
     Values,

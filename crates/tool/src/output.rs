@@ -48,6 +48,8 @@ pub struct Facts {
     pub error: Option<ErrorKind>,
     /// What was left out of the text.
     pub cut: Option<Cut>,
+    /// What its process took.
+    pub usage: Option<Usage>,
 }
 
 /// How much of an answer the model did not get.
@@ -57,6 +59,23 @@ pub struct Cut {
     pub bytes: usize,
     /// Lines left out.
     pub lines: usize,
+}
+
+/// What a process took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// From its start to its end.
+    pub wall: Duration,
+    /// On processors, in its own code.
+    pub user: Duration,
+    /// On processors, in the system's code.
+    pub system: Duration,
+    /// The most memory it had at a time, in bytes.
+    pub peak_memory: u64,
+    /// Bytes it wrote to its standard output; a terminal's count as these.
+    pub stdout: u64,
+    /// Bytes it wrote to its standard error.
+    pub stderr: u64,
 }
 
 impl ToolOutput {

@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use base64::Engine;
 use serde_json::{Value, json};
-use toolgate::{CancellationToken, ErrorKind, Item, ToolCall, ToolOutput};
+use toolgate::{CancellationToken, ErrorKind, Item, ToolCall, ToolOutput, Usage};
 
 use crate::args::{Call, Output};
 use crate::compose::compose;
@@ -22,13 +23,20 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
         tokio::pin!(answer);
         let mut progress = screen::Progress::of(&args.name);
         // ends: with the answer, which Ctrl-C hastens
-        loop {
+        let output = loop {
             tokio::select! {
-                output = &mut answer => return Ok(output),
+                output = &mut answer => break output,
                 _ = tokio::signal::ctrl_c() => cancel.cancel(),
                 () = tokio::time::sleep(screen::Progress::EVERY) => progress.tick(),
             }
+        };
+        if toolgate.open_sessions() > 0 {
+            screen::hint(
+                "what still ran was ended with this call; `toolgate pipe` keeps sessions between calls",
+            );
         }
+        toolgate.close().await;
+        Ok(output)
     })?;
     match args.output {
         Output::Json => screen::text(&as_json(&args.name, &output).to_string())?,
@@ -61,9 +69,10 @@ fn read(file: &Path) -> Result<String, Fault> {
     }
 }
 
-/// What a tool says goes to stdout; why there was no tool to say anything, to stderr.
+/// What a tool says goes to stdout, and so does what a process wrote until it was stopped; why there was nothing to
+/// say, to stderr.
 fn print(output: &ToolOutput) -> Result<(), Fault> {
-    if output.facts.error.is_some() {
+    if output.facts.error.is_some() && output.facts.usage.is_none() {
         screen::error(&output.joined_text());
         return Ok(());
     }
@@ -105,8 +114,9 @@ fn as_json(tool: &str, output: &ToolOutput) -> Value {
     let optional = [
         ("error", facts.error.map(|kind| json!(kind.as_str()))),
         ("exit_code", facts.exit_code.map(|code| json!(code))),
-        ("duration_ms", facts.duration.map(|time| json!(time.as_secs_f64() * 1000.0))),
+        ("duration_ms", facts.duration.map(ms)),
         ("cut", facts.cut.map(|cut| json!({ "bytes": cut.bytes, "lines": cut.lines }))),
+        ("usage", facts.usage.map(usage)),
         ("structured", output.structured.clone()),
     ];
     for (name, fact) in optional {
@@ -115,4 +125,20 @@ fn as_json(tool: &str, output: &ToolOutput) -> Value {
         }
     }
     value
+}
+
+/// What a process took, as programs read it.
+pub(super) fn usage(usage: Usage) -> Value {
+    json!({
+        "wall_ms": ms(usage.wall),
+        "user_ms": ms(usage.user),
+        "system_ms": ms(usage.system),
+        "peak_memory_bytes": usage.peak_memory,
+        "stdout_bytes": usage.stdout,
+        "stderr_bytes": usage.stderr,
+    })
+}
+
+pub(super) fn ms(time: Duration) -> Value {
+    json!(time.as_secs_f64() * 1000.0)
 }

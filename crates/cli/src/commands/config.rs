@@ -36,6 +36,7 @@ pub(crate) fn run(args: &Config) -> Result<ExitCode, Fault> {
 /// The row as TOML that could stand in a file.
 fn printed(Row { key, value }: &Row) -> String {
     let safe = |value: &Value| screen::visible(&value.to_string()).into_owned();
+    let key = screen::visible(key);
     let from = |source: &Source| format!("{FAINT}# {}{FAINT:#}", screen::visible(&source.to_string()));
     match value {
         Shown::Unset => format!("{FAINT}# {key} is not set{FAINT:#}\n"),

@@ -1,15 +1,59 @@
-//! What happens to calls, as JSON lines.
+//! What happens to calls, as JSON lines in a queue that whoever streams waits for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
-use toolgate::{CallId, Event, Notice, Observer};
+use tokio::sync::{Notify, mpsc};
+use toolgate::{BoxFuture, CallId, Event, Notice, Observer};
+
+use crate::commands::call::{ms, usage};
+
+/// Lines that wait to be written; whoever streams waits while there are more.
+const MAX_LINES: usize = 64;
+/// Bytes of output in those lines; whoever streams waits while there are more.
+const MAX_TEXT: usize = 1 << 20;
+
+/// A queue for what happens. Small events always find a place, and there are only so many of them: a call has a
+/// handful, and only so many calls are open. Pieces of output are as many as a process writes, and wait for room.
+pub(super) fn queue() -> (Events, Happened) {
+    let (sender, lines) = mpsc::unbounded_channel();
+    let queued = Arc::new(Queued::default());
+    (Events { lines: sender, queued: Arc::clone(&queued) }, Happened { lines, queued })
+}
+
+/// How much waits to be written.
+#[derive(Default)]
+struct Queued {
+    lines: AtomicUsize,
+    text: AtomicUsize,
+    fewer: Notify,
+}
+
+impl Queued {
+    fn has_room(&self) -> bool {
+        self.lines.load(Ordering::Acquire) < MAX_LINES && self.text.load(Ordering::Acquire) < MAX_TEXT
+    }
+}
 
 /// Writes down what happens to calls.
-pub(super) struct Events(mpsc::UnboundedSender<Value>);
+pub(super) struct Events {
+    lines: mpsc::UnboundedSender<(Value, usize)>,
+    queued: Arc<Queued>,
+}
 
 impl Events {
-    pub(super) fn new(lines: mpsc::UnboundedSender<Value>) -> Self {
-        Self(lines)
+    /// Waits until there is room, or nobody listens any more.
+    async fn wait_for_room(&self) {
+        // ends: when the session writes, or is over
+        loop {
+            // Before the look, so that what is written right after it is not missed.
+            let fewer = self.queued.fewer.notified();
+            if self.queued.has_room() || self.lines.is_closed() {
+                return;
+            }
+            fewer.await;
+        }
     }
 }
 
@@ -18,24 +62,83 @@ impl Observer for Events {
         let mut line = match event {
             Event::Queued { tool } => json!({ "event": "queued", "tool": tool }),
             Event::Started => json!({ "event": "started" }),
-            Event::Notice(Notice::PlanUpdated { steps, explanation }) => {
-                let steps: Vec<Value> = steps
-                    .iter()
-                    .map(|step| {
-                        let status = step.status.as_str();
-                        json!({ "id": step.id, "description": step.description, "status": status })
-                    })
-                    .collect();
-                json!({ "event": "plan_updated", "steps": steps, "explanation": explanation })
-            }
-            Event::Finished { success, error, elapsed } => {
+            Event::Notice(notice) => notified(notice),
+            Event::Finished { success, error, elapsed, usage: used } => {
                 let error = error.map(toolgate::ErrorKind::as_str);
-                let elapsed = elapsed.as_secs_f64() * 1000.0;
-                json!({ "event": "finished", "success": success, "error": error, "elapsed_ms": elapsed })
+                let elapsed = ms(*elapsed);
+                let mut line =
+                    json!({ "event": "finished", "success": success, "error": error, "elapsed_ms": elapsed });
+                if let Some(used) = used {
+                    line["usage"] = usage(*used);
+                }
+                line
             }
         };
         line["type"] = json!("toolgate.event");
         line["call_id"] = json!(call.as_str());
-        let _nobody_listens = self.0.send(line);
+        let text = match event {
+            Event::Notice(Notice::Output { text, .. }) => text.len(),
+            _ => 0,
+        };
+        self.queued.lines.fetch_add(1, Ordering::AcqRel);
+        self.queued.text.fetch_add(text, Ordering::AcqRel);
+        let _nobody_listens = self.lines.send((line, text));
+    }
+
+    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+        if self.queued.has_room() { None } else { Some(Box::pin(self.wait_for_room())) }
+    }
+}
+
+fn notified(notice: &Notice) -> Value {
+    match notice {
+        Notice::PlanUpdated { steps, explanation } => {
+            let steps: Vec<Value> = steps
+                .iter()
+                .map(|step| {
+                    let status = step.status.as_str();
+                    json!({ "id": step.id, "description": step.description, "status": status })
+                })
+                .collect();
+            json!({ "event": "plan_updated", "steps": steps, "explanation": explanation })
+        }
+        Notice::Output { stream, text } => {
+            json!({ "event": "output", "stream": stream.as_str(), "text": text })
+        }
+    }
+}
+
+/// What happened and is not written yet.
+pub(super) struct Happened {
+    lines: mpsc::UnboundedReceiver<(Value, usize)>,
+    queued: Arc<Queued>,
+}
+
+impl Happened {
+    /// Waits for the next line; `None` if there will be none. Safe to drop and call again.
+    pub(super) async fn next(&mut self) -> Option<Value> {
+        let taken = self.lines.recv().await?;
+        Some(self.took(taken))
+    }
+
+    /// What waits now, in order. Not what comes while it is written: that may be without end.
+    pub(super) fn waiting(&mut self) -> impl Iterator<Item = Value> {
+        (0..self.lines.len()).map_while(|_| self.lines.try_recv().ok().map(|taken| self.took(taken)))
+    }
+
+    fn took(&self, (line, text): (Value, usize)) -> Value {
+        self.queued.lines.fetch_sub(1, Ordering::AcqRel);
+        self.queued.text.fetch_sub(text, Ordering::AcqRel);
+        if self.queued.has_room() {
+            self.queued.fewer.notify_waiters();
+        }
+        line
+    }
+}
+
+impl Drop for Happened {
+    fn drop(&mut self) {
+        self.lines.close();
+        self.queued.fewer.notify_waiters();
     }
 }

@@ -3,11 +3,14 @@
 mod events;
 mod lines;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use toolgate::{Metrics, Observer};
@@ -19,15 +22,15 @@ use crate::screen;
 
 pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
     let composed = compose(&args.place)?;
-    // Bounded all the same: a call has a handful of events, and only so many calls are open.
-    let (events, happened) = mpsc::unbounded_channel();
-    let watched = args.events.then(|| Arc::new(events::Events::new(events)) as Arc<dyn Observer>);
+    let (events, happened) = events::queue();
+    let watched = args.events.then(|| Arc::new(events) as Arc<dyn Observer>);
     let toolgate = watched.into_iter().fold(composed, Composed::observed).build()?;
     if io::stdin().is_terminal() {
         screen::hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
     }
     let code = super::block_on(async {
-        let mut session = session::Session::new(args.wire.dialect(), toolgate.runtime());
+        let write = |line: &Value| screen::text(&line.to_string());
+        let mut session = session::Session::new(args.wire.dialect(), toolgate.runtime(), write);
         let stopped = session.run(lines::lines(), happened, interrupts()?).await?;
         if let Some(hint) = session.hint() {
             screen::hint(&hint);

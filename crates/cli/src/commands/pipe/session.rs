@@ -1,15 +1,15 @@
 //! One session of a pipe: calls in, answers out in their order, within bounds.
 
 use std::collections::VecDeque;
+use std::io;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolgate::wire::{CallReader, Dialect, Reading};
 use toolgate::{Answer, CallId, ToolCallRuntime};
 
+use super::events::Happened;
 use super::lines::{Line, MAX_LINE, parse};
-use crate::fault::Fault;
-use crate::screen;
 
 /// Answers that are not written yet; no call is started while there are more.
 const MAX_OPEN: usize = 1024;
@@ -23,7 +23,9 @@ enum Slot {
     Ready(Value),
 }
 
-pub(super) struct Session {
+/// A session that writes its lines with `W`.
+pub(super) struct Session<W> {
+    write: W,
     dialect: Dialect,
     reader: CallReader,
     runtime: ToolCallRuntime,
@@ -43,34 +45,35 @@ struct Seen {
     first: Option<Value>,
 }
 
-impl Session {
-    pub(super) fn new(dialect: Dialect, runtime: ToolCallRuntime) -> Self {
+impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
+    pub(super) fn new(dialect: Dialect, runtime: ToolCallRuntime, write: W) -> Self {
         let (held, order, after) = (VecDeque::new(), VecDeque::new(), Vec::new());
-        Self { dialect, reader: dialect.reader(), runtime, held, order, after, seen: Seen::default() }
+        Self { write, dialect, reader: dialect.reader(), runtime, held, order, after, seen: Seen::default() }
     }
 
     /// Answers until the input has ended; `true` if it was interrupted.
     pub(super) async fn run(
         &mut self,
         mut lines: mpsc::Receiver<Line>,
-        mut events: mpsc::UnboundedReceiver<Value>,
+        mut events: Happened,
         mut interrupts: mpsc::Receiver<()>,
-    ) -> Result<bool, Fault> {
+    ) -> io::Result<bool> {
         let (mut open, mut interrupted) = (true, false);
         // ends: when the input has ended and every call is answered
         while open || !self.held.is_empty() || self.runtime.open() > 0 {
             self.start_held()?;
             let room = open && self.held.len() < MAX_HELD;
             tokio::select! {
-                biased; // what happened to a call stands before its answer
-                Some(event) = events.recv() => write(&event)?,
+                // Not biased: a process that writes without end may not keep us from hearing that it is to stop.
+                Some(event) = events.next() => (self.write)(&event)?,
                 Some(()) = interrupts.recv() => {
                     self.held.clear();
                     self.runtime.cancel_turn();
                     (open, interrupted) = (false, true);
                 }
                 answer = self.runtime.next(), if self.runtime.open() > 0 => {
-                    drain(&mut events)?;
+                    // What happened to a call stands before its answer.
+                    self.drain(&mut events)?;
                     self.answered(answer)?;
                 }
                 line = lines.recv(), if room => match line {
@@ -82,7 +85,7 @@ impl Session {
                 },
             }
         }
-        drain(&mut events)?;
+        self.drain(&mut events)?;
         Ok(interrupted)
     }
 
@@ -101,7 +104,7 @@ impl Session {
         Some(format!("{lines} lines came, and no call in them for --wire {wire}{hint}"))
     }
 
-    fn line(&mut self, line: Line) -> Result<(), Fault> {
+    fn line(&mut self, line: Line) -> io::Result<()> {
         self.seen.lines += 1;
         let number = self.seen.lines;
         let Line::Text(bytes) = line else {
@@ -122,7 +125,7 @@ impl Session {
     }
 
     /// A line that is for us and not from a model.
-    fn own(&mut self, word: &str, id: &Value) -> Result<(), Fault> {
+    fn own(&mut self, word: &str, id: &Value) -> io::Result<()> {
         match (word, id) {
             ("cancel", Value::Null) => {
                 self.start_all_as_cancelled();
@@ -147,7 +150,7 @@ impl Session {
         self.runtime.cancel_turn();
     }
 
-    fn start_held(&mut self) -> Result<(), Fault> {
+    fn start_held(&mut self) -> io::Result<()> {
         while self.order.len() < MAX_OPEN
             && let Some(reading) = self.held.pop_front()
         {
@@ -174,42 +177,39 @@ impl Session {
         self.order.push_back(slot);
     }
 
-    fn fault(&mut self, id: Option<&str>, message: &str) -> Result<(), Fault> {
+    fn fault(&mut self, id: Option<&str>, message: &str) -> io::Result<()> {
         self.seen.faults += 1;
         self.order.push_back(Slot::Ready(fault(id, message)));
         self.flush()
     }
 
-    fn answered(&mut self, answer: Option<Answer>) -> Result<(), Fault> {
+    fn answered(&mut self, answer: Option<Answer>) -> io::Result<()> {
         if let Some(Answer { call, output }) = answer {
             self.order.pop_front();
             for line in self.dialect.answer(&call, &output) {
-                if line["role"] == "user" { self.after.push(line) } else { write(&line)? }
+                if line["role"] == "user" { self.after.push(line) } else { (self.write)(&line)? }
             }
         }
         self.flush()
     }
 
     /// Writes what waits for nothing any more.
-    fn flush(&mut self) -> Result<(), Fault> {
+    fn flush(&mut self) -> io::Result<()> {
         while let Some(Slot::Ready(line)) = self.order.front() {
-            write(line)?;
+            (self.write)(line)?;
             self.order.pop_front();
         }
         if self.order.is_empty() && self.held.is_empty() {
             for line in std::mem::take(&mut self.after) {
-                write(&line)?;
+                (self.write)(&line)?;
             }
         }
         Ok(())
     }
-}
 
-fn drain(events: &mut mpsc::UnboundedReceiver<Value>) -> Result<(), Fault> {
-    while let Ok(event) = events.try_recv() {
-        write(&event)?;
+    fn drain(&mut self, events: &mut Happened) -> io::Result<()> {
+        events.waiting().try_for_each(|event| (self.write)(&event))
     }
-    Ok(())
 }
 
 fn fault(id: Option<&str>, message: &str) -> Value {
@@ -218,8 +218,4 @@ fn fault(id: Option<&str>, message: &str) -> Value {
         value["call_id"] = json!(id);
     }
     value
-}
-
-fn write(line: &Value) -> Result<(), Fault> {
-    Ok(screen::text(&line.to_string())?)
 }

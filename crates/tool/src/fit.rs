@@ -4,7 +4,7 @@
 //! is the same for every model, costs nothing and errs on the long side for code is worth more here than an exact
 //! count for one of them.
 
-use tool::Cut;
+use crate::Cut;
 
 /// How many bytes count as one token.
 pub const BYTES_PER_TOKEN: usize = 4;

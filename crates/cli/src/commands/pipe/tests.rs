@@ -1,0 +1,139 @@
+//! A session whose tool writes without end: a slow reader is waited for, and whoever stops it is heard.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use toolgate::wire::Dialect;
+use toolgate::{
+    CallId, Cx, Event, Facts, Notice, Observer, OutputStream, Permit, ToolError, ToolHandler, ToolOutput,
+    Toolgate, Usage,
+};
+
+use super::events;
+use super::lines::Line;
+use super::session::Session;
+
+const PIECE: &str = "yes\n";
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+/// Writes until it is stopped, and counts what it wrote.
+#[derive(Clone, Default)]
+struct Yes(Arc<AtomicUsize>);
+
+impl ToolHandler for Yes {
+    type Args = Nothing;
+    const NAME: &'static str = "yes";
+    const ABOUT: &'static str = "Writes without end.";
+
+    async fn run(&self, _: &Nothing, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let writing = async {
+            loop {
+                cx.stream(Notice::Output { stream: OutputStream::Stdout, text: PIECE.to_owned() }).await;
+                self.0.fetch_add(1, Ordering::SeqCst);
+                tokio::task::consume_budget().await;
+            }
+        };
+        tokio::select! {
+            () = writing => {}
+            _ = cx.halted() => {}
+        }
+        let facts = Facts { usage: Some(Usage::default()), ..Facts::default() };
+        Ok(ToolOutput { facts, ..ToolOutput::text("so far") })
+    }
+}
+
+/// Runs a session over a call that is answered at once and one of `yes`. `read` gets every line, slowly, and may
+/// answer or interrupt.
+async fn session(
+    yes: Yes,
+    mut read: impl FnMut(&Value, &mpsc::Sender<Line>, &mpsc::Sender<()>) -> io::Result<()>,
+) -> io::Result<bool> {
+    let (events, happened) = events::queue();
+    let toolgate = Toolgate::at("/").tool(yes).observer(Arc::new(events)).build().unwrap();
+    let (input, lines) = mpsc::channel(2);
+    let (interrupt, interrupts) = mpsc::channel(1);
+    let call = |id, name| json!({"type": "function_call", "call_id": id, "name": name, "arguments": "{}"});
+    send(&input, &json!({"object": "response", "output": [call("0", "nope"), call("1", "yes")]}));
+    let write = move |line: &Value| {
+        std::thread::sleep(Duration::from_micros(200));
+        read(line, &input, &interrupt)
+    };
+    let mut session = Session::new(Dialect::Responses, toolgate.runtime(), write);
+    let running = session.run(lines, happened, interrupts);
+    tokio::time::timeout(Duration::from_secs(60), running).await.unwrap()
+}
+
+fn send(input: &mpsc::Sender<Line>, line: &Value) {
+    input.try_send(Line::Text(line.to_string().into_bytes())).unwrap_or_else(|_| panic!("there is room"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_is_written_whole_at_the_readers_pace_and_an_interrupt_is_heard() {
+    let yes = Yes::default();
+    let (mut pieces, mut ahead, mut others) = (0, 0, Vec::new());
+    let interrupted = session(yes.clone(), |line, _, interrupt| {
+        if line["event"] == "output" {
+            pieces += 1;
+            ahead = yes.0.load(Ordering::SeqCst).saturating_sub(pieces).max(ahead);
+            if pieces == 300 {
+                interrupt.try_send(()).unwrap();
+            }
+        } else if line["call_id"] == "1" {
+            others.push(line.clone());
+        }
+        Ok(())
+    });
+    assert!(interrupted.await.unwrap());
+    assert_eq!(pieces, yes.0.load(Ordering::SeqCst), "nothing is lost");
+    assert!((1..=64).contains(&ahead), "{ahead}");
+    let [queued, started, finished, answer] = &others[..] else { panic!("{others:?}") };
+    assert_eq!((&queued["event"], &started["event"]), (&json!("queued"), &json!("started")));
+    assert_eq!((&finished["error"], &finished["usage"]["stdout_bytes"]), (&json!("cancelled"), &json!(0)));
+    assert!(answer["output"].to_string().contains("so far"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_does_not_drown_a_line_that_cancels() {
+    let mut pieces = 0;
+    let stopped = session(Yes::default(), |line, input, _| {
+        if line["event"] == "output" {
+            pieces += 1;
+            if pieces == 300 {
+                send(input, &json!({"type": "toolgate.cancel", "call_id": "1"}));
+            }
+        }
+        // The input stays open, so the session is left by its reader.
+        let answered = line["type"] == "function_call_output" && line["call_id"] == "1";
+        if answered { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+    });
+    assert_eq!(stopped.await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+}
+
+#[tokio::test]
+async fn long_pieces_wait_too_and_nobody_waits_for_a_session_that_is_over() {
+    let (events, mut happened) = events::queue();
+    let text = "x".repeat(1 << 20);
+    let call = CallId::from("1");
+    assert!(events.room().is_none());
+    events.saw(&call, &Event::Notice(Notice::Output { stream: OutputStream::Stderr, text }));
+    let mut room = events.room().unwrap();
+    assert!(tokio::time::timeout(Duration::from_millis(10), &mut room).await.is_err());
+    assert_eq!(happened.next().await.unwrap()["stream"], "stderr");
+    room.await;
+    for _ in 0..64 {
+        assert!(events.room().is_none());
+        events.saw(&call, &Event::Started);
+    }
+    let mut room = events.room().unwrap();
+    assert!(tokio::time::timeout(Duration::from_millis(10), &mut room).await.is_err());
+    drop(happened);
+    room.await;
+}

@@ -1,0 +1,346 @@
+//! How a call ends that has to: its tool is told, answers with what it has, or is dropped.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use insta::assert_snapshot;
+use policy::{DenyRead, Gate, Permit, Reach, Root};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tool::{
+    BoxFuture, CallId, Cx, ErrorKind, Facts, GRACE, Halt, Notice, OutputStream, Place, ToolCall, ToolError,
+    ToolHandler, ToolOutput, Usage,
+};
+use toolgate_engine::{Event, Limits, Observer, ToolCallRuntime, ToolRegistry, ToolRouter};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+/// A tool whose run is a function.
+struct Acts<F>(F);
+
+impl<F, R> ToolHandler for Acts<F>
+where
+    F: Fn(Cx) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<ToolOutput, ToolError>> + Send,
+{
+    type Args = Nothing;
+    const NAME: &'static str = "act";
+    const ABOUT: &'static str = "Acts.";
+
+    async fn run(&self, _: &Nothing, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        (self.0)(cx.clone()).await
+    }
+}
+
+/// Raises its flag when it is dropped.
+struct Dropped(Arc<AtomicBool>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+fn router<F, R>(act: F) -> ToolRouter
+where
+    F: Fn(Cx) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
+{
+    let gate = Gate::read_only(Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap()));
+    let tools = ToolRegistry::builder().tool(Acts(act)).build().unwrap();
+    ToolRouter::new(tools, gate, Place { cwd: "/w".into() })
+        .with_limits(Limits { call_timeout: LIMIT, ..Limits::default() })
+}
+
+fn act(id: &str) -> ToolCall {
+    ToolCall::function(id, "act", "{}")
+}
+
+/// Calls, and cancels after `wait`; says how long it took, too.
+async fn cancelled(router: &ToolRouter, wait: Duration) -> (ToolOutput, Duration) {
+    let (cancel, began) = (CancellationToken::new(), Instant::now());
+    let dispatch = router.dispatch(act("1"), cancel.clone());
+    let cancelling = async {
+        tokio::time::sleep(wait).await;
+        cancel.cancel();
+    };
+    (tokio::join!(dispatch, cancelling).0, began.elapsed())
+}
+
+async fn timed_out(router: &ToolRouter) -> (ToolOutput, Duration) {
+    let began = Instant::now();
+    let output = router.dispatch(act("1"), CancellationToken::new()).await;
+    (output, began.elapsed())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_told_answers_with_what_it_has() {
+    let router = router(async |cx: Cx| {
+        let why = cx.halted().await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        Ok(ToolOutput::text(format!("so far: {why:?}")))
+    });
+    let (output, took) = cancelled(&router, Duration::from_secs(1)).await;
+    assert_snapshot!(output.joined_text(), @"so far: Cancelled");
+    assert_eq!((output.success, output.facts.error), (false, Some(ErrorKind::Cancelled)));
+    assert_eq!(took, Duration::from_secs(3));
+    let (output, took) = timed_out(&router).await;
+    assert_snapshot!(output.joined_text(), @"so far: TimedOut { after: 60s }");
+    assert_eq!((output.success, output.facts.error), (false, Some(ErrorKind::TimedOut)));
+    assert_eq!(took, LIMIT + Duration::from_secs(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_says_itself_what_went_wrong_is_believed() {
+    let router = router(async |cx: Cx| {
+        let facts = Facts { error: Some(ErrorKind::Io), ..Facts::default() };
+        match cx.halted().await {
+            Halt::Cancelled => Ok(ToolOutput { facts, ..ToolOutput::failure("disk full") }),
+            Halt::TimedOut { .. } => Err(ToolError::io("disk gone")),
+        }
+    });
+    let (output, _) = cancelled(&router, Duration::ZERO).await;
+    assert_eq!((output.joined_text().as_str(), output.facts.error), ("disk full", Some(ErrorKind::Io)));
+    let (output, _) = timed_out(&router).await;
+    assert_eq!((output.joined_text().as_str(), output.facts.error), ("disk gone", Some(ErrorKind::Io)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_told_and_does_not_end_is_dropped() {
+    let dropped = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&dropped);
+    let router = router(move |cx: Cx| {
+        let dropped = Dropped(Arc::clone(&flag));
+        async move {
+            let _dropped = dropped;
+            cx.halted().await;
+            std::future::pending().await
+        }
+    });
+    let (output, took) = cancelled(&router, Duration::from_secs(1)).await;
+    assert_eq!(output.facts.error, Some(ErrorKind::Cancelled));
+    assert_eq!(took, Duration::from_secs(1) + GRACE);
+    assert!(dropped.swap(false, Ordering::SeqCst));
+    let (output, took) = timed_out(&router).await;
+    assert_snapshot!(output.joined_text(), @"timed out after 60.0 seconds; ask for less at a time");
+    assert_eq!((output.facts.error, took), (Some(ErrorKind::TimedOut), LIMIT + GRACE));
+    assert!(dropped.load(Ordering::SeqCst));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_never_asks_is_dropped_at_once() {
+    let router = router(async |_: Cx| std::future::pending().await);
+    let (output, took) = cancelled(&router, Duration::from_secs(1)).await;
+    assert_eq!((output.facts.error, took), (Some(ErrorKind::Cancelled), Duration::from_secs(1)));
+    let (output, took) = timed_out(&router).await;
+    assert_eq!((output.facts.error, took), (Some(ErrorKind::TimedOut), LIMIT));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_asked_once_is_given_its_time_whatever_it_waits_for() {
+    let router = router(async |cx: Cx| {
+        let halted = cx.halted();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let why = halted.await;
+        Ok(ToolOutput::text(format!("{why:?}")))
+    });
+    let (output, took) = cancelled(&router, Duration::from_secs(1)).await;
+    assert_eq!((output.joined_text().as_str(), took), ("Cancelled", Duration::from_secs(3)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_after_the_halt_becomes_an_answer() {
+    let router = router(async |cx: Cx| panic!("{:?}", cx.halted().await));
+    let (output, _) = cancelled(&router, Duration::from_secs(1)).await;
+    assert_eq!(output.facts.error, Some(ErrorKind::Crashed));
+    assert_eq!(timed_out(&router).await.0.facts.error, Some(ErrorKind::Crashed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_is_there_is_the_better_answer() {
+    let router = router(async |cx: Cx| {
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep(Duration::from_secs(1)) => Ok(ToolOutput::text("done")),
+            _ = cx.halted() => Ok(ToolOutput::text("halted")),
+        }
+    });
+    let (output, _) = cancelled(&router, Duration::from_secs(1)).await;
+    assert_eq!((output.joined_text().as_str(), output.success), ("done", true));
+}
+
+#[tokio::test]
+async fn a_tool_that_never_rests_is_stopped_all_the_same() {
+    let deaf = router(async |_: Cx| {
+        loop {
+            tokio::task::consume_budget().await;
+        }
+    });
+    let keen = router(async |cx: Cx| {
+        let halted = cx.halted();
+        tokio::pin!(halted);
+        loop {
+            tokio::select! {
+                biased;
+                () = tokio::task::consume_budget() => {}
+                _ = &mut halted => return Ok(ToolOutput::text("so far")),
+            }
+            tokio::select! {
+                biased;
+                _ = &mut halted => return Ok(ToolOutput::text("so far")),
+                () = tokio::task::consume_budget() => {}
+            }
+        }
+    });
+    let limits = Limits { call_timeout: Duration::from_millis(20), ..Limits::default() };
+    for (router, text) in [(deaf, "seconds"), (keen, "so far")] {
+        let (output, _) = cancelled(&router, Duration::from_millis(20)).await;
+        assert_eq!(output.facts.error, Some(ErrorKind::Cancelled));
+        assert!(output.joined_text().contains(text), "{}", output.joined_text());
+        let (output, _) = timed_out(&router.with_limits(limits)).await;
+        assert_eq!(output.facts.error, Some(ErrorKind::TimedOut));
+        assert!(output.joined_text().contains(text), "{}", output.joined_text());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lane_is_held_until_the_tool_has_answered_and_answers_keep_their_order() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let lines = Arc::clone(&log);
+    let router = router(move |cx: Cx| {
+        let log = Arc::clone(&lines);
+        async move {
+            let say = |what: &str| log.lock().unwrap().push(format!("{} {what}", cx.call()));
+            say("began");
+            if cx.call().as_str() == "3" {
+                return Ok(ToolOutput::text("3"));
+            }
+            cx.halted().await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            say("ended");
+            Ok(ToolOutput::text(cx.call().as_str()))
+        }
+    });
+    // The first step is taken without a waker, the others by a task.
+    let mut runtime = ToolCallRuntime::new(router);
+    for id in ["1", "2", "3"] {
+        runtime.start(act(id)).unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(runtime.cancel(&CallId::from("1")));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    // A second cancel does nothing more.
+    assert!(runtime.cancel(&CallId::from("1")));
+    for (id, error) in [("1", Some(ErrorKind::Cancelled)), ("2", Some(ErrorKind::TimedOut)), ("3", None)] {
+        let answer = runtime.next().await.unwrap();
+        assert_eq!((answer.output.joined_text().as_str(), answer.output.facts.error), (id, error));
+    }
+    assert_eq!(*log.lock().unwrap(), ["1 began", "1 ended", "2 began", "2 ended", "3 began"]);
+}
+
+#[tokio::test]
+async fn whoever_drops_the_call_drops_the_tool() {
+    let dropped = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&dropped);
+    let router = router(move |cx: Cx| {
+        let dropped = Dropped(Arc::clone(&flag));
+        async move {
+            let _dropped = dropped;
+            cx.halted().await;
+            std::future::pending().await
+        }
+    });
+    let cancel = CancellationToken::new();
+    let mut call = Box::pin(router.dispatch(act("1"), cancel.clone()));
+    assert!((&mut call).now_or_never().is_none());
+    cancel.cancel();
+    assert!((&mut call).now_or_never().is_none() && !dropped.load(Ordering::SeqCst));
+    drop(call);
+    assert!(dropped.load(Ordering::SeqCst));
+}
+
+/// Has room for so many pieces; the rest wait until it has.
+struct Narrow {
+    heard: Mutex<Vec<String>>,
+    room: Semaphore,
+}
+
+impl Observer for Narrow {
+    fn saw(&self, _: &CallId, event: &Event) {
+        match event {
+            Event::Notice(Notice::Output { stream, text }) => {
+                self.heard.lock().unwrap().push(format!("{}: {text}", stream.as_str()));
+            }
+            Event::Finished { usage, .. } => assert_eq!(usage.map(|usage| usage.stdout), Some(3)),
+            _ => {}
+        }
+    }
+
+    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+        Some(Box::pin(async { self.room.acquire().await.unwrap().forget() }))
+    }
+}
+
+/// Cannot even say whether it has room.
+struct Broken;
+
+impl Observer for Broken {
+    fn saw(&self, _: &CallId, _: &Event) {}
+
+    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+        panic!("room")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_streams_waits_for_all_who_watch_and_nothing_is_lost() {
+    let router = router(async |cx: Cx| {
+        assert!(cx.watched());
+        let streaming = async {
+            for text in ["a", "b", "c"] {
+                cx.stream(Notice::Output { stream: OutputStream::Stdout, text: text.to_owned() }).await;
+            }
+        };
+        let text = tokio::select! {
+            biased;
+            () = streaming => "all",
+            _ = cx.halted() => "cut",
+        };
+        let facts = Facts { usage: Some(Usage { stdout: 3, ..Usage::default() }), ..Facts::default() };
+        Ok(ToolOutput { facts, ..ToolOutput::text(text) })
+    });
+    let narrow = Arc::new(Narrow { heard: Mutex::default(), room: Semaphore::new(2) });
+    let router =
+        router.with_observer(Arc::new(Broken)).with_observer(Arc::clone(&narrow) as Arc<dyn Observer>);
+    let (output, _) = timed_out(&router).await;
+    assert_eq!((output.joined_text().as_str(), output.facts.error), ("cut", Some(ErrorKind::TimedOut)));
+    assert_eq!(*narrow.heard.lock().unwrap(), ["stdout: a", "stdout: b"]);
+    let slow_reader = async {
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            narrow.room.add_permits(1);
+        }
+    };
+    let ((output, took), ()) = tokio::join!(timed_out(&router), slow_reader);
+    assert_eq!((output.joined_text().as_str(), took), ("all", Duration::from_secs(3)));
+    assert_eq!(narrow.heard.lock().unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn nobody_watches_and_nobody_waits() {
+    let router = router(async |cx: Cx| {
+        assert!(!cx.watched());
+        cx.stream(Notice::Output { stream: OutputStream::Terminal, text: "x".to_owned() }).await;
+        Ok(ToolOutput::text("done"))
+    });
+    assert!(timed_out(&router).await.0.success);
+}

@@ -1,0 +1,90 @@
+//! What a tool says while it runs, and who hears it.
+
+use futures_util::future::BoxFuture;
+
+use crate::CallId;
+
+/// What a tool says while it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// The model has a new plan.
+    PlanUpdated {
+        /// The whole plan, in order.
+        steps: Vec<PlanStep>,
+        /// Why it changed.
+        explanation: Option<String>,
+    },
+    /// A process wrote something.
+    Output {
+        /// Where to.
+        stream: OutputStream,
+        /// The next piece of it.
+        text: String,
+    },
+}
+
+/// Where a process writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputStream {
+    /// Its standard output.
+    Stdout,
+    /// Its standard error.
+    Stderr,
+    /// A terminal, which is both.
+    Terminal,
+}
+
+impl OutputStream {
+    /// The stream as programs spell it, e.g. `stdout`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+            Self::Terminal => "terminal",
+        }
+    }
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanStep {
+    /// The model's own name for it.
+    pub id: String,
+    /// What is to be done.
+    pub description: String,
+    /// How far it is.
+    pub status: StepStatus,
+}
+
+/// How far a step of a plan is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepStatus {
+    /// Not begun.
+    Pending,
+    /// Being worked on.
+    InProgress,
+    /// Done.
+    Completed,
+}
+
+impl StepStatus {
+    /// The status as models spell it, e.g. `in_progress`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+        }
+    }
+}
+
+/// Hears what tools say.
+pub trait Listen: Send + Sync {
+    /// Hears `notice` from the tool that answers `call`. Must not block.
+    fn heard(&self, call: &CallId, notice: Notice);
+
+    /// Resolves when it can take more; `None` if it can now.
+    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+        None
+    }
+}
