@@ -1,4 +1,9 @@
-//! Where the machine is touched. Today that is [`fs`]: one confined door to files.
+//! Where the machine is touched: files through one confined door ([`fs`]), processes that are never left behind
+//! ([`process`], [`session`]), output that is never lost ([`capture`], [`spill`]).
 
+pub mod capture;
 pub mod fs;
+pub mod process;
+pub mod session;
+pub mod shell;
 pub mod spill;

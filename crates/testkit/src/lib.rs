@@ -3,8 +3,10 @@
 mod bless;
 pub mod python;
 mod session;
+mod trials;
 mod workspace;
 
 pub use bless::assert_committed;
 pub use session::Session;
+pub use trials::run as run_trials;
 pub use workspace::Workspace;

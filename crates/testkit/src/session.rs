@@ -1,10 +1,12 @@
 //! A router over a workspace, to make calls in tests as a model would.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use engine::{Event, Limits, Observer, ToolRegistry, ToolRouter};
-use policy::{DEFAULT_DENY_READ, DenyRead, Gate, Reach, Root};
+use policy::{DEFAULT_DENY_READ, DenyRead, Gate, Reach, Root, SandboxPolicy};
 use serde_json::Value;
+use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use tool::{AnyTool, CallId, Place, ToolCall, ToolOutput};
 
@@ -14,6 +16,7 @@ use crate::Workspace;
 pub struct Session {
     router: ToolRouter,
     events: Arc<Log>,
+    runtime: Runtime,
 }
 
 #[derive(Default)]
@@ -28,15 +31,22 @@ impl Observer for Log {
 impl Session {
     /// A session whose tools may read the workspace.
     pub fn new(workspace: &Workspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
+        Self::under(SandboxPolicy::ReadOnly, workspace, tools)
+    }
+
+    /// A session whose tools may do what `sandbox` lets them, too.
+    pub fn under(sandbox: SandboxPolicy, workspace: &Workspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
         let root = workspace.path();
         let deny = DenyRead::new(DEFAULT_DENY_READ, None).expect("the defaults are globs");
-        let gate = Gate::read_only(Reach::new(vec![Root::new(&root)], deny));
+        let gate = Gate::new(Reach::new(vec![Root::new(&root)], deny), sandbox);
         let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
         let registry = registry.build().expect("the tools have different names");
         let events = Arc::new(Log::default());
         let router = ToolRouter::new(registry, gate, Place { cwd: root })
             .with_observer(Arc::clone(&events) as Arc<dyn Observer>);
-        Self { router, events }
+        // One for all calls: what runs on between them needs somebody to move it.
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        Self { router, events, runtime: runtime.expect("a runtime can be made") }
     }
 
     /// Sets how much a call may take.
@@ -49,9 +59,22 @@ impl Session {
     /// Makes one call.
     pub fn call(&self, name: &str, arguments: &Value) -> ToolOutput {
         let call = ToolCall::function("call", name, arguments.to_string());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.expect("a runtime can be made");
-        runtime.block_on(self.router.dispatch(call, CancellationToken::new()))
+        self.runtime.block_on(self.router.dispatch(call, CancellationToken::new()))
+    }
+
+    /// Makes one call and cancels it `after` so long.
+    pub fn call_and_cancel(&self, name: &str, arguments: &Value, after: Duration) -> ToolOutput {
+        let call = ToolCall::function("call", name, arguments.to_string());
+        let cancel = CancellationToken::new();
+        let answer = self.router.dispatch(call, cancel.clone());
+        self.runtime.block_on(async {
+            tokio::pin!(answer);
+            tokio::select! {
+                output = &mut answer => return output,
+                () = tokio::time::sleep(after) => cancel.cancel(),
+            }
+            answer.await
+        })
     }
 
     /// What observers saw so far.

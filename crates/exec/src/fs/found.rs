@@ -70,6 +70,15 @@ impl Found {
         Ok(file)
     }
 
+    /// The directory itself, for a process to start in; an error if it is none.
+    pub(crate) fn directory(&self) -> io::Result<BorrowedFd<'_>> {
+        if self.stat.kind == Kind::Directory {
+            Ok(self.fd())
+        } else {
+            Err(io::ErrorKind::NotADirectory.into())
+        }
+    }
+
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

@@ -82,7 +82,7 @@ impl Ground {
 fn permit(roots: Vec<Root>, deny: &[&str], stated: &[PathBuf]) -> Permit {
     let reach = Reach::new(roots, DenyRead::new(deny, None).unwrap());
     let effects = stated.iter().cloned().map(Effect::Read).collect();
-    match Gate::read_only(reach).decide(&Intent { effects }) {
+    match Gate::read_only(reach).decide(&Intent { effects, ..Intent::default() }) {
         Verdict::Allow(permit) => permit,
         Verdict::Forbid(denial) => panic!("{denial}"),
     }
@@ -129,6 +129,8 @@ fn outcome(door: &Door, path: &Path) -> String {
             policy::Denial::LeadsOutside { .. } => "leads outside",
             policy::Denial::DenyRead { .. } => "deny-read",
             policy::Denial::NotStated { .. } => "not stated",
+            policy::Denial::NotStatedRun { .. } => "not stated to run",
+            policy::Denial::MayNotRun { .. } => "may not run",
             policy::Denial::ReadOnly { .. } => "read-only",
         }
         .to_owned(),

@@ -1,0 +1,59 @@
+//! The first and the last bytes of a stream, in memory that grows with it up to a limit.
+
+use super::Portion;
+
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    pub(super) head: Vec<u8>,
+    /// A ring once it is full.
+    pub(super) tail: Vec<u8>,
+    /// Where the oldest byte of the ring is, which the next one replaces.
+    oldest: usize,
+    bytes: u64,
+}
+
+impl Ends {
+    /// Takes in `bytes`, holding at most `limit` of each end; the same limit each time.
+    pub(super) fn push(&mut self, bytes: &[u8], limit: usize) {
+        self.bytes += bytes.len() as u64;
+        let bytes = fill(&mut self.head, bytes, limit);
+        let bytes = &bytes[bytes.len().saturating_sub(limit)..];
+        let bytes = fill(&mut self.tail, bytes, limit);
+        if bytes.is_empty() {
+            return;
+        }
+        let (before, after) = bytes.split_at(bytes.len().min(limit - self.oldest));
+        self.tail[self.oldest..][..before.len()].copy_from_slice(before);
+        self.tail[..after.len()].copy_from_slice(after);
+        self.oldest = (self.oldest + bytes.len()) % limit;
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn last(&self) -> Option<u8> {
+        let newest = self.tail[..self.oldest].last();
+        newest.or(self.tail.last()).or(self.head.last()).copied()
+    }
+}
+
+impl From<Ends> for Portion {
+    fn from(mut ends: Ends) -> Self {
+        ends.tail.rotate_left(ends.oldest);
+        let omitted = ends.bytes - (ends.head.len() + ends.tail.len()) as u64;
+        Self { head: ends.head, tail: ends.tail, omitted, bytes: ends.bytes }
+    }
+}
+
+/// Moves to `buffer` what there is room for, and gives back the rest.
+fn fill<'a>(buffer: &mut Vec<u8>, bytes: &'a [u8], limit: usize) -> &'a [u8] {
+    let (part, rest) = bytes.split_at(bytes.len().min(limit - buffer.len()));
+    let needed = buffer.len() + part.len();
+    if needed > buffer.capacity() {
+        // Doubling would go beyond the limit.
+        buffer.reserve_exact(needed.max(2 * buffer.capacity()).min(limit) - buffer.len());
+    }
+    buffer.extend_from_slice(part);
+    rest
+}

@@ -1,0 +1,173 @@
+//! What memory holds of an output, and what the file does: nothing lost, nothing twice.
+#![expect(clippy::disallowed_methods, reason = "tests look at real files")]
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const SMALL: Limits = Limits { merged: 8, apart: 3 };
+
+fn capture(base: &Path, limits: Limits) -> Capture {
+    let mut spill = Spill::new(base.to_owned(), Path::new("/work"));
+    // The disk that tests run on may be small.
+    spill.limits.free = 0;
+    Capture { limits, ..Capture::new(Some(Arc::new(spill)), "call".to_owned()) }
+}
+
+fn files(base: &Path) -> usize {
+    let workspaces = std::fs::read_dir(base).unwrap();
+    workspaces.map(|workspace| std::fs::read_dir(workspace.unwrap().path()).unwrap().count()).sum()
+}
+
+#[test]
+fn what_fits_makes_no_file_until_it_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut capture = capture(dir.path(), SMALL);
+    capture.push(Stream::Stdout, b"12345678");
+    capture.push(Stream::Stderr, b"12345678");
+    let mut captured = capture.take();
+    assert_eq!((captured.omitted, captured.bytes(), files(dir.path())), (0, 16, 0));
+    let Kept::Whole(path) = captured.keep() else { panic!("it is not whole") };
+    assert_eq!(std::fs::read(&path).unwrap(), b"1234567812345678");
+    assert_eq!((captured.keep(), files(dir.path())), (Kept::Whole(path), 1));
+}
+
+#[test]
+fn what_does_not_fit_is_in_a_file_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut capture = capture(dir.path(), SMALL);
+    capture.push(Stream::Terminal, b"0123456789abcdef");
+    assert_eq!(files(dir.path()), 0);
+    capture.push(Stream::Terminal, b"g");
+    assert_eq!(files(dir.path()), 1);
+    let mut captured = capture.take();
+    assert_eq!((&*captured.head, captured.omitted, &*captured.tail), (&b"01234567"[..], 1, &b"9abcdefg"[..]));
+    assert_eq!((captured.stdout.bytes, captured.stderr.bytes), (0, 0));
+    let Kept::Whole(path) = captured.keep() else { panic!("it is not whole") };
+    assert_eq!(std::fs::read(path).unwrap(), b"0123456789abcdefg");
+}
+
+#[test]
+fn what_is_not_kept_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut spill = Spill::new(dir.path().to_owned(), Path::new("/work"));
+    (spill.limits.file, spill.limits.free) = (20, 0);
+    let mut part = Capture { limits: SMALL, ..Capture::new(Some(Arc::new(spill)), String::new()) };
+    let mut unkept = Capture { limits: SMALL, ..Capture::new(None, String::new()) };
+    for capture in [&mut part, &mut unkept] {
+        capture.push(Stream::Stdout, &[b'x'; 1000]);
+    }
+    let Kept::Part { path, bytes, why } = part.take().keep() else { panic!("it is no part") };
+    assert_eq!((bytes, &*why), (20, "no more is kept of one output"));
+    assert_eq!(std::fs::read(path).unwrap(), [b'x'; 20]);
+    let nowhere = |why: &str| Kept::Nowhere(why.to_owned());
+    assert_eq!(unkept.take().keep(), nowhere("there is no directory for outputs"));
+    assert_eq!(part.take().keep(), nowhere("there is no output"));
+    assert_eq!(files(dir.path()), 1);
+}
+
+#[test]
+fn whether_a_line_is_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut capture = capture(dir.path(), SMALL);
+    assert!(capture.ends_with_newline());
+    for (bytes, expected) in
+        [("a", false), ("b\n", true), ("", true), ("123456789\n", true), ("x", false), ("1234567\n", true)]
+    {
+        capture.push(Stream::Stdout, bytes.as_bytes());
+        assert_eq!(capture.ends_with_newline(), expected, "{bytes:?}");
+    }
+    capture.push(Stream::Stdout, b"x");
+    capture.take();
+    assert!(capture.ends_with_newline());
+}
+
+#[test]
+fn memory_grows_with_the_output_up_to_the_limits() {
+    assert!(size_of::<Capture>() < 512, "{}", size_of::<Capture>());
+    let mut capture = Capture::new(None, String::new());
+    let held = |capture: &Capture| {
+        [&capture.merged, &capture.stdout, &capture.stderr]
+            .map(|ends| ends.head.capacity() + ends.tail.capacity())
+            .iter()
+            .sum::<usize>()
+    };
+    assert_eq!(held(&capture), 0);
+    capture.push(Stream::Stdout, &[b'x'; 10]);
+    assert_eq!(held(&capture), 20);
+    for _ in 0..1000 {
+        capture.push(Stream::Stdout, &[b'x'; 3001]);
+    }
+    assert_eq!(held(&capture), 2 * (LIMITS.merged + LIMITS.apart));
+    capture.take();
+    assert_eq!(held(&capture), 0);
+}
+
+/// What a test does to a capture.
+#[derive(Debug, Clone)]
+enum Step {
+    Push(Stream, Vec<u8>),
+    Take,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let stream = prop_oneof![Just(Stream::Stdout), Just(Stream::Stderr), Just(Stream::Terminal)];
+    let bytes =
+        prop_oneof![prop::collection::vec(any::<u8>(), 0..6), prop::collection::vec(any::<u8>(), 0..60)];
+    let push = (stream, bytes).prop_map(|(stream, bytes)| Step::Push(stream, bytes));
+    prop::collection::vec(prop_oneof![8 => push, 1 => Just(Step::Take)], 0..40)
+}
+
+/// Law: head and tail are the ends of what came, as much as the limit allows, and the count between them is right.
+fn is_ends_of(all: &[u8], head: &[u8], omitted: u64, tail: &[u8], limit: usize) -> bool {
+    let expected = (all.len().min(limit), all.len().saturating_sub(limit).min(limit));
+    (head.len(), tail.len()) == expected
+        && all.starts_with(head)
+        && all.ends_with(tail)
+        && omitted == (all.len() - head.len() - tail.len()) as u64
+}
+
+proptest! {
+    /// Law: however output comes and is taken, nothing is lost and nothing is miscounted.
+    #[test]
+    fn nothing_is_lost(steps in steps(), merged in 1usize..20, apart in 1usize..10) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut capture = capture(dir.path(), Limits { merged, apart });
+        let mut totals = [0u64; 3];
+        let mut since: Vec<(Stream, Vec<u8>)> = Vec::new();
+        let mut kept = 0;
+        for step in steps.into_iter().chain([Step::Take]) {
+            let of = |stream: Option<Stream>| -> Vec<u8> {
+                let pushes = since.iter().filter(|(from, _)| stream.is_none_or(|stream| stream == *from));
+                pushes.flat_map(|(_, bytes)| bytes.clone()).collect()
+            };
+            let Step::Push(stream, bytes) = step else {
+                let all = of(None);
+                // A file exists only for what did not fit, or what was asked for.
+                prop_assert_eq!(files(dir.path()), kept + usize::from(all.len() > 2 * merged));
+                let mut captured = capture.take();
+                let Captured { head, tail, omitted, .. } = &captured;
+                prop_assert!(is_ends_of(&all, head, *omitted, tail, merged));
+                for (stream, part) in [(Stream::Stdout, &captured.stdout), (Stream::Stderr, &captured.stderr)] {
+                    prop_assert!(is_ends_of(&of(Some(stream)), &part.head, part.omitted, &part.tail, apart));
+                    prop_assert_eq!(part.bytes, of(Some(stream)).len() as u64);
+                }
+                prop_assert_eq!(captured.bytes(), all.len() as u64);
+                kept += usize::from(!all.is_empty());
+                match captured.keep() {
+                    Kept::Whole(path) => prop_assert_eq!(std::fs::read(path).unwrap(), all),
+                    other => prop_assert!(all.is_empty(), "{:?}", other),
+                }
+                since.clear();
+                continue;
+            };
+            capture.push(stream, &bytes);
+            totals[stream as usize] += bytes.len() as u64;
+            since.push((stream, bytes));
+            prop_assert_eq!(capture.pending(), since.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>());
+            prop_assert_eq!(capture.total(stream), totals[stream as usize]);
+        }
+    }
+}

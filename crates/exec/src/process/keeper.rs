@@ -1,0 +1,241 @@
+//! A keeper: a small process that starts one program at a time and answers for every process that comes of it.
+//!
+//! It is their subreaper, so none of them gets away, and it lives as long as its host holds the other end of its
+//! socket: when that closes, for whatever reason, it kills them all and ends.
+
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, Pid, Signal};
+
+use super::launch::{Launched, Limits, launch};
+use super::message::{Ended, Launch, MAX_ORDER, Order, Report, Step, Used};
+use super::sys::{self, Reaped, Wait};
+use super::{link, tree};
+
+/// How many of the processes that had to be ended are named.
+const NAMED: usize = 16;
+/// A program that has ended by then is not announced: that would wake the host for nothing.
+const ANNOUNCE: Duration = Duration::from_millis(20);
+/// How long to wait for killed processes before they are killed again, and before the host is told of them.
+const AGAIN: Duration = Duration::from_millis(20);
+const STUCK: Duration = Duration::from_secs(2);
+
+/// Serves the host at the other end of `control` until it is gone.
+pub(super) fn keep(control: &OwnedFd, limits: Limits) -> ! {
+    let _old_kernel = rustix::thread::set_name(c"toolgate-keeper");
+    let _old_kernel = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    // Its children run as the same user: they are not to look into it, nor to take it over.
+    let _old_kernel = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    let Ok(signals) = sys::child_signals() else { sys::exit(1) };
+    // ends: when the host is gone
+    while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
+        match Order::decode(&bytes) {
+            Some(Order::Run(order)) => run(control, &signals, &order, fds, limits),
+            // The run that this was meant for is over.
+            Some(Order::End { .. } | Order::Signal(_)) => {}
+            None => break,
+        }
+    }
+    sys::exit(0)
+}
+
+fn run(control: &OwnedFd, signals: &OwnedFd, order: &Launch, fds: Vec<OwnedFd>, limits: Limits) {
+    let launched = launch(order, &fds, limits);
+    // Only the program holds them now: when it lets go of them, its reader knows.
+    drop(fds);
+    let mut run = Run {
+        control,
+        leader: None,
+        used: Used::default(),
+        ended: BTreeSet::new(),
+        names: Vec::new(),
+        ending: Ending::No,
+        announce: None,
+        news: Vec::new(),
+    };
+    match launched {
+        Ok(leader) => {
+            run.leader = Some(leader);
+            run.announce = Some(Instant::now() + ANNOUNCE);
+        }
+        Err((step, errno)) => run.failed(step, errno),
+    }
+    run.watch(signals);
+}
+
+/// How far the end of a run is.
+#[derive(Debug, Clone, Copy)]
+enum Ending {
+    No,
+    /// All were asked, and have until then.
+    Asked(Instant),
+    /// All were killed, first at the one time; again at the other.
+    Killed(Instant, Instant),
+    /// The host knows that some will not go.
+    Told(Instant),
+}
+
+/// One program and what came of it.
+struct Run<'a> {
+    control: &'a OwnedFd,
+    leader: Option<Launched>,
+    used: Used,
+    ended: BTreeSet<i32>,
+    names: Vec<Ended>,
+    ending: Ending,
+    /// When the host is told that it runs, if it does not end before: most do.
+    announce: Option<Instant>,
+    /// Reports that are not sent yet: news of one moment travel together.
+    news: Vec<u8>,
+}
+
+impl Run<'_> {
+    fn watch(&mut self, signals: &OwnedFd) {
+        // ends: when no process is left; every ending gets there
+        loop {
+            sys::drain(signals);
+            if self.reap() {
+                return self.empty();
+            }
+            self.send();
+            let wait = self.next_step().map(|at| at.saturating_duration_since(Instant::now()));
+            let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
+            let mut ready = [PollFd::new(self.control, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+            let polled = poll(&mut ready, wait.as_ref());
+            let spoken = !ready[0].revents().is_empty();
+            if polled.is_ok() && spoken && self.obey().is_none() {
+                self.abandon(signals);
+            }
+            if self.next_step().is_some_and(|at| at <= Instant::now()) {
+                self.step();
+            }
+        }
+    }
+
+    /// Takes leave of all that have ended; says whether none is left.
+    fn reap(&mut self) -> bool {
+        let mut exited = None;
+        // ends: every round takes leave of one process, or is the last
+        let none_left = loop {
+            match sys::wait_any() {
+                Wait::Reaped(Reaped { pid, status, used }) => {
+                    self.used.user += used.user;
+                    self.used.system += used.system;
+                    self.used.peak_memory = self.used.peak_memory.max(used.peak_memory);
+                    if self.leader.as_ref().is_some_and(|leader| leader.pid == pid) {
+                        exited = self.leader.take().map(|leader| (leader, status));
+                    }
+                }
+                Wait::Running => break false,
+                Wait::NoChildren => break true,
+            }
+        };
+        if let Some((leader, status)) = exited {
+            self.announce = None;
+            if let Some((step, errno)) = leader.failure() {
+                self.failed(step, errno);
+                return none_left;
+            }
+            let left = if none_left { 0 } else { tree::below(&BTreeSet::new()).len() };
+            let left = u32::try_from(left).unwrap_or(u32::MAX);
+            self.news.extend(Report::Exited { status, left }.encode());
+        }
+        none_left
+    }
+
+    /// Does what the host says; `None` if it is gone.
+    fn obey(&mut self) -> Option<()> {
+        let (bytes, _) = link::message(self.control, MAX_ORDER)?;
+        match Order::decode(&bytes)? {
+            Order::End { grace } => {
+                let all = tree::below(&BTreeSet::new());
+                self.name(&all);
+                if grace > Duration::ZERO {
+                    tree::signal(&all, Signal::TERM);
+                    // Whoever is stopped hears of it only when it goes on.
+                    tree::signal(&all, Signal::CONT);
+                    self.ending = Ending::Asked(Instant::now() + grace);
+                } else {
+                    self.ending = Ending::Asked(Instant::now());
+                }
+            }
+            Order::Signal(number) => {
+                let signal = Signal::from_named_raw(number);
+                let group = self.leader.as_ref().and_then(|leader| Pid::from_raw(leader.pid));
+                if let (Some(group), Some(signal)) = (group, signal) {
+                    // The leader was not waited for yet, so the number is still its own.
+                    let _nobody_there = rustix::process::kill_process_group(group, signal);
+                }
+            }
+            Order::Run(_) => return None,
+        }
+        Some(())
+    }
+
+    fn failed(&mut self, step: Step, errno: Errno) {
+        self.news.extend(Report::Failed { step, errno: errno.raw_os_error() }.encode());
+    }
+
+    fn next_step(&self) -> Option<Instant> {
+        match self.ending {
+            Ending::No => self.announce,
+            Ending::Asked(at) | Ending::Killed(_, at) | Ending::Told(at) => Some(at),
+        }
+    }
+
+    /// Tells that it runs; or kills, or kills again: new ones may have come while the old ones died.
+    fn step(&mut self) {
+        if let (Ending::No, Some(_), Some(leader)) = (self.ending, self.announce.take(), &self.leader) {
+            self.news.extend(Report::Started { pid: leader.pid }.encode());
+            return;
+        }
+        let all = tree::kill(&BTreeSet::new());
+        self.name(&all);
+        let now = Instant::now();
+        self.ending = match self.ending {
+            Ending::No | Ending::Asked(_) => Ending::Killed(now, now + AGAIN),
+            Ending::Killed(first, _) if now - first < STUCK => Ending::Killed(first, now + AGAIN),
+            Ending::Killed(..) => {
+                self.news.extend(Report::Stuck { left: tree::named(&all, NAMED) }.encode());
+                Ending::Told(now + STUCK)
+            }
+            Ending::Told(_) => Ending::Told(now + STUCK),
+        };
+    }
+
+    fn name(&mut self, pids: &BTreeSet<i32>) {
+        let new: BTreeSet<i32> = pids.difference(&self.ended).copied().collect();
+        self.names.extend(tree::named(&new, NAMED.saturating_sub(self.names.len())));
+        self.ended.extend(new);
+    }
+
+    fn empty(&mut self) {
+        let more = u32::try_from(self.ended.len().saturating_sub(self.names.len())).unwrap_or(u32::MAX);
+        let ended = std::mem::take(&mut self.names);
+        self.news.extend(Report::Empty { used: self.used, ended, more }.encode());
+        self.send();
+    }
+
+    fn send(&mut self) {
+        let _host_is_gone = link::write(self.control, &self.news);
+        self.news.clear();
+    }
+
+    /// The host is gone: nobody waits, nothing may be left.
+    fn abandon(&mut self, signals: &OwnedFd) -> ! {
+        // ends: when no process is left; those that cannot be killed keep this one with them
+        loop {
+            tree::kill(&BTreeSet::new());
+            let wait = Timespec::try_from(AGAIN).ok();
+            let _woken = poll(&mut [PollFd::new(signals, PollFlags::IN)], wait.as_ref());
+            sys::drain(signals);
+            if self.reap() {
+                sys::exit(0);
+            }
+        }
+    }
+}

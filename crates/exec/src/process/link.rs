@@ -1,0 +1,89 @@
+//! Messages and descriptors over a socket, as the spawner and its keepers send and get them: one at a time, waiting.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+
+use super::message::LENGTH;
+
+/// The most descriptors that come with one message.
+pub(super) const MAX_FDS: usize = 5;
+
+/// Sends `bytes`, with `fds` beside the first of them; says how many were taken. Does not wait.
+pub(super) fn send(to: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    // ends: with the first call that is not interrupted
+    loop {
+        match sendmsg(&to, &[IoSlice::new(bytes)], &mut beside, flags) {
+            Err(Errno::INTR) => {}
+            done => return Ok(done?),
+        }
+    }
+}
+
+/// Gets some bytes, and the descriptors beside them; none if the other side is gone. Waits.
+pub(super) fn receive(from: impl AsFd, bytes: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    // ends: with the first call that is not interrupted
+    loop {
+        let mut beside = RecvAncillaryBuffer::new(&mut space);
+        match recvmsg(&from, &mut [IoSliceMut::new(bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(got) => {
+                for message in beside.drain() {
+                    if let RecvAncillaryMessage::ScmRights(rights) = message {
+                        fds.extend(rights);
+                    }
+                }
+                return Ok(got.bytes);
+            }
+        }
+    }
+}
+
+/// Gets one whole message of at most `limit` bytes; `None` if the other side is gone or talks nonsense.
+pub(super) fn message(from: impl AsFd, limit: usize) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+    let mut fds = Vec::new();
+    let mut length = [0; LENGTH];
+    fill(&from, &mut length, &mut fds)?;
+    let length = usize::try_from(u32::from_le_bytes(length)).ok().filter(|&length| length <= limit)?;
+    let mut bytes = vec![0; length];
+    fill(&from, &mut bytes, &mut fds)?;
+    Some((bytes, fds))
+}
+
+fn fill(from: impl AsFd, mut bytes: &mut [u8], fds: &mut Vec<OwnedFd>) -> Option<()> {
+    // ends: every round fills some of it or is the last
+    while !bytes.is_empty() {
+        match receive(&from, bytes, fds) {
+            Ok(0) | Err(_) => return None,
+            Ok(got) => bytes = &mut bytes[got..],
+        }
+    }
+    Some(())
+}
+
+/// Writes all of `bytes`, waiting for room.
+pub(super) fn write(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+    // ends: every round writes some of it or is the last
+    while !bytes.is_empty() {
+        match rustix::net::send(&to, bytes, SendFlags::NOSIGNAL) {
+            Ok(sent) => bytes = &bytes[sent..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! The spawner: a small process with one thread, started once, of which all keepers are copies.
+//!
+//! It runs this same binary, with no environment, and does nothing but make keepers and clean up after those that
+//! were killed: it is a subreaper too, so whatever a keeper leaves becomes its child.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::DumpableBehavior;
+
+use super::launch::Limits;
+use super::sys::{self, Fork, Reaped, Wait};
+use super::{keeper, link, tree};
+
+/// How long to wait before looking again for what killed keepers left.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Serves the host whose socket is standard input, until it and all keepers are gone.
+pub(super) fn serve(limits: Limits) -> ! {
+    let Ok(host) = take_stdin() else { sys::exit(1) };
+    // Of the host's terminal, so that a Ctrl-C there does not reach us.
+    let _already = rustix::process::setsid();
+    let _old_kernel = rustix::thread::set_name(c"toolgate-spawn");
+    let _old_kernel = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let _old_kernel = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    sys::default_signals();
+    let Ok(signals) = sys::child_signals() else { sys::exit(1) };
+    let mut host = Some(host);
+    let mut keepers = BTreeSet::new();
+    // ends: when the host is gone and there are no children
+    loop {
+        sys::drain(&signals);
+        let none_left = reap(&mut keepers);
+        if none_left && host.is_none() {
+            sys::exit(0);
+        }
+        let strays = !none_left && tree::children_beside(&keepers);
+        if strays {
+            tree::kill(&keepers);
+        }
+        let wait = if strays { Timespec::try_from(AGAIN).ok() } else { None };
+        let mut ready = vec![PollFd::new(&signals, PollFlags::IN)];
+        ready.extend(host.as_ref().map(|host| PollFd::new(host, PollFlags::IN)));
+        let spoken = poll(&mut ready, wait.as_ref()).is_ok()
+            && ready.get(1).is_some_and(|host| !host.revents().is_empty());
+        drop(ready);
+        if spoken && let Some(open) = &host {
+            match next_keeper(open) {
+                Some(control) => keepers.extend(make_keeper(&control, limits)),
+                None => host = None,
+            }
+        }
+    }
+}
+
+/// The socket that is standard input, out of the way of the next standard input.
+fn take_stdin() -> rustix::io::Result<OwnedFd> {
+    let host = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 10)?;
+    rustix::stdio::dup2_stdin(rustix::stdio::stdout())?;
+    Ok(host)
+}
+
+/// The socket of the keeper that is wanted; `None` if the host is gone.
+fn next_keeper(host: &OwnedFd) -> Option<OwnedFd> {
+    let mut fds = Vec::new();
+    let got = link::receive(host.as_fd(), &mut [0; 1], &mut fds).ok()?;
+    if got == 0 { None } else { fds.pop() }
+}
+
+fn make_keeper(control: &OwnedFd, limits: Limits) -> Option<i32> {
+    match sys::fork() {
+        Ok(Fork::Child) => keeper::keep(control, limits),
+        Ok(Fork::Parent(pid)) => Some(pid),
+        // The host sees its end close, and says so.
+        Err(_) => None,
+    }
+}
+
+/// Takes leave of all that have ended; says whether none is left.
+fn reap(keepers: &mut BTreeSet<i32>) -> bool {
+    // ends: every round takes leave of one process, or is the last
+    loop {
+        match sys::wait_any() {
+            Wait::Reaped(Reaped { pid, .. }) => {
+                keepers.remove(&pid);
+            }
+            Wait::Running => return false,
+            Wait::NoChildren => return true,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The system calls that no crate makes safe: making processes, and setting their signals right.
+//!
+//! All but the last are made by the spawner and its keepers, which have one thread.
+#![expect(unsafe_code, reason = "fork, exec, signals and wait4 have no safe form")]
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tokio::io::unix::AsyncFd;
+
+use super::message::Used;
+
+/// Who returns from [`fork`].
+pub(super) enum Fork {
+    Parent(i32),
+    Child,
+}
+
+/// Makes a copy of this process.
+pub(super) fn fork() -> io::Result<Fork> {
+    // SAFETY: this process has one thread, so that the child's memory is whole: no lock is held by a thread that is not
+    // there any more.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child),
+        pid => Ok(Fork::Parent(pid)),
+    }
+}
+
+/// Ends this process at once: no destructor runs twice, no buffer is written twice.
+pub(super) fn exit(code: i32) -> ! {
+    // SAFETY: `_exit` can be called from anywhere.
+    unsafe { libc::_exit(code) }
+}
+
+/// Becomes the program at `path`. Returns only if it cannot, with the reason. Allocates nothing.
+pub(super) fn exec(path: &CStr, argv: &Words, env: &Words) -> Errno {
+    // SAFETY: both lists end with a null, and point to strings that live as long as they do.
+    unsafe { libc::execve(path.as_ptr(), argv.pointers.as_ptr(), env.pointers.as_ptr()) };
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL)
+}
+
+/// Has the shell run the script at `path`: `argv` is the shell, anything, and the script's arguments.
+pub(super) fn exec_script(path: &CStr, argv: &mut Words, env: &Words) -> Errno {
+    let before = std::mem::replace(&mut argv.pointers[1], path.as_ptr());
+    let errno = exec(c"/bin/sh", argv, env);
+    argv.pointers[1] = before;
+    errno
+}
+
+/// A list of strings as the system wants it.
+pub(super) struct Words {
+    /// What the pointers point to.
+    _texts: Vec<CString>,
+    pointers: Vec<*const libc::c_char>,
+}
+
+impl Words {
+    pub(super) fn new(texts: Vec<CString>) -> Self {
+        let pointers = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
+        Self { _texts: texts, pointers }
+    }
+}
+
+/// Runs `child` in a new process that borrows this one's memory until it has become another program or ended: this one
+/// waits so long. Nothing is copied, so it costs the same however much memory there is. Says which process it is.
+pub(super) fn vfork(mut child: &mut dyn FnMut() -> i32) -> io::Result<i32> {
+    const STACK: usize = 64 << 10;
+    extern "C" fn enter(child: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: it is what is given below, and lives there as long as the parent waits.
+        let child = unsafe { &mut *child.cast::<&mut dyn FnMut() -> i32>() };
+        child()
+    }
+    let mut stack = vec![0_u128; STACK / size_of::<u128>()];
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the stack is aligned, grows down from its end, and is ours; this process has one thread, which waits until
+    // the child has left this memory, so nobody sees it change. The child makes system calls and allocates nothing.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(stack.len()).cast();
+        libc::clone(enter, top, flags, (&raw mut child).cast())
+    };
+    if pid == -1 { Err(io::Error::last_os_error()) } else { Ok(pid) }
+}
+
+/// Puts every signal back to what the system does by default. All processes that come of this one have them so.
+pub(super) fn default_signals() {
+    for signal in 1..=64 {
+        // SAFETY: the default action is always valid; numbers that cannot be set are refused, which is fine.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    unblock_signals();
+}
+
+/// Blocks no signal.
+pub(super) fn unblock_signals() {
+    // SAFETY: `none` is made by `sigemptyset` before it is used.
+    unsafe {
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
+/// A descriptor that can be read when a child has changed its state. Read it with [`drain`].
+pub(super) fn child_signals() -> io::Result<OwnedFd> {
+    // SAFETY: `wanted` is made by `sigemptyset` before it is used; the descriptor is new and ours.
+    unsafe {
+        let mut wanted = std::mem::zeroed();
+        libc::sigemptyset(&raw mut wanted);
+        libc::sigaddset(&raw mut wanted, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const wanted, std::ptr::null_mut());
+        match libc::signalfd(-1, &raw const wanted, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            -1 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd)),
+        }
+    }
+}
+
+/// Takes what [`child_signals`] has to tell.
+pub(super) fn drain(signals: &OwnedFd) {
+    let mut told = [0; 1024];
+    // ends: the descriptor does not block, and signals of one kind are told once
+    while rustix::io::read(signals, &mut told).is_ok_and(|read| read > 0) {}
+}
+
+/// A child that has ended.
+pub(super) struct Reaped {
+    pub(super) pid: i32,
+    pub(super) status: i32,
+    pub(super) used: Used,
+}
+
+/// Whether there are children.
+pub(super) enum Wait {
+    Reaped(Reaped),
+    Running,
+    NoChildren,
+}
+
+/// Takes leave of a child that has ended, whichever it is. Does not wait.
+pub(super) fn wait_any() -> Wait {
+    let mut status = 0;
+    // SAFETY: a zeroed `rusage` is valid, and both places outlive the call.
+    let (pid, used) = unsafe {
+        let mut used: libc::rusage = std::mem::zeroed();
+        let pid = libc::wait4(-1, &raw mut status, libc::WNOHANG | libc::__WALL, &raw mut used);
+        (pid, used)
+    };
+    match pid {
+        0 => Wait::Running,
+        -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => Wait::Running,
+        -1 => Wait::NoChildren,
+        pid => {
+            let time = |time: libc::timeval| {
+                let micros = time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_usec);
+                Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+            };
+            let peak_memory = u64::try_from(used.ru_maxrss).unwrap_or(0).saturating_mul(1024);
+            let used = Used { user: time(used.ru_utime), system: time(used.ru_stime), peak_memory };
+            Wait::Reaped(Reaped { pid, status, used })
+        }
+    }
+}
+
+/// Makes `number` mean what `fd` means, and survive an exec.
+pub(super) fn place(fd: impl AsFd, number: RawFd) -> io::Result<()> {
+    // SAFETY: the child that is about to become another program owns all of its descriptors, and uses no other one that
+    // `number` may have been.
+    match unsafe { libc::dup2(fd.as_fd().as_raw_fd(), number) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Has every descriptor from `first` on closed by an exec.
+pub(super) fn close_on_exec_from(first: RawFd) {
+    let (first, last) = (libc::c_long::from(first), libc::c_long::from(u32::MAX));
+    // SAFETY: only marks descriptors; an old kernel says no, and then each of them is marked already.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, first, last, libc::c_long::from(libc::CLOSE_RANGE_CLOEXEC))
+    };
+}
+
+/// Has the runtime watch `fd`.
+pub(super) fn watched(fd: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+    // SAFETY: an owned descriptor stays open, and the same, as long as it is owned.
+    Ok(unsafe { AsyncFd::register(fd) }?)
+}

@@ -1,0 +1,117 @@
+//! A flood of output: read by a thread that lets the pipe fill, instead of being woken for every few kilobytes.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use tokio::net::unix::pipe;
+use tokio::task::JoinHandle;
+
+use super::Session;
+use super::pump::{Still, take_in};
+use crate::capture::Stream;
+
+/// What makes a flood: so many bytes, with no pause between two reads that is longer than this.
+const BURST: u64 = 1 << 20;
+const PAUSE: Duration = Duration::from_millis(2);
+/// How much the pipe holds during a flood.
+const WIDE: usize = 1 << 20;
+/// How long the pipe is left to fill.
+const FILL: Duration = Duration::from_micros(100);
+/// A flood is over when nothing came for so long.
+const OVER: Duration = Duration::from_millis(5);
+/// Floods that have a thread of their own; the others are read as usual.
+const MAX_THREADS: usize = 8;
+
+/// How many there are.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// Sees a flood coming.
+#[derive(Debug)]
+pub(super) struct Gauge {
+    /// What had been written when the burst began.
+    from: u64,
+    last: Instant,
+}
+
+impl Gauge {
+    pub(super) fn new() -> Self {
+        Self { from: 0, last: Instant::now() }
+    }
+
+    /// Takes note of a read, after which so much is written in all; says whether this is a flood.
+    pub(super) fn read(&mut self, written: u64) -> bool {
+        let now = Instant::now();
+        if now - self.last > PAUSE {
+            self.from = written;
+        }
+        self.last = now;
+        written.saturating_sub(self.from) >= BURST
+    }
+}
+
+/// A pipe that a thread reads until the flood is over. Dropping it stops the thread.
+pub(super) struct Flood {
+    thread: JoinHandle<Option<OwnedFd>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Flood {
+    /// Has a thread read `pipe`, or gives it back: there are enough threads, or the pipe is not to be had.
+    pub(super) fn begin(
+        pipe: pipe::Receiver,
+        session: &Arc<Session>,
+        stream: Stream,
+    ) -> Result<Self, Option<pipe::Receiver>> {
+        if THREADS.fetch_add(1, Ordering::Relaxed) >= MAX_THREADS {
+            THREADS.fetch_sub(1, Ordering::Relaxed);
+            return Err(Some(pipe));
+        }
+        let Ok(pipe) = pipe.into_nonblocking_fd() else {
+            THREADS.fetch_sub(1, Ordering::Relaxed);
+            return Err(None);
+        };
+        let _may_not = rustix::pipe::fcntl_setpipe_size(&pipe, WIDE);
+        let stop = Arc::new(AtomicBool::new(false));
+        let (session, stopped) = (Arc::clone(session), Arc::clone(&stop));
+        #[expect(clippy::disallowed_methods, reason = "it reads for a session, not for a call")]
+        let thread = tokio::task::spawn_blocking(move || {
+            let still = read(&pipe, &session, stream, &stopped);
+            THREADS.fetch_sub(1, Ordering::Relaxed);
+            (still == Still::Open).then_some(pipe)
+        });
+        Ok(Self { thread, stop })
+    }
+
+    /// Waits until the flood is over, and gives the pipe back if there may come more.
+    pub(super) async fn over(&mut self) -> Option<pipe::Receiver> {
+        let pipe = (&mut self.thread).await.ok()??;
+        pipe::Receiver::from_owned_fd(pipe).ok()
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn read(pipe: &OwnedFd, session: &Session, stream: Stream, stop: &AtomicBool) -> Still {
+    let mut last = Instant::now();
+    // ends: with the output, with the flood, or when nobody wants it any more
+    while !stop.load(Ordering::Relaxed) && session.lock().may_read() {
+        let still = take_in(session, stream, |chunk| match rustix::io::read(pipe, chunk) {
+            Err(Errno::AGAIN) => Err(std::io::ErrorKind::WouldBlock.into()),
+            done => Ok(done?),
+        });
+        match still {
+            Some(Still::Closed) => return Still::Closed,
+            Some(Still::Open) => last = Instant::now(),
+            None if last.elapsed() > OVER => return Still::Open,
+            None => std::thread::sleep(FILL),
+        }
+    }
+    Still::Open
+}

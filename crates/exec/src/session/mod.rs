@@ -1,0 +1,419 @@
+//! Sessions: processes that run on between calls, with their output, their input and their end.
+
+mod flood;
+mod pump;
+mod table;
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use policy::Permit;
+use tokio::sync::watch;
+
+use crate::capture::{Capture, Captured, Stream};
+use crate::process::{Command, Ended, Size, SpawnFault, Spawner, Stdio, Used, resize};
+pub use pump::Pump;
+pub use table::{Full, Processes, Sessions};
+
+/// How long a process has between being asked to end and being killed.
+pub const GRACE: Duration = Duration::from_millis(500);
+/// Bytes of input that wait for a process to read them.
+const MAX_INPUT: usize = 1 << 20;
+/// Bytes of a terminal that are kept to draw its screen from.
+const MAX_RECENT: usize = 256 << 10;
+/// Bytes that wait for whoever streams the output; while there are more, nothing is read.
+const MAX_STREAMED: usize = 256 << 10;
+
+/// How long a session lives, unless it is ended before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Lifetime {
+    /// Until the turn is over.
+    Turn,
+    /// As long as the tool system that started it.
+    #[default]
+    Session,
+    /// As long as this process: another tool system on the same spawner finds it.
+    Keep,
+}
+
+impl Lifetime {
+    /// The lifetime as models spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Session => "session",
+            Self::Keep => "keep",
+        }
+    }
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// With this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Exit {
+    fn from_status(status: i32) -> Self {
+        use std::os::unix::process::ExitStatusExt;
+        let status = std::process::ExitStatus::from_raw(status);
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => Self::Code(-1),
+        }
+    }
+
+    /// The code as a shell has it: 128 and the signal's number if it was a signal.
+    pub fn code(self) -> i32 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+}
+
+/// How far a session is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stage {
+    /// Its process runs.
+    Running,
+    /// Its process has ended, but others that came of it have not.
+    Leaving {
+        /// How it ended.
+        exit: Exit,
+        /// How many others there were then.
+        left: u32,
+        /// Whether its output can be taken to be complete.
+        settled: bool,
+    },
+    /// Nothing is left of it, and all of its output was read.
+    Over {
+        /// How it ended.
+        exit: Exit,
+        /// What all of its processes took.
+        used: Used,
+        /// Those that had to be ended, the first of them by name.
+        ended: Vec<Ended>,
+        /// How many more had to be.
+        more: u32,
+    },
+    /// Its keeper was killed, and it with it.
+    Lost,
+}
+
+/// What is known about a session from its start.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    /// The command as the model wrote it.
+    pub command: String,
+    /// Where it runs.
+    pub workdir: PathBuf,
+    /// The call that started it.
+    pub owner: String,
+    /// How long it lives.
+    pub lifetime: Lifetime,
+    /// Whether it has a terminal.
+    pub terminal: bool,
+}
+
+/// Why input was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InputFault {
+    /// Nobody listens.
+    #[error("its standard input is closed")]
+    Closed,
+    /// It does not read what it got before.
+    #[error("it has not read {waiting} bytes of earlier input")]
+    Full {
+        /// Bytes that wait.
+        waiting: usize,
+    },
+}
+
+/// One process and what came of it.
+#[derive(Debug)]
+pub struct Session {
+    id: u32,
+    about: About,
+    began: Instant,
+    state: Mutex<State>,
+    /// Told when there is output or another stage.
+    changed: watch::Sender<()>,
+    /// Tells the pump that there is something to do.
+    work: watch::Sender<()>,
+}
+
+#[derive(Debug)]
+struct State {
+    capture: Capture,
+    stage: Stage,
+    pid: Option<i32>,
+    stuck: Vec<Ended>,
+    fault: Option<SpawnFault>,
+    last_output: Instant,
+    input: Input,
+    orders: Vec<Order>,
+    streamed: Option<VecDeque<(Stream, Vec<u8>)>>,
+    terminal: Option<Terminal>,
+    over_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Input {
+    waiting: VecDeque<u8>,
+    open: bool,
+}
+
+#[derive(Debug)]
+struct Terminal {
+    fd: Arc<OwnedFd>,
+    size: Size,
+    recent: VecDeque<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    End(Duration),
+    Signal(i32),
+}
+
+impl Session {
+    /// Starts `command`. Whoever holds the pump moves it; dropping the pump ends it.
+    pub(crate) async fn begin(
+        id: u32,
+        command: Command,
+        about: About,
+        capture: Capture,
+        spawner: &Spawner,
+        permit: &Permit,
+    ) -> Result<(Arc<Self>, Pump), SpawnFault> {
+        let process = spawner.start(&command, permit).await?;
+        let size = if let Stdio::Terminal(size) = command.stdio { size } else { Size::default() };
+        let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
+        let terminal = fd.map(|fd| Terminal { fd, size, recent: VecDeque::new() });
+        let state = State::new(capture, command.stdio != Stdio::Piped, terminal);
+        let session = Arc::new(Self {
+            id,
+            about,
+            began: Instant::now(),
+            state: Mutex::new(state),
+            changed: watch::Sender::new(()),
+            work: watch::Sender::new(()),
+        });
+        let pump = Pump::new(Arc::clone(&session), process, command);
+        Ok((session, pump))
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// What is known about it from its start.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// When it began.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// How long it ran, or has run.
+    pub fn wall(&self) -> Duration {
+        self.lock().over_at.unwrap_or_else(Instant::now) - self.began
+    }
+
+    /// The number of its process, once it is known.
+    pub fn pid(&self) -> Option<i32> {
+        self.lock().pid
+    }
+
+    /// How far it is.
+    pub fn stage(&self) -> Stage {
+        self.lock().stage.clone()
+    }
+
+    /// Why it did not start; only the first who asks is told.
+    pub fn fault(&self) -> Option<SpawnFault> {
+        self.lock().fault.take()
+    }
+
+    /// Processes that did not end though they were killed.
+    pub fn stuck(&self) -> Vec<Ended> {
+        self.lock().stuck.clone()
+    }
+
+    /// The output since the last time.
+    pub fn take(&self) -> Captured {
+        self.lock().capture.take()
+    }
+
+    /// Bytes of output that were not taken yet.
+    pub fn pending(&self) -> u64 {
+        self.lock().capture.pending()
+    }
+
+    /// Bytes that it has written in all.
+    pub fn written(&self, stream: Stream) -> u64 {
+        self.lock().capture.total(stream)
+    }
+
+    /// Since when it is waiting in the middle of a line, as a prompt does; `None` if it is not.
+    pub fn prompting_since(&self) -> Option<Instant> {
+        let state = self.lock();
+        let listens = state.input.open && state.input.waiting.is_empty();
+        let prompt = listens && state.stage == Stage::Running && !state.capture.ends_with_newline();
+        prompt.then_some(state.last_output)
+    }
+
+    /// Waits for more output or another stage; `since` is what was seen last, from [`watch`](Self::watch).
+    pub fn watch(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Has the process read `bytes`, as soon as it reads.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), InputFault> {
+        let mut state = self.lock();
+        if !state.input.open || state.stage != Stage::Running {
+            return Err(InputFault::Closed);
+        }
+        let waiting = state.input.waiting.len();
+        if waiting + bytes.len() > MAX_INPUT {
+            return Err(InputFault::Full { waiting });
+        }
+        state.input.waiting.extend(bytes);
+        drop(state);
+        self.work.send_replace(());
+        Ok(())
+    }
+
+    /// Bytes of input that the process has not read.
+    pub fn unread(&self) -> usize {
+        self.lock().input.waiting.len()
+    }
+
+    /// Whether it can be written to.
+    pub fn listens(&self) -> bool {
+        self.lock().input.open
+    }
+
+    /// Closes the input once what waits is read. A terminal has no end: there it is Ctrl-D.
+    pub fn close_input(&self) {
+        self.lock().input.open = false;
+        self.work.send_replace(());
+    }
+
+    /// Ends every process of it: asks, waits for `grace`, kills.
+    pub fn end(&self, grace: Duration) {
+        self.order(Order::End(grace));
+    }
+
+    /// Sends a signal to the process and its group.
+    pub fn signal(&self, signal: i32) {
+        self.order(Order::Signal(signal));
+    }
+
+    fn order(&self, order: Order) {
+        self.lock().orders.push(order);
+        self.work.send_replace(());
+    }
+
+    /// Changes the size of its terminal.
+    pub fn resize(&self, size: Size) -> io::Result<()> {
+        match &mut self.lock().terminal {
+            Some(terminal) => {
+                terminal.size = size;
+                resize(&terminal.fd, size)
+            }
+            None => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// The last that its terminal was sent, and how large it is; `None` if it has none.
+    pub fn recent(&self) -> Option<(Vec<u8>, Size)> {
+        let state = self.lock();
+        let terminal = state.terminal.as_ref()?;
+        Some((terminal.recent.iter().copied().collect(), terminal.size))
+    }
+
+    /// From now on the output is given to [`streamed`](Self::streamed) too, which slows the process down if it is not
+    /// asked; until the guard is dropped.
+    pub fn stream(self: &Arc<Self>) -> Streaming {
+        self.lock().streamed.get_or_insert_default();
+        Streaming(Arc::clone(self))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds this, and what it guards is right between any two statements.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Output on its way to whoever watches.
+#[derive(Debug)]
+pub struct Streaming(Arc<Session>);
+
+impl Streaming {
+    /// The next piece, if there is one.
+    pub fn next(&self) -> Option<(Stream, Vec<u8>)> {
+        let mut state = self.0.lock();
+        let next = state.streamed.as_mut()?.pop_front();
+        drop(state);
+        self.0.work.send_replace(());
+        next
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        self.0.lock().streamed = None;
+        self.0.work.send_replace(());
+    }
+}
+
+impl State {
+    fn new(capture: Capture, input_open: bool, terminal: Option<Terminal>) -> Self {
+        Self {
+            capture,
+            stage: Stage::Running,
+            pid: None,
+            stuck: Vec::new(),
+            fault: None,
+            last_output: Instant::now(),
+            input: Input { waiting: VecDeque::new(), open: input_open },
+            orders: Vec::new(),
+            streamed: None,
+            terminal,
+            over_at: None,
+        }
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        self.capture.push(stream, bytes);
+        self.last_output = Instant::now();
+        if let Some(terminal) = &mut self.terminal {
+            let bytes = &bytes[bytes.len().saturating_sub(MAX_RECENT)..];
+            let excess = (terminal.recent.len() + bytes.len()).saturating_sub(MAX_RECENT);
+            terminal.recent.drain(..excess);
+            terminal.recent.extend(bytes);
+        }
+        if let Some(streamed) = &mut self.streamed {
+            streamed.push_back((stream, bytes.to_owned()));
+        }
+    }
+
+    /// Whether whoever watches keeps up.
+    fn may_read(&self) -> bool {
+        let waiting = self.streamed.iter().flatten().map(|(_, bytes)| bytes.len()).sum::<usize>();
+        waiting < MAX_STREAMED
+    }
+}

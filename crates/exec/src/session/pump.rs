@@ -1,0 +1,382 @@
+//! What moves a session: output in, input out, orders to the keeper, its reports back.
+
+use std::cell::RefCell;
+use std::future::{Future, pending};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+use tokio::time::{sleep_until, timeout};
+
+use super::flood::{Flood, Gauge};
+use super::{Exit, Order, Session, Stage};
+use crate::capture::Stream;
+use crate::process::{Command, Pipes, Process, Report};
+
+/// Bytes read at a time.
+const CHUNK: usize = 256 << 10;
+/// A process has ended, others hold its output open: it is complete when nothing came for this long …
+const QUIET: Duration = Duration::from_millis(50);
+/// … and in any case after this.
+const SETTLE: Duration = Duration::from_millis(250);
+
+/// How long it may take to read what processes that are gone have left.
+const DRAIN: Duration = Duration::from_secs(30);
+
+thread_local! {
+    /// Where every read goes first: one for a thread, not one for a session.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Moves a session until nothing is left of it. Dropping it ends the session at once: its keeper kills all of it.
+///
+/// It is a plain future, so a call can move its own process without a task of its own.
+pub struct Pump(Pin<Box<dyn Future<Output = ()> + Send>>);
+
+impl Future for Pump {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+impl Pump {
+    pub(super) fn new(session: Arc<Session>, process: Process, command: Command) -> Self {
+        let lost = LostIfDropped(Arc::clone(&session));
+        Self(Box::pin(async move {
+            Moving::new(session, process).run(&command).await;
+            drop(lost);
+        }))
+    }
+}
+
+/// A session that is not moved any more is over.
+struct LostIfDropped(Arc<Session>);
+
+impl Drop for LostIfDropped {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        if !matches!(state.stage, Stage::Over { .. }) {
+            state.stage = Stage::Lost;
+            state.over_at = Some(Instant::now());
+        }
+        state.input.open = false;
+        drop(state);
+        self.0.changed.send_replace(());
+    }
+}
+
+struct Moving {
+    session: Arc<Session>,
+    process: Process,
+    work: watch::Receiver<()>,
+    /// When its process ended, while others have not.
+    left_at: Option<Instant>,
+    gauge: Gauge,
+    flood: Option<(Stream, Flood)>,
+}
+
+/// What happened.
+enum News {
+    Report(Option<Report>),
+    Read(Stream, Still),
+    FloodOver(Option<pipe::Receiver>),
+    Wrote(Still),
+    Work,
+    Settled,
+}
+
+/// Whether the other end is still there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Still {
+    Open,
+    Closed,
+}
+
+impl Moving {
+    fn new(session: Arc<Session>, process: Process) -> Self {
+        let work = session.work.subscribe();
+        Self { session, process, work, left_at: None, gauge: Gauge::new(), flood: None }
+    }
+
+    async fn run(mut self, command: &Command) {
+        // ends: with the last report, which comes however the processes end
+        loop {
+            self.obey().await;
+            match self.news().await {
+                News::Report(Some(Report::Empty { used, ended, more })) => {
+                    self.drain().await;
+                    let over = |exit| Stage::Over { exit, used, ended, more };
+                    return self.over(over);
+                }
+                News::Report(Some(report)) => self.report(report, command),
+                News::Report(None) => return,
+                News::Read(stream, Still::Closed) => self.process.pipes.close(stream),
+                News::Read(stream, Still::Open) => self.gauge(stream),
+                News::FloodOver(pipe) => self.flood_over(pipe),
+                News::Wrote(Still::Closed) => {
+                    self.process.pipes.stdin = None;
+                    let mut state = self.session.lock();
+                    state.input.open = false;
+                    state.input.waiting.clear();
+                }
+                News::Wrote(Still::Open) | News::Work => {}
+                News::Settled => {
+                    self.left_at = None;
+                    if let Stage::Leaving { settled, .. } = &mut self.session.lock().stage {
+                        *settled = true;
+                    }
+                    self.session.changed.send_replace(());
+                }
+            }
+        }
+    }
+
+    fn report(&mut self, report: Report, command: &Command) {
+        let mut state = self.session.lock();
+        match report {
+            Report::Started { pid } => state.pid = Some(pid),
+            Report::Failed { step, errno } => state.fault = Some(command.refused(step, errno)),
+            Report::Exited { status, left } => {
+                let now = Instant::now();
+                state.over_at = Some(now);
+                state.stage = Stage::Leaving { exit: Exit::from_status(status), left, settled: false };
+                self.left_at = (left > 0).then_some(now);
+            }
+            Report::Stuck { left } => state.stuck = left,
+            Report::Empty { .. } => {}
+        }
+        drop(state);
+        self.session.changed.send_replace(());
+    }
+
+    /// Something was read. A flood is better read by a thread.
+    fn gauge(&mut self, stream: Stream) {
+        let pipes = &mut self.process.pipes;
+        let pipe = match stream {
+            Stream::Stdout => &mut pipes.stdout,
+            Stream::Stderr => &mut pipes.stderr,
+            Stream::Terminal => return,
+        };
+        let written = self.session.written(stream);
+        let is_watched = self.session.lock().streamed.is_some();
+        if !self.gauge.read(written) || self.flood.is_some() || is_watched {
+            return;
+        }
+        if let Some(open) = pipe.take() {
+            match Flood::begin(open, &self.session, stream) {
+                Ok(flood) => self.flood = Some((stream, flood)),
+                Err(back) => *pipe = back,
+            }
+        }
+    }
+
+    fn flood_over(&mut self, pipe: Option<pipe::Receiver>) {
+        match self.flood.take() {
+            Some((Stream::Stdout, _)) => self.process.pipes.stdout = pipe,
+            Some((Stream::Stderr, _)) => self.process.pipes.stderr = pipe,
+            Some((Stream::Terminal, _)) | None => {}
+        }
+    }
+
+    fn over(self, stage: impl FnOnce(Exit) -> Stage) {
+        let mut state = self.session.lock();
+        let exit = if let Stage::Leaving { exit, .. } = state.stage { exit } else { Exit::Code(-1) };
+        state.stage = stage(exit);
+        state.over_at.get_or_insert_with(Instant::now);
+        state.input.open = false;
+        drop(state);
+        self.process.over();
+    }
+
+    /// Waits for the next thing to happen.
+    async fn news(&mut self) -> News {
+        let (may_read, has_input, settled_at) = {
+            let state = self.session.lock();
+            let settled_at = self.left_at.map(|at| (state.last_output.max(at) + QUIET).min(at + SETTLE));
+            (state.may_read(), !state.input.waiting.is_empty(), settled_at)
+        };
+        let (session, work, flood) = (&*self.session, &mut self.work, &mut self.flood);
+        let Process { talk, pipes: Pipes { stdin, stdout, stderr, terminal }, .. } = &mut self.process;
+        let (stdout, stderr, terminal) = (stdout.as_ref(), stderr.as_ref(), terminal.as_ref());
+        tokio::select! {
+            report = talk.report() => News::Report(report),
+            still = read(stdout, session, Stream::Stdout), if may_read => News::Read(Stream::Stdout, still),
+            still = read(stderr, session, Stream::Stderr), if may_read => News::Read(Stream::Stderr, still),
+            still = read_terminal(terminal, session), if may_read => News::Read(Stream::Terminal, still),
+            still = write(stdin.as_ref(), session), if has_input => News::Wrote(still),
+            still = write_terminal(terminal, session), if has_input => News::Wrote(still),
+            pipe = flooded(flood) => News::FloodOver(pipe),
+            _ = work.changed() => News::Work,
+            () = at(settled_at), if settled_at.is_some() => News::Settled,
+        }
+    }
+
+    /// Passes on what was ordered, and closes the input if that was.
+    async fn obey(&mut self) {
+        let (orders, close) = {
+            let mut state = self.session.lock();
+            let close = !state.input.open && state.input.waiting.is_empty();
+            (std::mem::take(&mut state.orders), close)
+        };
+        if close {
+            self.process.pipes.stdin = None;
+        }
+        for order in orders {
+            // A keeper that is gone says so where its reports are read.
+            let _gone = match order {
+                Order::End(grace) => self.process.talk.end(grace).await,
+                Order::Signal(signal) => self.process.talk.signal(signal).await,
+            };
+        }
+    }
+
+    /// Reads what is left. Nobody is there to write more, unless a process outside holds an end that it was given:
+    /// then it is over when nothing comes.
+    async fn drain(&mut self) {
+        let until = Instant::now() + DRAIN;
+        // ends: with the flood, when nothing comes, or with the time
+        while let Some((stream, flood)) = &mut self.flood {
+            let written = self.session.written(*stream);
+            match timeout(SETTLE, flood.over()).await {
+                Ok(pipe) => self.flood_over(pipe),
+                Err(_) if self.session.written(*stream) == written || Instant::now() > until => break,
+                Err(_) => {}
+            }
+        }
+        let Pipes { stdout, stderr, terminal, .. } = &self.process.pipes;
+        let session = &*self.session;
+        let more = async |stream: Stream| match stream {
+            Stream::Stdout => read(stdout.as_ref(), session, stream).await,
+            Stream::Stderr => read(stderr.as_ref(), session, stream).await,
+            Stream::Terminal => read_terminal(terminal.as_ref(), session).await,
+        };
+        for (stream, open) in [
+            (Stream::Stdout, stdout.is_some()),
+            (Stream::Stderr, stderr.is_some()),
+            (Stream::Terminal, terminal.is_some()),
+        ] {
+            // ends: with the output, when nothing comes, or with the time
+            while open
+                && Instant::now() < until
+                && matches!(timeout(SETTLE, more(stream)).await, Ok(Still::Open))
+            {}
+        }
+    }
+}
+
+async fn flooded(flood: &mut Option<(Stream, Flood)>) -> Option<pipe::Receiver> {
+    match flood {
+        Some((_, flood)) => flood.over().await,
+        None => pending().await,
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time.into()).await,
+        None => pending().await,
+    }
+}
+
+/// Reads once, into the session.
+async fn read(pipe: Option<&pipe::Receiver>, session: &Session, stream: Stream) -> Still {
+    let Some(pipe) = pipe else { return pending().await };
+    // ends: with something read, or nothing more to read
+    loop {
+        if pipe.readable().await.is_err() {
+            return Still::Closed;
+        }
+        if let Some(still) = take_in(session, stream, |chunk| pipe.try_read(chunk)) {
+            return still;
+        }
+    }
+}
+
+async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Session) -> Still {
+    let Some(terminal) = terminal else { return pending().await };
+    // ends: with something read, or nothing more to read
+    loop {
+        let Ok(mut ready) = terminal.readable().await else { return Still::Closed };
+        let read = |chunk: &mut [u8]| match ready.try_io(|fd| Ok(rustix::io::read(fd.get_ref(), chunk)?)) {
+            Ok(done) => done,
+            Err(_would_block) => Err(io::ErrorKind::WouldBlock.into()),
+        };
+        // A terminal that nobody has open any more says so with an error.
+        if let Some(still) = take_in(session, Stream::Terminal, read) {
+            return still;
+        }
+    }
+}
+
+/// Reads once by way of this thread's scratch space; `None` if there was nothing yet.
+pub(super) fn take_in(
+    session: &Session,
+    stream: Stream,
+    read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+) -> Option<Still> {
+    SCRATCH.with_borrow_mut(|scratch| {
+        scratch.resize(CHUNK, 0);
+        match read(scratch) {
+            Ok(0) => Some(Still::Closed),
+            Ok(length) => {
+                session.lock().output(stream, &scratch[..length]);
+                session.changed.send_replace(());
+                Some(Still::Open)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
+            Err(_) => Some(Still::Closed),
+        }
+    })
+}
+
+/// Writes once, from the session.
+async fn write(pipe: Option<&pipe::Sender>, session: &Session) -> Still {
+    let Some(pipe) = pipe else { return pending().await };
+    // ends: with something written, or nobody to read it
+    loop {
+        if pipe.writable().await.is_err() {
+            return Still::Closed;
+        }
+        if let Some(still) = give_out(session, |bytes| pipe.try_write(bytes)) {
+            return still;
+        }
+    }
+}
+
+async fn write_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Session) -> Still {
+    let Some(terminal) = terminal else { return pending().await };
+    // ends: with something written, or nobody to read it
+    loop {
+        let Ok(mut ready) = terminal.writable().await else { return Still::Closed };
+        let write = |bytes: &[u8]| match ready.try_io(|fd| Ok(rustix::io::write(fd.get_ref(), bytes)?)) {
+            Ok(done) => done,
+            Err(_would_block) => Err(io::ErrorKind::WouldBlock.into()),
+        };
+        if let Some(still) = give_out(session, write) {
+            return still;
+        }
+    }
+}
+
+fn give_out(session: &Session, write: impl FnOnce(&[u8]) -> io::Result<usize>) -> Option<Still> {
+    let mut state = session.lock();
+    let waiting = &mut state.input.waiting;
+    let written = write(waiting.as_slices().0);
+    match written {
+        Ok(length) => {
+            waiting.drain(..length);
+            Some(Still::Open)
+        }
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
+        Err(_) => Some(Still::Closed),
+    }
+}

@@ -1,0 +1,187 @@
+//! The sessions of a tool system: a bounded number, each with its number, none ended without being told.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use policy::Permit;
+use tokio::task::AbortHandle;
+
+use super::{About, Lifetime, Pump, Session, Stage};
+use crate::capture::Capture;
+use crate::process::{Command, SpawnFault, Spawner};
+use crate::spill::Spill;
+
+/// The number of the first session.
+const FIRST: u32 = 1000;
+
+/// There are as many sessions as there may be, and all of them run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} sessions are running, and no more may; end one with kill_session (list_sessions shows them)")]
+pub struct Full(pub usize);
+
+/// What the tool systems of one program share: the spawner, the numbers of sessions, and those that are kept.
+#[derive(Debug, Default)]
+pub struct Processes {
+    spawner: Spawner,
+    started: AtomicU32,
+    kept: Mutex<BTreeMap<u32, Entry>>,
+}
+
+impl Processes {
+    /// What starts them.
+    pub fn spawner(&self) -> &Spawner {
+        &self.spawner
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<u32, Entry>> {
+        // A map is whole between any two statements.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The sessions of one tool system. Dropping it ends them, but for those that are to be kept.
+#[derive(Debug)]
+pub struct Sessions {
+    processes: Arc<Processes>,
+    spill: Option<Arc<Spill>>,
+    limit: usize,
+    table: Mutex<BTreeMap<u32, Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    session: Arc<Session>,
+    moved_by: Option<AbortHandle>,
+}
+
+impl Sessions {
+    /// At most `limit` sessions at a time, whose output goes to `spill` when it is too long.
+    pub fn new(processes: Arc<Processes>, spill: Option<Arc<Spill>>, limit: usize) -> Self {
+        Self { processes, spill, limit: limit.max(1), table: Mutex::default() }
+    }
+
+    /// What starts their processes.
+    pub fn spawner(&self) -> &Spawner {
+        &self.processes.spawner
+    }
+
+    /// Starts a process. Whoever holds the pump moves it; dropping the pump ends it.
+    pub async fn start(
+        &self,
+        command: Command,
+        about: About,
+        permit: &Permit,
+    ) -> Result<(Arc<Session>, Pump), SpawnFault> {
+        let capture = Capture::new(self.spill.clone(), about.owner.clone());
+        let id = FIRST + self.processes.started.fetch_add(1, Ordering::Relaxed);
+        Session::begin(id, command, about, capture, self.spawner(), permit).await
+    }
+
+    /// Whether there is room for one more; takes the room of one that has ended if there is no other.
+    pub fn make_room(&self) -> Result<(), Full> {
+        let mut table = self.lock();
+        if table.len() < self.limit {
+            return Ok(());
+        }
+        // Numbers grow, so this is the one that began first.
+        let over = table.iter().find(|(_, entry)| entry.session.is_over()).map(|(&id, _)| id);
+        match over {
+            Some(id) => {
+                table.remove(&id);
+                Ok(())
+            }
+            None => Err(Full(self.limit)),
+        }
+    }
+
+    /// Has a session run on by itself, where later calls find it.
+    pub fn adopt(&self, session: &Arc<Session>, pump: Pump) {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a session outlives its call: it needs a task of its own"
+        )]
+        let moved_by = tokio::spawn(pump).abort_handle();
+        let entry = Entry { session: Arc::clone(session), moved_by: Some(moved_by) };
+        self.lock().insert(session.id, entry);
+    }
+
+    /// The session with this number, of this tool system or kept by another.
+    pub fn find(&self, id: u32) -> Option<Arc<Session>> {
+        let own = self.lock().get(&id).map(|entry| Arc::clone(&entry.session));
+        own.or_else(|| self.processes.kept().get(&id).map(|entry| Arc::clone(&entry.session)))
+    }
+
+    /// All sessions, in the order of their numbers.
+    pub fn all(&self) -> Vec<Arc<Session>> {
+        let of = |table: &BTreeMap<u32, Entry>| -> Vec<Arc<Session>> {
+            table.values().map(|entry| Arc::clone(&entry.session)).collect()
+        };
+        let mut all = of(&self.processes.kept());
+        all.extend(of(&self.lock()));
+        all.sort_by_key(|session| session.id);
+        all
+    }
+
+    /// Forgets a session of which nothing is left.
+    pub fn forget(&self, id: u32) {
+        self.lock().remove(&id);
+        self.processes.kept().remove(&id);
+    }
+
+    /// Ends the sessions that live as long as a turn.
+    pub fn end_turn(&self) {
+        for session in self.all() {
+            if session.about.lifetime == Lifetime::Turn {
+                session.end(super::GRACE);
+            }
+        }
+    }
+
+    /// Ends all sessions but those that are to be kept, and waits until nothing is left of them.
+    pub async fn close(&self, at_most: Duration) {
+        let own = self.all().into_iter().filter(|session| session.about.lifetime != Lifetime::Keep);
+        let own: Vec<Arc<Session>> = own.collect();
+        own.iter().for_each(|session| session.end(super::GRACE));
+        let all_over = async {
+            for session in &own {
+                session.until(Session::is_over).await;
+            }
+        };
+        let _some_will_not = tokio::time::timeout(at_most, all_over).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Entry>> {
+        // A map is whole between any two statements.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    /// Whether nothing is left of it.
+    pub fn is_over(&self) -> bool {
+        matches!(self.stage(), Stage::Over { .. } | Stage::Lost)
+    }
+
+    /// Waits until `it` holds; somebody must be moving the session.
+    pub async fn until(&self, it: impl Fn(&Self) -> bool) {
+        let mut changed = self.watch();
+        // ends: when it holds; a session that is not moved any more is over
+        while !it(self) && changed.changed().await.is_ok() {}
+    }
+}
+
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        let table = std::mem::take(&mut *self.lock());
+        for (id, entry) in table {
+            if entry.session.about.lifetime == Lifetime::Keep && !entry.session.is_over() {
+                self.processes.kept().insert(id, entry);
+            } else if let Some(task) = entry.moved_by {
+                // Its pump goes, the keeper notices, and kills.
+                task.abort();
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What a login shell's profile does, found out once: variables, functions, options.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use policy::{Environment, Permit};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+use super::{Kind, Shell};
+use crate::capture::Capture;
+use crate::process::{Command, PRELUDE_FD, Spawner, Stdio};
+use crate::session::{About, Exit, Session, Stage};
+
+/// A profile that takes longer is run with every command, as if there were no snapshot.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Stands between the parts of what the shell says.
+const MARK: &str = "\u{1e}toolgate\u{1e}";
+/// Variables of the shell itself, not of its profile.
+const OWN: [&str; 4] = ["_", "PWD", "OLDPWD", "SHLVL"];
+
+/// What profiles do, by shell.
+#[derive(Debug, Default)]
+pub(super) struct Logins(Mutex<HashMap<Shell, Arc<OnceCell<Option<Arc<Login>>>>>>);
+
+/// What one shell's profile does.
+#[derive(Debug)]
+pub(super) struct Login {
+    variables: BTreeMap<OsString, OsString>,
+    prelude: Option<Arc<OwnedFd>>,
+    functions: BTreeSet<String>,
+}
+
+impl Logins {
+    /// What the profile of `shell` does, as seen by `first`, which is about to run it; `None` if that is not known.
+    pub(super) async fn of(
+        &self,
+        shell: &Shell,
+        first: &Command,
+        spawner: &Spawner,
+        permit: &Permit,
+    ) -> Option<Arc<Login>> {
+        let cell = Arc::clone(self.lock().entry(shell.clone()).or_default());
+        let found = cell.get_or_init(|| async {
+            let found = timeout(PATIENCE, find_out(shell, first, spawner, permit)).await.ok().flatten();
+            found.map(Arc::new)
+        });
+        found.await.clone()
+    }
+
+    pub(super) fn forget(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Shell, Arc<OnceCell<Option<Arc<Login>>>>>> {
+        // A map is whole between any two statements.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Login {
+    /// How `shell` is told to run `script`: without the profile, but with what it defined.
+    pub(super) fn argv(&self, shell: &Shell, script: &str) -> Vec<String> {
+        match self.prelude {
+            // On the same line, so that the numbers of lines in messages stay right.
+            Some(_) => {
+                let script = format!(". /dev/fd/{PRELUDE_FD}; exec {PRELUDE_FD}<&-; {script}");
+                shell.argv(&script, false)
+            }
+            None => shell.argv(script, false),
+        }
+    }
+
+    /// Whether the profile gave `name` a meaning of its own.
+    pub(super) fn defines(&self, name: &str) -> bool {
+        self.functions.contains(name)
+    }
+
+    pub(super) fn prelude(&self) -> Option<Arc<OwnedFd>> {
+        self.prelude.clone()
+    }
+
+    /// What the profile exported and `environment` lets through. Directories of programs that the host knows and the
+    /// profile does not are added behind its own: many a profile forgets what a container or a parent set.
+    pub(super) fn variables(
+        &self,
+        before: &BTreeMap<OsString, OsString>,
+        environment: &Environment,
+    ) -> BTreeMap<OsString, OsString> {
+        let mut variables = environment.of_profile(self.variables.clone());
+        for (name, value) in &mut variables {
+            if name == "PATH"
+                && let Some(before) = before.get(name.as_os_str())
+            {
+                *value = joined(value, before);
+            }
+        }
+        variables
+    }
+}
+
+/// The directories of `first`, then those of `second` that are not among them.
+fn joined(first: &OsStr, second: &OsStr) -> OsString {
+    let mut seen = BTreeSet::new();
+    let mut out: Vec<&[u8]> = Vec::new();
+    for directory in [first, second].iter().flat_map(|path| path.as_bytes().split(|&byte| byte == b':')) {
+        if !directory.is_empty() && seen.insert(directory) {
+            out.push(directory);
+        }
+    }
+    OsString::from_vec(out.join(&b':'))
+}
+
+async fn find_out(shell: &Shell, first: &Command, spawner: &Spawner, permit: &Permit) -> Option<Login> {
+    let with = said(shell, &questions(shell.kind, true), first, spawner, permit).await?;
+    let [_, variables, functions, options] = parts(&with)?;
+    let prelude = match shell.kind {
+        Kind::Posix => None,
+        Kind::Bash | Kind::Zsh => {
+            let without = said(shell, &questions(shell.kind, false), first, spawner, permit).await?;
+            let [_, _, no_functions, plain] = parts(&without)?;
+            let functions = if functions == no_functions { &[] } else { functions };
+            prelude(functions, &changed(options, plain))?
+        }
+    };
+    let variables = variables.split(|&byte| byte == 0).filter_map(|pair| {
+        let at = pair.iter().position(|&byte| byte == b'=')?;
+        let name = OsStr::from_bytes(&pair[..at]);
+        let own = OWN.iter().any(|own| name == OsStr::new(own));
+        (!own).then(|| (name.to_owned(), OsStr::from_bytes(&pair[at + 1..]).to_owned()))
+    });
+    // A line that begins in the first column and ends in brackets; one too many does no harm.
+    let names = String::from_utf8_lossy(functions).into_owned();
+    let names = names.lines().filter_map(|line| Some(line.split_once(" ()")?.0.to_owned()));
+    Some(Login { variables: variables.collect(), prelude, functions: names.collect() })
+}
+
+/// The words that make a shell say what it knows, with its profile or without.
+fn questions(kind: Kind, login: bool) -> (Vec<&'static str>, String) {
+    let mark = format!("printf '%s' '{MARK}'");
+    let (plain, functions, options): (Vec<&'static str>, _, _) = match kind {
+        Kind::Bash => (vec!["--noprofile", "--norc"], "declare -f", "shopt -p; set +o"),
+        Kind::Zsh => (vec!["-f"], "typeset -f", ":"),
+        Kind::Posix => (vec![], ":", ":"),
+    };
+    let flags = if login { vec!["-l"] } else { plain };
+    (flags, format!("{mark}; command env -0; {mark}; {functions}; {mark}; {options}"))
+}
+
+/// What is before the first mark is the profile's own output.
+fn parts(said: &[u8]) -> Option<[&[u8]; 4]> {
+    let mark = MARK.as_bytes();
+    let mut parts = Vec::new();
+    let mut rest = said;
+    // ends: every round takes a mark out
+    while let Some(at) = rest.windows(mark.len()).position(|window| window == mark) {
+        parts.push(&rest[..at]);
+        rest = &rest[at + mark.len()..];
+    }
+    parts.push(rest);
+    parts.try_into().ok()
+}
+
+/// The options that the profile set. A shell cannot be told that it is a login shell.
+fn changed<'a>(with: &'a [u8], without: &[u8]) -> Vec<&'a [u8]> {
+    let plain: BTreeSet<&[u8]> = without.split(|&byte| byte == b'\n').collect();
+    let lines = with.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && !plain.contains(line));
+    lines.filter(|line| !line.ends_with(b" login_shell")).collect()
+}
+
+/// A file in memory that a shell can read; nothing if there is nothing to say.
+fn prelude(functions: &[u8], options: &[&[u8]]) -> Option<Option<Arc<OwnedFd>>> {
+    if functions.is_empty() && options.is_empty() {
+        return Some(None);
+    }
+    let text = [functions, b"\n", &options.join(&b'\n'), b"\n"].concat();
+    let file = memfd_create(c"toolgate-login", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).ok()?;
+    let mut rest = text.as_slice();
+    // ends: every round writes some of it or is the last
+    while !rest.is_empty() {
+        rest = &rest[rustix::io::write(&file, rest).ok()?..];
+    }
+    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL).ok()?;
+    Some(Some(Arc::new(file)))
+}
+
+/// Runs `shell` with the permit of the command that would have run its profile, and takes down what it says.
+async fn said(
+    shell: &Shell,
+    (flags, script): &(Vec<&'static str>, String),
+    first: &Command,
+    spawner: &Spawner,
+    permit: &Permit,
+) -> Option<Vec<u8>> {
+    let mut argv: Vec<OsString> = vec![shell.path.clone().into()];
+    argv.extend(flags.iter().map(OsString::from));
+    argv.extend(["-c".into(), OsString::from(script)]);
+    let command = Command {
+        stated: first.stated.clone(),
+        argv,
+        env: first.env.clone(),
+        directory: Arc::clone(&first.directory),
+        stdio: Stdio::Piped,
+        prelude: None,
+    };
+    let capture = Capture::new(None, String::new());
+    let (session, pump) =
+        Session::begin(0, command, About::default(), capture, spawner, permit).await.ok()?;
+    pump.await;
+    let whole = matches!(session.stage(), Stage::Over { exit: Exit::Code(0), .. });
+    let said = session.take();
+    (whole && said.omitted == 0).then(|| [said.head, said.tail].concat())
+}

@@ -1,0 +1,182 @@
+//! Scripts → commands: which shell, which variables, and a profile that is paid for once.
+
+mod login;
+mod plain;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use policy::{Environment, Permit, imposed};
+
+use crate::fs::Found;
+use crate::process::{Command, Spawner, Stdio};
+use login::Logins;
+
+/// The shells that scripts are written for, the best first.
+const KNOWN: [(&str, Kind); 6] = [
+    ("bash", Kind::Bash),
+    ("zsh", Kind::Zsh),
+    ("sh", Kind::Posix),
+    ("dash", Kind::Posix),
+    ("ksh", Kind::Posix),
+    ("ash", Kind::Posix),
+];
+/// Where shells are looked for by name: never along a PATH, which may lead into the workspace.
+const PLACES: [&str; 4] = ["/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
+
+/// A shell that is there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Shell {
+    path: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Bash,
+    Zsh,
+    Posix,
+}
+
+/// A shell that is not known, or not there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no shell that can be used here; leave it out, or give one of bash, zsh, sh, dash, ksh by its name or path"
+)]
+pub struct NoShell(pub String);
+
+impl Shell {
+    /// The shell that `name` means: a known name, or the path of a shell with one.
+    pub fn named(name: &str) -> Result<Self, NoShell> {
+        let path = Path::new(name);
+        let known = |path: &Path| {
+            let file = path.file_name()?;
+            KNOWN.iter().find(|(known, _)| file == OsStr::new(known)).map(|(_, kind)| *kind)
+        };
+        let found = known(path).and_then(|kind| {
+            let places = PLACES.iter().map(|place| Path::new(place).join(name));
+            let mut places: Box<dyn Iterator<Item = PathBuf>> = match path.is_absolute() {
+                true => Box::new(std::iter::once(path.to_owned())),
+                false if name.contains('/') => Box::new(std::iter::empty()),
+                false => Box::new(places),
+            };
+            places.find(|path| can_run(path)).map(|path| Self { path, kind })
+        });
+        found.ok_or_else(|| NoShell(name.to_owned()))
+    }
+
+    /// The user's own shell if scripts are written for it, else the first one there is.
+    pub fn of_user(own: Option<&OsStr>) -> Option<Self> {
+        let own = own.and_then(OsStr::to_str).and_then(|own| Self::named(own).ok());
+        own.or_else(|| KNOWN.iter().find_map(|(name, _)| Self::named(name).ok()))
+    }
+
+    /// How it is told to run `script`.
+    pub fn argv(&self, script: &str, login: bool) -> Vec<String> {
+        let flag = if login { "-lc" } else { "-c" };
+        vec![self.to_string(), flag.to_owned(), script.to_owned()]
+    }
+}
+
+impl fmt::Display for Shell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.display().fmt(f)
+    }
+}
+
+fn can_run(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// Makes commands: knows the variables they get and what the user's profile does.
+#[derive(Debug)]
+pub struct Shells {
+    own: Option<Shell>,
+    environment: Environment,
+    host: Vec<(OsString, OsString)>,
+    logins: Logins,
+}
+
+impl Shells {
+    /// Commands with those of the variables in `host` that `environment` lets through; scripts are run by `own`.
+    pub fn new(
+        own: Option<Shell>,
+        environment: Environment,
+        host: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Self {
+        Self { own, environment, host: host.into_iter().collect(), logins: Logins::default() }
+    }
+
+    /// The shell that runs a script if the model names none.
+    pub fn own(&self) -> Result<Shell, NoShell> {
+        self.own.clone().ok_or_else(|| NoShell("sh".to_owned()))
+    }
+
+    /// The command that runs `argv`. If that is a login shell with a script, the user's profile is not run again: what
+    /// it did the first time is put in place instead. A script that is one plain command needs no shell at all.
+    pub async fn command(
+        &self,
+        argv: Vec<String>,
+        directory: Found,
+        stdio: Stdio,
+        spawner: &Spawner,
+        permit: &Permit,
+    ) -> Command {
+        let env = self.variables(&directory, stdio);
+        let words = argv.iter().map(OsString::from).collect();
+        let mut command =
+            Command { stated: argv, argv: words, env, directory: Arc::new(directory), stdio, prelude: None };
+        let Some((shell, is_login, script)) = script(&command.stated) else { return command };
+        let done = match is_login {
+            true => self.logins.of(&shell, &command, spawner, permit).await,
+            false => None,
+        };
+        if let Some(done) = &done {
+            command.argv = done.argv(&shell, &script).into_iter().map(OsString::from).collect();
+            command.prelude = done.prelude();
+            command.env.extend(done.variables(&command.env, &self.environment));
+            impose(&mut command.env, stdio);
+        }
+        let is_defined = |name: &str| done.as_ref().is_some_and(|done| done.defines(name));
+        let knows_profile = done.is_some() || !is_login;
+        if let Some(words) = plain::words(&script).filter(|words| knows_profile && !is_defined(words[0]))
+            && plain::is_program(words[0], command.env.get(OsStr::new("PATH")).map(OsString::as_os_str))
+        {
+            command.argv = words.into_iter().map(OsString::from).collect();
+            command.prelude = None;
+        }
+        command
+    }
+
+    /// The profile may have changed, or a program may have come: a command was not found.
+    pub fn forget_profile(&self) {
+        self.logins.forget();
+    }
+
+    fn variables(&self, directory: &Found, stdio: Stdio) -> BTreeMap<OsString, OsString> {
+        let mut env = self.environment.build(self.host.iter().cloned());
+        env.insert("PWD".into(), directory.path().into());
+        impose(&mut env, stdio);
+        env
+    }
+}
+
+fn impose(env: &mut BTreeMap<OsString, OsString>, stdio: Stdio) {
+    for (name, value) in imposed(matches!(stdio, Stdio::Terminal(_))) {
+        env.insert(name.into(), value.into());
+    }
+}
+
+/// The shell of `bash -lc SCRIPT` or `bash -c SCRIPT`, whether it is a login shell, and the script.
+fn script(argv: &[String]) -> Option<(Shell, bool, String)> {
+    let [shell, flag, script] = argv else { return None };
+    let is_login = match flag.as_str() {
+        "-lc" => true,
+        "-c" => false,
+        _ => return None,
+    };
+    Some((Shell::named(shell).ok()?, is_login, script.clone()))
+}

@@ -1,0 +1,686 @@
+//! Nasty commands, cancelled, timed out, crashed and killed, leave nothing: no process, no descriptor, no file.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests may unwrap, and look at real processes"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use policy::{DenyRead, Environment, Gate, Intent, Permit, Reach, Root, SandboxPolicy, Verdict};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use testkit::Workspace;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use toolgate_exec::fs::Door;
+use toolgate_exec::process::{Size, SpawnFault, Stdio};
+use toolgate_exec::session::{About, Processes, Pump, Session, Sessions, Stage};
+use toolgate_exec::shell::{Shell, Shells};
+use toolgate_exec::spill::Spill;
+
+testkit::trials![
+    a_thousand_nasty_calls_leave_nothing,
+    a_killed_spawner_is_replaced,
+    a_keeper_that_outlives_its_spawner_is_cleaned_up_after,
+    a_stopped_keeper_still_ends_its_run,
+    a_stopped_spawner_does_not_stop_the_next_call,
+    an_end_that_is_asked_for_twice_is_not_put_off,
+    a_long_chain_of_processes_ends_soon,
+    dropped_sessions_leave_nothing,
+    output_that_nobody_was_told_of_is_not_kept,
+];
+
+/// How many calls there are, and how many at a time.
+const CALLS: usize = 1000;
+const AT_A_TIME: usize = 16;
+/// When a call counts as hung, and until when what it left must be gone.
+const HUNG: Duration = Duration::from_secs(15);
+const GONE: Duration = Duration::from_secs(5);
+
+/// The descriptors and children of this process are everybody's: one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2).enable_all().build().unwrap().block_on(future)
+}
+
+struct Bench {
+    workspace: Workspace,
+    sessions: Sessions,
+    shells: Shells,
+    /// Locked by every process of a call: whoever gets the lock knows that they are gone.
+    locks: TempDir,
+    /// Where programs put what they need for a while.
+    tmp: TempDir,
+    state: TempDir,
+    /// In the environment of every program.
+    mark: String,
+}
+
+impl Bench {
+    fn new(name: &str) -> Self {
+        let workspace = Workspace::new();
+        let (locks, tmp, state) =
+            (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let spill = Arc::new(Spill::new(state.path().join("outputs"), &workspace.path()));
+        let sessions = Sessions::new(Arc::new(Processes::default()), Some(spill), 64);
+        let mark = format!("LEAK={name}-{}", std::process::id());
+        let environment = Environment {
+            set: vec![
+                ("LEAK".to_owned(), mark["LEAK=".len()..].to_owned()),
+                ("LOCKS".to_owned(), locks.path().display().to_string()),
+                ("TMPDIR".to_owned(), tmp.path().display().to_string()),
+            ],
+            ..Environment::default()
+        };
+        let shells = Shells::new(Shell::of_user(None), environment, std::env::vars_os());
+        Self { workspace, sessions, shells, locks, tmp, state, mark }
+    }
+
+    fn permit(&self, argv: Vec<String>) -> Permit {
+        let root = Root::new(self.workspace.path());
+        let gate = Gate::new(
+            Reach::new(vec![root], DenyRead::new::<&str>([], None).unwrap()),
+            SandboxPolicy::FullAccess,
+        );
+        match gate.decide(&Intent::run(argv, &self.workspace.path())) {
+            Verdict::Allow(permit) => permit,
+            Verdict::Forbid(denial) => panic!("{denial}"),
+        }
+    }
+
+    async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<(Arc<Session>, Pump), SpawnFault> {
+        let permit = self.permit(argv.clone());
+        let directory = Door::new(&permit).look(&self.workspace.path()).unwrap();
+        let command = self.shells.command(argv, directory, stdio, self.sessions.spawner(), &permit).await;
+        self.sessions.start(command, About::default(), &permit).await
+    }
+
+    /// Starts a script whose processes hold the lock of `number`.
+    async fn script(&self, number: usize, script: &str, stdio: Stdio) -> (Arc<Session>, Pump) {
+        let argv = self.argv(number, script);
+        self.start(argv, stdio).await.unwrap_or_else(|fault| panic!("call {number}: {fault}"))
+    }
+
+    fn argv(&self, number: usize, script: &str) -> Vec<String> {
+        File::create(self.lock_file(number)).unwrap();
+        let script =
+            format!("M=98765.{number:06}; exec 8<$LOCKS/{number}; flock -s 8; echo ready; {script}\n:");
+        Shell::named("bash").unwrap().argv(&script, false)
+    }
+
+    fn lock_file(&self, number: usize) -> PathBuf {
+        self.locks.path().join(number.to_string())
+    }
+
+    /// Whether no process holds the lock of `number`.
+    fn is_free(&self, number: usize) -> bool {
+        let file = File::open(self.lock_file(number)).unwrap();
+        flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    }
+
+    /// The programs of this bench that are there.
+    fn programs(&self) -> Vec<i32> {
+        let marked = |pid: &i32| holds(&proc_file(*pid, "environ"), self.mark.as_bytes());
+        all_pids().into_iter().filter(marked).collect()
+    }
+
+    /// Files that should not be there any more.
+    fn files(&self) -> Vec<PathBuf> {
+        let outputs = self.state.path().join("outputs");
+        let kept = fs::read_dir(&outputs).into_iter().flatten().map(|entry| entry.unwrap().path());
+        let mut all: Vec<PathBuf> = kept.flat_map(|directory| listed(&directory)).collect();
+        all.extend(listed(self.tmp.path()));
+        all.extend(listed(&self.workspace.path()));
+        all
+    }
+}
+
+impl Drop for Bench {
+    /// A test that fails does not leave its processes to the next one.
+    fn drop(&mut self) {
+        for pid in self.programs() {
+            kill(pid, Signal::KILL);
+        }
+        family(&BTreeSet::new()).iter().for_each(|row| kill(row.pid, Signal::CONT));
+    }
+}
+
+fn listed(directory: &std::path::Path) -> Vec<PathBuf> {
+    fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+fn proc_file(pid: i32, name: &str) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default()
+}
+
+fn holds(bytes: &[u8], mark: &[u8]) -> bool {
+    bytes.split(|&byte| byte == 0).any(|part| part == mark)
+}
+
+fn all_pids() -> Vec<i32> {
+    let names = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| name.parse().ok()).collect()
+}
+
+/// A process as `/proc/…/stat` has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Row {
+    pid: i32,
+    name: String,
+    state: char,
+    parent: i32,
+    session: i32,
+}
+
+impl Row {
+    fn of(pid: i32) -> Option<Self> {
+        let stat = String::from_utf8_lossy(&proc_file(pid, "stat")).into_owned();
+        let (open, close) = (stat.find('(')?, stat.rfind(')')?);
+        let fields: Vec<&str> = stat[close + 1..].split_ascii_whitespace().collect();
+        Some(Self {
+            pid,
+            name: stat[open + 1..close].to_owned(),
+            state: fields.first()?.chars().next()?,
+            parent: fields.get(1)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
+        })
+    }
+}
+
+fn rows() -> BTreeMap<i32, Row> {
+    all_pids().into_iter().filter_map(Row::of).map(|row| (row.pid, row)).collect()
+}
+
+/// Everything below this process, and every keeper of `spawners`, wherever it is now.
+fn family(spawners: &BTreeSet<i32>) -> Vec<Row> {
+    let me = std::process::id().cast_signed();
+    let rows = rows();
+    let is_ours = |row: &&Row| {
+        let mut at = row.parent;
+        // ends: parents were there before their children
+        while at > 1 && at != me {
+            at = rows.get(&at).map_or(0, |row| row.parent);
+        }
+        at == me || row.pid != me && (spawners.contains(&row.session) || spawners.contains(&row.pid))
+    };
+    rows.values().filter(is_ours).cloned().collect()
+}
+
+/// The spawners that run now: children of this process.
+fn spawners() -> BTreeSet<i32> {
+    let me = std::process::id().cast_signed();
+    let is_one = |row: &&Row| row.parent == me && row.name == "toolgate-spawn" && row.state != 'Z';
+    rows().values().filter(is_one).map(|row| row.pid).collect()
+}
+
+/// The keeper of a session: the parent of its process.
+fn keeper(session: &Session) -> Option<i32> {
+    let parent = Row::of(Row::of(session.pid()?)?.parent)?;
+    (parent.name == "toolgate-keeper").then_some(parent.pid)
+}
+
+fn kill(pid: i32, signal: Signal) {
+    let _gone_already = kill_process(Pid::from_raw(pid).unwrap(), signal);
+}
+
+/// What every descriptor of this process is.
+fn descriptors() -> BTreeMap<String, String> {
+    let entries = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+    let named = entries.filter_map(|path| {
+        let target = fs::read_link(&path).ok()?.display().to_string();
+        // The directory that is being read.
+        let own = target.starts_with("/proc/") && target.ends_with("/fd");
+        (!own).then(|| (path.file_name().unwrap().to_string_lossy().into_owned(), target))
+    });
+    named.collect()
+}
+
+/// Waits until `it` holds.
+async fn soon(at_most: Duration, it: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + at_most;
+    // ends: when it holds, or when the time is up
+    loop {
+        if it() {
+            return true;
+        }
+        if Instant::now() > until {
+            return false;
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Waits until a script runs: it has the lock.
+async fn ready(session: &Session) {
+    let begun = timeout(GONE, session.until(|session| session.pending() > 0 || session.is_over())).await;
+    assert!(begun.is_ok(), "the script did not begin: {:?}", session.stage());
+}
+
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+
+    fn millis(&mut self, end: u64) -> Duration {
+        Duration::from_micros(self.below(end * 1000))
+    }
+}
+
+/// Only ever kills what is called so: numbers are used again.
+const KILL_KEEPER: &str =
+    r#"kill_keeper() { [ "$(</proc/$PPID/comm)" = toolgate-keeper ] && kill -$1 $PPID; }"#;
+const KILL_SPAWNER: &str = r#"kill_spawner() {
+    read -r _ _ _ up _ </proc/$PPID/stat
+    [ "$(</proc/$up/comm)" = toolgate-spawn ] && kill -$1 $up
+}"#;
+
+/// Commands that try to get away. `$M` is how long they sleep.
+const NASTY: &[(&str, &str)] = &[
+    ("sleeps", "sleep $M"),
+    ("forks twice", "( (sleep $M &) & ); sleep $M"),
+    ("has sessions of its own", "setsid sleep $M & setsid -f sleep $M; setsid -f setsid -f sleep $M; wait"),
+    ("nohup", "nohup sleep $M >/dev/null 2>&1 & disown -a; exit 0"),
+    ("ignores signals", "trap '' TERM HUP INT QUIT; sleep $M & while :; do sleep $M; done"),
+    ("stopped", "sleep $M & kill -STOP $!; setsid sleep $M & kill -STOP $! $$; sleep $M"),
+    ("its pipes are held", "(setsid sleep $M &); exit 3"),
+    ("bomb", "b() { [ $1 = 0 ] && exec sleep $M; b $(($1 - 1)) & b $(($1 - 1)) & wait; }; b 4"),
+    ("forks on and on", "for ((i = 0; i < 40; i++)); do ( (sleep $M &) & ); done; sleep $M"),
+    ("kills its keeper", "( (setsid sleep $M &) & ); setsid -f sleep $M; kill_keeper KILL; sleep $M"),
+    ("asks its keeper to end", "(trap '' TERM; setsid -f sleep $M); kill_keeper TERM; sleep $M"),
+    ("crashes", "setsid sleep $M & sleep $M & kill -SEGV $$; sleep $M"),
+    ("kills itself", "(trap '' TERM; sleep $M & ); kill -KILL $$; sleep $M"),
+    ("kills its group", "setsid -f sleep $M; sleep $M & kill -KILL 0; sleep $M"),
+    ("floods", "setsid yes $M | head -c 200000 >&2; yes $M | head -c 200000; sleep $M"),
+    ("closes all", "setsid -f sleep $M; exec 0<&- >&- 2>&-; (sleep $M &); sleep $M"),
+    ("many end at once", "for ((i = 0; i < 60; i++)); do (: & ); done; sleep $M"),
+    ("namespace", "unshare -fp setsid sleep $M & unshare -Ufp setsid sleep $M & sleep $M"),
+    ("other names", "(exec -a '(a) b) S 1 1' sleep $M &); (exec -a toolgate-keeper sleep $M &); sleep $M"),
+    ("just ends", "sleep $M & exit 7"),
+];
+const BIG_BOMB: &str = "b() { [ $1 = 0 ] && exec sleep $M; b $(($1 - 1)) & b $(($1 - 1)) & wait; }; b 7";
+
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    /// Its pump is dropped after a time.
+    Cancelled(Duration),
+    /// It is not even let start in peace.
+    CancelledAtOnce(Duration),
+    /// It is ended after a time, with this grace.
+    TimedOut(Duration, Duration),
+    /// Its process is killed by somebody else, then all is ended.
+    Killed(Duration),
+    /// Its keeper is.
+    KeeperKilled(Duration),
+    /// It is told to end by a signal, then ended.
+    Signalled(Duration),
+}
+
+impl Fate {
+    fn roll(dice: &mut Dice) -> Self {
+        let after = dice.millis(40);
+        match dice.below(10) {
+            0..=2 => Self::Cancelled(after),
+            3 => Self::CancelledAtOnce(dice.millis(4)),
+            4..=6 => Self::TimedOut(after, Duration::from_millis(dice.below(3) * 15)),
+            7 => Self::Killed(after),
+            8 => Self::KeeperKilled(after),
+            _ => Self::Signalled(after),
+        }
+    }
+}
+
+/// One call to its end; what went wrong, if something did.
+async fn call(bench: &Bench, number: usize, script: &str, stdio: Stdio, fate: Fate) -> Result<(), String> {
+    let argv = bench.argv(number, script);
+    let started = match fate {
+        Fate::CancelledAtOnce(after) => timeout(after, bench.start(argv, stdio)).await.ok(),
+        _ => Some(bench.start(argv, stdio).await),
+    };
+    if let Some(started) = started {
+        let (session, mut pump) = started.map_err(|fault| fault.to_string())?;
+        meet(&session, &mut pump, fate).await;
+        let stage = session.stage();
+        drop(pump);
+        match stage {
+            Stage::Over { .. } if bench.is_free(number) => return Ok(()),
+            Stage::Over { .. } => {
+                return Err(format!("some live on though it is said to be over: {stage:?}"));
+            }
+            _ if !session.is_over() => return Err(format!("without its pump it is {:?}", session.stage())),
+            _ => {}
+        }
+    }
+    match soon(GONE, || bench.is_free(number)).await {
+        true => Ok(()),
+        false => Err("some are still there".to_owned()),
+    }
+}
+
+/// Has a call meet its fate.
+async fn meet(session: &Session, pump: &mut Pump, fate: Fate) {
+    let (Fate::Cancelled(after)
+    | Fate::CancelledAtOnce(after)
+    | Fate::TimedOut(after, _)
+    | Fate::Killed(after)
+    | Fate::KeeperKilled(after)
+    | Fate::Signalled(after)) = fate;
+    if timeout(after, &mut *pump).await.is_ok() {
+        return;
+    }
+    let grace = match fate {
+        Fate::Cancelled(_) | Fate::CancelledAtOnce(_) => return,
+        Fate::TimedOut(_, grace) => grace,
+        Fate::Killed(_) => {
+            session.pid().into_iter().for_each(|pid| kill(pid, Signal::KILL));
+            Duration::ZERO
+        }
+        Fate::KeeperKilled(_) => {
+            keeper(session).into_iter().for_each(|pid| kill(pid, Signal::KILL));
+            Duration::ZERO
+        }
+        Fate::Signalled(_) => {
+            session.signal(15);
+            Duration::from_millis(5)
+        }
+    };
+    session.end(grace);
+    pump.await;
+}
+
+/// Programs that are not even started.
+async fn not_started(bench: &Bench) {
+    let here = |name: &str| bench.workspace.path().join(name).display().to_string();
+    bench.workspace.file("plain", "no program").file("script", "#!/no/such/interpreter\n");
+    let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(bench.workspace.path().join("script"), may_run).unwrap();
+    let programs = [
+        "/no/such/program".to_owned(),
+        "no-such-program".to_owned(),
+        "/".to_owned(),
+        here("plain"),
+        here("script"),
+    ];
+    for program in programs {
+        for stdio in [Stdio::Piped, Stdio::Fed, Stdio::Terminal(Size::default())] {
+            let (session, pump) = bench.start(vec![program.clone()], stdio).await.unwrap();
+            timeout(HUNG, pump).await.unwrap();
+            assert!(session.fault().is_some(), "{program}: {:?}", session.stage());
+        }
+    }
+    fs::remove_file(bench.workspace.path().join("plain")).unwrap();
+    fs::remove_file(bench.workspace.path().join("script")).unwrap();
+}
+
+/// So many calls of all kinds, and what went wrong with them.
+async fn storm(bench: &Arc<Bench>, calls: usize, seed: u64) -> Vec<String> {
+    let mut dice = Dice(seed);
+    let mut running = JoinSet::new();
+    let mut wrong = Vec::new();
+    for number in 0..calls {
+        if running.len() >= AT_A_TIME {
+            wrong.extend(running.join_next().await.unwrap().unwrap());
+        }
+        let (name, script) = NASTY[number % NASTY.len()];
+        let (name, script) = if number % 100 == 99 { ("big bomb", BIG_BOMB) } else { (name, script) };
+        let script = format!("{KILL_KEEPER}\n{script}");
+        let stdio = match dice.below(4) {
+            0 => Stdio::Terminal(Size::default()),
+            1 => Stdio::Fed,
+            _ => Stdio::Piped,
+        };
+        let fate = Fate::roll(&mut dice);
+        let bench = Arc::clone(bench);
+        running.spawn(async move {
+            let done = timeout(HUNG, call(&bench, number, &script, stdio, fate)).await;
+            let done = done.unwrap_or_else(|_| Err("it hangs".to_owned()));
+            done.err().map(|why| format!("call {number} ({name}, {stdio:?}, {fate:?}): {why}"))
+        });
+    }
+    // ends: every round takes one of them
+    while let Some(done) = running.join_next().await {
+        wrong.extend(done.unwrap());
+    }
+    wrong
+}
+
+/// Nothing is left of `bench` but its spawner and keepers without work.
+async fn assert_idle(bench: &Bench) {
+    soon(GONE, || bench.programs().is_empty()).await;
+    let programs: Vec<Option<Row>> = bench.programs().into_iter().map(Row::of).collect();
+    assert!(programs.is_empty(), "programs are left: {programs:?}");
+    let strangers = || -> Vec<Row> {
+        let ours = |row: &Row| matches!(&*row.name, "toolgate-spawn" | "toolgate-keeper") && row.state != 'Z';
+        family(&BTreeSet::new()).into_iter().filter(|row| !ours(row)).collect()
+    };
+    soon(GONE, || strangers().is_empty()).await;
+    assert_eq!(strangers(), [], "only the spawner and its keepers may be there");
+    assert_eq!(bench.files(), [] as [PathBuf; 0], "files are left");
+}
+
+/// Drops `bench`, after which nothing of it may be there, nor of `spawners`.
+async fn assert_nothing_left(bench: Arc<Bench>, spawners: &BTreeSet<i32>) {
+    drop(Arc::into_inner(bench).expect("nobody else has it"));
+    soon(GONE, || family(spawners).is_empty()).await;
+    assert_eq!(family(spawners), [], "processes are left");
+}
+
+fn a_thousand_nasty_calls_leave_nothing() {
+    let _alone = alone();
+    block_on(async {
+        let warm_up = Arc::new(Bench::new("warm-up"));
+        storm(&warm_up, NASTY.len(), 1).await;
+        let warm = spawners();
+        assert_nothing_left(warm_up, &warm).await;
+        let before = descriptors();
+
+        let bench = Arc::new(Bench::new("storm"));
+        let began = Instant::now();
+        let wrong = storm(&bench, CALLS, 2).await;
+        println!("{CALLS} calls in {:.1?}", began.elapsed());
+        assert!(wrong.is_empty(), "{} calls went wrong:\n{}", wrong.len(), wrong.join("\n"));
+        not_started(&bench).await;
+        assert_idle(&bench).await;
+        let ours = spawners();
+        assert_eq!(ours.len(), 1, "one spawner serves all");
+        assert_nothing_left(bench, &ours).await;
+        assert_eq!(descriptors(), before, "descriptors are left");
+    });
+}
+
+fn a_killed_spawner_is_replaced() {
+    let _alone = alone();
+    block_on(async {
+        let bench = Arc::new(Bench::new("spawner"));
+        let mut seen = BTreeSet::new();
+        let mut kept = Vec::new();
+        for round in 0..10 {
+            // One that runs on, and one that kills the spawner.
+            let (session, pump) = bench.script(2 * round, "setsid -f sleep $M; sleep $M", Stdio::Piped).await;
+            let pump = tokio::spawn(pump);
+            ready(&session).await;
+            seen.extend(spawners());
+            let script = format!("{KILL_SPAWNER}\nsetsid -f sleep $M; kill_spawner KILL; exit 4");
+            let (killer, moved) = bench.script(2 * round + 1, &script, Stdio::Piped).await;
+            let moved = tokio::spawn(moved);
+            let done = timeout(HUNG, killer.until(|killer| !matches!(killer.stage(), Stage::Running))).await;
+            assert!(
+                done.is_ok(),
+                "round {round}: a call hangs after the spawner was killed: {:?}",
+                killer.stage()
+            );
+            killer.end(Duration::ZERO);
+            timeout(HUNG, moved).await.unwrap().unwrap();
+            assert!(matches!(killer.stage(), Stage::Over { .. }), "{:?}", killer.stage());
+            assert!(bench.is_free(2 * round + 1));
+            kept.push((session, pump));
+        }
+        seen.extend(spawners());
+        assert!(seen.len() > 5, "there were {} spawners", seen.len());
+        for (number, (session, pump)) in kept.into_iter().enumerate() {
+            assert_eq!(session.stage(), Stage::Running, "a session does not need its spawner");
+            session.end(Duration::ZERO);
+            timeout(HUNG, pump).await.unwrap().unwrap();
+            assert!(matches!(session.stage(), Stage::Over { .. }) && bench.is_free(2 * number));
+        }
+        assert_idle(&bench).await;
+        assert_nothing_left(bench, &seen).await;
+    });
+}
+
+fn a_keeper_that_outlives_its_spawner_is_cleaned_up_after() {
+    let _alone = alone();
+    block_on(async {
+        let bench = Bench::new("both");
+        let script =
+            format!("{KILL_KEEPER}\n{KILL_SPAWNER}\nsetsid -f sleep $M; kill_spawner KILL; kill_keeper KILL");
+        let (session, pump) = bench.script(0, &script, Stdio::Piped).await;
+        timeout(HUNG, pump).await.unwrap();
+        assert_eq!(session.stage(), Stage::Lost);
+        assert!(soon(GONE, || bench.is_free(0)).await, "left: {:?}", bench.programs());
+    });
+}
+
+fn a_stopped_keeper_still_ends_its_run() {
+    let _alone = alone();
+    block_on(async {
+        let bench = Bench::new("stopped-keeper");
+        for (number, drop_it) in [(0, false), (1, true)] {
+            let script = format!("{KILL_KEEPER}\nsetsid -f sleep $M; kill_keeper STOP; sleep $M");
+            let (session, mut pump) = bench.script(number, &script, Stdio::Piped).await;
+            let _still_runs = timeout(Duration::from_millis(300), &mut pump).await;
+            if !drop_it {
+                session.end(Duration::ZERO);
+                let ended = timeout(GONE, &mut pump).await;
+                assert!(ended.is_ok(), "it cannot be ended: its keeper is stopped");
+            }
+            drop(pump);
+            let gone = soon(GONE, || bench.is_free(number)).await;
+            assert!(gone, "call {number} left {:?}", bench.programs());
+        }
+    });
+}
+
+fn a_stopped_spawner_does_not_stop_the_next_call() {
+    let _alone = alone();
+    block_on(async {
+        let bench = Bench::new("stopped-spawner");
+        let (first, pump) = bench.script(0, "sleep $M", Stdio::Piped).await;
+        let pump = tokio::spawn(pump);
+        ready(&first).await;
+        let spawner = spawners();
+        spawner.iter().for_each(|&pid| kill(pid, Signal::STOP));
+        let (_next, moved) = bench.script(1, "exit 0", Stdio::Piped).await;
+        let ended = timeout(GONE, moved).await;
+        spawner.iter().for_each(|&pid| kill(pid, Signal::CONT));
+        assert!(ended.is_ok(), "the next call hangs");
+        first.end(Duration::ZERO);
+        timeout(HUNG, pump).await.unwrap().unwrap();
+    });
+}
+
+fn an_end_that_is_asked_for_twice_is_not_put_off() {
+    let _alone = alone();
+    block_on(async {
+        let bench = Bench::new("twice");
+        let (session, pump) =
+            bench.script(0, "trap '' TERM; echo; while :; do sleep 1; done", Stdio::Piped).await;
+        let mut pump = tokio::spawn(pump);
+        ready(&session).await;
+        let until = Instant::now() + GONE;
+        // ends: with the session, or when the time is up
+        while Instant::now() < until && !session.is_over() {
+            session.end(Duration::from_millis(500));
+            let _not_yet = timeout(Duration::from_millis(200), &mut pump).await;
+        }
+        assert!(session.is_over(), "asked to end again and again, it was never killed");
+    });
+}
+
+fn a_long_chain_of_processes_ends_soon() {
+    let _alone = alone();
+    block_on(async {
+        let bench = Bench::new("chain");
+        let script = "f() { [ $1 = 0 ] && { echo deep; exec sleep $M; }; (f $(($1 - 1)); :); :; }; f 300";
+        let (session, mut pump) = bench.script(0, script, Stdio::Piped).await;
+        let deep = b"ready\ndeep\n".len() as u64;
+        let grown = async {
+            tokio::select! {
+                () = &mut pump => {}
+                () = session.until(|session| session.pending() >= deep) => {}
+            }
+        };
+        assert!(timeout(HUNG, grown).await.is_ok(), "it did not grow: {} processes", bench.programs().len());
+        let began = Instant::now();
+        session.end(Duration::ZERO);
+        timeout(HUNG, pump).await.unwrap();
+        let took = began.elapsed();
+        let Stage::Over { ended, more, .. } = session.stage() else { panic!("{:?}", session.stage()) };
+        println!("{} processes in a chain ended in {took:.1?}", ended.len() + more as usize);
+        assert!(ended.len() + more as usize > 300);
+        assert!(took < Duration::from_secs(1), "it took {took:?}");
+    });
+}
+
+fn dropped_sessions_leave_nothing() {
+    let _alone = alone();
+    block_on(async {
+        let bench = Arc::new(Bench::new("adopted"));
+        for number in 0..32 {
+            let (_, script) = NASTY[number % NASTY.len()];
+            let script = format!("{KILL_KEEPER}\n{script}");
+            let terminal = number % 3 == 0;
+            let stdio = if terminal { Stdio::Terminal(Size::default()) } else { Stdio::Fed };
+            let (session, pump) = bench.script(number, &script, stdio).await;
+            bench.sessions.adopt(&session, pump);
+        }
+        sleep(Duration::from_millis(100)).await;
+        let ours = spawners();
+        assert!(!bench.programs().is_empty(), "there is something to end");
+        let bench = Arc::into_inner(bench).unwrap();
+        let (lists, mark) = (ours.clone(), bench.mark.clone());
+        // Everything but the means to look for what is left.
+        drop(bench);
+        let left = || {
+            let marked = |pid: &i32| holds(&proc_file(*pid, "environ"), mark.as_bytes());
+            (all_pids().into_iter().filter(marked).collect::<Vec<_>>(), family(&lists))
+        };
+        soon(GONE, || left() == (vec![], vec![])).await;
+        assert_eq!(left(), (vec![], vec![]));
+    });
+}
+
+fn output_that_nobody_was_told_of_is_not_kept() {
+    let _alone = alone();
+    block_on(async {
+        let bench = Bench::new("flood");
+        let (session, mut pump) = bench.script(0, "yes $M | head -c 3000000; sleep $M", Stdio::Piped).await;
+        let flooded = async {
+            tokio::select! {
+                () = &mut pump => {}
+                () = session.until(|session| session.pending() > 2_500_000) => {}
+            }
+        };
+        timeout(HUNG, flooded).await.unwrap();
+        drop((pump, session));
+        assert_eq!(bench.files(), [] as [PathBuf; 0], "nobody knows of these files");
+    });
+}
