@@ -7,7 +7,8 @@ use std::time::Duration;
 use exec::spill::Spill;
 use toolgate::wire::{Integers, Style};
 use toolgate::{
-    BuildFault, Builder, Family, Limits, Observer, Pictures, RegistryFault, Toolgate, ToolsConfig, WebSearch,
+    BuildFault, Builder, Environment, Family, Inherit, Limits, Observer, Pictures, RegistryFault,
+    SandboxPolicy, Shell, Toolgate, ToolsConfig, WebSearch,
 };
 
 use crate::args::Place;
@@ -40,6 +41,10 @@ pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
     let mut builder = Toolgate::at(&cwd)
         .with_tools_for(Pictures { max_side: family.image_side, seen: family.sees_images })
         .configured(tools)
+        .sandbox(match config.sandbox.value {
+            config::Sandbox::ReadOnly => SandboxPolicy::ReadOnly,
+            config::Sandbox::DangerFullAccess => SandboxPolicy::FullAccess,
+        })
         .limits(Limits {
             output_tokens: config.limits.output_tokens.value,
             call_timeout: Duration::from_millis(config.limits.call_timeout_ms.value),
@@ -63,10 +68,30 @@ pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
         builder = builder.read_root(value);
     }
     if let Some(state) = dirs.state {
-        let spill = Spill::new(state.join("outputs"), &cwd);
-        builder = builder.read_kept_in(spill.directory()).keep(Arc::new(Shelf(spill)));
+        let spill = Arc::new(Spill::new(state.join("outputs"), &cwd));
+        builder =
+            builder.read_kept_in(spill.directory()).keep(Arc::new(Shelf(Arc::clone(&spill)))).spill(spill);
     }
+    builder = with_commands(builder, &config.commands)?;
     Ok(Composed { config, builder })
+}
+
+/// Hands on how commands are run.
+fn with_commands(builder: Builder, commands: &config::Commands) -> Result<Builder, Fault> {
+    let environment = Environment {
+        inherit: match commands.inherit.value {
+            config::Inherit::All => Inherit::All,
+            config::Inherit::Core => Inherit::Core,
+            config::Inherit::None => Inherit::None,
+        },
+        pass: commands.pass.iter().map(|name| name.value.clone()).collect(),
+        set: commands.set.iter().map(|pair| pair.value.clone()).collect(),
+    };
+    let builder = builder.environment(environment).sessions(commands.sessions.value);
+    let Setting { value: Some(path), source } = &commands.shell else { return Ok(builder) };
+    let shell =
+        Shell::named(&path.to_string_lossy()).map_err(|fault| Fault::usage(format!("{source}: {fault}")))?;
+    Ok(builder.shell(shell))
 }
 
 impl Composed {

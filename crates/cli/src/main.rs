@@ -16,6 +16,8 @@ use clap::error::ErrorKind;
 use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
+    exec::process::init();
+    exec::process::raise_open_files();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(wrong) => return refuse(&wrong),

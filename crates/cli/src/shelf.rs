@@ -1,10 +1,12 @@
 //! Keeps what is too long for a model in files that `read_file` can read.
 
+use std::sync::Arc;
+
 use exec::spill::Spill;
 use toolgate::{CallId, Keep};
 
 /// The session's spill directory, as the engine sees it.
-pub(crate) struct Shelf(pub(crate) Spill);
+pub(crate) struct Shelf(pub(crate) Arc<Spill>);
 
 impl Keep for Shelf {
     fn keep(&self, call: &CallId, text: &str) -> Option<String> {

@@ -153,9 +153,58 @@ fn what_may_be_read_is_widened_only_by_the_user() {
 }
 
 #[test]
+fn what_commands_may_do_is_widened_only_by_the_user() {
+    let shell = Shell::new();
+    let refused = |text: &str| {
+        shell.workspace.file("toolgate.toml", text);
+        let ran = shell.run(&["tools"]);
+        assert_eq!(ran.code, Some(2), "{text}");
+        ran.err.lines().next().unwrap().to_owned()
+    };
+    assert_snapshot!(refused("sandbox = \"danger-full-access\"\n"), @"error: $DIR/toolgate.toml:1:11: a project may narrow what tools can do, not widen it: `sandbox` belongs in your own file ($HOME/.config/toolgate/config.toml)");
+    assert_snapshot!(refused("[commands]\ninherit = \"all\"\n"), @"error: $DIR/toolgate.toml:2:11: a project may narrow what tools can do, not widen it: `commands.inherit` belongs in your own file ($HOME/.config/toolgate/config.toml)");
+    assert_snapshot!(refused("[commands]\npass = [\"CI\"]\n"), @"error: $DIR/toolgate.toml:2:9: a project may narrow what tools can do, not widen it: `commands.pass` belongs in your own file ($HOME/.config/toolgate/config.toml)");
+    assert_snapshot!(refused("[commands]\nset = { A = \"1\" }\n"), @"error: $DIR/toolgate.toml:2:13: a project may narrow what tools can do, not widen it: `commands.set` belongs in your own file ($HOME/.config/toolgate/config.toml)");
+    assert_snapshot!(refused("[commands]\nshell = \"/bin/sh\"\n"), @"error: $DIR/toolgate.toml:2:9: a project may narrow what tools can do, not widen it: `commands.shell` belongs in your own file ($HOME/.config/toolgate/config.toml)");
+
+    shell.configure("sandbox = \"danger-full-access\"\n[commands]\ninherit = \"all\"\nsessions = 8\n");
+    shell.workspace.file("toolgate.toml", "[commands]\ninherit = \"core\"\nsessions = 9\n");
+    shell.workspace.file("sub/toolgate.toml", "sandbox = \"read-only\"\ncommands.inherit = \"none\"\n");
+    let rows = |args: &[&str]| {
+        let out = shell.run(&[&["config"], args].concat()).out;
+        let own = ["sandbox", "commands.inherit", "commands.sessions"];
+        let rows = out.lines().filter(|row| own.iter().any(|key| row.starts_with(key)));
+        rows.map(|row| format!("{row}\n")).collect::<String>()
+    };
+    assert_snapshot!(rows(&[]), @r#"
+    sandbox = "danger-full-access"  # $HOME/.config/toolgate/config.toml:1
+    commands.inherit = "core"  # $DIR/toolgate.toml:2
+    commands.sessions = 8  # $HOME/.config/toolgate/config.toml:4
+    "#);
+    assert_snapshot!(rows(&["--cwd", "sub"]), @r#"
+    sandbox = "read-only"  # $DIR/sub/toolgate.toml:1
+    commands.inherit = "none"  # $DIR/sub/toolgate.toml:2
+    commands.sessions = 8  # $HOME/.config/toolgate/config.toml:4
+    "#);
+    assert_snapshot!(rows(&["--cwd", "sub", "--sandbox", "danger-full-access"]), @r#"
+    sandbox = "danger-full-access"  # --sandbox
+    commands.inherit = "none"  # $DIR/sub/toolgate.toml:2
+    commands.sessions = 8  # $HOME/.config/toolgate/config.toml:4
+    "#);
+    shell.configure("[commands]\ninherit = \"none\"\nsessions = 10\n");
+    assert_snapshot!(rows(&["--sandbox", "read-only"]), @r#"
+    sandbox = "read-only"  # --sandbox
+    commands.inherit = "none"  # $HOME/.config/toolgate/config.toml:2
+    commands.sessions = 9  # $DIR/toolgate.toml:3
+    "#);
+}
+
+#[test]
 fn the_configuration_says_where_each_value_comes_from() {
     let shell = Shell::new();
-    shell.configure("model = \"gpt-5\"\n[limits]\nparallel = 4\n[files]\nread_roots = [\"/usr/include\"]\n");
+    let commands = "[commands]\npass = [\"CI\"]\nset.A = \"1\"\nset.\"a.b\" = \"\"\nshell = \"/bin/sh\"\n";
+    let own = "model = \"gpt-5\"\n[limits]\nparallel = 4\n[files]\nread_roots = [\"/usr/include\"]\n";
+    shell.configure(&format!("{own}{commands}"));
     shell.workspace.file("toolgate.toml", "[tools]\nwithout = [\"view_image\"]\n\n[limits]\nparallel = 2\n");
     let rows = shell.run(&["config", "--model", "claude-opus-4"]).out;
     let own: Vec<&str> = rows.lines().filter(|row| !row.contains("built in")).collect();
@@ -170,6 +219,12 @@ fn the_configuration_says_where_each_value_comes_from() {
     ]
     files.deny_read = [
     ]
+    commands.pass = [
+      "CI",  # $HOME/.config/toolgate/config.toml:7
+    ]
+    commands.set.A = "1"  # $HOME/.config/toolgate/config.toml:8
+    commands.set."a.b" = ""  # $HOME/.config/toolgate/config.toml:9
+    commands.shell = "/bin/sh"  # $HOME/.config/toolgate/config.toml:10
     limits.parallel = 2  # $DIR/toolgate.toml:5
     # $HOME/.config/toolgate/config.toml: read
     # $HOME/.config/toolgate/toolgate.toml: not there
@@ -203,6 +258,14 @@ fn a_bad_file_is_refused_with_its_place() {
     assert_snapshot!(fault("[files]\ndeny_read = \"x\"\n"), @r#"error: $DIR/toolgate.toml:2:13: invalid type: string "x", expected a list, e.g. `["a"]`"#);
     assert_snapshot!(fault("[limits\n"), @"error: $DIR/toolgate.toml:1:8: unclosed table, expected `]`");
     assert_snapshot!(fault("[limits]\n  output_tokens = 5\n"), @"error: $DIR/toolgate.toml:2:19: `output_tokens` must be from 100 to 1000000");
+    assert_snapshot!(fault("sandbox = \"off\"\n"), @"error: $DIR/toolgate.toml:1:11: unknown variant `off`, expected `read-only` or `danger-full-access`");
+    assert_snapshot!(fault("commands = 3\n"), @"error: $DIR/toolgate.toml:1:12: invalid type: integer `3`, expected a table `[commands]`");
+    assert_snapshot!(fault("[commands]\nset = [\"A=1\"]\n"), @r#"error: $DIR/toolgate.toml:2:7: invalid type: sequence, expected a table, e.g. `{ NAME = "value" }`"#);
+    assert_snapshot!(fault("[commands]\nset = { A = \"1\",\n  OPENAI_API_KEY = \"x\" }\n"), @"error: $DIR/toolgate.toml:3:20: `OPENAI_API_KEY` is the key of a model provider, which no command gets");
+    assert_snapshot!(fault("[commands.set]\nA = \"1\"\n\"A=B\" = \"x\"\n"), @"error: $DIR/toolgate.toml:3:9: `A=B` is no variable's name");
+    assert_snapshot!(fault("[commands]\npass = [\"CI\", \"$CI\"]\n"), @"error: $DIR/toolgate.toml:2:15: `$CI` is no variable's name, nor one with `*` for any letters");
+    assert_snapshot!(fault("[commands]\nsessions = 0\n"), @"error: $DIR/toolgate.toml:2:12: `sessions` must be from 1 to 1024");
+    assert_snapshot!(fault("[commands]\nshell = \"bash\"\n"), @"error: $DIR/toolgate.toml:2:9: `shell` must be a whole path, e.g. `/bin/bash`");
     assert_snapshot!(fault("[files]\ndeny_read = [\"ok\",\n  \"a[\"]\n"), @"error: $DIR/toolgate.toml:3:3: the deny-read pattern `a[` is not a path or a glob: unclosed character class; missing ']'");
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::{
     Keep, Limits, Observer, RegistryFault, ToolRegistry, ToolRegistryBuilder, ToolRouter, ToolsConfig,
 };
-use policy::{DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, Reach, Root};
+use policy::{DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, Reach, Root, SandboxPolicy};
 use tool::{AnyTool, Place, StrictFault, ToolHandler};
 
 use crate::Toolgate;
@@ -19,8 +19,12 @@ pub struct Builder {
     kept_in: Vec<PathBuf>,
     deny_read: Vec<String>,
     home: Option<PathBuf>,
+    sandbox: SandboxPolicy,
     tools: ToolRegistryBuilder,
-    shipped: Result<(), StrictFault>,
+    #[cfg(feature = "tools")]
+    shipped: Option<tools::Pictures>,
+    #[cfg(feature = "tools")]
+    pub(crate) means: crate::commands::Means,
     limits: Limits,
     watchers: Watchers,
 }
@@ -68,8 +72,12 @@ impl Builder {
             kept_in: Vec::new(),
             deny_read: DEFAULT_DENY_READ.iter().map(|&pattern| pattern.to_owned()).collect(),
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            sandbox: SandboxPolicy::default(),
             tools: ToolRegistry::builder(),
-            shipped: Ok(()),
+            #[cfg(feature = "tools")]
+            shipped: None,
+            #[cfg(feature = "tools")]
+            means: crate::commands::Means::default(),
             limits: Limits::default(),
             watchers: Watchers::default(),
         }
@@ -100,10 +108,7 @@ impl Builder {
     #[cfg(feature = "tools")]
     #[must_use]
     pub fn with_tools_for(mut self, pictures: tools::Pictures) -> Self {
-        match tools::all(pictures) {
-            Ok(all) => self.tools = all.into_iter().fold(self.tools, ToolRegistryBuilder::any),
-            Err(fault) => self.shipped = Err(fault),
-        }
+        self.shipped = Some(pictures);
         self
     }
 
@@ -132,6 +137,13 @@ impl Builder {
     #[must_use]
     pub fn deny_read_only(mut self, patterns: impl IntoIterator<Item = String>) -> Self {
         self.deny_read = patterns.into_iter().collect();
+        self
+    }
+
+    /// Lets tools do what `sandbox` allows beside reading; nothing if this is not called.
+    #[must_use]
+    pub fn sandbox(mut self, sandbox: SandboxPolicy) -> Self {
+        self.sandbox = sandbox;
         self
     }
 
@@ -164,8 +176,18 @@ impl Builder {
     }
 
     /// Puts it together.
-    pub fn build(self) -> Result<Toolgate, BuildFault> {
-        self.shipped?;
+    #[cfg_attr(not(feature = "tools"), expect(unused_mut, reason = "without tools there are none to add"))]
+    pub fn build(mut self) -> Result<Toolgate, BuildFault> {
+        #[cfg(feature = "tools")]
+        let commands = match self.shipped {
+            Some(pictures) => {
+                let commands = Arc::new(std::mem::take(&mut self.means).build());
+                let all = tools::all(pictures, &commands)?;
+                self.tools = all.into_iter().fold(self.tools, ToolRegistryBuilder::any);
+                Some(commands)
+            }
+            None => None,
+        };
         let own = root(&self.directory)?;
         let place = Place { cwd: own.path().to_owned() };
         let mut roots = vec![own];
@@ -180,7 +202,7 @@ impl Builder {
         let home = self.home.as_deref().map(plain_home).transpose()?;
         let home = home.as_deref();
         let deny = DenyRead::new(with_real_paths(&self.deny_read, home), home)?;
-        let gate = Gate::read_only(Reach::new(roots, deny));
+        let gate = Gate::new(Reach::new(roots, deny), self.sandbox);
         let mut router = ToolRouter::new(self.tools.build()?, gate, place).with_limits(self.limits);
         for observer in self.watchers.observers {
             router = router.with_observer(observer);
@@ -188,7 +210,11 @@ impl Builder {
         if let Some(keep) = self.watchers.keep {
             router = router.with_keep(keep);
         }
-        Ok(Toolgate { router })
+        Ok(Toolgate {
+            router,
+            #[cfg(feature = "tools")]
+            commands,
+        })
     }
 }
 

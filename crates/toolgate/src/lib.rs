@@ -13,6 +13,8 @@
 //! A tool of your own is one type: see `examples/my_first_tool.rs`.
 
 mod build;
+#[cfg(feature = "tools")]
+mod commands;
 
 pub use build::{BuildFault, Builder};
 pub use engine::{
@@ -21,14 +23,22 @@ pub use engine::{
 };
 /// The way to files: what a tool of yours opens with its permit.
 pub use exec::fs;
-pub use policy::{DEFAULT_DENY_READ, Denial, DenyRead, Effect, Gate, Intent, Permit, Reach, Root, Verdict};
+/// Call this first in `main` if tools are to run commands: processes are started from a small copy of this program.
+pub use exec::process::init;
+#[cfg(feature = "tools")]
+pub use exec::{session::Processes, shell::Shell, spill::Spill};
+pub use policy::{
+    DEFAULT_DENY_READ, Denial, DenyRead, Effect, Environment, EnvironmentFault, Escalation, Gate, Inherit,
+    Intent, Permit, Reach, Root, SandboxPolicy, Verdict,
+};
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    AnyTool, Args, Attempt, BadArguments, CallId, Cut, Cx, ErrorKind, Facts, Foreign, Freeform, FreeformSpec,
-    FunctionSpec, Grammar, Image, Item, JsonSchema, Lane, Language, LocalShell, Needs, Notice, Place,
-    PlanStep, StepStatus, Stop, Strict, ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSpec,
-    invisible, without_lone_surrogates,
+    AnyTool, Args, Attempt, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallId, Cut, Cx, ErrorKind, Facts,
+    Foreign, Freeform, FreeformSpec, FunctionSpec, GRACE, Grammar, Halt, Image, Item, JsonSchema, Lane,
+    Language, Listen, LocalShell, Needs, Notice, OutputStream, Place, PlanStep, StepStatus, Stop, Strict,
+    ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSpec, Usage, fit, invisible,
+    without_lone_surrogates,
 };
 #[cfg(feature = "tools")]
 pub use tools::Pictures;
@@ -39,6 +49,8 @@ pub use wire;
 #[derive(Clone)]
 pub struct Toolgate {
     router: ToolRouter,
+    #[cfg(feature = "tools")]
+    commands: Option<std::sync::Arc<tools::Commands>>,
 }
 
 impl Toolgate {

@@ -3,32 +3,48 @@
 //! A tool here reads only through `exec::fs`, which opens what its permit reaches and nothing else.
 
 mod blocks;
+mod commands;
+mod console;
 mod door;
 mod encoding;
+mod exec_command;
 mod grep_files;
 mod grep_hits;
 mod grep_search;
+mod kill_session;
 mod lines;
 mod list_dir;
+mod list_sessions;
 mod numbered;
 mod picture;
 mod read_file;
+mod screen;
+mod shell;
+mod shell_command;
 mod update_plan;
 mod view_image;
 mod words;
+mod write_stdin;
 
 use std::sync::Arc;
 
+pub use commands::Commands;
 pub use picture::Pictures;
 use tool::{AnyTool, StrictFault, erase};
 
 /// Every tool, in the order of their names.
-pub fn all(pictures: Pictures) -> Result<Vec<Arc<dyn AnyTool>>, StrictFault> {
+pub fn all(pictures: Pictures, commands: &Arc<Commands>) -> Result<Vec<Arc<dyn AnyTool>>, StrictFault> {
     Ok(vec![
+        erase(exec_command::ExecCommand(Arc::clone(commands)))?,
         erase(grep_files::GrepFiles)?,
+        erase(kill_session::KillSession(Arc::clone(commands)))?,
         erase(list_dir::ListDir)?,
+        erase(list_sessions::ListSessions(Arc::clone(commands)))?,
         erase(read_file::ReadFile::new(pictures))?,
+        erase(shell::Shell(Arc::clone(commands)))?,
+        erase(shell_command::ShellCommand(Arc::clone(commands)))?,
         erase(update_plan::UpdatePlan)?,
         erase(view_image::ViewImage::new(pictures))?,
+        erase(write_stdin::WriteStdin(Arc::clone(commands)))?,
     ])
 }

@@ -1,6 +1,7 @@
 //! `grep_files` as a model meets it.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use insta::assert_snapshot;
@@ -9,7 +10,7 @@ use testkit::{Session, Workspace};
 use toolgate_tools::Pictures;
 
 fn grep(workspace: &Workspace, arguments: &Value) -> String {
-    let tools = toolgate_tools::all(Pictures::default()).unwrap();
+    let tools = toolgate_tools::all(Pictures::default(), &Arc::default()).unwrap();
     workspace.normal(&Session::new(workspace, tools).call("grep_files", arguments).joined_text())
 }
 

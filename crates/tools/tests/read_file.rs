@@ -1,6 +1,8 @@
 //! `read_file` as a model meets it.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
+use std::sync::Arc;
+
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use testkit::{Session, Workspace};
@@ -8,7 +10,7 @@ use tool::{ErrorKind, ToolOutput};
 use toolgate_tools::Pictures;
 
 fn output(workspace: &Workspace, arguments: &Value) -> ToolOutput {
-    let tools = toolgate_tools::all(Pictures::default()).unwrap();
+    let tools = toolgate_tools::all(Pictures::default(), &Arc::default()).unwrap();
     Session::new(workspace, tools).call("read_file", arguments)
 }
 
@@ -295,7 +297,8 @@ fn pictures_are_described_to_a_model_that_does_not_see() {
         .write_to(&mut std::io::Cursor::new(&mut png), image::ImageFormat::Png)
         .unwrap();
     w.file("p.png", &png);
-    let tools = toolgate_tools::all(Pictures { seen: false, ..Pictures::default() }).unwrap();
+    let tools =
+        toolgate_tools::all(Pictures { seen: false, ..Pictures::default() }, &Arc::default()).unwrap();
     let told = Session::new(&w, tools).call("read_file", &json!({"path": "p.png"}));
     assert_eq!(told.items.len(), 1);
     assert!(told.joined_text().contains("is a binary file (image/png"), "{}", told.joined_text());

@@ -1,6 +1,8 @@
 //! `update_plan` as a model meets it.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
+use std::sync::Arc;
+
 use engine::Event;
 use insta::{assert_debug_snapshot, assert_snapshot};
 use serde_json::{Value, json};
@@ -9,7 +11,8 @@ use tool::Notice;
 use toolgate_tools::Pictures;
 
 fn update(arguments: &Value) -> (String, Vec<Notice>) {
-    let session = Session::new(&Workspace::new(), toolgate_tools::all(Pictures::default()).unwrap());
+    let session =
+        Session::new(&Workspace::new(), toolgate_tools::all(Pictures::default(), &Arc::default()).unwrap());
     let text = session.call("update_plan", arguments).joined_text();
     let notices = session.events().into_iter().filter_map(|event| match event {
         Event::Notice(notice) => Some(notice),
@@ -56,7 +59,7 @@ fn the_form_that_other_models_send() {
     let (text, notices) =
         update(&json!({"plan": [{"step": "a", "status": "pending"}, {"step": "b", "status": "pending"}]}));
     assert_eq!(text, "Plan updated");
-    let Notice::PlanUpdated { steps, explanation } = &notices[0];
+    let Notice::PlanUpdated { steps, explanation } = &notices[0] else { panic!("{notices:?}") };
     let ids: Vec<_> = steps.iter().map(|step| (step.id.as_str(), step.description.as_str())).collect();
     assert_eq!((ids, explanation), (vec![("1", "a"), ("2", "b")], &None));
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::io::Cursor;
+use std::sync::Arc;
 
 use image::{DynamicImage, ImageFormat};
 use insta::assert_snapshot;
@@ -11,7 +12,7 @@ use tool::{Item, ToolOutput};
 use toolgate_tools::Pictures;
 
 fn view(workspace: &Workspace, path: &str) -> ToolOutput {
-    let tools = toolgate_tools::all(Pictures { max_side: 100, seen: true }).unwrap();
+    let tools = toolgate_tools::all(Pictures { max_side: 100, seen: true }, &Arc::default()).unwrap();
     Session::new(workspace, tools).call("view_image", &json!({ "path": path }))
 }
 

@@ -1,0 +1,210 @@
+//! Processes: what a call costs over a bare one, with a small host and a large one; a flood; a thousand terminals.
+#![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark runs peers and prints")]
+
+use std::fs;
+use std::process::{Command, Stdio as StdStdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use exec::capture::Stream;
+use exec::fs::Door;
+use exec::process::{Size, Stdio};
+use exec::session::{About, Processes, Session, Sessions};
+use exec::shell::Shells;
+use toolgate::{
+    CancellationToken, DenyRead, Environment, Gate, Intent, Permit, Reach, Root, SandboxPolicy, Shell,
+    ToolCall, Toolgate, Verdict, json,
+};
+
+const GIB: usize = 1 << 30;
+
+fn main() {
+    toolgate::init();
+    exec::process::raise_open_files();
+    println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
+    let _inside = runtime.enter();
+    let toolgate = Toolgate::at(std::env::temp_dir())
+        .with_tools()
+        .sandbox(SandboxPolicy::FullAccess)
+        .build()
+        .expect("the tools go together");
+    small(&runtime, &toolgate);
+    large(&runtime, &toolgate);
+    flood(&runtime, &toolgate);
+    terminals(&runtime);
+}
+
+fn call(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate, cmd: &str) {
+    let arguments = json!({ "cmd": cmd, "yield_time_ms": 30_000 }).to_string();
+    let call = ToolCall::function("bench", "exec_command", arguments);
+    let answer = runtime.block_on(toolgate.router().dispatch(call, CancellationToken::new()));
+    assert!(answer.success, "{}", answer.joined_text());
+}
+
+fn bare(program: &str, arguments: &[&str]) {
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().stdin(StdStdio::null()).stdout(StdStdio::null());
+    assert!(command.status().is_ok_and(|status| status.success()));
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let began = Instant::now();
+    work();
+    began.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// Takes turns, so that what else the machine does hits all alike.
+fn rounds<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(); N]) -> [Duration; N] {
+    works.iter_mut().for_each(|work| work());
+    let mut times = [const { Vec::new() }; N];
+    for round in 0..rounds {
+        for at in 0..N {
+            let at = (at + round) % N;
+            times[at].push(timed(&mut *works[at]));
+        }
+    }
+    times.map(median)
+}
+
+fn row(work: &str, us: Duration, peer: Duration) {
+    let ratio = us.as_secs_f64() / peer.as_secs_f64();
+    println!("| {work} | {us:.2?} | {peer:.2?} | {ratio:.2} |");
+}
+
+fn small(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
+    let [ours, fork, shell] = rounds(
+        400,
+        [&mut || call(runtime, toolgate, "true"), &mut || bare("/bin/true", &[]), &mut || {
+            bare("/bin/bash", &["-c", "true"])
+        }],
+    );
+    row("`exec_command true` through `dispatch` / bare fork+exec of `true`", ours, fork);
+    row("… / bare fork+exec of `bash -c true`", ours, shell);
+    println!("| … over bare fork+exec of `true` | {:.0?} | (bar: 1 ms) | |", ours.saturating_sub(fork));
+}
+
+/// The same with 4 GiB resident: a fork of the host would copy its page tables.
+fn large(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
+    let mut mine = || call(runtime, toolgate, "true");
+    let [small] = rounds(200, [&mut mine]);
+    let before = status("VmRSS");
+    let ballast = vec![1_u8; 4 * GIB];
+    let after = status("VmRSS");
+    let [large] = rounds(200, [&mut mine]);
+    std::hint::black_box(&ballast[GIB]);
+    let (before, after) = (before / 1024, after / 1024);
+    row(&format!("`exec_command true`, {after} MiB resident / {before} MiB resident"), large, small);
+}
+
+fn flood(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
+    let script = format!("head -c {GIB} /dev/zero");
+    let lines = format!("yes 0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ | head -c {GIB}");
+    fs::write("/proc/self/clear_refs", "5").expect("/proc is mounted");
+    let before = status("VmRSS");
+    for (name, script) in [("zeros", script), ("lines", lines)] {
+        let piped = format!("{script} | cat > /dev/null");
+        let [ours, peer] =
+            rounds(7, [&mut || call(runtime, toolgate, &script), &mut || bare("/bin/bash", &["-c", &piped])]);
+        row(&format!("1 GiB of {name} as output / through a pipe into `cat > /dev/null`"), ours, peer);
+    }
+    println!(
+        "| … resident memory it grew by, at most | {} KiB | (bar: 16 MiB) | |",
+        status("VmHWM") - before
+    );
+}
+
+fn terminals(runtime: &tokio::runtime::Runtime) {
+    const MANY: usize = 1000;
+    let before = status("VmRSS");
+    let sessions = Sessions::new(Arc::new(Processes::default()), None, MANY);
+    let began = Instant::now();
+    let open: Vec<Arc<Session>> = runtime.block_on(async {
+        let mut open = Vec::new();
+        for _ in 0..MANY {
+            open.push(terminal(&sessions).await);
+        }
+        open
+    });
+    let opened = began.elapsed();
+    let mut times = Vec::new();
+    runtime.block_on(async {
+        for round in 0..5 {
+            for at in 0..MANY {
+                // Not the order in which they were opened.
+                times.push(echo(&open[(at * 617 + round) % MANY]).await);
+            }
+        }
+    });
+    times.sort();
+    let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+    println!("| 1,000 terminals opened | {opened:.0?} | | |");
+    println!("| … an echoed line, p50 and p99 of {} | {p50:.0?}, {p99:.0?} | (bar: 20 ms) | |", times.len());
+    let host = status("VmRSS").saturating_sub(before) / 1024;
+    let helpers = shared_out("toolgate-") / 1024;
+    println!(
+        "| … resident: the host grew by; spawner and keepers | {host} MiB; {helpers} MiB | (bar: 300 MiB) | |"
+    );
+}
+
+async fn terminal(sessions: &Sessions) -> Arc<Session> {
+    let here = exec::fs::real(&std::env::temp_dir()).expect("there is a directory for temporary files");
+    let argv = vec!["/bin/cat".to_owned()];
+    let permit = permit(&argv, &here);
+    let directory = Door::new(&permit).look(&here).expect("it may be read");
+    let shells = Shells::new(Shell::of_user(None), Environment::default(), []);
+    let stdio = Stdio::Terminal(Size::default());
+    let command = shells.command(argv, directory, stdio, sessions.spawner(), &permit).await;
+    let (session, pump) = sessions.start(command, About::default(), &permit).await.expect("it starts");
+    sessions.adopt(&session, pump);
+    session
+}
+
+fn permit(argv: &[String], here: &std::path::Path) -> Permit {
+    let none = DenyRead::new::<&str>([], None).expect("nothing is denied");
+    let gate = Gate::new(Reach::new(vec![Root::new(here)], none), SandboxPolicy::FullAccess);
+    match gate.decide(&Intent::run(argv.to_owned(), here)) {
+        Verdict::Allow(permit) => permit,
+        Verdict::Forbid(denial) => panic!("{denial}"),
+    }
+}
+
+/// What a line costs on its way to `cat` and back: once as the terminal's echo, once as its output.
+async fn echo(session: &Session) -> Duration {
+    let line = "a line that is echoed\n";
+    let wanted = session.written(Stream::Terminal) + 2 * (line.len() as u64 + 1);
+    let began = Instant::now();
+    session.write(line.as_bytes()).expect("it listens");
+    session.until(|session| session.written(Stream::Terminal) >= wanted).await;
+    let took = began.elapsed();
+    drop(session.take());
+    took
+}
+
+/// A number of `/proc/self/status`, in KiB.
+fn status(name: &str) -> u64 {
+    number(&fs::read_to_string("/proc/self/status").unwrap_or_default(), name)
+}
+
+fn number(text: &str, name: &str) -> u64 {
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+    line.split_ascii_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// The memory of all processes whose name begins so, what they share counted once; only root may know.
+fn shared_out(name: &str) -> u64 {
+    let processes = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let named = processes.filter(|process| {
+        fs::read_to_string(process.path().join("comm")).is_ok_and(|comm| comm.starts_with(name))
+    });
+    named
+        .map(|process| {
+            number(&fs::read_to_string(process.path().join("smaps_rollup")).unwrap_or_default(), "Pss:")
+        })
+        .sum()
+}

@@ -1,0 +1,90 @@
+//! Output on its way to observers, in whole characters.
+
+use std::sync::Arc;
+
+use exec::capture::Stream;
+use exec::session::{Session, Streaming};
+use tool::{Cx, Notice, OutputStream};
+
+/// The longest character, less one byte.
+const MAX_REST: usize = 3;
+
+/// Tells observers what a command writes.
+pub(crate) struct Deltas {
+    streaming: Streaming,
+    /// The beginning of a character whose end has not come, and of what.
+    rests: [(Stream, Vec<u8>); 3],
+}
+
+impl Deltas {
+    pub(crate) fn of(session: &Arc<Session>) -> Self {
+        let rests = [Stream::Stdout, Stream::Stderr, Stream::Terminal].map(|stream| (stream, Vec::new()));
+        Self { streaming: session.stream(), rests }
+    }
+
+    /// Tells all there is, as fast as observers take it.
+    pub(crate) async fn tell(&mut self, cx: &Cx) {
+        // ends: what is taken is not there any more, and nothing new comes while this is polled alone
+        while let Some((stream, bytes)) = self.streaming.next() {
+            let text = self.whole(stream, &bytes);
+            if !text.is_empty() {
+                let stream = match stream {
+                    Stream::Stdout => OutputStream::Stdout,
+                    Stream::Stderr => OutputStream::Stderr,
+                    Stream::Terminal => OutputStream::Terminal,
+                };
+                cx.stream(Notice::Output { stream, text }).await;
+            }
+        }
+    }
+
+    /// The text of `bytes`, up to a character that is not complete.
+    fn whole(&mut self, stream: Stream, bytes: &[u8]) -> String {
+        let Some((_, rest)) = self.rests.iter_mut().find(|(of, _)| *of == stream) else {
+            return String::new();
+        };
+        rest.extend(bytes);
+        let from = rest.len().saturating_sub(MAX_REST);
+        let cut = match std::str::from_utf8(&rest[from..]) {
+            Ok(_) => rest.len(),
+            Err(_) => incomplete(rest).unwrap_or(rest.len()),
+        };
+        let text = String::from_utf8_lossy(&rest[..cut]).into_owned();
+        rest.drain(..cut);
+        text
+    }
+}
+
+/// Where a character begins that the end of `bytes` cuts off.
+fn incomplete(bytes: &[u8]) -> Option<usize> {
+    let from = bytes.len().saturating_sub(MAX_REST);
+    let begin = (from..bytes.len()).rev().find(|&at| bytes[at] & 0b1100_0000 != 0b1000_0000)?;
+    let length = match bytes[begin] {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => return None,
+    };
+    (bytes.len() - begin < length).then_some(begin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_is_told_when_it_is_whole() {
+        for (bytes, at) in [
+            (&b"abc"[..], None),
+            (b"ab\xc3", Some(2)),
+            (b"ab\xe2\x82", Some(2)),
+            (b"\xf0\x9f\x98", Some(0)),
+            ("é".as_bytes(), None),
+            (b"ab\xff", None),
+            (b"\x80\x80\x80\x80", None),
+            (b"", None),
+        ] {
+            assert_eq!(incomplete(bytes), at, "{bytes:?}");
+        }
+    }
+}

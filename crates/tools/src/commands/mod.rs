@@ -1,0 +1,174 @@
+//! What the tools that run commands share: how one is started, waited for, ended and reported.
+
+mod attend;
+mod deltas;
+mod report;
+mod signals;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use exec::fs::Kind;
+use exec::process::{SpawnFault, Stdio};
+use exec::session::{About, Lifetime, Pump, Session, Sessions};
+use exec::shell::{Shell, Shells};
+use policy::{Environment, Escalation, Intent, Permit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tool::{Cx, Place, ToolError, ToolOutput};
+
+pub(crate) use attend::{Outcome, Wait, attend, finish};
+pub(crate) use report::{Ending, Labels, Report};
+pub(crate) use signals::signal_name;
+
+use crate::door::look;
+
+/// How long a one-shot command may take if the call does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The means to run commands: the sessions, and what makes commands out of scripts.
+#[derive(Debug)]
+pub struct Commands {
+    /// What runs.
+    pub sessions: Sessions,
+    /// How scripts are run.
+    pub shells: Shells,
+}
+
+/// How many sessions there may be if nobody says.
+const DEFAULT_SESSIONS: usize = 64;
+
+impl Default for Commands {
+    /// Commands of the user's own shell, with the variables that are safe, and a spawner of their own.
+    fn default() -> Self {
+        let shell = Shell::of_user(std::env::var_os("SHELL").as_deref());
+        Self {
+            sessions: Sessions::new(Arc::default(), None, DEFAULT_SESSIONS),
+            shells: Shells::new(shell, Environment::default(), std::env::vars_os()),
+        }
+    }
+}
+
+/// Whether a call asks to leave the sandbox.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SandboxPermissions {
+    #[default]
+    UseDefault,
+    RequireEscalated,
+}
+
+/// What every call of these tools can say about the sandbox.
+pub(crate) struct Plea<'a> {
+    pub(crate) permissions: Option<SandboxPermissions>,
+    pub(crate) justification: Option<&'a str>,
+}
+
+impl Plea<'_> {
+    /// Carries it into the intent.
+    pub(crate) fn into(self, intent: Intent) -> Intent {
+        let escalation = match self.permissions.unwrap_or_default() {
+            SandboxPermissions::UseDefault => Escalation::None,
+            SandboxPermissions::RequireEscalated => Escalation::Required,
+        };
+        intent.escalated(escalation, self.justification.map(str::to_owned))
+    }
+}
+
+/// A command that a model wants to run.
+pub(crate) struct Wanted<'a> {
+    pub(crate) argv: Vec<String>,
+    /// As the model wrote it, for lists.
+    pub(crate) shown: String,
+    pub(crate) workdir: Option<&'a str>,
+    pub(crate) stdio: Stdio,
+    pub(crate) lifetime: Lifetime,
+}
+
+/// The directory that a call names; an empty name means none.
+pub(crate) fn workdir(workdir: Option<&str>, place: &Place) -> Result<PathBuf, ToolError> {
+    match workdir.filter(|workdir| !workdir.is_empty()) {
+        Some(workdir) => place.path("workdir", workdir),
+        None => Ok(place.cwd.clone()),
+    }
+}
+
+impl Commands {
+    /// The shell that a call names, or the user's own.
+    pub(crate) fn shell(&self, named: Option<&str>) -> Result<Shell, ToolError> {
+        let shell = match named.filter(|named| !named.is_empty()) {
+            Some(named) => Shell::named(named),
+            None => self.shells.own(),
+        };
+        shell.map_err(|fault| ToolError::argument("shell", fault.to_string()))
+    }
+
+    /// Starts what is wanted. The caller moves it with the pump.
+    pub(crate) async fn start(
+        &self,
+        wanted: Wanted<'_>,
+        permit: &Permit,
+        cx: &Cx,
+    ) -> Result<(Arc<Session>, Pump), ToolError> {
+        let path = workdir(wanted.workdir, cx.place())?;
+        let (_, directory) = look(permit, &path)?;
+        if directory.kind() != Kind::Directory {
+            let why = format!("`{}` is no directory to run a command in", path.display());
+            return Err(ToolError::argument("workdir", why));
+        }
+        let about = About {
+            command: wanted.shown,
+            workdir: directory.path().to_owned(),
+            owner: cx.call().as_str().to_owned(),
+            lifetime: wanted.lifetime,
+            terminal: matches!(wanted.stdio, Stdio::Terminal(_)),
+        };
+        let spawner = self.sessions.spawner();
+        let command = self.shells.command(wanted.argv, directory, wanted.stdio, spawner, permit).await;
+        self.sessions.start(command, about, permit).await.map_err(|fault| not_started(&fault))
+    }
+
+    /// Runs what is wanted to its end, or until its time is up, and leaves nothing of it.
+    pub(crate) async fn run_once(
+        &self,
+        wanted: Wanted<'_>,
+        timeout_ms: Option<u64>,
+        permit: &Permit,
+        cx: &Cx,
+    ) -> Result<ToolOutput, ToolError> {
+        let limit = timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
+        let (session, mut pump) = self.start(wanted, permit, cx).await?;
+        let until = Instant::now() + limit;
+        let wait = Wait { until, prompts: false };
+        let ending = match attend(&session, Some(&mut pump), wait, cx).await {
+            Outcome::Over => Ending::Itself,
+            Outcome::Left => Ending::Leaving,
+            Outcome::Yielded | Outcome::Prompting => Ending::TimedOut(limit),
+            Outcome::Halted(halt) => Ending::Halted(halt),
+        };
+        finish(&session, Some(&mut pump)).await;
+        if let Some(fault) = session.fault() {
+            return Err(not_started(&fault));
+        }
+        let report = Report::new(&session, cx.budget(), None);
+        self.learn(&report);
+        Ok(report.answer(ending, Labels::OneShot))
+    }
+
+    /// A command that was not found may be found next time: the profile is looked at anew.
+    pub(crate) fn learn(&self, report: &Report) {
+        const NOT_FOUND: i32 = 127;
+        if report.exit_code() == Some(NOT_FOUND) {
+            self.shells.forget_profile();
+        }
+    }
+}
+
+/// A process that was not started, as a fault of the call.
+pub(crate) fn not_started(fault: &SpawnFault) -> ToolError {
+    match fault {
+        SpawnFault::Denied(denial) => ToolError::Blocked(denial.clone()),
+        other => ToolError::io(other.to_string()),
+    }
+}

@@ -1,0 +1,252 @@
+//! What became of a command → the answer, with the labels that models know.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use exec::capture::{Captured, Portion, Stream};
+use exec::process::{Ended, Used};
+use exec::session::{Exit, Session, Stage};
+use serde_json::{Value, json};
+use tool::{BYTES_PER_TOKEN, Facts, Halt, ToolOutput, Usage};
+
+use super::signal_name;
+use crate::console::{self, Shown, piped};
+use crate::words::counted;
+
+/// Bytes of an answer that are kept free for the words around the output.
+const MARGIN: usize = 1024;
+/// The exit code of a command whose time is up.
+const TIMED_OUT: i32 = 124;
+/// Tokens of output if the call does not say.
+const DEFAULT_TOKENS: usize = 10_000;
+
+/// How a command came to its end, or did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// By itself, and all that came of it.
+    Itself,
+    /// By itself; what it left running was ended.
+    Leaving,
+    /// By itself; what it left runs on.
+    Left,
+    /// It runs on.
+    Running,
+    /// It runs on, and seems to wait for input.
+    Prompting,
+    /// It was ended: its time was up.
+    TimedOut(Duration),
+    /// It was ended: the call had to end.
+    Halted(Halt),
+    /// It was ended because the model asked for it.
+    Killed,
+}
+
+/// Which labels the answer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Labels {
+    /// Those of `shell`: an exit code, a time, the output.
+    OneShot,
+    /// Those of `exec_command`: also which session, and how much there was.
+    Session,
+}
+
+/// What is known about a command when it is reported.
+pub(crate) struct Report {
+    session: Arc<Session>,
+    stage: Stage,
+    shown: Shown,
+    stdout: String,
+    stderr: String,
+    wall: Duration,
+}
+
+impl Report {
+    /// Takes the output since the last report, to be shown in at most `tokens` and at most `budget` bytes.
+    pub(crate) fn new(session: &Arc<Session>, budget: usize, tokens: Option<u64>) -> Self {
+        let terminal = session.about().terminal;
+        let tokens = tokens.map_or(DEFAULT_TOKENS, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
+        let bytes = tokens.saturating_mul(BYTES_PER_TOKEN).min(budget.saturating_sub(MARGIN));
+        let stage = session.stage();
+        let mut output: Captured = session.take();
+        let (stdout, stderr) = (apart(&output.stdout, bytes), apart(&output.stderr, bytes));
+        let shown = console::fit(&mut output, terminal, bytes);
+        Self { session: Arc::clone(session), stage, shown, stdout, stderr, wall: session.wall() }
+    }
+
+    /// The code that its process ended with.
+    pub(crate) fn exit_code(&self) -> Option<i32> {
+        self.exit().map(Exit::code)
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        match self.stage {
+            Stage::Leaving { exit, .. } | Stage::Over { exit, .. } => Some(exit),
+            Stage::Running | Stage::Lost => None,
+        }
+    }
+
+    /// The answer.
+    pub(crate) fn answer(&self, ending: Ending, labels: Labels) -> ToolOutput {
+        let mut text = String::new();
+        for line in self.lines(ending, labels) {
+            let _written = writeln!(text, "{line}");
+        }
+        text.push_str("Output:\n");
+        text.push_str(&self.shown.text);
+        let code = self.code(ending);
+        let mut output = ToolOutput::text(text);
+        output.success = match ending {
+            Ending::Running | Ending::Prompting | Ending::Killed => true,
+            Ending::Itself | Ending::Leaving | Ending::Left => code == Some(0),
+            Ending::TimedOut(_) | Ending::Halted(_) => false,
+        };
+        output.facts =
+            Facts { exit_code: code, cut: self.shown.cut, usage: Some(self.usage()), ..Facts::default() };
+        output.with_structured(self.structured(ending))
+    }
+
+    fn code(&self, ending: Ending) -> Option<i32> {
+        match ending {
+            Ending::TimedOut(_) | Ending::Halted(Halt::TimedOut { .. }) => Some(TIMED_OUT),
+            Ending::Running | Ending::Prompting => None,
+            _ => self.exit_code(),
+        }
+    }
+
+    fn lines(&self, ending: Ending, labels: Labels) -> Vec<String> {
+        let mut lines = Vec::new();
+        match ending {
+            Ending::TimedOut(limit) => {
+                lines.push(format!("command timed out after {} milliseconds", limit.as_millis()));
+            }
+            Ending::Halted(Halt::TimedOut { after }) => lines.push(format!(
+                "command timed out after {} milliseconds, the limit for one call",
+                after.as_millis()
+            )),
+            Ending::Halted(Halt::Cancelled) => {
+                lines.push(format!("aborted by the user after {:.1} seconds", self.wall.as_secs_f64()));
+            }
+            _ => {}
+        }
+        let code = self.code(ending);
+        let signal = match self.exit() {
+            Some(Exit::Signal(signal)) if code == self.exit_code() => format!(" ({})", signal_name(signal)),
+            _ => String::new(),
+        };
+        let wall = self.wall.as_secs_f64();
+        match labels {
+            Labels::OneShot => {
+                lines.push(format!("Exit code: {}{signal}", code.unwrap_or(-1)));
+                lines.push(format!("Wall time: {wall:.1} seconds"));
+            }
+            Labels::Session => {
+                lines.push(format!("Wall time: {wall:.4} seconds"));
+                lines.push(match code {
+                    Some(code) => format!("Process exited with code {code}{signal}"),
+                    None if self.stage == Stage::Lost => "Process was killed from outside".to_owned(),
+                    None => format!("Process running with session ID {}", self.session.id()),
+                });
+            }
+        }
+        lines.extend(self.notes(ending));
+        match labels {
+            Labels::OneShot if self.shown.cut.is_some() => {
+                lines.push(format!("Total output lines: {}", self.shown.lines));
+            }
+            Labels::OneShot => {}
+            Labels::Session => lines.push(format!("Original token count: {}", self.shown.tokens)),
+        }
+        lines
+    }
+
+    /// What else the model should know.
+    fn notes(&self, ending: Ending) -> Vec<String> {
+        let id = self.session.id();
+        let mut notes = Vec::new();
+        if let (Stage::Leaving { left, .. }, Ending::Left) = (&self.stage, ending) {
+            let left = counted(u64::from(*left), "process");
+            notes.push(format!(
+                "Still running in the background: {left}, as session ID {id} (kill_session ends it)"
+            ));
+        }
+        if ending == Ending::Prompting {
+            notes.push("It seems to wait for input: write_stdin answers it".to_owned());
+        }
+        let (ended, more) = self.ended();
+        if !ended.is_empty() {
+            let names: Vec<String> = ended.iter().map(|one| format!("{} ({})", one.name, one.pid)).collect();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let why = match ending {
+                Ending::Leaving => "Left running, so ended (exec_command keeps what runs in the background)",
+                _ => "Ended",
+            };
+            notes.push(format!("{why}: {}{more}", names.join(", ")));
+        }
+        let stuck = self.session.stuck();
+        if !stuck.is_empty() && !matches!(self.stage, Stage::Over { .. }) {
+            let names: Vec<String> = stuck.iter().map(|one| format!("{} ({})", one.name, one.pid)).collect();
+            notes.push(format!("Could not be killed: {}", names.join(", ")));
+        }
+        let unread = self.session.unread();
+        if unread > 0 {
+            notes.push(format!("It has not read {} of its input yet", counted(unread as u64, "byte")));
+        }
+        notes
+    }
+
+    fn ended(&self) -> (&[Ended], u32) {
+        match &self.stage {
+            Stage::Over { ended, more, .. } => (ended, *more),
+            _ => (&[], 0),
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        let used = if let Stage::Over { used, .. } = self.stage { used } else { Used::default() };
+        let written = |stream| self.session.written(stream);
+        Usage {
+            wall: self.wall,
+            user: used.user,
+            system: used.system,
+            peak_memory: used.peak_memory,
+            stdout: written(Stream::Stdout) + written(Stream::Terminal),
+            stderr: written(Stream::Stderr),
+        }
+    }
+
+    fn structured(&self, ending: Ending) -> Value {
+        let signal = match self.exit() {
+            Some(Exit::Signal(signal)) => Some(signal_name(signal)),
+            _ => None,
+        };
+        let runs_on = matches!(ending, Ending::Running | Ending::Prompting | Ending::Left);
+        let (ended, _) = self.ended();
+        let ended: Vec<Value> = ended.iter().map(|one| json!({ "pid": one.pid, "name": one.name })).collect();
+        let mut value = json!({
+            "exit_code": self.code(ending),
+            "signal": signal,
+            "session_id": runs_on.then(|| self.session.id()),
+            "wall_time_seconds": self.wall.as_secs_f64(),
+            "original_token_count": self.shown.tokens,
+            "output": self.shown.text,
+            "ended": ended,
+        });
+        if !self.session.about().terminal {
+            value["stdout"] = json!(self.stdout);
+            value["stderr"] = json!(self.stderr);
+        }
+        value
+    }
+}
+
+/// One stream by itself, for programs: its ends, as far as they are kept.
+fn apart(portion: &Portion, budget: usize) -> String {
+    let whole = if portion.omitted == 0 {
+        piped(&[&*portion.head, &*portion.tail].concat())
+    } else {
+        let (head, tail) = console::trim_to_chars(&portion.head, &portion.tail);
+        format!("{}\n[… {} bytes cut here …]\n{}", piped(head), portion.omitted, piped(tail))
+    };
+    tool::fit(&whole, budget / BYTES_PER_TOKEN, "the rest is in the whole output").0
+}

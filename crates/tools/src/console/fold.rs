@@ -1,0 +1,193 @@
+//! One line that was written over itself → what is left of it, column by column.
+//!
+//! A letter counts as one column, whatever its width, and so does a tab. Every step is one over the bytes, so the time is
+//! linear: erasing to the left is remembered, not done, and the cursor never goes beyond what was written.
+
+use super::sequence::{self, Ask, Step};
+use super::{Device, escape};
+
+/// What stands in a column.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    /// Where in the line it begins, with what has no width before the letter.
+    start: usize,
+    letter: usize,
+    /// Where the letter ends; where it begins, if there is none.
+    end: usize,
+}
+
+const BLANK: Cell = Cell { start: 0, letter: 0, end: 0 };
+
+struct Fold<'a> {
+    line: &'a [u8],
+    device: Device,
+    cells: Vec<Cell>,
+    /// Where the cursor is: at a cell, or after the last.
+    column: usize,
+    /// Where in the line what has no width began, which belongs to the next letter.
+    waiting: usize,
+    /// Up to this column, whatever was written before this place of the line is blank. Columns fall, places rise.
+    erased: Vec<(usize, usize)>,
+}
+
+/// Appends to `out` what is to be seen of `line` when all of it was written.
+pub(super) fn fold(line: &[u8], device: Device, out: &mut String) {
+    let mut fold = Fold { line, device, cells: Vec::new(), column: 0, waiting: 0, erased: Vec::new() };
+    let mut at = 0;
+    // ends: every step takes at least one byte
+    while at < line.len() {
+        at = fold.step(at);
+    }
+    fold.settle(at);
+    fold.render(out);
+}
+
+impl Fold<'_> {
+    /// Reads what is at `at`, and says where the next begins.
+    fn step(&mut self, at: usize) -> usize {
+        match self.line[at] {
+            b'\r' => {
+                self.settle(at);
+                self.column = 0;
+                self.waiting = at + 1;
+            }
+            0x08 if self.device == Device::Terminal => self.column = self.column.saturating_sub(1),
+            0x1b => {
+                let (length, ask) = sequence::read(&self.line[at..]);
+                self.obey(ask, at);
+                return at + length;
+            }
+            // No width, and shown only by a pipe.
+            0x01..=0x08 | 0x0a..=0x1f | 0x7f => {}
+            _ => {
+                let end = at + letter(&self.line[at..]);
+                self.put(Cell { start: self.waiting, letter: at, end });
+                self.column += 1;
+                self.waiting = end;
+                return end;
+            }
+        }
+        at + 1
+    }
+
+    fn obey(&mut self, ask: Ask, at: usize) {
+        match ask {
+            Ask::EraseRight => self.cells.truncate(self.column),
+            Ask::EraseLeft => self.erase_left(at),
+            Ask::EraseLine => {
+                self.cells.truncate(self.column);
+                self.erase_left(at);
+            }
+            Ask::Move(step) if self.device == Device::Terminal => {
+                let column = match step {
+                    Step::Left(by) => self.column.saturating_sub(by),
+                    Step::Right(by) => self.column.saturating_add(by),
+                    Step::To(column) => column,
+                };
+                self.column = column.min(self.cells.len());
+            }
+            Ask::Move(_) | Ask::Nothing => {}
+        }
+    }
+
+    fn erase_left(&mut self, at: usize) {
+        // ends: each was pushed once
+        while self.erased.pop_if(|(column, _)| *column <= self.column).is_some() {}
+        self.erased.push((self.column, at));
+    }
+
+    fn put(&mut self, cell: Cell) {
+        match self.cells.get_mut(self.column) {
+            Some(old) => *old = cell,
+            None => self.cells.push(cell),
+        }
+    }
+
+    /// Gives what waits for a letter a place at the end of the line, e.g. the end of a colour. Elsewhere it is dropped:
+    /// it would pile up at the end of each state of a progress bar.
+    fn settle(&mut self, at: usize) {
+        if self.device == Device::Pipe && self.waiting < at && self.column == self.cells.len() {
+            self.put(Cell { start: self.waiting, letter: at, end: at });
+        }
+    }
+
+    fn render(mut self, out: &mut String) {
+        self.blank();
+        let end = self.end();
+        // Letters that stand side by side in the line as in the columns are shown together.
+        let mut run = 0..0;
+        for (column, cell) in self.cells.iter().enumerate() {
+            if column >= end && cell.letter < cell.end {
+                continue;
+            }
+            let hidden = if self.device == Device::Pipe { cell.start..cell.letter } else { 0..0 };
+            if cell.letter == run.end && hidden.is_empty() && !cell.is_blank() {
+                run.end = cell.end;
+                continue;
+            }
+            escape(&self.line[run], out);
+            unerased(&self.line[hidden], out);
+            if cell.is_blank() && column < end {
+                out.push(' ');
+            }
+            run = cell.letter..cell.end;
+        }
+        escape(&self.line[run], out);
+    }
+
+    /// Empties the columns that were erased to the left of the cursor and not written since.
+    fn blank(&mut self) {
+        for (column, cell) in self.cells.iter_mut().enumerate() {
+            // ends: each was pushed once
+            while self.erased.pop_if(|(until, _)| *until < column).is_some() {}
+            if self.erased.last().is_some_and(|(_, place)| cell.end <= *place) {
+                *cell = BLANK;
+            }
+        }
+    }
+
+    /// The column after the last that is to be seen: spaces count only before the cursor, as those of a prompt do; after
+    /// it they were written to clear the line.
+    fn end(&self) -> usize {
+        let seen = |&column: &usize| {
+            let cell = self.cells[column];
+            let letter = &self.line[cell.letter..cell.end];
+            !letter.is_empty() && (letter != b" " || column < self.column)
+        };
+        (0..self.cells.len()).rev().find(seen).map_or(0, |column| column + 1)
+    }
+}
+
+impl Cell {
+    fn is_blank(self) -> bool {
+        self.start == self.end
+    }
+}
+
+/// The length of the character at the start of `bytes`; what is none is taken byte by byte.
+fn letter(bytes: &[u8]) -> usize {
+    let width = match bytes[0] {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => 1,
+    };
+    let whole = bytes.get(..width).filter(|bytes| std::str::from_utf8(bytes).is_ok());
+    whole.map_or(1, <[u8]>::len)
+}
+
+/// Appends what has no width, without the sequences that were obeyed.
+fn unerased(bytes: &[u8], out: &mut String) {
+    let mut at = 0;
+    // ends: every round takes at least one byte
+    while at < bytes.len() {
+        let (length, ask) = match bytes[at] {
+            0x1b => sequence::read(&bytes[at..]),
+            _ => (1, Ask::Nothing),
+        };
+        if matches!(ask, Ask::Nothing | Ask::Move(_)) {
+            escape(&bytes[at..at + length], out);
+        }
+        at += length;
+    }
+}

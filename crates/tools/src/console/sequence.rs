@@ -1,0 +1,126 @@
+//! Escape sequences: how long they are, and what they ask of the line they stand in.
+
+/// What an escape sequence asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// Erase the line from the cursor on.
+    EraseRight,
+    /// Erase the line up to the cursor, and what is under it.
+    EraseLeft,
+    /// Erase the line.
+    EraseLine,
+    /// Move the cursor.
+    Move(Step),
+    /// Nothing that changes the letters of a line.
+    Nothing,
+}
+
+/// How a cursor moves within its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Left(usize),
+    Right(usize),
+    /// To this column, counted from 0.
+    To(usize),
+}
+
+/// Reads the sequence at the start of `bytes`, which is an ESC: its length, at least 1, and what it asks for.
+///
+/// Never looks further than the next ESC, CR or LF, so that reading on from where it ended is linear.
+pub(super) fn read(bytes: &[u8]) -> (usize, Ask) {
+    match bytes.get(1) {
+        Some(b'[') => control(bytes),
+        // A title, a link, a picture: up to BEL or `ESC \`. One without an end is no sequence; what follows is shown.
+        Some(b']' | b'P' | b'X' | b'^' | b'_') => (string_end(bytes).unwrap_or(2), Ask::Nothing),
+        // Which characters to use: `ESC ( B`.
+        Some(0x20..=0x2f) => {
+            let end = 1 + count(&bytes[1..], 0x20..=0x2f);
+            (end + usize::from(matches!(bytes.get(end), Some(0x30..=0x7e))), Ask::Nothing)
+        }
+        Some(0x30..=0x7e) => (2, Ask::Nothing),
+        _ => (1, Ask::Nothing),
+    }
+}
+
+fn string_end(bytes: &[u8]) -> Option<usize> {
+    let body = bytes[2..].iter().position(|byte| matches!(byte, 0x07 | 0x1b | b'\r' | b'\n'))?;
+    match &bytes[2 + body..] {
+        [0x07, ..] => Some(2 + body + 1),
+        [0x1b, b'\\', ..] => Some(2 + body + 2),
+        _ => None,
+    }
+}
+
+/// `ESC [`, parameters, a letter.
+fn control(bytes: &[u8]) -> (usize, Ask) {
+    let parameters = 2 + count(&bytes[2..], 0x30..=0x3f);
+    let end = parameters + count(&bytes[parameters..], 0x20..=0x2f);
+    let Some(&letter @ 0x40..=0x7e) = bytes.get(end) else { return (end, Ask::Nothing) };
+    let ask = match (&bytes[2..end], letter) {
+        (b"" | b"0", b'K' | b'J') => Ask::EraseRight,
+        (b"1", b'K') => Ask::EraseLeft,
+        (b"2", b'K') => Ask::EraseLine,
+        (number, b'C' | b'D' | b'G') => step(number, letter),
+        _ => Ask::Nothing,
+    };
+    (end + 1, ask)
+}
+
+fn step(number: &[u8], letter: u8) -> Ask {
+    // Nothing and 0 mean 1.
+    let number = match std::str::from_utf8(number).map(str::parse::<usize>) {
+        Ok(Ok(number)) => number.max(1),
+        _ if number.is_empty() => 1,
+        _ => return Ask::Nothing,
+    };
+    Ask::Move(match letter {
+        b'C' => Step::Right(number),
+        b'D' => Step::Left(number),
+        _ => Step::To(number - 1),
+    })
+}
+
+fn count(bytes: &[u8], range: std::ops::RangeInclusive<u8>) -> usize {
+    bytes.iter().take_while(|byte| range.contains(byte)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences() {
+        for (bytes, length, ask) in [
+            ("\x1b[31mred", 5, Ask::Nothing),
+            ("\x1b[?2004h$", 8, Ask::Nothing),
+            ("\x1b[38;2;1;2;3m", 13, Ask::Nothing),
+            ("\x1b[2 qx", 5, Ask::Nothing),
+            ("\x1b[K", 3, Ask::EraseRight),
+            ("\x1b[0K", 4, Ask::EraseRight),
+            ("\x1b[J", 3, Ask::EraseRight),
+            ("\x1b[1K", 4, Ask::EraseLeft),
+            ("\x1b[2K", 4, Ask::EraseLine),
+            ("\x1b[?2K", 5, Ask::Nothing),
+            ("\x1b[2J", 4, Ask::Nothing),
+            ("\x1b[C", 3, Ask::Move(Step::Right(1))),
+            ("\x1b[12D", 5, Ask::Move(Step::Left(12))),
+            ("\x1b[0G", 4, Ask::Move(Step::To(0))),
+            ("\x1b[99999999999999999999G", 23, Ask::Nothing),
+            ("\x1b[3\x1b[m", 3, Ask::Nothing),
+            ("\x1b[", 2, Ask::Nothing),
+            ("\x1b]0;title\x07x", 10, Ask::Nothing),
+            ("\x1b]8;;http://a\x1b\\x", 15, Ask::Nothing),
+            ("\x1b]0;no end", 2, Ask::Nothing),
+            ("\x1b]0;no\rend\x07", 2, Ask::Nothing),
+            ("\x1bPq#0\x1b\\", 7, Ask::Nothing),
+            ("\x1b(B", 3, Ask::Nothing),
+            ("\x1b(", 2, Ask::Nothing),
+            ("\x1b=x", 2, Ask::Nothing),
+            ("\x1b\x1b", 1, Ask::Nothing),
+            ("\x1bé", 1, Ask::Nothing),
+            ("\x1b", 1, Ask::Nothing),
+        ] {
+            assert_eq!(read(bytes.as_bytes()), (length, ask), "{bytes:?}");
+        }
+    }
+}

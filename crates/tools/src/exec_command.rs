@@ -1,0 +1,141 @@
+//! `exec_command`: starts a script, and waits for it only so long.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use exec::process::{Size, Stdio};
+use exec::session::Lifetime;
+use policy::{Intent, Permit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+
+use crate::commands::{
+    Commands, Ending, Labels, Outcome, Plea, Report, SandboxPermissions, Wait, Wanted, attend, finish,
+    not_started, workdir,
+};
+
+/// How long is waited if the call does not say, at the least and at the most.
+const DEFAULT_YIELD: u64 = 10_000;
+const MIN_YIELD: u64 = 250;
+const MAX_YIELD: u64 = 30_000;
+
+/// The tool.
+pub(crate) struct ExecCommand(pub(crate) Arc<Commands>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Script for a shell, e.g. `npm run dev`.
+    cmd: String,
+    /// Directory to run it in, absolute or relative to the working directory, which is where it runs if left out.
+    workdir: Option<String>,
+    /// Shell to run it with, by name or path; the user's own if left out.
+    shell: Option<String>,
+    /// Whether the user's profile counts, as in a login shell; true if left out.
+    login: Option<bool>,
+    /// Whether it gets a terminal, for programs that ask or draw; false if left out.
+    tty: Option<bool>,
+    /// Without a terminal: whether its standard input stays open for write_stdin; false if left out.
+    stdin: Option<bool>,
+    /// Lines of the terminal, 24 if left out.
+    #[schemars(range(min = 1, max = 1000))]
+    rows: Option<u16>,
+    /// Columns of the terminal, 80 if left out.
+    #[schemars(range(min = 1, max = 1000))]
+    cols: Option<u16>,
+    /// Milliseconds to wait for it to end before it runs on as a session: 250 to 30000, 10000 if left out.
+    yield_time_ms: Option<u64>,
+    /// Tokens of output to return, 10000 if left out.
+    max_output_tokens: Option<u64>,
+    /// How long it may run on: until the `turn` is over, as long as the `session` (if left out), or `keep` it after that.
+    lifetime: Option<LifetimeArg>,
+    /// `require_escalated` asks to run it without the sandbox; say why in `justification`.
+    sandbox_permissions: Option<SandboxPermissions>,
+    /// One sentence for the user: why it has to run without the sandbox.
+    justification: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LifetimeArg {
+    Turn,
+    Session,
+    Keep,
+}
+
+impl ExecCommand {
+    fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
+        Ok(self.0.shell(args.shell.as_deref())?.argv(&args.cmd, args.login.unwrap_or(true)))
+    }
+}
+
+impl Args {
+    fn stdio(&self) -> Stdio {
+        let Size { rows, cols } = Size::default();
+        match (self.tty, self.stdin) {
+            (Some(true), _) => {
+                Stdio::Terminal(Size { rows: self.rows.unwrap_or(rows), cols: self.cols.unwrap_or(cols) })
+            }
+            (_, Some(true)) => Stdio::Fed,
+            _ => Stdio::Piped,
+        }
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        match self.lifetime {
+            Some(LifetimeArg::Turn) => Lifetime::Turn,
+            Some(LifetimeArg::Session) | None => Lifetime::Session,
+            Some(LifetimeArg::Keep) => Lifetime::Keep,
+        }
+    }
+}
+
+impl ToolHandler for ExecCommand {
+    type Args = Args;
+    const NAME: &'static str = "exec_command";
+    const ABOUT: &'static str = "Runs a script in a shell. Returns its output when it ends, or what there is of it when yield_time_ms is over: then it runs on under a session ID for write_stdin (more output, input), list_sessions and kill_session. With tty it has a real terminal.";
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("command", "cmd"), ("cwd", "workdir")];
+
+    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+        let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
+        let plea =
+            Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
+        Ok(plea.into(intent))
+    }
+
+    async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let commands = &self.0;
+        commands.sessions.make_room().map_err(|full| ToolError::io(full.to_string()))?;
+        let wanted = Wanted {
+            argv: self.argv(args)?,
+            shown: args.cmd.clone(),
+            workdir: args.workdir.as_deref(),
+            stdio: args.stdio(),
+            lifetime: args.lifetime(),
+        };
+        let wait =
+            Duration::from_millis(args.yield_time_ms.unwrap_or(DEFAULT_YIELD).clamp(MIN_YIELD, MAX_YIELD));
+        let (session, mut pump) = commands.start(wanted, permit, cx).await?;
+        let wait = Wait { until: Instant::now() + wait, prompts: true };
+        let ending = match attend(&session, Some(&mut pump), wait, cx).await {
+            Outcome::Over => Ending::Itself,
+            Outcome::Left => Ending::Left,
+            Outcome::Yielded => Ending::Running,
+            Outcome::Prompting => Ending::Prompting,
+            Outcome::Halted(halt) => Ending::Halted(halt),
+        };
+        if let Ending::Halted(_) = ending {
+            finish(&session, Some(&mut pump)).await;
+        }
+        if let Some(fault) = session.fault() {
+            return Err(not_started(&fault));
+        }
+        let report = Report::new(&session, cx.budget(), args.max_output_tokens);
+        commands.learn(&report);
+        if matches!(ending, Ending::Left | Ending::Running | Ending::Prompting) {
+            commands.sessions.adopt(&session, pump);
+        }
+        Ok(report.answer(ending, Labels::Session))
+    }
+}

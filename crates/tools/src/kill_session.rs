@@ -1,0 +1,50 @@
+//! `kill_session`: ends a session and all that came of it.
+
+use std::sync::Arc;
+
+use policy::{Intent, Permit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+
+use crate::commands::{Commands, Ending, Labels, Plea, Report, SandboxPermissions, finish};
+use crate::write_stdin::find;
+
+/// The tool.
+pub(crate) struct KillSession(pub(crate) Arc<Commands>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Session ID, from exec_command or list_sessions.
+    session_id: u32,
+    /// Tokens of its last output to return, 10000 if left out.
+    max_output_tokens: Option<u64>,
+    /// `require_escalated` asks for what the sandbox does not allow; not needed to end what is yours.
+    sandbox_permissions: Option<SandboxPermissions>,
+    /// One sentence for the user: why that is needed.
+    justification: Option<String>,
+}
+
+impl ToolHandler for KillSession {
+    type Args = Args;
+    const NAME: &'static str = "kill_session";
+    const ABOUT: &'static str = "Ends a session of exec_command with every process that came of it: asks with SIGTERM, and kills what has not ended half a second later. Returns what it wrote since the last time.";
+
+    fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
+        let plea =
+            Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
+        Ok(plea.into(Intent::nothing()))
+    }
+
+    async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let session = find(&self.0, args.session_id)?;
+        finish(&session, None).await;
+        let report = Report::new(&session, cx.budget(), args.max_output_tokens);
+        if session.is_over() {
+            self.0.sessions.forget(session.id());
+        }
+        let ending = if session.is_over() { Ending::Killed } else { Ending::Running };
+        Ok(report.answer(ending, Labels::Session))
+    }
+}

@@ -1,0 +1,109 @@
+//! `list_sessions`: what runs in the background.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use exec::session::{Session, Stage};
+use policy::{Intent, Permit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
+
+use crate::commands::{Commands, Plea, SandboxPermissions, signal_name};
+use crate::words::{counted, shown};
+
+/// Characters of a command that are shown.
+const MAX_COMMAND: usize = 120;
+
+/// The tool.
+pub(crate) struct ListSessions(pub(crate) Arc<Commands>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// `require_escalated` asks for what the sandbox does not allow; not needed to list.
+    sandbox_permissions: Option<SandboxPermissions>,
+    /// One sentence for the user: why that is needed.
+    justification: Option<String>,
+}
+
+impl ToolHandler for ListSessions {
+    type Args = Args;
+    const NAME: &'static str = "list_sessions";
+    const ABOUT: &'static str = "Lists the sessions of exec_command: ID, how long each runs, whether it has ended, how much of its output was not read, and the command.";
+    const LANE: Lane = Lane::Shared;
+
+    fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
+        let plea =
+            Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
+        Ok(plea.into(Intent::nothing()))
+    }
+
+    async fn run(&self, _: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        let all = self.0.sessions.all();
+        let mut text = match all.len() {
+            0 => "No sessions.\n".to_owned(),
+            many => format!("{}:\n", counted(many as u64, "session")),
+        };
+        for session in &all {
+            let _written = writeln!(text, "{}", line(session));
+        }
+        let sessions: Vec<Value> = all.iter().map(|session| data(session)).collect();
+        Ok(ToolOutput::text(text).with_structured(json!({ "sessions": sessions })))
+    }
+}
+
+fn state(session: &Session) -> String {
+    match session.stage() {
+        Stage::Running => "running".to_owned(),
+        Stage::Leaving { exit, .. } => format!("exited with code {}, background processes run", exit.code()),
+        Stage::Over { exit: exec::session::Exit::Signal(signal), .. } => {
+            format!("ended by {}", signal_name(signal))
+        }
+        Stage::Over { exit, .. } => format!("exited with code {}", exit.code()),
+        Stage::Lost => "killed from outside".to_owned(),
+    }
+}
+
+fn line(session: &Session) -> String {
+    let about = session.about();
+    let terminal = if about.terminal { ", terminal" } else { "" };
+    let pid = session.pid().map(|pid| format!(", pid {pid}")).unwrap_or_default();
+    format!(
+        "{}: {} for {:.1} s{pid}{terminal}, lives as long as {}, {} not read: `{}` in {}",
+        session.id(),
+        state(session),
+        session.wall().as_secs_f64(),
+        match about.lifetime.as_str() {
+            "keep" => "this process".to_owned(),
+            other => format!("the {other}"),
+        },
+        counted(session.pending(), "byte"),
+        abridged(&about.command),
+        shown(&about.workdir),
+    )
+}
+
+/// The first line of a command, if it is not too long.
+fn abridged(command: &str) -> String {
+    let line = command.trim().lines().next().unwrap_or_default();
+    let short: String = line.chars().take(MAX_COMMAND).collect();
+    if short.len() < command.trim().len() { format!("{short}…") } else { short }
+}
+
+fn data(session: &Session) -> Value {
+    let about = session.about();
+    json!({
+        "session_id": session.id(),
+        "state": state(session),
+        "pid": session.pid(),
+        "command": about.command,
+        "workdir": about.workdir,
+        "tty": about.terminal,
+        "lifetime": about.lifetime.as_str(),
+        "owner": about.owner,
+        "wall_time_seconds": session.wall().as_secs_f64(),
+        "unread_bytes": session.pending(),
+    })
+}

@@ -1,0 +1,155 @@
+//! `write_stdin`: types into a session, or just looks what it has written.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use exec::process::Size;
+use exec::session::{Session, Stage};
+use policy::{Intent, Permit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
+
+use crate::commands::{Commands, Ending, Labels, Outcome, Plea, Report, SandboxPermissions, Wait, attend};
+use crate::screen::screen;
+
+/// How long is waited after something was typed: if the call does not say, at the least and at the most.
+const DEFAULT_YIELD: u64 = 250;
+const MAX_YIELD: u64 = 30_000;
+/// How long is waited if nothing was.
+const MIN_POLL: u64 = 5_000;
+const MAX_POLL: u64 = 300_000;
+/// Ctrl-C, which a process without a terminal gets as a signal.
+const INTERRUPT: &str = "\u{3}";
+const SIGINT: i32 = 2;
+
+/// The tool.
+pub(crate) struct WriteStdin(pub(crate) Arc<Commands>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Session ID, from exec_command.
+    session_id: u32,
+    /// What to type, e.g. `print(1)\n`; `\u0003` is Ctrl-C, `\u0004` Ctrl-D, `\u001b[A` the up key. Empty or left out: only wait for output.
+    chars: Option<String>,
+    /// Whether to close its standard input after that; false if left out.
+    close: Option<bool>,
+    /// Milliseconds to wait for output: 250 to 30000, 250 if left out; with nothing to type 5000 to 300000.
+    yield_time_ms: Option<u64>,
+    /// Tokens of output to return, 10000 if left out.
+    max_output_tokens: Option<u64>,
+    /// Whether to return what the terminal shows now instead of what was written to it; false if left out.
+    screen: Option<bool>,
+    /// New number of lines of the terminal.
+    #[schemars(range(min = 1, max = 1000))]
+    rows: Option<u16>,
+    /// New number of columns of the terminal.
+    #[schemars(range(min = 1, max = 1000))]
+    cols: Option<u16>,
+    /// `require_escalated` asks for what the sandbox does not allow; say why in `justification`.
+    sandbox_permissions: Option<SandboxPermissions>,
+    /// One sentence for the user: why that is needed.
+    justification: Option<String>,
+}
+
+impl ToolHandler for WriteStdin {
+    type Args = Args;
+    const NAME: &'static str = "write_stdin";
+    const ABOUT: &'static str = "Types into a session of exec_command and returns what it wrote since the last time, and its exit code if it has ended. With nothing to type, waits for output.";
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("input", "chars")];
+    const LANE: Lane = Lane::Shared;
+
+    fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
+        let plea =
+            Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
+        Ok(plea.into(Intent::nothing()))
+    }
+
+    async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let sessions = &self.0.sessions;
+        let session = find(&self.0, args.session_id)?;
+        resize(&session, args)?;
+        let chars = args.chars.as_deref().unwrap_or_default();
+        let poll = chars.is_empty() && args.close != Some(true) && args.rows.is_none() && args.cols.is_none();
+        type_in(&session, chars, args)?;
+        let asked = args.yield_time_ms.unwrap_or(DEFAULT_YIELD);
+        let wait = match (poll, args.screen) {
+            (true, Some(true)) => 0,
+            (true, _) => asked.clamp(MIN_POLL, MAX_POLL),
+            (false, _) => asked.clamp(DEFAULT_YIELD, MAX_YIELD),
+        };
+        let wait = Wait { until: Instant::now() + Duration::from_millis(wait), prompts: true };
+        let ending = match attend(&session, None, wait, cx).await {
+            Outcome::Over => Ending::Itself,
+            Outcome::Left => Ending::Left,
+            // Whoever stops waiting does not stop what is waited for.
+            Outcome::Yielded | Outcome::Halted(_) => Ending::Running,
+            Outcome::Prompting => Ending::Prompting,
+        };
+        let report = Report::new(&session, cx.budget(), args.max_output_tokens);
+        if session.is_over() {
+            sessions.forget(session.id());
+        }
+        let mut answer = report.answer(ending, Labels::Session);
+        if args.screen == Some(true)
+            && let Some((bytes, size)) = session.recent()
+        {
+            answer.items = ToolOutput::text(screen(&bytes, size)).items;
+        }
+        Ok(answer)
+    }
+}
+
+/// The session with this number.
+pub(crate) fn find(commands: &Commands, id: u32) -> Result<Arc<Session>, ToolError> {
+    commands.sessions.find(id).ok_or_else(|| {
+        let open: Vec<String> = commands.sessions.all().iter().map(|one| one.id().to_string()).collect();
+        let open = match open.is_empty() {
+            true => "there is none: start one with exec_command".to_owned(),
+            false => format!("there are {}", open.join(", ")),
+        };
+        ToolError::argument(
+            "session_id",
+            format!(
+                "no session has the ID {id} (an ended one is forgotten once its end was reported); {open}"
+            ),
+        )
+    })
+}
+
+fn resize(session: &Session, args: &Args) -> Result<(), ToolError> {
+    if args.rows.is_none() && args.cols.is_none() && args.screen != Some(true) {
+        return Ok(());
+    }
+    let Some((_, Size { rows, cols })) = session.recent() else {
+        let why = "the session has no terminal; start it with tty = true";
+        return Err(ToolError::argument(if args.screen == Some(true) { "screen" } else { "rows" }, why));
+    };
+    let size = Size { rows: args.rows.unwrap_or(rows), cols: args.cols.unwrap_or(cols) };
+    if args.rows.is_some() || args.cols.is_some() {
+        let told = session.resize(size);
+        told.map_err(|error| ToolError::io(format!("the terminal could not be resized: {error}")))?;
+    }
+    Ok(())
+}
+
+fn type_in(session: &Session, chars: &str, args: &Args) -> Result<(), ToolError> {
+    if session.stage() != Stage::Running {
+        // Its end is what the model needs to hear; what it types is too late.
+        return Ok(());
+    }
+    let no_terminal = !session.about().terminal;
+    if chars == INTERRUPT && no_terminal {
+        session.signal(SIGINT);
+    } else if !chars.is_empty() {
+        session.write(chars.as_bytes()).map_err(|fault| {
+            let hint = "start it with tty = true or stdin = true to type into it";
+            ToolError::argument("chars", format!("session {} cannot take it: {fault}; {hint}", session.id()))
+        })?;
+    }
+    if args.close == Some(true) {
+        session.close_input();
+    }
+    Ok(())
+}

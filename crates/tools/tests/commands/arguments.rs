@@ -1,0 +1,421 @@
+//! What can be asked of the tools, and what they say to what cannot.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+use policy::SandboxPolicy;
+use serde_json::{Value, json};
+use testkit::Workspace;
+use tool::{CallId, ErrorKind, LocalShell, ToolCall, ToolPayload};
+
+use crate::bench::{Bench, Setup, assert_none_left, id, mark, output, router, runtime};
+
+pub(crate) fn a_command_runs_where_it_is_told() {
+    let bench = Bench::new();
+    bench.workspace.file("sub/a.txt", "");
+    let root = bench.workspace.path();
+    let pwd = |tool: &str, mut arguments: Value, workdir: Value| {
+        if !workdir.is_null() {
+            arguments["workdir"] = workdir;
+        }
+        output(&bench.call(tool, &arguments)).trim().to_owned()
+    };
+    for (tool, arguments) in [
+        ("shell", json!({"command": ["pwd"]})),
+        ("shell_command", json!({"command": "pwd"})),
+        ("exec_command", json!({"cmd": "pwd"})),
+    ] {
+        for (workdir, expected) in [
+            (Value::Null, root.clone()),
+            (json!(""), root.clone()),
+            (json!("."), root.clone()),
+            (json!("sub"), root.join("sub")),
+            (json!("sub/../sub/."), root.join("sub")),
+            (json!(root.join("sub")), root.join("sub")),
+        ] {
+            assert_eq!(
+                pwd(tool, arguments.clone(), workdir.clone()),
+                expected.to_string_lossy(),
+                "{tool} {workdir}"
+            );
+        }
+    }
+    let told = output(&bench.call("shell", &json!({"command": ["sh", "-c", "echo $PWD"], "workdir": "sub"})));
+    assert_eq!(told.trim(), root.join("sub").to_string_lossy());
+}
+
+pub(crate) fn a_place_where_nothing_can_run_is_named() {
+    let bench = Bench::new();
+    bench.workspace.file("file", "").file(".env/a", "").link("out", "../outside");
+    let outside = bench.workspace.outside();
+    let mut said = String::new();
+    for (tool, mut arguments) in [
+        ("shell", json!({"command": ["true"]})),
+        ("shell_command", json!({"command": "true"})),
+        ("exec_command", json!({"cmd": "true"})),
+    ] {
+        let mut answers = String::new();
+        for workdir in ["missing", "home/missing", "file", outside.to_str().unwrap(), "out", ".env", "a\0b"] {
+            arguments["workdir"] = json!(workdir);
+            let answer = bench.call(tool, &arguments);
+            assert!(!answer.success);
+            let kind = answer.facts.error.map_or("none", ErrorKind::as_str);
+            answers.push_str(&format!("{kind}: {}\n", bench.normal(&answer)));
+        }
+        // All three say the same.
+        assert!(said.is_empty() || said == answers, "{tool}: {answers}");
+        said = answers;
+    }
+    assert_snapshot!(said, @"
+    io: `$DIR/missing` does not exist; list its directory to see what is there
+    io: `$DIR/home/missing` does not exist; list its directory to see what is there
+    bad_arguments: the arguments do not fit at `workdir`: `$DIR/file` is no directory to run a command in
+    forbidden: forbidden by policy: `$OUTSIDE` is outside the readable roots (`$DIR`); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`
+    blocked: blocked by the sandbox: `$DIR/out` is a link that leads outside the readable roots; read a path inside them instead
+    forbidden: forbidden by policy: `$DIR/.env` may not be read: the deny-read rule `**/.env` covers it
+    bad_arguments: the arguments do not fit at `workdir`: the path holds a NUL character, which no file name can
+    ");
+}
+
+pub(crate) fn programs_that_cannot_run_say_why() {
+    let bench = Bench::new();
+    let w = &bench.workspace;
+    w.file("plain", "#!/bin/sh\n").file("dir/a", "").file("lost", "#!/no/such/interpreter\n");
+    w.file("text", "echo no first line that names an interpreter\n")
+        .file("junk", [0x7f, b'E', b'L', b'F', 0, 1]);
+    for name in ["lost", "text", "junk"] {
+        fs::set_permissions(w.path().join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let long = "x".repeat(200_000);
+    let many = vec!["xxxxxxx"; 400_000];
+    let run = |command: Value| {
+        let answer = bench.call("shell", &json!({"command": command}));
+        assert!(!answer.success && answer.facts.error == Some(ErrorKind::Io), "{answer:?}");
+        bench.normal(&answer)
+    };
+    assert_snapshot!(run(json!(["no-such-program-anywhere"])), @"there is no program `no-such-program-anywhere` along the PATH");
+    assert_snapshot!(run(json!(["./missing"])), @"there is no program `./missing`, or what it is to be run by is not there");
+    assert_snapshot!(run(json!(["./plain"])), @"`./plain` may not be executed: Permission denied (os error 13)");
+    assert_snapshot!(run(json!(["./dir"])), @"`./dir` may not be executed: Permission denied (os error 13)");
+    assert_snapshot!(run(json!(["./lost"])), @"there is no program `./lost`, or what it is to be run by is not there");
+    assert_snapshot!(run(json!(["/bin/echo", long])), @"the arguments of `/bin/echo` are too long for the system; put them into a file");
+    assert_snapshot!(run(json!([&["/bin/echo"], many.as_slice()].concat())), @"the arguments of `/bin/echo` are too long for the system; put them into a file");
+    // More of them than any message holds.
+    let swarm = vec!["x"; 1_500_000];
+    assert!(run(json!(swarm)).contains("are too long for the system"));
+    // As every shell does it.
+    assert_eq!(
+        output(&bench.call("shell", &json!({"command": ["./text"]}))),
+        "no first line that names an interpreter\n"
+    );
+    let script = json!({"cmd": format!("echo {long}"), "login": false});
+    assert_snapshot!(bench.say("exec_command", &script), @"the arguments of `/bin/bash` are too long for the system; put them into a file");
+    let script = json!({"command": format!("echo {long}")});
+    assert_snapshot!(bench.say("shell_command", &script), @"the arguments of `/bin/bash` are too long for the system; put them into a file");
+}
+
+pub(crate) fn arguments_that_make_no_sense() {
+    let bench = Bench::new();
+    assert_snapshot!(bench.say("shell", &json!({"command": []})), @"the arguments do not fit at `command`: expected an array of at least 1 item, found an array of 0 items");
+    assert_snapshot!(bench.say("shell", &json!({"command": [""]})), @"the arguments do not fit at `command[0]`: the name of a program, e.g. `ls`");
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": 1})), @"the arguments do not fit at `session_id`: no session has the ID 1 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
+    assert_snapshot!(bench.say("kill_session", &json!({"session_id": 4_294_967_295_u32})), @"the arguments do not fit at `session_id`: no session has the ID 4294967295 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
+    for (tool, arguments) in [
+        ("shell", json!({"command": ["printf", "a\0b"]})),
+        ("shell", json!({"command": ["a\0b"]})),
+        ("shell_command", json!({"command": "echo a\0b"})),
+        ("exec_command", json!({"cmd": "echo a\0b", "login": false})),
+    ] {
+        let answer = bench.call(tool, &arguments);
+        assert!(!answer.success && answer.joined_text().contains("NUL"), "{tool}: {}", answer.joined_text());
+    }
+    // An empty script is a script.
+    assert_eq!(bench.call("shell_command", &json!({"command": ""})).facts.exit_code, Some(0));
+    assert_eq!(bench.call("exec_command", &json!({"cmd": ""})).facts.exit_code, Some(0));
+    assert_eq!(
+        bench.call("exec_command", &json!({"cmd": "  \n# nothing\n", "shell": ""})).facts.exit_code,
+        Some(0)
+    );
+}
+
+pub(crate) fn every_misfit_has_a_sentence() {
+    let bench = Bench::new();
+    let mut said = String::new();
+    for (tool, arguments) in [
+        ("shell", json!({})),
+        ("shell", json!({"command": "ls -l"})),
+        ("shell", json!({"command": ["ls", 1]})),
+        ("shell", json!({"command": ["ls"], "timeout_ms": 0})),
+        ("shell", json!({"command": ["ls"], "timeout_ms": -1})),
+        ("shell", json!({"command": ["ls"], "timeout_ms": "1000"})),
+        ("shell", json!({"command": ["ls"], "workdir": 1})),
+        ("shell", json!({"command": ["ls"], "login": true})),
+        ("shell", json!({"command": ["ls"], "sandbox_permissions": "none"})),
+        ("shell_command", json!({"command": ["ls"]})),
+        ("shell_command", json!({"command": "ls", "login": "yes"})),
+        ("shell_command", json!({"command": "ls", "timeout_ms": 1.5})),
+        ("exec_command", json!({})),
+        ("exec_command", json!({"cmd": "ls", "tty": 1})),
+        ("exec_command", json!({"cmd": "ls", "stdin": "open"})),
+        ("exec_command", json!({"cmd": "ls", "rows": 0})),
+        ("exec_command", json!({"cmd": "ls", "cols": 1001})),
+        ("exec_command", json!({"cmd": "ls", "yield_time_ms": -1})),
+        ("exec_command", json!({"cmd": "ls", "max_output_tokens": "all"})),
+        ("exec_command", json!({"cmd": "ls", "lifetime": "forever"})),
+        ("exec_command", json!({"cmd": "ls", "shell": ["bash"]})),
+        ("exec_command", json!({"cmd": "ls", "justification": 1})),
+        ("write_stdin", json!({})),
+        ("write_stdin", json!({"session_id": "1000"})),
+        ("write_stdin", json!({"session_id": -1})),
+        ("write_stdin", json!({"session_id": 1000, "chars": 3})),
+        ("write_stdin", json!({"session_id": 1000, "close": "yes"})),
+        ("write_stdin", json!({"session_id": 1000, "screen": 1})),
+        ("write_stdin", json!({"session_id": 1000, "rows": 70_000})),
+        ("list_sessions", json!({"all": true})),
+        ("kill_session", json!({})),
+        ("kill_session", json!({"session_id": 1000, "signal": 9})),
+    ] {
+        let answer = bench.call(tool, &arguments);
+        assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments), "{tool} {arguments}");
+        said.push_str(&format!("{tool}: {}\n", answer.joined_text()));
+    }
+    assert_snapshot!(said, @"
+    shell: the arguments do not fit at `command`: expected an array of at least 1 item, found nothing
+    shell: the arguments do not fit at `command`: expected an array of at least 1 item, found a string
+    shell: the arguments do not fit at `command[1]`: expected a string, found a number
+    shell: the arguments do not fit at `timeout_ms`: expected an integer of at least 1, found 0
+    shell: the arguments do not fit at `timeout_ms`: expected an integer of at least 1, found -1
+    shell: the arguments do not fit at `timeout_ms`: expected an integer of at least 1, found a string
+    shell: the arguments do not fit at `workdir`: expected a string, found a number
+    shell: the arguments do not fit at `login`: expected no property of this name (known: `command`, `justification`, `sandbox_permissions`, `timeout_ms`, `workdir`), found a boolean
+    shell: the arguments do not fit at `sandbox_permissions`: expected one of `use_default`, `require_escalated`, found `none`
+    shell_command: the arguments do not fit at `command`: expected a string, found an array
+    shell_command: the arguments do not fit at `login`: expected a boolean, found a string
+    shell_command: the arguments do not fit at `timeout_ms`: expected an integer of at least 1, found 1.5
+    exec_command: the arguments do not fit at `cmd`: expected a string, found nothing
+    exec_command: the arguments do not fit at `tty`: expected a boolean, found a number
+    exec_command: the arguments do not fit at `stdin`: expected a boolean, found a string
+    exec_command: the arguments do not fit at `rows`: expected an integer of at least 1 and at most 1000, found 0
+    exec_command: the arguments do not fit at `cols`: expected an integer of at least 1 and at most 1000, found 1001
+    exec_command: the arguments do not fit at `yield_time_ms`: expected an integer of at least 0, found -1
+    exec_command: the arguments do not fit at `max_output_tokens`: expected an integer of at least 0, found a string
+    exec_command: the arguments do not fit at `lifetime`: expected one of `turn`, `session`, `keep`, found `forever`
+    exec_command: the arguments do not fit at `shell`: expected a string, found an array
+    exec_command: the arguments do not fit at `justification`: expected a string, found a number
+    write_stdin: the arguments do not fit at `session_id`: expected an integer of at least 0, found nothing
+    write_stdin: the arguments do not fit at `session_id`: expected an integer of at least 0, found a string
+    write_stdin: the arguments do not fit at `session_id`: expected an integer of at least 0, found -1
+    write_stdin: the arguments do not fit at `chars`: expected a string, found a number
+    write_stdin: the arguments do not fit at `close`: expected a boolean, found a string
+    write_stdin: the arguments do not fit at `screen`: expected a boolean, found a number
+    write_stdin: the arguments do not fit at `rows`: expected an integer of at least 1 and at most 1000, found 70000
+    list_sessions: the arguments do not fit at `all`: expected no property of this name (known: `justification`, `sandbox_permissions`), found a boolean
+    kill_session: the arguments do not fit at `session_id`: expected an integer of at least 0, found nothing
+    kill_session: the arguments do not fit at `signal`: expected no property of this name (known: `justification`, `max_output_tokens`, `sandbox_permissions`, `session_id`), found a number
+    ");
+}
+
+pub(crate) fn other_names_reach_the_same_tools() {
+    let bench = Bench::new();
+    for (tool, arguments) in [
+        ("container.exec", json!({"command": ["echo", "here"]})),
+        ("local_shell", json!({"command": ["echo", "here"]})),
+        ("shell", json!({"cmd": ["echo", "here"], "cwd": "home", "timeout": 5000})),
+        ("shell_command", json!({"cmd": "echo here", "cwd": "home", "timeout": 5000})),
+        ("exec_command", json!({"command": "echo here", "cwd": "home"})),
+        (
+            "shell",
+            json!({"command": ["echo", "here"], "workdir": null, "timeout_ms": null, "sandbox_permissions": null}),
+        ),
+        (
+            "exec_command",
+            json!({"cmd": "echo here", "shell": null, "tty": null, "yield_time_ms": null, "rows": null}),
+        ),
+    ] {
+        let answer = bench.call(tool, &arguments);
+        assert_eq!((answer.success, output(&answer).as_str()), (true, "here\n"), "{tool} {arguments}");
+    }
+    let id = bench.background("cat", &json!({"stdin": true}));
+    let answer = bench.call("write_stdin", &json!({"session_id": id, "input": "typed\n", "close": true}));
+    assert_eq!(output(&answer), "typed\n");
+}
+
+pub(crate) fn the_local_shell_call_is_read() {
+    let workspace = Workspace::new();
+    let commands = Setup::default().commands(&workspace);
+    let router = router(&workspace, &commands);
+    let runtime = runtime();
+    let call = |shell: LocalShell| {
+        let call = ToolCall {
+            id: CallId::from("1"),
+            name: "local_shell".to_owned(),
+            payload: ToolPayload::LocalShell(shell),
+        };
+        runtime.block_on(router.dispatch(call, Default::default()))
+    };
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let answer = call(LocalShell {
+        command: words(&["pwd"]),
+        workdir: Some("home".to_owned()),
+        timeout_ms: Some(60_000),
+    });
+    assert_eq!(output(&answer).trim(), workspace.path().join("home").to_string_lossy());
+    let answer = call(LocalShell {
+        command: words(&["sleep", &mark()]),
+        timeout_ms: Some(100),
+        ..LocalShell::default()
+    });
+    assert_eq!((answer.success, answer.facts.exit_code), (false, Some(124)));
+    assert!(answer.joined_text().starts_with("command timed out after 100 milliseconds\n"));
+    let answer = call(LocalShell::default());
+    assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments));
+}
+
+pub(crate) fn all_six_take_a_plea() {
+    let bench = Bench::new();
+    let id = bench.background("cat", &json!({"stdin": true}));
+    for plea in ["use_default", "require_escalated"] {
+        for (tool, mut arguments) in [
+            ("shell", json!({"command": ["true"]})),
+            ("shell_command", json!({"command": "true"})),
+            ("exec_command", json!({"cmd": "true"})),
+            ("write_stdin", json!({"session_id": id, "chars": "x\n"})),
+            ("list_sessions", json!({})),
+        ] {
+            arguments["sandbox_permissions"] = json!(plea);
+            arguments["justification"] = json!("it has to be");
+            let answer = bench.call(tool, &arguments);
+            assert!(answer.success, "{tool}: {answer:?}");
+        }
+    }
+    let kill = json!({"session_id": id, "sandbox_permissions": "require_escalated", "justification": "it has to be"});
+    assert!(bench.call("kill_session", &kill).success);
+}
+
+pub(crate) fn a_read_only_policy_runs_nothing() {
+    let bench = Setup { sandbox: SandboxPolicy::ReadOnly, ..Setup::default() }.bench();
+    bench.workspace.file("home/.bash_profile", "echo run >> ~/ran\n");
+    let ran = bench.workspace.path().join("home/ran");
+    let touch = format!("touch {}", ran.display());
+    let run = |tool: &str, mut arguments: Value| {
+        let answer = bench.call(tool, &arguments);
+        assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::Forbidden)));
+        arguments["sandbox_permissions"] = json!("require_escalated");
+        assert_eq!(bench.call(tool, &arguments).items, answer.items);
+        bench.normal(&answer)
+    };
+    assert_snapshot!(run("shell", json!({"command": ["touch", ran]})), @"");
+    assert_snapshot!(run("shell_command", json!({"command": touch})), @"");
+    assert_snapshot!(run("exec_command", json!({"cmd": touch, "shell": "sh", "tty": true})), @"");
+    assert!(!ran.exists());
+    assert_snapshot!(bench.say("list_sessions", &json!({})), @"");
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": 1000, "chars": "x"})), @"");
+    assert_snapshot!(bench.say("kill_session", &json!({"session_id": 1000})), @"");
+}
+
+pub(crate) fn shells_are_chosen_by_name_or_path() {
+    let bench = Bench::new();
+    bench.workspace.file("bash", "#!/bin/sh\necho a shell from the workspace\n");
+    fs::set_permissions(bench.workspace.path().join("bash"), fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |shell: &str| {
+        let script = "readlink /proc/$$/exe; exit 0";
+        bench.call("exec_command", &json!({"cmd": script, "shell": shell, "login": false}))
+    };
+    for (shell, path) in
+        [("bash", "/bin/bash"), ("/bin/bash", "/bin/bash"), ("sh", "/bin/sh"), ("", "/bin/bash")]
+    {
+        let real = fs::canonicalize(path).unwrap();
+        assert_eq!(output(&run(shell)).trim(), real.to_string_lossy(), "{shell}");
+    }
+    for shell in ["fish", "python3", "./bash", "bash -x", "/no/such/bash", "BASH", "../bin/sh"] {
+        let answer = run(shell);
+        assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments), "{shell}");
+        assert_eq!(
+            answer.joined_text(),
+            format!(
+                "the arguments do not fit at `shell`: `{shell}` is no shell that can be used here; leave it out, or give one of bash, zsh, sh, dash, ksh by its name or path"
+            )
+        );
+    }
+}
+
+/// One test of ten seconds, because three that wait for a default are one wait.
+pub(crate) fn waits_that_nobody_set() {
+    let mark = mark();
+    let one_shot = thread::spawn({
+        let mark = mark.clone();
+        move || Bench::new().say("shell", &json!({"command": ["sleep", mark]}))
+    });
+    let yielded = thread::spawn({
+        let mark = mark.clone();
+        move || {
+            let bench = Bench::new();
+            let began = Instant::now();
+            let answer = bench.call("exec_command", &json!({"cmd": format!("sleep {mark}"), "login": false}));
+            (id(&answer), began.elapsed())
+        }
+    });
+    let polled = thread::spawn({
+        let mark = mark.clone();
+        move || {
+            let bench = Bench::new();
+            let id = bench.background(&format!("sleep {mark}"), &json!({"stdin": true}));
+            let wait = |arguments: Value| {
+                let began = Instant::now();
+                assert!(bench.call("write_stdin", &arguments).success);
+                began.elapsed()
+            };
+            (wait(json!({"session_id": id})), wait(json!({"session_id": id, "chars": "x\n"})))
+        }
+    });
+    let script = json!({"command": format!("sleep {mark}"), "login": false});
+    let said = Bench::new().say("shell_command", &script);
+    assert_eq!(one_shot.join().unwrap(), said);
+    assert_snapshot!(said, @"
+    command timed out after 10000 milliseconds
+    Exit code: 124
+    Wall time: T seconds
+    Ended: sleep (P)
+    Output:
+    ");
+    let (id, after) = yielded.join().unwrap();
+    assert!(id.is_some() && after >= Duration::from_secs(10), "{after:?}");
+    let (poll, write) = polled.join().unwrap();
+    assert!(poll >= Duration::from_secs(5) && poll < Duration::from_secs(10), "{poll:?}");
+    assert!(write >= Duration::from_millis(250) && write < Duration::from_secs(5), "{write:?}");
+    assert_none_left(&mark);
+}
+
+pub(crate) fn waits_are_clamped() {
+    let bench = Bench::new();
+    let mark = mark();
+    let began = Instant::now();
+    let id = bench.background(&format!("sleep {mark}"), &json!({"stdin": true, "yield_time_ms": 0}));
+    assert!(began.elapsed() >= Duration::from_millis(250));
+    let began = Instant::now();
+    bench.call("write_stdin", &json!({"session_id": id, "chars": "x", "yield_time_ms": 1}));
+    assert!(began.elapsed() >= Duration::from_millis(250));
+    let began = Instant::now();
+    bench.call("write_stdin", &json!({"session_id": id, "yield_time_ms": 1}));
+    assert!(began.elapsed() >= Duration::from_secs(5));
+}
+
+pub(crate) fn numbers_beyond_all_reason() {
+    let bench = Bench::new();
+    for (tool, arguments) in [
+        ("shell", json!({"command": ["echo", "here"], "timeout_ms": u64::MAX})),
+        ("shell", json!({"command": ["echo", "here"], "timeout_ms": 1e15})),
+        ("shell_command", json!({"command": "echo here", "timeout_ms": u64::MAX})),
+        ("exec_command", json!({"cmd": "echo here", "yield_time_ms": u64::MAX})),
+        ("exec_command", json!({"cmd": "echo here", "max_output_tokens": u64::MAX})),
+    ] {
+        let answer = bench.call(tool, &arguments);
+        assert_eq!((answer.success, output(&answer).as_str()), (true, "here\n"), "{tool} {arguments}");
+    }
+    let id = bench.background("cat", &json!({"stdin": true}));
+    let answer = bench.call("write_stdin", &json!({"session_id": id, "chars": "here\n", "close": true, "yield_time_ms": u64::MAX, "max_output_tokens": u64::MAX}));
+    assert_eq!(output(&answer), "here\n");
+}

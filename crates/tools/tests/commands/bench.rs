@@ -1,0 +1,288 @@
+//! The tools over a workspace of their own, and what they say made the same on every machine.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use engine::{Limits, Observer, ToolRegistry, ToolRouter};
+use exec::session::{Processes, Session as Running, Sessions};
+use exec::shell::{Shell, Shells};
+use exec::spill::Spill;
+use policy::{DEFAULT_DENY_READ, DenyRead, Environment, Gate, Reach, Root, SandboxPolicy};
+use serde_json::{Value, json};
+use testkit::{Session, Workspace};
+use tokio::runtime::Runtime;
+use tool::{AnyTool, Place, ToolOutput};
+use toolgate_tools::{Commands, Pictures};
+
+/// Long enough for anything that happens at all, however loaded the machine is.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How the tools are put together.
+pub(crate) struct Setup {
+    pub(crate) sandbox: SandboxPolicy,
+    pub(crate) sessions: usize,
+    pub(crate) environment: Environment,
+    /// Beside the `PATH` of these tests and a `HOME` in the workspace.
+    pub(crate) host: Vec<(&'static str, String)>,
+    /// Whether long outputs are kept, below `kept` in the workspace.
+    pub(crate) spills: bool,
+    pub(crate) processes: Arc<Processes>,
+    pub(crate) limits: Limits,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            sandbox: SandboxPolicy::FullAccess,
+            sessions: 64,
+            environment: Environment::default(),
+            host: Vec::new(),
+            spills: true,
+            processes: Arc::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Setup {
+    pub(crate) fn bench(self) -> Bench {
+        self.bench_in(Workspace::new())
+    }
+
+    pub(crate) fn bench_in(self, workspace: Workspace) -> Bench {
+        let (sandbox, limits) = (self.sandbox, self.limits);
+        let commands = self.commands(&workspace);
+        let session = Session::under(sandbox, &workspace, tools(&commands)).limits(limits);
+        Bench { session, commands, workspace }
+    }
+
+    pub(crate) fn commands(self, workspace: &Workspace) -> Arc<Commands> {
+        let root = workspace.path();
+        let home = root.join("home");
+        fs::create_dir_all(&home).unwrap();
+        let mut host = vec![
+            ("PATH".into(), std::env::var_os("PATH").unwrap_or_default()),
+            ("HOME".into(), home.into_os_string()),
+        ];
+        host.extend(self.host.into_iter().map(|(name, value)| (OsString::from(name), value.into())));
+        let spill = self.spills.then(|| Arc::new(Spill::new(root.join("kept"), &root)));
+        Arc::new(Commands {
+            sessions: Sessions::new(self.processes, spill, self.sessions),
+            shells: Shells::new(Some(Shell::named("bash").unwrap()), self.environment, host),
+        })
+    }
+}
+
+fn tools(commands: &Arc<Commands>) -> Vec<Arc<dyn AnyTool>> {
+    toolgate_tools::all(Pictures::default(), commands).unwrap()
+}
+
+/// A router of one's own, for calls that [`Session`] does not make.
+pub(crate) fn router(workspace: &Workspace, commands: &Arc<Commands>) -> ToolRouter {
+    let root = workspace.path();
+    let deny = DenyRead::new(DEFAULT_DENY_READ, None).unwrap();
+    let gate = Gate::new(Reach::new(vec![Root::new(&root)], deny), SandboxPolicy::FullAccess);
+    let tools = tools(commands).into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
+    ToolRouter::new(tools.build().unwrap(), gate, Place { cwd: root })
+}
+
+/// The same, watched.
+pub(crate) fn watched(
+    workspace: &Workspace,
+    commands: &Arc<Commands>,
+    observer: &Arc<impl Observer + 'static>,
+) -> ToolRouter {
+    router(workspace, commands).with_observer(Arc::clone(observer) as Arc<dyn Observer>)
+}
+
+pub(crate) fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
+
+/// Tools, the workspace they work in, and a model's way to call them.
+pub(crate) struct Bench {
+    // Goes first: what runs in the workspace ends before the workspace does.
+    session: Session,
+    pub(crate) commands: Arc<Commands>,
+    pub(crate) workspace: Workspace,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Setup::default().bench()
+    }
+
+    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> ToolOutput {
+        self.session.call(tool, arguments)
+    }
+
+    pub(crate) fn call_and_cancel(&self, tool: &str, arguments: &Value, after: Duration) -> ToolOutput {
+        self.session.call_and_cancel(tool, arguments, after)
+    }
+
+    /// What a model reads, without what differs from run to run.
+    pub(crate) fn say(&self, tool: &str, arguments: &Value) -> String {
+        self.normal(&self.call(tool, arguments))
+    }
+
+    pub(crate) fn normal(&self, output: &ToolOutput) -> String {
+        self.workspace.normal(&plain(&output.joined_text()))
+    }
+
+    /// Runs a script to its end, without a profile.
+    pub(crate) fn sh(&self, script: &str) -> ToolOutput {
+        self.call("shell", &json!({"command": ["bash", "-c", script], "timeout_ms": 60_000}))
+    }
+
+    /// Starts a script, without a profile, and waits for it as short as can be; `more` are further arguments.
+    pub(crate) fn start(&self, script: &str, more: &Value) -> ToolOutput {
+        let mut arguments = json!({"cmd": script, "login": false, "yield_time_ms": 250});
+        for (name, value) in more.as_object().unwrap() {
+            arguments[name] = value.clone();
+        }
+        self.call("exec_command", &arguments)
+    }
+
+    /// Starts a script that runs on, and says as which session.
+    pub(crate) fn background(&self, script: &str, more: &Value) -> u32 {
+        let started = self.start(script, more);
+        id(&started).unwrap_or_else(|| panic!("{}", started.joined_text()))
+    }
+
+    /// Types into a session and gives back what it wrote.
+    pub(crate) fn type_in(&self, id: u32, chars: &str) -> ToolOutput {
+        self.call("write_stdin", &json!({"session_id": id, "chars": chars, "yield_time_ms": 1000}))
+    }
+
+    /// Types, and looks again until the answers together hold `wanted`.
+    pub(crate) fn type_until(&self, id: u32, chars: &str, wanted: &str) -> String {
+        let mut seen = output(&self.type_in(id, chars));
+        let until = Instant::now() + PATIENCE;
+        while !seen.contains(wanted) {
+            assert!(Instant::now() < until, "no `{wanted}` in:\n{seen}");
+            eventually("more output", || self.running(id).pending() > 0);
+            // A change of nothing: waits as short as can be.
+            let more = json!({"session_id": id, "rows": 24, "yield_time_ms": 250});
+            seen.push_str(&output(&self.call("write_stdin", &more)));
+        }
+        seen
+    }
+
+    /// The session itself.
+    pub(crate) fn running(&self, id: u32) -> Arc<Running> {
+        self.commands.sessions.find(id).unwrap()
+    }
+
+    /// Waits until nothing is left of a session, without asking for its output.
+    pub(crate) fn until_over(&self, id: u32) {
+        eventually("end", || self.running(id).is_over());
+    }
+
+    pub(crate) fn kept(&self) -> Vec<PathBuf> {
+        let entries =
+            |path: PathBuf| fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
+        let mut files: Vec<PathBuf> = entries(self.workspace.path().join("kept")).flat_map(entries).collect();
+        files.sort();
+        files
+    }
+}
+
+/// The session that an answer names.
+pub(crate) fn id(output: &ToolOutput) -> Option<u32> {
+    u32::try_from(output.structured.as_ref()?.get("session_id")?.as_u64()?).ok()
+}
+
+/// What comes after the labels.
+pub(crate) fn output(answer: &ToolOutput) -> String {
+    let text = answer.joined_text();
+    text.split_once("Output:\n").unwrap_or_else(|| panic!("no output in: {text}")).1.to_owned()
+}
+
+/// A field of the answer as data.
+pub(crate) fn field<'a>(answer: &'a ToolOutput, name: &str) -> &'a str {
+    answer.structured.as_ref().unwrap()[name].as_str().unwrap_or_else(|| panic!("no {name}: {answer:?}"))
+}
+
+/// Waits for what must happen.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    within(PATIENCE, what, &mut is_so);
+}
+
+/// Waits for what must happen soon.
+#[track_caller]
+pub(crate) fn within(patience: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + patience;
+    while !is_so() {
+        assert!(Instant::now() < until, "no {what} within {patience:?}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Seconds for `sleep` that no other process on this machine sleeps: so it can be found.
+pub(crate) fn mark() -> String {
+    static MARKS: AtomicU32 = AtomicU32::new(0);
+    format!("987654.{}{:03}", std::process::id(), MARKS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The command lines of all processes that have `mark` in theirs.
+pub(crate) fn left(mark: &str) -> Vec<String> {
+    let command = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).ok();
+    let lines = fs::read_dir("/proc").unwrap().filter_map(|entry| command(entry.unwrap()));
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines.filter(|line| line.contains(mark)).collect()
+}
+
+#[track_caller]
+pub(crate) fn assert_none_left(mark: &str) {
+    let left = left(mark);
+    assert!(left.is_empty(), "left behind: {left:#?}");
+}
+
+/// A Python that starts without looking around first, as the shims of version managers do.
+pub(crate) fn python() -> &'static str {
+    static FOUND: OnceLock<String> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        #[expect(clippy::disallowed_methods, reason = "a test looks for a program")]
+        let said =
+            std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+        let said = said.expect("these tests need `python3`");
+        String::from_utf8(said.stdout).unwrap().trim().to_owned()
+    })
+}
+
+/// Times, and numbers of processes, written as letters.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        let line = masked(line, "Wall time: ", "T");
+        let line = masked(&line, " for ", "T");
+        let line = masked(&line, ", pid ", "P");
+        let line = masked(&line, "by the user after ", "T");
+        let ended = ["Ended: ", "Left running, so ended", "Could not be killed: "];
+        if ended.iter().any(|begin| line.starts_with(begin)) {
+            out.push_str(&masked(&line, " (", "P"));
+        } else {
+            out.push_str(&line);
+        }
+    }
+    out
+}
+
+/// `text` with each number that follows `before` written as `name`.
+fn masked(text: &str, before: &str, name: &str) -> String {
+    let mut parts = text.split(before);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+        out.push_str(before);
+        out.push_str(if rest.len() < part.len() { name } else { "" });
+        out.push_str(rest);
+    }
+    out
+}

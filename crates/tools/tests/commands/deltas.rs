@@ -1,0 +1,249 @@
+//! Output on its way to whoever watches, while it is written.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use engine::{Event, Observer, ToolRouter};
+use serde_json::{Value, json};
+use testkit::Workspace;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tool::{BoxFuture, CallId, Notice, OutputStream, ToolCall, ToolOutput};
+use toolgate_tools::Commands;
+
+use crate::bench::{Setup, eventually, field, id, output, python, runtime, watched};
+
+/// Remembers what it sees, and has room only while its gate is open.
+struct Watcher {
+    events: Mutex<Vec<Event>>,
+    gate: watch::Sender<bool>,
+}
+
+impl Observer for Watcher {
+    fn saw(&self, _: &CallId, event: &Event) {
+        self.events.lock().unwrap().push(event.clone());
+    }
+
+    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+        if *self.gate.borrow() {
+            return None;
+        }
+        let mut gate = self.gate.subscribe();
+        Some(Box::pin(async move {
+            gate.wait_for(|open| *open).await.unwrap();
+        }))
+    }
+}
+
+impl Watcher {
+    fn told(&self, wanted: OutputStream) -> String {
+        let events = self.events.lock().unwrap();
+        let texts = events.iter().filter_map(|event| match event {
+            Event::Notice(Notice::Output { stream, text }) if *stream == wanted => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+}
+
+struct Stage {
+    runtime: Runtime,
+    router: ToolRouter,
+    watcher: Arc<Watcher>,
+    commands: Arc<Commands>,
+    workspace: Workspace,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let workspace = Workspace::new();
+        let commands = Setup::default().commands(&workspace);
+        let watcher = Arc::new(Watcher { events: Mutex::default(), gate: watch::Sender::new(true) });
+        let router = watched(&workspace, &commands, &watcher);
+        Self { runtime: runtime(), router, watcher, commands, workspace }
+    }
+
+    fn call(&self, tool: &str, arguments: &Value) -> ToolOutput {
+        let call = ToolCall::function("1", tool, arguments.to_string());
+        self.runtime.block_on(self.router.dispatch(call, Default::default()))
+    }
+
+    fn sh(&self, script: &str) -> ToolOutput {
+        self.call("shell", &json!({"command": ["bash", "-c", script], "timeout_ms": 60_000}))
+    }
+}
+
+pub(crate) fn whoever_watches_sees_all_of_it() {
+    let stage = Stage::new();
+    stage.sh("seq 200000; seq 1000 >&2; echo end");
+    let seq = |last: usize| (1..=last).map(|n| format!("{n}\n")).collect::<String>();
+    assert!(stage.watcher.told(OutputStream::Stdout) == seq(200_000) + "end\n");
+    assert!(stage.watcher.told(OutputStream::Stderr) == seq(1000));
+    let events = stage.watcher.events.lock().unwrap();
+    let [Event::Queued { tool }, Event::Started, between @ .., Event::Finished { success: true, usage, .. }] =
+        &events[..]
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!(tool, "shell");
+    assert!(between.iter().all(|event| matches!(event, Event::Notice(Notice::Output { .. }))));
+    assert_eq!(usage.unwrap().stderr, 3893);
+}
+
+pub(crate) fn whoever_watches_sees_it_while_it_is_written() {
+    let stage = Stage::new();
+    let mark = stage.workspace.path().join("seen");
+    let script = format!("echo before; until [ -e {} ]; do sleep 0.02; done; echo after", mark.display());
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| stage.sh(&script));
+        eventually("the first line", || stage.watcher.told(OutputStream::Stdout) == "before\n");
+        fs::write(&mark, "").unwrap();
+        assert_eq!(output(&call.join().unwrap()), "before\nafter\n");
+    });
+    assert_eq!(stage.watcher.told(OutputStream::Stdout), "before\nafter\n");
+}
+
+pub(crate) fn characters_are_told_whole() {
+    let stage = Stage::new();
+    stage.sh(r"printf '\xe2'; sleep 0.1; printf '\x82'; sleep 0.1; printf '\xac\n'; printf 'a\xffb\n' >&2");
+    assert_eq!(stage.watcher.told(OutputStream::Stdout), "€\n");
+    assert_eq!(stage.watcher.told(OutputStream::Stderr), "a\u{fffd}b\n");
+    let stage = Stage::new();
+    stage.call("exec_command", &json!({"cmd": "echo drawn", "login": false, "tty": true}));
+    assert_eq!(stage.watcher.told(OutputStream::Terminal), "drawn\r\n");
+}
+
+pub(crate) fn the_beginning_of_a_character_at_the_end_is_told() {
+    let stage = Stage::new();
+    stage.sh(r"printf 'end \xe2\x82'");
+    assert_eq!(stage.watcher.told(OutputStream::Stdout), "end \u{fffd}");
+}
+
+pub(crate) fn last_words_are_told() {
+    let stage = Stage::new();
+    let script = "trap 'echo last words; exit' TERM; echo before; sleep 60 & wait";
+    let answer = stage.call("shell", &json!({"command": ["bash", "-c", script], "timeout_ms": 500}));
+    assert_eq!(output(&answer), "before\nlast words\n");
+    assert_eq!(stage.watcher.told(OutputStream::Stdout), "before\nlast words\n");
+}
+
+pub(crate) fn what_is_written_between_two_calls_is_told_too() {
+    let stage = Stage::new();
+    let script = "echo before; sleep 0.6; echo between; read x; echo after";
+    let started = stage
+        .call("exec_command", &json!({"cmd": script, "login": false, "stdin": true, "yield_time_ms": 250}));
+    let id = id(&started).unwrap();
+    eventually("a line between", || stage.commands.sessions.find(id).unwrap().pending() > 0);
+    let ended = stage.call("write_stdin", &json!({"session_id": id, "chars": "\n", "yield_time_ms": 30_000}));
+    assert_eq!(output(&started) + &output(&ended), "before\nbetween\nafter\n");
+    assert_eq!(stage.watcher.told(OutputStream::Stdout), "before\nbetween\nafter\n");
+}
+
+/// A program that writes 64 KiB at a time and leaves word of how much it has written.
+fn writer(stage: &Stage, pieces: usize) -> Vec<String> {
+    let script = format!(
+        "import os\nline = (b'x' * 1023 + b'\\n') * 64\nfor i in range({pieces}):\n n = 0\n while n < len(line): n += os.write(1, line[n:])\n open('written', 'w').write(str(i + 1))\n"
+    );
+    stage.workspace.file("writer.py", script);
+    vec![python().to_owned(), "writer.py".to_owned()]
+}
+
+fn written(stage: &Stage) -> usize {
+    fs::read_to_string(stage.workspace.path().join("written"))
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
+}
+
+pub(crate) fn a_slow_watcher_slows_the_process_down_and_loses_nothing() {
+    let stage = Stage::new();
+    const PIECES: usize = 400;
+    let command = writer(&stage, PIECES);
+    stage.watcher.gate.send_replace(false);
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| stage.call("shell", &json!({"command": command, "timeout_ms": 120_000})));
+        // It runs until the pipe and what waits for the watcher are full, and then stands still.
+        let mut before = 0;
+        let mut still = Instant::now();
+        eventually("stillness", || {
+            let now = written(&stage);
+            if now != before || now == 0 {
+                (before, still) = (now, Instant::now());
+            }
+            still.elapsed() > Duration::from_millis(500)
+        });
+        assert!(before < PIECES / 4, "{before} pieces were written though nobody took them");
+        assert_eq!(stage.watcher.told(OutputStream::Stdout), "");
+        stage.watcher.gate.send_replace(true);
+        assert_eq!(call.join().unwrap().facts.exit_code, Some(0));
+    });
+    let told = stage.watcher.told(OutputStream::Stdout);
+    assert_eq!((written(&stage), told.len()), (PIECES, PIECES << 16));
+    assert!(told.lines().all(|line| line.len() == 1023));
+}
+
+pub(crate) fn a_slow_watcher_of_a_session_loses_nothing() {
+    let stage = Stage::new();
+    let command = writer(&stage, 100).join(" ");
+    let script = format!("read x; {command}; read x");
+    let started = stage
+        .call("exec_command", &json!({"cmd": script, "login": false, "stdin": true, "yield_time_ms": 250}));
+    let id = id(&started).unwrap();
+    stage.watcher.gate.send_replace(false);
+    std::thread::scope(|scope| {
+        let typed = json!({"session_id": id, "chars": "\n", "yield_time_ms": 30_000});
+        let call = scope.spawn(move || typed);
+        let typed = call.join().unwrap();
+        let stage = &stage;
+        let call = scope.spawn(move || stage.call("write_stdin", &typed));
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(written(stage) < 50);
+        stage.watcher.gate.send_replace(true);
+        eventually("all of it", || stage.watcher.told(OutputStream::Stdout).len() == 100 << 16);
+        stage.commands.sessions.find(id).unwrap().write(b"\n").unwrap();
+        assert_eq!(call.join().unwrap().facts.exit_code, Some(0));
+    });
+}
+
+pub(crate) fn a_watcher_that_takes_nothing_holds_up_no_limit() {
+    let stage = Stage::new();
+    stage.watcher.gate.send_replace(false);
+    let began = Instant::now();
+    let answer = std::thread::scope(|scope| {
+        let call = scope.spawn(|| stage.call("shell", &json!({"command": ["yes"], "timeout_ms": 500})));
+        let until = Instant::now() + Duration::from_secs(8);
+        while !call.is_finished() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // Whatever comes of it: the test has to end.
+        stage.watcher.gate.send_replace(true);
+        call.join().unwrap()
+    });
+    assert_eq!(answer.facts.exit_code, Some(124));
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "its time was up after 0.5 s, and it took {:?}",
+        began.elapsed()
+    );
+}
+
+pub(crate) fn a_watcher_that_takes_nothing_holds_up_no_cancelling() {
+    let stage = Stage::new();
+    stage.watcher.gate.send_replace(false);
+    let cancel = Default::default();
+    let arguments = json!({"command": ["bash", "-c", "echo before; sleep 60"], "timeout_ms": 60_000});
+    let call = ToolCall::function("1", "shell", arguments.to_string());
+    let answer = stage.router.dispatch(call, Clone::clone(&cancel));
+    let began = Instant::now();
+    let answer = stage.runtime.block_on(async {
+        tokio::pin!(answer);
+        tokio::select! {
+            _ = &mut answer => panic!("it was not cancelled yet"),
+            () = tokio::time::sleep(Duration::from_millis(500)) => cancel.cancel(),
+        }
+        answer.await
+    });
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(field(&answer, "stdout"), "before\n");
+}

@@ -1,0 +1,117 @@
+//! The variables that a command gets, and those that it does not.
+
+use std::collections::BTreeMap;
+
+use insta::assert_snapshot;
+use policy::{Environment, Inherit};
+use serde_json::json;
+
+use crate::bench::{Bench, Setup, output};
+
+fn host() -> Vec<(&'static str, String)> {
+    [
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("OPENAI_API_KEY", "sk-1"),
+        ("ANTHROPIC_API_KEY", "sk-2"),
+        ("GITHUB_TOKEN", "ghp"),
+        ("AWS_SECRET_ACCESS_KEY", "aws"),
+        ("DATABASE_URL", "postgres://user:word@host/db"),
+        ("SSH_AUTH_SOCK", "/tmp/agent"),
+        ("MY_PASSWORD", "word"),
+        ("LD_PRELOAD", "/nowhere.so"),
+        ("BASH_ENV", "/nowhere"),
+        ("BASH_FUNC_ls%%", "() { echo taken over; }"),
+        ("TOOLGATE_LOG", "debug"),
+        ("PAGER", "less"),
+        ("TERM", "screen"),
+        ("LC_TIME", "de_DE.UTF-8"),
+        ("CARGO_HOME", "/c"),
+        ("COLORTERM", "truecolor"),
+        ("FAVOURITE_COLOUR", "blue"),
+    ]
+    .map(|(name, value)| (name, value.to_owned()))
+    .to_vec()
+}
+
+fn variables(bench: &Bench, tty: bool) -> BTreeMap<String, String> {
+    let answer = bench.start("env", &json!({"tty": tty, "yield_time_ms": 30_000}));
+    let pairs = output(&answer);
+    let pairs = pairs.lines().map(|line| line.split_once('=').unwrap_or_else(|| panic!("{line}")));
+    pairs.map(|(name, value)| (name.to_owned(), bench.workspace.normal(value))).collect()
+}
+
+fn listed(variables: &BTreeMap<String, String>) -> String {
+    // What the shell itself adds.
+    let own = ["_", "SHLVL", "OLDPWD"];
+    let lines = variables.iter().filter(|(name, _)| !own.contains(&name.as_str()));
+    lines.map(|(name, value)| format!("{name}={value}\n")).collect()
+}
+
+pub(crate) fn the_core_and_what_is_imposed() {
+    let bench = Setup { host: host(), ..Setup::default() }.bench();
+    assert_snapshot!(listed(&variables(&bench, false)), @"");
+}
+
+pub(crate) fn a_terminal_makes_a_difference() {
+    let bench = Setup { host: host(), ..Setup::default() }.bench();
+    let (with, without) = (variables(&bench, true), variables(&bench, false));
+    let only = |these: &BTreeMap<String, String>, those: &BTreeMap<String, String>| {
+        let differ = these.iter().filter(|(name, value)| those.get(*name) != Some(value));
+        listed(&differ.map(|(name, value)| (name.clone(), value.clone())).collect())
+    };
+    assert_snapshot!(only(&with, &without), @"");
+    assert_snapshot!(only(&without, &with), @"");
+}
+
+pub(crate) fn credentials_do_not_arrive() {
+    let environment = Environment {
+        inherit: Inherit::All,
+        pass: ["GITHUB_TOKEN", "OPENAI_API_KEY", "AWS_*"].map(str::to_owned).to_vec(),
+        set: vec![
+            ("SET_BY_CONFIG".to_owned(), "yes".to_owned()),
+            ("ANTHROPIC_API_KEY".to_owned(), "no".to_owned()),
+        ],
+    };
+    let bench = Setup { host: host(), environment, ..Setup::default() }.bench();
+    let found = variables(&bench, false);
+    let names: Vec<&str> = ["FAVOURITE_COLOUR", "GITHUB_TOKEN", "SET_BY_CONFIG"].to_vec();
+    assert!(names.iter().all(|name| found.contains_key(*name)), "{found:?}");
+    for withheld in [
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "DATABASE_URL",
+        "SSH_AUTH_SOCK",
+        "MY_PASSWORD",
+        "LD_PRELOAD",
+        "BASH_ENV",
+        "BASH_FUNC_ls%%",
+        "TOOLGATE_LOG",
+    ] {
+        assert!(!found.contains_key(withheld), "{withheld}");
+    }
+    // Nor by looking over the shoulder of whoever started it.
+    let around = "for p in $PPID $(awk '{print $4}' /proc/$PPID/stat); do cat /proc/$p/environ; done 2>&1 | tr '\\0' '\\n'";
+    let seen = output(&bench.sh(around));
+    assert!(!seen.contains("PATH="), "{seen}");
+}
+
+pub(crate) fn nothing_is_inherited_if_that_is_the_policy() {
+    let environment = Environment { inherit: Inherit::None, ..Environment::default() };
+    let bench = Setup { host: host(), environment, ..Setup::default() }.bench();
+    let found = listed(&variables(&bench, false));
+    for name in ["HOME=", "CARGO_HOME=", "FAVOURITE_COLOUR="] {
+        assert!(!found.contains(name), "{found}");
+    }
+    assert!(found.contains("PAGER=cat\n"));
+}
+
+pub(crate) fn pages_are_not_waited_for() {
+    let bench = Bench::new();
+    let script = "git init -q . && git -c user.email=a@b -c user.name=n commit -q --allow-empty -m first && git log && git --no-pager branch -a";
+    for tty in [false, true] {
+        let answer = bench.start(script, &json!({"tty": tty, "workdir": "home", "yield_time_ms": 30_000}));
+        assert_eq!(answer.facts.exit_code, Some(0), "{}", answer.joined_text());
+        assert!(output(&answer).contains("    first\n"), "{}", output(&answer));
+    }
+}

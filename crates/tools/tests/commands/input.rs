@@ -1,0 +1,133 @@
+//! What is typed into a process without a terminal.
+
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+use serde_json::json;
+use tool::ErrorKind;
+
+use crate::bench::{Bench, assert_none_left, left, mark, output, python};
+
+pub(crate) fn a_broken_pipe_ends_the_writer() {
+    let bench = Bench::new();
+    let answer = bench.sh("yes | head -n 2; echo ${PIPESTATUS[*]}");
+    // 141 is SIGPIPE: the writer was ended by it, and did not see an error.
+    assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("y\ny\n141 0\n", Some(0)));
+    let answer = bench.start("yes | head -n 2", &json!({"yield_time_ms": 30_000}));
+    assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("y\ny\n", Some(0)));
+}
+
+pub(crate) fn without_input_there_is_nothing_to_read() {
+    let bench = Bench::new();
+    for script in ["cat", "read x; echo \"[$x]\"", "wc -c"] {
+        let answer = bench.sh(script);
+        assert!(["", "[]\n", "0\n"].contains(&output(&answer).as_str()), "{script}: {answer:?}");
+        let answer = bench.start(script, &json!({"yield_time_ms": 30_000}));
+        assert!(answer.facts.exit_code.is_some(), "{script}: {answer:?}");
+    }
+    let answer = bench.call("shell", &json!({"command": [python(), "-c", "input()"]}));
+    assert_eq!(answer.facts.exit_code, Some(1));
+    assert!(output(&answer).contains("EOFError"));
+}
+
+pub(crate) fn input_is_typed_and_closed() {
+    let bench = Bench::new();
+    let id = bench.background("cat; echo end", &json!({"stdin": true}));
+    assert_eq!(output(&bench.type_in(id, "one\n")), "one\n");
+    assert_eq!(output(&bench.type_in(id, "two")), "two");
+    let answer = bench.call(
+        "write_stdin",
+        &json!({"session_id": id, "chars": "three\n", "close": true, "yield_time_ms": 30_000}),
+    );
+    assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("three\nend\n", Some(0)));
+    // Closed with nothing to type: no reason to wait as long as a poll.
+    let id = bench.background("sort", &json!({"stdin": true}));
+    bench.type_in(id, "b\na\n");
+    let began = Instant::now();
+    let answer =
+        bench.call("write_stdin", &json!({"session_id": id, "close": true, "yield_time_ms": 30_000}));
+    assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("a\nb\n", Some(0)));
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+pub(crate) fn all_of_a_long_input_arrives() {
+    let bench = Bench::new();
+    let id = bench.background("md5sum", &json!({"stdin": true}));
+    let line = "0123456789abcde\n".repeat(50_000);
+    let answer = bench.call(
+        "write_stdin",
+        &json!({"session_id": id, "chars": line, "close": true, "yield_time_ms": 30_000}),
+    );
+    let expected = output(&bench.sh("yes 0123456789abcde | head -n 50000 | md5sum"));
+    assert_eq!((output(&answer), answer.facts.exit_code), (expected, Some(0)));
+}
+
+pub(crate) fn ctrl_c_is_a_signal_where_there_is_no_terminal() {
+    let bench = Bench::new();
+    let mark = mark();
+    for more in [json!({}), json!({"stdin": true})] {
+        let id = bench.background(&format!("echo on; sleep {mark}; echo never"), &more);
+        let answer =
+            bench.call("write_stdin", &json!({"session_id": id, "chars": "\u{3}", "yield_time_ms": 30_000}));
+        assert_eq!(answer.facts.exit_code, Some(130), "{}", answer.joined_text());
+        assert_none_left(&mark);
+    }
+    let id = bench.background(&format!("sleep {mark}"), &json!({}));
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "chars": "\u{3}", "yield_time_ms": 30_000})), @"");
+    let script = "import time\ntry:\n time.sleep(60)\nexcept KeyboardInterrupt:\n print('interrupted', flush=True)\n input()\n";
+    bench.workspace.file("nap.py", script);
+    let id = bench
+        .background(&format!("exec {} nap.py", python()), &json!({"stdin": true, "yield_time_ms": 1000}));
+    assert_eq!(output(&bench.type_in(id, "\u{3}")), "interrupted\n");
+    assert_eq!(bench.type_in(id, "on\n").facts.exit_code, Some(0));
+}
+
+pub(crate) fn typing_where_nobody_listens_says_what_to_do() {
+    let bench = Bench::new();
+    let mark = mark();
+    let id = bench.background(&format!("sleep {mark}"), &json!({}));
+    let answer = bench.type_in(id, "hello\n");
+    assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::BadArguments)));
+    assert_snapshot!(bench.normal(&answer), @"");
+    // It runs on.
+    assert_eq!(left(&mark).len(), 1);
+    let id = bench.background(&format!("sleep {mark}"), &json!({"stdin": true}));
+    bench.call("write_stdin", &json!({"session_id": id, "close": true}));
+    assert_snapshot!(bench.normal(&bench.type_in(id, "hello\n")), @"");
+    // Whoever closes its input itself.
+    let id = bench.background(&format!("exec <&-; sleep {mark}"), &json!({"stdin": true}));
+    bench.type_in(id, "hello\n");
+    let answer = bench.type_in(id, "hello\n");
+    assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments), "{}", answer.joined_text());
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "screen": true})), @"");
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "rows": 10})), @"");
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "cols": 10})), @"");
+}
+
+pub(crate) fn who_never_reads_does_not_hang_the_call() {
+    let bench = Bench::new();
+    let mark = mark();
+    for more in [json!({"stdin": true}), json!({"tty": true})] {
+        let id = bench.background(&format!("stty raw -echo 2>/dev/null; sleep {mark}"), &more);
+        let began = Instant::now();
+        let answer = bench.call("write_stdin", &json!({"session_id": id, "chars": "x".repeat(600_000)}));
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(answer.success);
+        let note = answer.joined_text();
+        let note = note
+            .lines()
+            .find(|line| line.starts_with("It has not read "))
+            .unwrap_or_else(|| panic!("{more}: {note}"));
+        assert!(note.ends_with(" bytes of its input yet"), "{note}");
+        // There is an end to it, and it says what to do about it.
+        let answer = bench.call("write_stdin", &json!({"session_id": id, "chars": "x".repeat(600_000)}));
+        assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::BadArguments)));
+        let text = answer.joined_text();
+        assert!(
+            text.contains(" cannot take it: it has not read ") && !text.contains("start it with"),
+            "{text}"
+        );
+        assert!(bench.call("kill_session", &json!({"session_id": id})).success);
+        assert_none_left(&mark);
+    }
+}

@@ -1,0 +1,481 @@
+//! The words around an output, which models know.
+
+use std::time::Duration;
+
+use engine::Limits;
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use tool::ErrorKind;
+
+use crate::bench::{Bench, Setup, assert_none_left, eventually, id, left, mark, output, python};
+
+pub(crate) fn one_shot_labels() {
+    let bench = Bench::new();
+    let run = |script: &str| bench.normal(&bench.sh(script));
+    assert_snapshot!(run("echo out"), @"
+    Exit code: 0
+    Wall time: T seconds
+    Output:
+    out
+    ");
+    assert_snapshot!(run("echo out; sleep 0.1; echo err >&2; exit 3"), @"
+    Exit code: 3
+    Wall time: T seconds
+    Output:
+    out
+    err
+    ");
+    assert_snapshot!(run(""), @"
+    Exit code: 0
+    Wall time: T seconds
+    Output:
+    ");
+    assert_snapshot!(run("printf 'no newline'"), @"
+    Exit code: 0
+    Wall time: T seconds
+    Output:
+    no newline
+    ");
+    assert_snapshot!(run("kill -KILL $$"), @"
+    Exit code: 137 (SIGKILL)
+    Wall time: T seconds
+    Output:
+    ");
+    assert_snapshot!(run("exit 137"), @"
+    Exit code: 137
+    Wall time: T seconds
+    Output:
+    ");
+    let facts = |script: &str| {
+        let answer = bench.sh(script);
+        (answer.success, answer.facts.exit_code, answer.facts.error)
+    };
+    assert_eq!(facts("exit 0"), (true, Some(0), None));
+    assert_eq!(facts("exit 255"), (false, Some(255), None));
+    assert_eq!(facts("kill -SEGV $$"), (false, Some(139), None));
+    // The same of a script.
+    let script = json!({"command": "echo out; exit 3"});
+    assert_eq!(bench.say("shell_command", &script), "Exit code: 3\nWall time: T seconds\nOutput:\nout\n");
+}
+
+pub(crate) fn one_shot_labels_of_a_halt() {
+    let bench = Bench::new();
+    let mark = mark();
+    let script = format!("echo before; sleep 0.1; echo aside >&2; sleep {mark}");
+    let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 700});
+    let answer = bench.call("shell", &arguments);
+    assert_snapshot!(bench.normal(&answer), @"
+    command timed out after 700 milliseconds
+    Exit code: 124
+    Wall time: T seconds
+    Ended: sleep (P)
+    Output:
+    before
+    aside
+    ");
+    assert_eq!((answer.success, answer.facts.exit_code, answer.facts.error), (false, Some(124), None));
+    assert_none_left(&mark);
+    let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 60_000});
+    let answer = bench.call_and_cancel("shell", &arguments, Duration::from_millis(700));
+    assert_snapshot!(bench.normal(&answer), @"
+    aborted by the user after T seconds
+    Exit code: 143 (SIGTERM)
+    Wall time: T seconds
+    Ended: sleep (P)
+    Output:
+    before
+    aside
+    ");
+    assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::Cancelled)));
+    assert_none_left(&mark);
+    let arguments = json!({"cmd": script, "login": false, "yield_time_ms": 30_000});
+    let answer = bench.call_and_cancel("exec_command", &arguments, Duration::from_millis(700));
+    assert_snapshot!(bench.normal(&answer), @"
+    aborted by the user after T seconds
+    Wall time: T seconds
+    Process exited with code 143 (SIGTERM)
+    Ended: sleep (P)
+    Original token count: 4
+    Output:
+    before
+    aside
+    ");
+    assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::Cancelled)));
+    assert_none_left(&mark);
+    // Something that cleans up when it is asked to end is heard.
+    let script = format!("trap 'echo cleaned up; exit 5' TERM; echo before; sleep {mark} & wait");
+    let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 700});
+    assert_snapshot!(bench.say("shell", &arguments), @"
+    command timed out after 700 milliseconds
+    Exit code: 124
+    Wall time: T seconds
+    Ended: bash (P), sleep (P)
+    Output:
+    before
+    cleaned up
+    ");
+}
+
+pub(crate) fn the_limit_for_one_call_is_named() {
+    let limits = Limits { call_timeout: Duration::from_millis(700), ..Limits::default() };
+    let bench = Setup { limits, ..Setup::default() }.bench();
+    let mark = mark();
+    let script = format!("echo before; sleep {mark}");
+    let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 60_000});
+    let answer = bench.call("shell", &arguments);
+    assert_snapshot!(bench.normal(&answer), @"
+    command timed out after 700 milliseconds, the limit for one call
+    Exit code: 124
+    Wall time: T seconds
+    Ended: sleep (P)
+    Output:
+    before
+    ");
+    assert_eq!((answer.facts.exit_code, answer.facts.error), (Some(124), Some(ErrorKind::TimedOut)));
+    let answer = bench.call("exec_command", &json!({"cmd": script, "login": false}));
+    assert_snapshot!(bench.normal(&answer), @"
+    command timed out after 700 milliseconds, the limit for one call
+    Wall time: T seconds
+    Process exited with code 124
+    Ended: sleep (P)
+    Original token count: 2
+    Output:
+    before
+    ");
+    assert_none_left(&mark);
+}
+
+pub(crate) fn session_labels() {
+    let bench = Bench::new();
+    let mark = mark();
+    let start = |script: &str, more: Value| bench.normal(&bench.start(script, &more));
+    assert_snapshot!(start("echo out; sleep 0.1; echo err >&2", json!({"yield_time_ms": 30_000})), @"
+    Wall time: T seconds
+    Process exited with code 0
+    Original token count: 2
+    Output:
+    out
+    err
+    ");
+    assert_snapshot!(start("echo out; exit 3", json!({})), @"
+    Wall time: T seconds
+    Process exited with code 3
+    Original token count: 1
+    Output:
+    out
+    ");
+    assert_snapshot!(start("kill -TERM $$", json!({})), @"
+    Wall time: T seconds
+    Process exited with code 143 (SIGTERM)
+    Original token count: 0
+    Output:
+    ");
+    assert_snapshot!(start(&format!("echo out; sleep {mark}"), json!({})), @"
+    Wall time: T seconds
+    Process running with session ID 1003
+    Original token count: 1
+    Output:
+    out
+    ");
+    let prompt = format!("printf 'Name: '; read name; echo \"hello $name\"; sleep {mark}");
+    assert_snapshot!(start(&prompt, json!({"stdin": true, "yield_time_ms": 30_000})), @"
+    Wall time: T seconds
+    Process running with session ID 1004
+    It seems to wait for input: write_stdin answers it
+    Original token count: 2
+    Output:
+    Name: 
+    ");
+    let typed = json!({"session_id": 1004, "chars": "Ada\n"});
+    assert_snapshot!(bench.say("write_stdin", &typed), @"
+    Wall time: T seconds
+    Process running with session ID 1004
+    Original token count: 3
+    Output:
+    hello Ada
+    ");
+    let answer = bench.start("exit 3", &json!({}));
+    assert_eq!((answer.success, answer.facts.exit_code), (false, Some(3)));
+    let answer = bench.start(&format!("sleep {mark}"), &json!({}));
+    assert_eq!((answer.success, answer.facts.exit_code, answer.facts.error), (true, None, None));
+}
+
+pub(crate) fn an_end_is_told_once() {
+    let bench = Bench::new();
+    let id = bench.background("echo one; read x; echo two; exit 4", &json!({"stdin": true}));
+    let answer =
+        bench.call("write_stdin", &json!({"session_id": id, "chars": "\n", "yield_time_ms": 30_000}));
+    assert_snapshot!(bench.normal(&answer), @"
+    Wall time: T seconds
+    Process exited with code 4
+    Original token count: 1
+    Output:
+    two
+    ");
+    assert_eq!((answer.success, answer.facts.exit_code), (false, Some(4)));
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
+    assert_snapshot!(bench.say("kill_session", &json!({"session_id": id})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
+    let other = bench.background("sleep 60", &json!({}));
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "chars": "x"})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there are 1001");
+    // One that ends between two calls: its output and its end are there for whoever comes next.
+    let late = bench.background("echo one; sleep 0.4; echo two; exit 5", &json!({}));
+    bench.until_over(late);
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": late, "chars": "too late\n"})), @"
+    Wall time: T seconds
+    Process exited with code 5
+    Original token count: 1
+    Output:
+    two
+    ");
+    assert!(bench.call("kill_session", &json!({"session_id": other})).success);
+}
+
+pub(crate) fn what_is_left_in_the_background() {
+    let bench = Bench::new();
+    let mark = mark();
+    let script = format!("sleep {mark} & echo started");
+    let answer = bench.start(&script, &json!({"yield_time_ms": 30_000}));
+    assert_snapshot!(bench.normal(&answer), @"
+    Wall time: T seconds
+    Process exited with code 0
+    Still running in the background: 1 process, as session ID 1000 (kill_session ends it)
+    Original token count: 2
+    Output:
+    started
+    ");
+    assert_eq!((answer.success, answer.facts.exit_code, id(&answer)), (true, Some(0), Some(1000)));
+    assert_eq!(left(&mark).len(), 1);
+    let two = format!("sleep {mark} & sleep {mark} & exit 3");
+    assert_snapshot!(bench.normal(&bench.start(&two, &json!({"yield_time_ms": 30_000}))), @"
+    Wall time: T seconds
+    Process exited with code 3
+    Still running in the background: 2 processes, as session ID 1001 (kill_session ends it)
+    Original token count: 0
+    Output:
+    ");
+    assert_eq!(left(&mark).len(), 3);
+    assert_snapshot!(bench.say("list_sessions", &json!({})).replace(&mark, "MARK"), @"
+    2 sessions:
+    1000: exited with code 0, background processes run for T s, pid P, lives as long as the session, 0 bytes not read: `sleep MARK & echo started` in $DIR
+    1001: exited with code 3, background processes run for T s, pid P, lives as long as the session, 0 bytes not read: `sleep MARK & sleep MARK & exit 3` in $DIR
+    ");
+    assert_snapshot!(bench.say("kill_session", &json!({"session_id": 1001})), @"
+    Wall time: T seconds
+    Process exited with code 3
+    Ended: sleep (P), sleep (P)
+    Original token count: 0
+    Output:
+    ");
+    assert_eq!(left(&mark).len(), 1);
+    // A shell that runs to its end leaves nothing, and says so.
+    let answer = bench.sh(&two);
+    assert_snapshot!(bench.normal(&answer), @"
+    Exit code: 3
+    Wall time: T seconds
+    Left running, so ended (exec_command keeps what runs in the background): sleep (P), sleep (P)
+    Output:
+    ");
+    assert_eq!(left(&mark).len(), 1);
+    assert_snapshot!(bench.normal(&bench.sh(&format!("for i in {{1..20}}; do sleep {mark} & done; echo all"))), @"
+    Exit code: 0
+    Wall time: T seconds
+    Left running, so ended (exec_command keeps what runs in the background): sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P) and 4 more
+    Output:
+    all
+    ");
+    assert_eq!(left(&mark).len(), 1);
+}
+
+pub(crate) fn sessions_are_listed() {
+    let bench = Bench::new();
+    assert_snapshot!(bench.say("list_sessions", &json!({})), @"No sessions.");
+    bench.workspace.file("sub/a", "");
+    bench.background("sleep 60 # the first line\nsleep 60", &json!({"workdir": "sub", "lifetime": "turn"}));
+    assert_snapshot!(bench.say("list_sessions", &json!({})), @"
+    1 session:
+    1000: running for T s, pid P, lives as long as the turn, 0 bytes not read: `sleep 60 # the first line…` in $DIR/sub
+    ");
+    let long = format!("sleep 60 #{}", "é".repeat(200));
+    bench.background(&long, &json!({"tty": true, "lifetime": "keep"}));
+    let quick = bench.background("sleep 0.4; echo unread; exit 3", &json!({}));
+    bench.until_over(quick);
+    let killed = bench.background("sleep 0.4; kill -KILL $$", &json!({}));
+    bench.until_over(killed);
+    let answer = bench.call("list_sessions", &json!({}));
+    assert_snapshot!(bench.normal(&answer), @"
+    4 sessions:
+    1000: running for T s, pid P, lives as long as the turn, 0 bytes not read: `sleep 60 # the first line…` in $DIR/sub
+    1001: running for T s, pid P, terminal, lives as long as this process, 0 bytes not read: `sleep 60 #éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé…` in $DIR
+    1002: exited with code 3 for T s, pid P, lives as long as the session, 7 bytes not read: `sleep 0.4; echo unread; exit 3` in $DIR
+    1003: ended by SIGKILL for T s, pid P, lives as long as the session, 0 bytes not read: `sleep 0.4; kill -KILL $$` in $DIR
+    ");
+    let sessions = answer.structured.unwrap()["sessions"].as_array().unwrap().clone();
+    assert_eq!(sessions.len(), 4);
+    let [first, second, third, fourth] = &sessions[..] else { panic!("{sessions:?}") };
+    assert_eq!(
+        (&first["lifetime"], &first["tty"], &first["owner"]),
+        (&json!("turn"), &json!(false), &json!("call"))
+    );
+    assert_eq!((&second["command"], &second["tty"]), (&json!(long), &json!(true)));
+    assert_eq!((&third["state"], &third["unread_bytes"]), (&json!("exited with code 3"), &json!(7)));
+    assert_eq!(fourth["state"], json!("ended by SIGKILL"));
+    let pid = first["pid"].as_u64().unwrap();
+    assert!(std::path::Path::new(&format!("/proc/{pid}")).exists());
+}
+
+pub(crate) fn ending_a_session() {
+    let bench = Bench::new();
+    let mark = mark();
+    let script = format!("echo out; sleep {mark} & (setsid sleep {mark} &) ; exec sleep {mark}");
+    let id = bench.background(&script, &json!({}));
+    eventually("three of them", || left(&mark).iter().filter(|line| line.starts_with("sleep")).count() == 3);
+    let answer = bench.call("kill_session", &json!({"session_id": id}));
+    assert_snapshot!(bench.normal(&answer), @"
+    Wall time: T seconds
+    Process exited with code 143 (SIGTERM)
+    Ended: sleep (P), sleep (P), sleep (P)
+    Original token count: 0
+    Output:
+    ");
+    assert!(answer.success);
+    assert_none_left(&mark);
+    let unknown = bench.call("kill_session", &json!({"session_id": id}));
+    assert_eq!((unknown.success, unknown.facts.error), (false, Some(ErrorKind::BadArguments)));
+    // What it wrote since the last time, cut as asked.
+    let id = bench.background("read x; seq 10000; sleep 60", &json!({"stdin": true}));
+    bench.running(id).write(b"\n").unwrap();
+    eventually("its output", || bench.running(id).pending() > 40_000);
+    let answer = bench.call("kill_session", &json!({"session_id": id, "max_output_tokens": 100}));
+    let shown = output(&answer);
+    assert!(shown.starts_with("1\n2\n") && shown.ends_with("9999\n10000\n") && shown.len() <= 400, "{shown}");
+    // One that has ended already.
+    let id = bench.background("sleep 0.4; exit 6", &json!({}));
+    bench.until_over(id);
+    assert_snapshot!(bench.say("kill_session", &json!({"session_id": id})), @"
+    Wall time: T seconds
+    Process exited with code 6
+    Original token count: 0
+    Output:
+    ");
+}
+
+pub(crate) fn ending_what_does_not_want_to_end() {
+    let bench = Bench::new();
+    for script in [
+        // Ignores the question, and so do its children.
+        "trap '' TERM INT HUP; echo ready; sleep MARK & while :; do sleep MARK; done",
+        // Stopped: hears nothing until it is made to go on.
+        "echo ready; kill -STOP $$; sleep MARK",
+        "(kill -STOP $BASHPID; sleep MARK) & echo ready; wait",
+        // Starts another for each that ends.
+        "trap '' TERM; echo ready; f() { (trap '' TERM; sleep MARK) & wait; f; }; f",
+    ] {
+        let mark = mark();
+        let id = bench.background(&script.replace("MARK", &mark), &json!({"yield_time_ms": 500}));
+        let answer = bench.call("kill_session", &json!({"session_id": id}));
+        assert!(answer.success, "{script}: {answer:?}");
+        let code = answer.facts.exit_code;
+        assert!(code == Some(137) || code == Some(143), "{script}: {answer:?}");
+        assert_none_left(&mark);
+        assert!(bench.commands.sessions.find(id).is_none(), "{script}");
+    }
+    let mark = mark();
+    let id = bench.background(&format!("trap '' TERM; echo ready; sleep {mark}"), &json!({}));
+    assert_snapshot!(bench.say("kill_session", &json!({"session_id": id})), @"
+    Wall time: T seconds
+    Process exited with code 137 (SIGKILL)
+    Ended: sleep (P)
+    Original token count: 0
+    Output:
+    ");
+}
+
+pub(crate) fn no_more_sessions_than_allowed() {
+    let bench = Setup { sessions: 3, ..Setup::default() }.bench();
+    let mark = mark();
+    let run = format!("sleep {mark}");
+    let start = |script: &str| bench.start(script, &json!({}));
+    let first = id(&start(&run)).unwrap();
+    let ended = bench.background("echo unread; sleep 0.4", &json!({}));
+    let third = id(&start(&run)).unwrap();
+    bench.until_over(ended);
+    // Full, but one has ended: it makes room.
+    let fourth = id(&start(&run)).unwrap();
+    let all: Vec<u32> = bench.commands.sessions.all().iter().map(|session| session.id()).collect();
+    assert_eq!(all, [first, third, fourth]);
+    let answer = start(&run);
+    assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::Io)));
+    assert_snapshot!(bench.normal(&answer), @"3 sessions are running, and no more may; end one with kill_session (list_sessions shows them)");
+    assert_eq!(
+        left(&mark).iter().filter(|line| line.starts_with("sleep")).count(),
+        3,
+        "no living one gives way"
+    );
+    // What runs to its end needs no room.
+    assert!(bench.sh("true").success);
+    bench.call("kill_session", &json!({"session_id": first}));
+    assert!(start(&run).success);
+}
+
+pub(crate) fn sixty_four_is_the_default() {
+    let mark = mark();
+    let run = format!("sleep {mark} >/dev/null 2>&1 &");
+    let bench = Bench::new();
+    for _ in 0..64 {
+        assert!(bench.start(&run, &json!({})).success);
+    }
+    assert!(
+        bench.normal(&bench.start(&run, &json!({}))).starts_with("64 sessions are running, and no more may")
+    );
+    assert_eq!(left(&mark).len(), 64);
+    let listed = bench.say("list_sessions", &json!({}));
+    assert!(listed.starts_with("64 sessions:\n1000: "), "{listed}");
+    // Gone with the tools, all of them.
+    drop(bench);
+    eventually("end of all", || left(&mark).is_empty());
+}
+
+pub(crate) fn signals_are_named() {
+    let bench = Bench::new();
+    let mut said = String::new();
+    for signal in ["HUP", "INT", "QUIT", "ABRT", "KILL", "SEGV", "PIPE", "ALRM", "TERM", "USR1", "XCPU"] {
+        let kill = format!(
+            "import os, signal; signal.signal(signal.SIG{signal}, signal.SIG_DFL) if signal.SIG{signal} != signal.SIGKILL else 0; os.kill(os.getpid(), signal.SIG{signal})"
+        );
+        let answer = bench.call("shell", &json!({"command": [python(), "-c", kill], "timeout_ms": 60_000}));
+        assert_eq!(answer.structured.as_ref().unwrap()["signal"], json!(format!("SIG{signal}")));
+        said.push_str(answer.joined_text().lines().next().unwrap());
+        said.push('\n');
+    }
+    assert_snapshot!(said, @"");
+}
+
+pub(crate) fn a_keeper_that_is_killed_fails_only_its_own_call() {
+    let bench = Bench::new();
+    let mark = mark();
+    let other = bench.background(&format!("exec sleep {mark}"), &json!({}));
+    let script = format!("setsid sleep {mark}1 & sleep 0.1; echo before; kill -KILL $PPID; sleep {mark}2");
+    let answer = bench.sh(&script);
+    assert!(!answer.success && output(&answer) == "before\n", "{answer:?}");
+    assert!(answer.joined_text().contains("killed from outside"), "{}", answer.joined_text());
+    eventually("end of what it left", || left(&mark).len() == 1);
+    assert_eq!(output(&bench.sh("echo next")), "next\n");
+    assert!(!bench.running(other).is_over());
+    let id =
+        bench.background(&format!("sleep 0.5; echo before; kill -KILL $PPID; sleep {mark}3"), &json!({}));
+    bench.until_over(id);
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id})), @"
+    Wall time: T seconds
+    Process was killed from outside
+    Original token count: 2
+    Output:
+    before
+    ");
+    // The one that makes keepers.
+    let answer = bench.sh("kill -KILL $(awk '{print $4}' /proc/$PPID/stat); sleep 0.2; echo still here");
+    assert_eq!(output(&answer), "still here\n");
+    for _ in 0..20 {
+        assert_eq!(output(&bench.sh("echo next")), "next\n");
+    }
+    assert!(!bench.running(other).is_over());
+}

@@ -1,0 +1,288 @@
+//! Nothing is left behind, whatever a command does and however its call ends.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use testkit::Workspace;
+use tool::{ToolCall, ToolOutput};
+
+use crate::bench::{
+    Bench, Setup, assert_none_left, eventually, id, left, mark, output, python, router, runtime, within,
+};
+
+/// Ways to outlive one's parent. Each says `ready` once it has begun.
+const NASTY: [(&str, &str); 12] = [
+    ("setsid", "setsid sleep MARK & echo ready"),
+    ("double fork", "(setsid sleep MARK & ) & wait; echo ready"),
+    ("nohup", "nohup sleep MARK >/dev/null 2>&1 & echo ready"),
+    ("disowned", "sleep MARK & disown -a; echo ready"),
+    ("holds the pipe", "(sleep MARK; echo late) & echo ready"),
+    ("ignores signals", "(trap '' TERM INT HUP; while :; do sleep MARK; done) & echo ready"),
+    ("stopped", "sleep MARK & kill -STOP $!; echo ready"),
+    ("closed its output", "(exec >&- 2>&- <&-; sleep MARK) & echo ready"),
+    ("two hundred", "for i in {1..200}; do sleep MARK & done; echo ready"),
+    (
+        "a chain",
+        "setsid bash -c 'setsid bash -c \"setsid sleep MARK & sleep MARK\" & sleep MARK' & echo ready",
+    ),
+    ("multiplies", "f() { sleep MARK & sleep 0.05; f & }; f; echo ready"),
+    ("in another directory and mask", "cd /; umask 777; nice -n 19 setsid sleep MARK & echo ready"),
+];
+
+pub(crate) fn nothing_is_left_of_what_ended_by_itself() {
+    let bench = Bench::new();
+    for (name, script) in NASTY {
+        let mark = mark();
+        let began = Instant::now();
+        let answer = bench.sh(&script.replace("MARK", &mark));
+        assert_none_left(&mark);
+        assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("ready\n", Some(0)), "{name}");
+        let text = answer.joined_text();
+        assert!(
+            text.contains("\nLeft running, so ended (exec_command keeps what runs in the background): "),
+            "{name}: {text}"
+        );
+        assert!(began.elapsed() < Duration::from_secs(20), "{name}: {:?}", began.elapsed());
+        let ended = answer.structured.unwrap()["ended"].as_array().unwrap().len();
+        assert!((1..=16).contains(&ended), "{name}: {ended}");
+    }
+}
+
+pub(crate) fn nothing_is_left_of_what_ran_out_of_time() {
+    let bench = Bench::new();
+    for (name, script) in NASTY {
+        let mark = mark();
+        let script = format!("{}; sleep {mark}", script.replace("MARK", &mark));
+        let answer = bench.call("shell", &json!({"command": ["bash", "-c", script], "timeout_ms": 1000}));
+        assert_none_left(&mark);
+        assert_eq!(answer.facts.exit_code, Some(124), "{name}");
+        assert_eq!(output(&answer), "ready\n", "{name}");
+        assert!(answer.joined_text().contains("\nEnded: "), "{name}: {}", answer.joined_text());
+    }
+}
+
+pub(crate) fn nothing_is_left_of_what_was_cancelled() {
+    let bench = Bench::new();
+    for (name, script) in NASTY {
+        for tool in ["shell_command", "exec_command"] {
+            let mark = mark();
+            let script = format!("{}; sleep {mark}", script.replace("MARK", &mark));
+            let arguments = json!({"cmd": script, "login": false, "tty": true});
+            let arguments =
+                if tool == "exec_command" { arguments } else { json!({"command": script, "login": false}) };
+            let answer = bench.call_and_cancel(tool, &arguments, Duration::from_millis(700));
+            assert_none_left(&mark);
+            assert_eq!(output(&answer), "ready\n", "{tool} {name}");
+            let text = answer.joined_text();
+            assert!(
+                text.starts_with("aborted by the user after ") && text.contains("\nEnded: "),
+                "{tool} {name}: {text}"
+            );
+        }
+    }
+}
+
+pub(crate) fn nothing_is_left_of_a_session_that_is_killed() {
+    let bench = Bench::new();
+    for (name, script) in NASTY {
+        let mark = mark();
+        let id = bench.background(&script.replace("MARK", &mark), &json!({"yield_time_ms": 2000}));
+        assert!(!left(&mark).is_empty(), "{name}");
+        assert!(bench.call("kill_session", &json!({"session_id": id})).success, "{name}");
+        assert_none_left(&mark);
+    }
+}
+
+pub(crate) fn an_answer_does_not_wait_for_whoever_holds_the_pipe() {
+    let bench = Bench::new();
+    let mark = mark();
+    let began = Instant::now();
+    let answer = bench.start(&format!("sleep {mark} & echo done"), &json!({"yield_time_ms": 30_000}));
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(output(&answer), "done\n");
+    // Though it goes on writing.
+    let began = Instant::now();
+    let script = format!("(while :; do echo on; sleep 0.01; done; sleep {mark}) & echo done");
+    let answer = bench.start(&script, &json!({"yield_time_ms": 30_000}));
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(output(&answer).contains("done\n"));
+    let began = Instant::now();
+    assert!(bench.sh(&script).success);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+pub(crate) fn a_poll_waits_for_what_is_left_in_the_background() {
+    let bench = Bench::new();
+    let started = bench.start("(sleep 2; echo late) & echo done", &json!({}));
+    let id = id(&started).unwrap();
+    // As long as something runs there is something to wait for.
+    let answer = bench.call("write_stdin", &json!({"session_id": id, "yield_time_ms": 30_000}));
+    assert_eq!(output(&answer), "late\n");
+}
+
+pub(crate) fn an_early_end_of_output_is_no_end() {
+    let bench = Bench::new();
+    let began = Instant::now();
+    let answer = bench.sh("echo said; exec >&- 2>&-; sleep 0.5; exit 7");
+    assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("said\n", Some(7)));
+    assert!(began.elapsed() >= Duration::from_millis(500));
+    let mark = mark();
+    let id = bench.background(&format!("exec >&- 2>&-; sleep {mark}"), &json!({}));
+    assert_eq!(left(&mark).len(), 1);
+    assert!(bench.call("kill_session", &json!({"session_id": id})).success);
+}
+
+/// Polls `answer` for a while and then drops it.
+fn give_up(workspace: &Workspace, tool: &str, arguments: &Value, mark: &str) {
+    let commands = Setup::default().commands(workspace);
+    let router = router(workspace, &commands);
+    let runtime = runtime();
+    let call = ToolCall::function("1", tool, arguments.to_string());
+    let answer = router.dispatch(call, Default::default());
+    runtime.block_on(async {
+        tokio::pin!(answer);
+        let begun = async {
+            // ends: when it has begun, or with the test
+            while !left(mark).iter().any(|line| line.starts_with("sleep")) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::select! {
+            answer = &mut answer => panic!("it ended: {}", answer.joined_text()),
+            () = begun => {}
+        }
+    });
+    // The runtime and the sessions go on; only the call is given up.
+    within(Duration::from_secs(3), "end of what was given up", || left(mark).is_empty());
+    assert_eq!(commands.sessions.all().len(), 0);
+    let call = ToolCall::function("2", "shell", json!({"command": ["echo", "next"]}).to_string());
+    assert_eq!(output(&runtime.block_on(router.dispatch(call, Default::default()))), "next\n");
+}
+
+pub(crate) fn a_call_that_is_given_up_leaves_nothing() {
+    for (tool, arguments) in [
+        (
+            "shell",
+            json!({"command": ["bash", "-c", "trap '' TERM; setsid sleep MARK & sleep MARK"], "timeout_ms": 60_000}),
+        ),
+        ("shell_command", json!({"command": "setsid sleep MARK & sleep MARK"})),
+        ("exec_command", json!({"cmd": "setsid sleep MARK & sleep MARK", "tty": true})),
+    ] {
+        let (workspace, mark) = (Workspace::new(), mark());
+        let arguments = serde_json::from_str(&arguments.to_string().replace("MARK", &mark)).unwrap();
+        give_up(&workspace, tool, &arguments, &mark);
+    }
+}
+
+pub(crate) fn sessions_end_with_whoever_has_them() {
+    let mark = mark();
+    let bench = Bench::new();
+    bench.background(&format!("trap '' TERM; setsid sleep {mark} & sleep {mark}"), &json!({}));
+    bench.background(&format!("sleep {mark}"), &json!({"tty": true}));
+    bench.background(&format!("sleep {mark} & exit"), &json!({}));
+    assert!(left(&mark).len() >= 4);
+    drop(bench);
+    within(Duration::from_secs(3), "end of all sessions", || left(&mark).is_empty());
+}
+
+fn call(
+    runtime: &tokio::runtime::Runtime,
+    router: &engine::ToolRouter,
+    tool: &str,
+    arguments: &Value,
+) -> ToolOutput {
+    let call = ToolCall::function("1", tool, arguments.to_string());
+    runtime.block_on(router.dispatch(call, Default::default()))
+}
+
+pub(crate) fn turn_session_and_keep() {
+    let workspace = Workspace::new();
+    let processes = Arc::default();
+    let runtime = runtime();
+    let (turn, session, keep) = (mark(), mark(), mark());
+    let commands = Setup { processes: Arc::clone(&processes), ..Setup::default() }.commands(&workspace);
+    let first = router(&workspace, &commands);
+    let mut kept = None;
+    for (lifetime, mark) in [("turn", &turn), ("session", &session), ("keep", &keep)] {
+        let cmd = format!("sleep {mark} & read x; echo \"got $x\"");
+        let arguments =
+            json!({"cmd": cmd, "login": false, "stdin": true, "lifetime": lifetime, "yield_time_ms": 250});
+        kept = id(&call(&runtime, &first, "exec_command", &arguments));
+    }
+    commands.sessions.end_turn();
+    eventually("end of the turn's", || left(&turn).is_empty());
+    assert!(!left(&session).is_empty() && !left(&keep).is_empty());
+    drop((first, commands));
+    within(Duration::from_secs(3), "end of the session's", || left(&session).is_empty());
+    assert!(!left(&keep).is_empty());
+    // Another tool system of the same program finds it, and can do with it whatever can be done.
+    let commands = Setup { processes: Arc::clone(&processes), ..Setup::default() }.commands(&workspace);
+    let second = router(&workspace, &commands);
+    let listed = call(&runtime, &second, "list_sessions", &json!({})).joined_text();
+    assert!(
+        listed.starts_with("1 session:\n") && listed.contains("lives as long as this process"),
+        "{listed}"
+    );
+    let typed = json!({"session_id": kept, "chars": "word\n"});
+    assert_eq!(output(&call(&runtime, &second, "write_stdin", &typed)), "got word\n");
+    assert!(call(&runtime, &second, "kill_session", &json!({"session_id": kept})).success);
+    assert_none_left(&keep);
+    assert!(!call(&runtime, &second, "kill_session", &json!({"session_id": kept})).success);
+}
+
+pub(crate) fn closing_waits_until_nothing_is_left() {
+    let workspace = Workspace::new();
+    let commands = Setup::default().commands(&workspace);
+    let router = router(&workspace, &commands);
+    let runtime = runtime();
+    let (mark, keep) = (mark(), mark());
+    for (script, lifetime) in [
+        (format!("trap '' TERM; setsid sleep {mark} & sleep {mark}"), "session"),
+        (format!("sleep {mark}"), "turn"),
+        (format!("sleep {keep}"), "keep"),
+    ] {
+        let arguments = json!({"cmd": script, "login": false, "lifetime": lifetime, "yield_time_ms": 250});
+        assert!(id(&call(&runtime, &router, "exec_command", &arguments)).is_some());
+    }
+    runtime.block_on(commands.sessions.close(Duration::from_secs(20)));
+    assert_none_left(&mark);
+    assert!(!left(&keep).is_empty());
+    // What is kept goes with what moves it.
+    drop((router, commands, runtime));
+    eventually("end of what was kept", || left(&keep).is_empty());
+}
+
+pub(crate) fn what_was_started_has_a_session_of_its_own_and_nothing_of_ours() {
+    let bench = Bench::new();
+    let script = "import os; print(os.getsid(0) == os.getpid() == os.getpgid(0), sorted(map(int, os.listdir('/proc/self/fd')))[:-1])";
+    let run = |more: Value| {
+        let mut arguments = json!({"cmd": format!("exec {} -c \"{script}\"", python()), "login": false, "yield_time_ms": 30_000});
+        for (name, value) in more.as_object().unwrap() {
+            arguments[name] = value.clone();
+        }
+        output(&bench.call("exec_command", &arguments))
+    };
+    assert_eq!(run(json!({})), "True [0, 1, 2]\n");
+    assert_eq!(run(json!({"stdin": true})), "True [0, 1, 2]\n");
+    assert_eq!(run(json!({"tty": true})), "True [0, 1, 2]\n");
+    // With a profile to put in place.
+    bench.workspace.file("home/.bash_profile", "f() { :; }\nshopt -s nullglob\n");
+    assert_eq!(run(json!({"login": true})), "True [0, 1, 2]\n");
+    assert_eq!(run(json!({"login": true, "tty": true})), "True [0, 1, 2]\n");
+    // Nothing is blocked or ignored, and no core is dumped.
+    let masks = bench.sh("grep -E '^Sig(Blk|Ign)' /proc/self/status; ulimit -c");
+    assert_eq!(output(&masks), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n0\n");
+}
+
+pub(crate) fn a_directory_that_goes_while_it_is_used() {
+    let bench = Bench::new();
+    bench.workspace.file("gone/a", "");
+    let id = bench.background("read x; pwd -P || echo lost", &json!({"stdin": true, "workdir": "gone"}));
+    fs::remove_dir_all(bench.workspace.path().join("gone")).unwrap();
+    assert!(bench.type_in(id, "\n").joined_text().contains("exited with code"));
+    let answer = bench.call("shell", &json!({"command": ["true"], "workdir": "gone"}));
+    assert!(!answer.success);
+    assert!(bench.sh("true").success);
+}

@@ -1,0 +1,178 @@
+//! A login shell's profile: it counts, and is paid for once.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+use serde_json::json;
+use tool::ToolOutput;
+
+use crate::bench::{Bench, Setup, assert_none_left, mark, output};
+
+fn login(bench: &Bench, script: &str) -> ToolOutput {
+    bench.call("shell_command", &json!({"command": script, "timeout_ms": 60_000}))
+}
+
+fn runs(bench: &Bench) -> usize {
+    fs::read_to_string(bench.workspace.path().join("home/runs")).unwrap_or_default().lines().count()
+}
+
+const PROFILE: &str = r#"
+echo run >> ~/runs
+echo the profile says hello
+echo the profile complains >&2
+export FROM_PROFILE='two words
+and two lines'
+export SECRET_TOKEN=abc
+export PATH="$HOME/bin:/usr/bin:/bin:/usr/bin"
+greet() { echo "hello $1"; }
+shopt -s nullglob
+set -o pipefail
+"#;
+
+const ASK: &str = r#"echo "$FROM_PROFILE"; greet you; shopt -p nullglob; set -o | grep -E 'pipefail' | tr -s ' \t' ' '; echo "$PATH"; echo "[$SECRET_TOKEN]""#;
+
+pub(crate) fn a_profile_is_run_once() {
+    let host = vec![("PATH", "/opt/of-the-host:/usr/bin:/bin".to_owned())];
+    let bench = Setup { host, ..Setup::default() }.bench();
+    bench.workspace.file("home/.bash_profile", PROFILE);
+    let first = login(&bench, ASK);
+    assert_snapshot!(bench.workspace.normal(&output(&first)), @"");
+    for answer in [
+        login(&bench, ASK),
+        bench.call("exec_command", &json!({"cmd": ASK, "yield_time_ms": 30_000})),
+        bench.call("shell", &json!({"command": ["bash", "-lc", ASK]})),
+        bench.call("shell", &json!({"command": ["/bin/bash", "-lc", ASK]})),
+        bench.call("exec_command", &json!({"cmd": ASK, "tty": true, "yield_time_ms": 30_000})),
+    ] {
+        assert_eq!(output(&answer), output(&first));
+    }
+    assert_eq!(runs(&bench), 1);
+    // Not for those who do not want it.
+    let answer =
+        bench.call("shell_command", &json!({"command": "echo [$FROM_PROFILE]; greet", "login": false}));
+    assert!(output(&answer).starts_with("[]\n") && answer.facts.exit_code == Some(127));
+    assert_eq!(runs(&bench), 1);
+}
+
+pub(crate) fn a_program_that_is_missing_makes_the_profile_be_read_anew() {
+    let bench = Bench::new();
+    bench.workspace.file("home/.bash_profile", "echo run >> ~/runs\n");
+    assert!(login(&bench, "true").success);
+    bench.workspace.file("home/.bash_profile", "echo run >> ~/runs\nlate() { echo here; }\n");
+    assert_eq!(login(&bench, "late").facts.exit_code, Some(127));
+    assert_eq!(output(&login(&bench, "late")), "here\n");
+    assert_eq!(runs(&bench), 2);
+}
+
+/// What a script finds with a profile put in place is what it finds when the profile is run.
+pub(crate) fn a_profile_in_place_is_as_good_as_one_that_is_run() {
+    let profiles = [
+        ("a variable that is not exported", "PLAIN=here\n", "echo $PLAIN"),
+        ("an array", "LIST=(a 'b c')\n", "echo ${LIST[1]}"),
+        ("a function that is exported", "f() { echo here; }\nexport -f f\n", "bash -c f"),
+        (
+            "a function with a pattern",
+            "shopt -s extglob\nf() { case $1 in @(a|b)) echo either;; esac; }\n",
+            "f b",
+        ),
+        ("aliases", "shopt -s expand_aliases\nalias hi='echo hello'\n", "hi"),
+        ("a mask", "umask 077\n", "umask"),
+        ("a limit", "ulimit -n 100\n", "ulimit -n"),
+        ("a variable that is taken away", "unset USER\n", "echo ${USER-none}"),
+        ("an empty variable", "export NOTHING=\n", "echo ${NOTHING-none}"),
+        ("a failure", "false\n", "echo $?; echo on"),
+        ("an error", "if then\n", "echo on"),
+        ("an unknown command", "no-such-program\n", "echo on"),
+        ("strictness", "set -u\n", "echo ${missing}; echo on"),
+        ("heredocs and quotes", "f() { cat <<'END'\n$x \"quoted\" 'single'\nEND\n}\n", "f"),
+        ("the script's own lines", "f() { :; }\n", "f\necho $LINENO"),
+    ];
+    let mut differ = Vec::new();
+    for (what, profile, script) in profiles {
+        let bench = Setup { host: vec![("USER", "me".to_owned())], ..Setup::default() }.bench();
+        bench.workspace.file("home/.bash_profile", profile);
+        // Apart from `-lc` nothing is put in place.
+        let run = bench.call("shell", &json!({"command": ["bash", "-l", "-c", script]}));
+        let placed = bench.call("shell", &json!({"command": ["bash", "-lc", script]}));
+        let of = |answer: &ToolOutput| {
+            (answer.structured.as_ref().unwrap()["stdout"].clone(), answer.facts.exit_code)
+        };
+        if of(&run) != of(&placed) {
+            differ.push(format!(
+                "{what}: {:?} if run, {:?} if put in place: {}",
+                of(&run),
+                of(&placed),
+                output(&placed)
+            ));
+        }
+    }
+    assert!(differ.is_empty(), "{differ:#?}");
+}
+
+pub(crate) fn a_profile_that_starts_something_is_not_waited_for() {
+    let bench = Bench::new();
+    let mark = mark();
+    let profile =
+        format!("echo run >> ~/runs\nsetsid sleep {mark} >/dev/null 2>&1 &\nexport FROM_PROFILE=yes\n");
+    bench.workspace.file("home/.bash_profile", profile);
+    let began = Instant::now();
+    assert_eq!(output(&login(&bench, "echo $FROM_PROFILE")), "yes\n");
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    assert_none_left(&mark);
+    assert_eq!(output(&login(&bench, "echo $FROM_PROFILE")), "yes\n");
+    assert_eq!(runs(&bench), 1);
+}
+
+/// The one test of ten seconds: that is how long a profile is waited for.
+pub(crate) fn a_profile_that_hangs_hangs_no_command() {
+    let bench = Bench::new();
+    let mark = mark();
+    // Only the first time, so that the command itself gets through.
+    let profile =
+        format!("echo run >> ~/runs\n[ $(wc -l < ~/runs) -gt 1 ] || sleep {mark}\nexport FROM_PROFILE=yes\n");
+    bench.workspace.file("home/.bash_profile", profile);
+    let began = Instant::now();
+    let answer = login(&bench, "echo $FROM_PROFILE");
+    assert_eq!(output(&answer), "yes\n");
+    assert!(began.elapsed() >= Duration::from_secs(10));
+    within_a_moment(&mark);
+}
+
+fn within_a_moment(mark: &str) {
+    crate::bench::within(Duration::from_secs(3), "end of the profile", || {
+        crate::bench::left(mark).is_empty()
+    });
+}
+
+pub(crate) fn a_call_that_is_cancelled_while_its_profile_hangs() {
+    let bench = Bench::new();
+    let mark = mark();
+    bench.workspace.file("home/.bash_profile", format!("echo run >> ~/runs\nsleep {mark}\n"));
+    let began = Instant::now();
+    let arguments = json!({"command": "echo never"});
+    let answer = bench.call_and_cancel("shell_command", &arguments, Duration::from_millis(500));
+    assert!(!answer.success && began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    within_a_moment(&mark);
+    assert_eq!(runs(&bench), 1);
+}
+
+pub(crate) fn a_profile_that_exits_is_the_users_word() {
+    let bench = Bench::new();
+    bench.workspace.file("home/.bash_profile", "echo no logins today; exit 9\n");
+    let answer = login(&bench, "echo never");
+    assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("no logins today\n", Some(9)));
+}
+
+pub(crate) fn other_shells_have_profiles_too() {
+    let bench = Bench::new();
+    bench.workspace.file("home/.profile", "echo run >> ~/runs\nexport FROM_PROFILE=yes\n");
+    let run = || {
+        bench.call(
+            "exec_command",
+            &json!({"cmd": "echo $FROM_PROFILE", "shell": "sh", "yield_time_ms": 30_000}),
+        )
+    };
+    assert_eq!((output(&run()).as_str(), output(&run()).as_str()), ("yes\n", "yes\n"));
+    assert_eq!(runs(&bench), 1);
+}

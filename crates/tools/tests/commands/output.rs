@@ -1,0 +1,284 @@
+//! What a process writes, as a model reads it: all of it, or its ends and where the rest is.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use engine::Limits;
+use insta::assert_snapshot;
+use serde_json::json;
+use tool::ToolOutput;
+
+use crate::bench::{Bench, Setup, eventually, field, output, python};
+
+pub(crate) fn streams_are_apart_for_programs_and_together_for_models() {
+    let bench = Bench::new();
+    let script = "echo one; sleep 0.1; echo two >&2; sleep 0.1; printf three; sleep 0.1; echo four >&2";
+    for answer in [bench.sh(script), bench.start(script, &json!({"yield_time_ms": 30_000}))] {
+        assert_eq!(output(&answer), "one\ntwo\nthreefour\n");
+        assert_eq!((field(&answer, "stdout"), field(&answer, "stderr")), ("one\nthree", "two\nfour\n"));
+        assert_eq!(field(&answer, "output"), "one\ntwo\nthreefour\n");
+    }
+}
+
+/// Where an answer says that all of the output is.
+fn place(answer: &ToolOutput) -> String {
+    let text = answer.joined_text();
+    let begin = "the whole output is in `";
+    let at = text.find(begin).unwrap_or_else(|| panic!("no place in: {text}")) + begin.len();
+    text[at..].split('`').next().unwrap().to_owned()
+}
+
+pub(crate) fn five_megabytes_are_cut_and_kept() {
+    let bench = Bench::new();
+    let whole: String = (1..=700_000).map(|n| format!("{n}\n")).collect();
+    let answer = bench.sh("seq 700000");
+    let shown = output(&answer);
+    assert!(shown.len() <= 40_000 && shown.starts_with("1\n2\n3\n") && shown.ends_with("\n699999\n700000\n"));
+    let path = place(&answer);
+    assert!(fs::read(&path).unwrap() == whole.as_bytes());
+    let marker = shown.lines().find(|line| line.starts_with("[…")).unwrap();
+    let marker = bench.workspace.normal(&marker.replace(path.rsplit('/').next().unwrap(), "FILE"));
+    let (before, after) = marker.split_once("/kept/").unwrap();
+    assert_snapshot!(before.to_owned() + &after[16..], @"");
+    let cut = answer.facts.cut.unwrap();
+    let marker = shown.lines().find(|line| line.starts_with("[…")).unwrap();
+    assert_eq!(cut.bytes + shown.len() - marker.len() - 1, whole.len());
+    // A model can go there.
+    let read = bench.call("read_file", &json!({"path": path, "start_line": 350_000, "end_line": 350_001}));
+    assert!(read.joined_text().starts_with("350000| 350000\n350001| 350001\n"), "{}", read.joined_text());
+    assert_snapshot!(bench.normal(&answer).lines().take(4).collect::<Vec<_>>().join("\n"), @"");
+}
+
+pub(crate) fn what_fits_into_memory_but_not_into_an_answer_is_kept_too() {
+    let bench = Bench::new();
+    let whole: String = (1..=20_000).map(|n| format!("{n}\n")).collect();
+    let answer = bench.start("seq 20000", &json!({"max_output_tokens": 100}));
+    assert!(output(&answer).len() <= 400, "{}", output(&answer));
+    assert_eq!(fs::read_to_string(place(&answer)).unwrap(), whole);
+    assert_eq!(bench.kept().len(), 1);
+    // Nothing is kept of what the model has in full.
+    assert_eq!(output(&bench.sh("seq 1000")).lines().count(), 1000);
+    assert_eq!(bench.kept().len(), 1);
+    // And a terminal's output as it came.
+    let answer =
+        bench.start("seq 20000", &json!({"max_output_tokens": 100, "tty": true, "yield_time_ms": 30_000}));
+    assert_eq!(fs::read_to_string(place(&answer)).unwrap(), whole.replace('\n', "\r\n"));
+}
+
+pub(crate) fn without_a_directory_the_rest_is_gone_and_that_is_said() {
+    let bench = Setup { spills: false, ..Setup::default() }.bench();
+    let answer = bench.sh("seq 700000");
+    let marker = output(&answer).lines().find(|line| line.starts_with("[…")).unwrap().to_owned();
+    assert_snapshot!(marker, @"");
+}
+
+pub(crate) fn more_than_is_kept_is_said_to_be_more() {
+    let bench = Bench::new();
+    let resident = || {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+    };
+    let before = resident();
+    let id =
+        bench.background("read x; head -c 200M /dev/zero | tr '\\0' x; sleep 60", &json!({"stdin": true}));
+    bench.running(id).write(b"\n").unwrap();
+    let mut most = 0;
+    eventually("all of it", || {
+        most = most.max(resident());
+        bench.running(id).pending() == 200 << 20
+    });
+    assert!(most < before + 100, "{before} MB before, {most} MB at the most");
+    let answer = bench.call("kill_session", &json!({"session_id": id, "max_output_tokens": 200}));
+    let shown = output(&answer);
+    let marker = shown.lines().find(|line| line.starts_with("[…")).unwrap();
+    let (said, _) = marker.split_once(" in `").unwrap();
+    assert!(said.ends_with("; the first 128 MiB of it are"), "{marker}");
+    assert!(marker.ends_with("` (no more is kept of one output) …]"), "{marker}");
+    assert_eq!(fs::metadata(&bench.kept()[0]).unwrap().len(), 128 << 20);
+    assert_eq!(answer.facts.usage.unwrap().stdout, 200 << 20);
+    fs::remove_file(&bench.kept()[0]).unwrap();
+}
+
+pub(crate) fn bytes_that_are_no_text_survive() {
+    let bench = Bench::new();
+    let shown = |script: &str| output(&bench.sh(script));
+    assert_eq!(shown(r"printf 'a\xffb\xc3(\x00c\n'"), "a\\xffb\\xc3(\\x00c\n");
+    assert_eq!(shown(r"printf 'cut \xe2\x82'"), "cut \\xe2\\x82");
+    assert_eq!(shown("printf 'no newline'"), "no newline");
+    assert_eq!(shown(r"printf 'caf\xc3\xa9 \xf0\x9f\x98\x80\n'"), "café 😀\n");
+    assert_eq!(shown(r"printf '\e[31mred\e[0m plain\n'"), "\u{1b}[31mred\u{1b}[0m plain\n");
+    assert_eq!(shown(r"printf 'one\r\ntwo\r\n'"), "one\ntwo\n");
+    assert_eq!(shown(r"printf '\xef\xbb\xbfbom\n'"), "\u{feff}bom\n");
+    let answer = bench.sh(r"printf 'a\xff\x00' >&2");
+    assert_eq!(field(&answer, "stderr"), "a\\xff\\x00");
+    // As it came, in the file.
+    let answer = bench.sh(r"for i in {1..30000}; do printf '\xff\x00'; done; echo");
+    assert_eq!(fs::read(place(&answer)).unwrap(), [[0xff, 0].repeat(30_000), vec![b'\n']].concat());
+}
+
+pub(crate) fn progress_is_folded_to_its_last_state() {
+    let bench = Bench::new();
+    let bar = "for i in 10 50 100; do printf '\\r%3d%%' $i; done; echo; echo done";
+    assert_eq!(output(&bench.sh(bar)), "100%\ndone\n");
+    let clears = r"printf 'fetching a long name\r\e[Kdone\n'";
+    assert_eq!(output(&bench.sh(clears)), "done\n");
+    // A million states of one line are one line.
+    let long = format!("import sys\nfor i in range(200000): sys.stdout.write('\\r%d' % i)\nprint()");
+    let answer = bench.call("shell", &json!({"command": [python(), "-c", long], "timeout_ms": 60_000}));
+    assert_eq!(output(&answer), "199999\n");
+}
+
+pub(crate) fn a_hundred_thousand_tiny_writes() {
+    let bench = Bench::new();
+    let script =
+        "import os\nfor i in range(50000):\n os.write(1, b'o%d\\n' % i)\n os.write(2, b'e%d\\n' % i)\n";
+    let answer = bench.call("shell", &json!({"command": [python(), "-c", script], "timeout_ms": 60_000}));
+    let usage = answer.facts.usage.unwrap();
+    let lines = |letter: &str| (0..50_000).map(|n| format!("{letter}{n}\n")).collect::<String>();
+    let (out, err) = (lines("o"), lines("e"));
+    assert_eq!((usage.stdout, usage.stderr), (out.len() as u64, err.len() as u64));
+    let kept = fs::read_to_string(place(&answer)).unwrap();
+    let of = |letter: char| {
+        kept.lines()
+            .filter(|line| line.starts_with(letter))
+            .map(|line| line.to_owned() + "\n")
+            .collect::<String>()
+    };
+    assert_eq!(kept.len(), out.len() + err.len());
+    assert!(of('o') == out && of('e') == err);
+}
+
+pub(crate) fn a_character_in_two_pieces_is_one() {
+    let bench = Bench::new();
+    let script = r"printf 'x\xe2'; sleep 0.1; printf '\x82'; sleep 0.1; printf '\xac\n'";
+    assert_eq!(output(&bench.sh(script)), "x€\n");
+    let answer = bench.start(script, &json!({"tty": true, "yield_time_ms": 30_000}));
+    assert_eq!(output(&answer), "x€\n");
+}
+
+pub(crate) fn a_character_in_two_polls_is_one() {
+    let bench = Bench::new();
+    let script = r"printf 'x\xe2\x82'; read x; printf '\xac\n'; read x";
+    let started = bench.start(script, &json!({"stdin": true, "yield_time_ms": 250}));
+    let id = crate::bench::id(&started).unwrap();
+    let polled = bench.type_in(id, "\n");
+    assert_eq!(output(&started) + &output(&polled), "x€\n");
+}
+
+pub(crate) fn no_more_tokens_than_asked_for() {
+    let bench = Bench::new();
+    for tokens in [100, 1000, 5000, 9000] {
+        let answer = bench.start(
+            "seq 100000; seq 100000 >&2",
+            &json!({"max_output_tokens": tokens, "yield_time_ms": 30_000}),
+        );
+        let shown = output(&answer);
+        // Close to what was asked, and never more.
+        assert!(shown.len() <= 4 * tokens && shown.len() > 2 * tokens, "{tokens}: {}", shown.len());
+        assert_eq!(shown.matches("[…").count(), 1);
+        for stream in ["stdout", "stderr"] {
+            assert!(field(&answer, stream).len() <= 4 * tokens, "{tokens} {stream}");
+        }
+        assert!(
+            answer.joined_text().contains("\nOriginal token count: 294448\n"),
+            "{}",
+            answer.joined_text()
+        );
+    }
+    // Nothing but where it is.
+    for tokens in [0, 1] {
+        let answer = bench.start("seq 1000", &json!({"max_output_tokens": tokens}));
+        let shown = output(&answer);
+        assert!(
+            shown.starts_with(
+                "[… 1000 lines, 3893 bytes (about 974 tokens) cut here; the whole output is in `"
+            ),
+            "{shown}"
+        );
+        assert_eq!(shown.lines().count(), 1);
+    }
+    let answer = bench.start("printf 'abcdefgh'", &json!({"max_output_tokens": 2}));
+    assert_eq!(output(&answer), "abcdefgh");
+}
+
+pub(crate) fn the_limit_of_all_answers_holds() {
+    let limits = Limits { output_tokens: 1000, ..Limits::default() };
+    let bench = Setup { limits, ..Setup::default() }.bench();
+    for answer in [
+        bench.sh("seq 100000"),
+        bench.start("seq 100000", &json!({"max_output_tokens": 50_000, "yield_time_ms": 30_000})),
+        bench
+            .start("seq 100000", &json!({"max_output_tokens": 50_000, "yield_time_ms": 30_000, "tty": true})),
+    ] {
+        let text = answer.joined_text();
+        assert!(text.len() <= 4000, "{}", text.len());
+        // Cut once, by whoever knows where the rest is.
+        assert_eq!(text.matches("[…").count(), 1, "{text}");
+        assert!(fs::metadata(place(&answer)).unwrap().len() >= 588_895);
+    }
+}
+
+pub(crate) fn polls_together_are_all_of_it() {
+    let bench = Bench::new();
+    let script =
+        "import sys, time\nfor i in range(3000):\n print('line', i, flush=True)\n time.sleep(0.001)\n";
+    bench.workspace.file("chatty.py", script);
+    let run = format!("{} chatty.py", python());
+    let started = bench.start(&run, &json!({"stdin": true}));
+    let id = crate::bench::id(&started).unwrap();
+    let mut all = output(&started);
+    let mut polls = 0;
+    let until = Instant::now() + Duration::from_secs(60);
+    let mut code = None;
+    while code.is_none() {
+        assert!(Instant::now() < until);
+        let polled = bench.call("write_stdin", &json!({"session_id": id, "chars": "x"}));
+        all.push_str(&output(&polled));
+        code = polled.facts.exit_code;
+        polls += 1;
+    }
+    let whole: String = (0..3000).map(|n| format!("line {n}\n")).collect();
+    assert!(polls > 2 && code == Some(0));
+    assert!(all == whole, "{} of {} bytes in {polls} polls", all.len(), whole.len());
+}
+
+pub(crate) fn a_poll_says_what_it_alone_has_cut() {
+    let bench = Bench::new();
+    let id = bench.background("while read n; do seq $n; done", &json!({"stdin": true}));
+    let poll = |chars: &str| {
+        bench.call(
+            "write_stdin",
+            &json!({"session_id": id, "chars": chars, "yield_time_ms": 1000, "max_output_tokens": 100}),
+        )
+    };
+    let first = poll("5000\n");
+    let second = poll("6000\n");
+    let seq = |last: usize| (1..=last).map(|n| format!("{n}\n")).collect::<String>();
+    assert_eq!(fs::read_to_string(place(&first)).unwrap(), seq(5000));
+    assert_eq!(fs::read_to_string(place(&second)).unwrap(), seq(6000));
+    assert_eq!(output(&poll("3\n")), "1\n2\n3\n");
+}
+
+/// A process that writes faster than anybody reads is ended in time all the same.
+pub(crate) fn a_flood_is_ended_in_time() {
+    let bench = Bench::new();
+    for flood in ["yes", "cat /dev/zero", "cat /dev/zero & cat /dev/zero >&2 & yes"] {
+        let began = Instant::now();
+        let answer = bench.call("shell", &json!({"command": ["bash", "-c", flood], "timeout_ms": 500}));
+        assert_eq!(answer.facts.exit_code, Some(124), "{flood}");
+        assert!(began.elapsed() < Duration::from_secs(10), "{flood}: {:?}", began.elapsed());
+        let began = Instant::now();
+        let wait = Duration::from_millis(500);
+        let arguments = json!({"command": ["bash", "-c", flood], "timeout_ms": 60_000});
+        let answer = bench.call_and_cancel("shell", &arguments, wait);
+        assert!(answer.joined_text().starts_with("aborted by the user"), "{flood}: {}", answer.joined_text());
+        assert!(began.elapsed() < Duration::from_secs(10), "{flood}: {:?}", began.elapsed());
+        let began = Instant::now();
+        let id = bench.background(flood, &json!({"max_output_tokens": 50}));
+        assert!(began.elapsed() < Duration::from_secs(10), "{flood}: {:?}", began.elapsed());
+        assert!(bench.call("kill_session", &json!({"session_id": id, "max_output_tokens": 50})).success);
+        assert!(began.elapsed() < Duration::from_secs(15), "{flood}: {:?}", began.elapsed());
+        bench.kept().iter().for_each(|path| fs::remove_file(path).unwrap());
+    }
+}
