@@ -74,7 +74,7 @@ impl Host {
     fn read_by(answers: usize) -> Self {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         // Apart from those of another run of this test beside this one.
-        let limit = 1100 + std::process::id() % 20 * 100 + STARTED.fetch_add(1, Ordering::Relaxed);
+        let limit = 1100 + std::process::id() % 16 * 150 + STARTED.fetch_add(1, Ordering::Relaxed);
         let (home, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let script = format!(r#"ulimit -Sn {limit} && exec "$@""#);
         let mut child = Command::new("/bin/sh")

@@ -36,6 +36,10 @@ pub(super) fn serve(limits: Limits) -> ! {
         if none_left && host.is_none() {
             sys::exit(0);
         }
+        if host.is_none() {
+            // Keepers see to this themselves, unless a program has stopped them.
+            keepers.clear();
+        }
         let strays = !none_left && tree::children_beside(&keepers);
         if strays {
             tree::kill(&keepers);
@@ -47,9 +51,21 @@ pub(super) fn serve(limits: Limits) -> ! {
             && ready.get(1).is_some_and(|host| !host.revents().is_empty());
         drop(ready);
         if spoken && let Some(open) = &host {
-            match next_keeper(open) {
-                Some(control) => keepers.extend(make_keeper(&control, limits)),
-                None => host = None,
+            let Some(control) = next_keeper(open) else {
+                host = None;
+                continue;
+            };
+            match sys::fork() {
+                Ok(Fork::Child) => {
+                    // Were it to hold this, the host would not notice that the spawner is gone.
+                    drop((host.take(), signals));
+                    keeper::keep(&control, limits)
+                }
+                Ok(Fork::Parent(pid)) => {
+                    keepers.insert(pid);
+                }
+                // The host sees its end close, and says so.
+                Err(_) => {}
             }
         }
     }
@@ -67,15 +83,6 @@ fn next_keeper(host: &OwnedFd) -> Option<OwnedFd> {
     let mut fds = Vec::new();
     let got = link::receive(host.as_fd(), &mut [0; 1], &mut fds).ok()?;
     if got == 0 { None } else { fds.pop() }
-}
-
-fn make_keeper(control: &OwnedFd, limits: Limits) -> Option<i32> {
-    match sys::fork() {
-        Ok(Fork::Child) => keeper::keep(control, limits),
-        Ok(Fork::Parent(pid)) => Some(pid),
-        // The host sees its end close, and says so.
-        Err(_) => None,
-    }
 }
 
 /// Takes leave of all that have ended; says whether none is left.

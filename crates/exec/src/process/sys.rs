@@ -105,14 +105,16 @@ pub(super) fn unblock_signals() {
     }
 }
 
-/// A descriptor that can be read when a child has changed its state. Read it with [`drain`].
+/// A descriptor that can be read when a child has changed its state; read it with [`drain`]. From then on this process
+/// hears no other signal: `pkill toolgate` ends the host, and this one ends when it has cleaned up after it.
 pub(super) fn child_signals() -> io::Result<OwnedFd> {
-    // SAFETY: `wanted` is made by `sigemptyset` before it is used; the descriptor is new and ours.
+    // SAFETY: both sets are made before they are used; the descriptor is new and ours.
     unsafe {
-        let mut wanted = std::mem::zeroed();
+        let (mut all, mut wanted) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
         libc::sigemptyset(&raw mut wanted);
         libc::sigaddset(&raw mut wanted, libc::SIGCHLD);
-        libc::sigprocmask(libc::SIG_BLOCK, &raw const wanted, std::ptr::null_mut());
         match libc::signalfd(-1, &raw const wanted, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
             -1 => Err(io::Error::last_os_error()),
             fd => Ok(OwnedFd::from_raw_fd(fd)),

@@ -4,6 +4,7 @@
 //! forking twice, by `setsid` or by `nohup`. Its own children keep their number until it has waited for them.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
@@ -31,14 +32,15 @@ pub(super) fn below(except: &BTreeSet<i32>) -> BTreeSet<i32> {
     found
 }
 
-/// Sends `signal` to each of `pids` that is still below this process.
+/// Sends `signal` to each of `pids`, which [`below`] has found, unless it is another process by now.
 pub(super) fn signal(pids: &BTreeSet<i32>, signal: Signal) {
+    let me = getpid().as_raw_nonzero().get();
     for &pid in pids {
         let Some(number) = Pid::from_raw(pid) else { continue };
         let Ok(handle) = pidfd_open(number, PidfdFlags::empty()) else { continue };
-        // Its number may have been given away since it was looked at. The handle means one process; if that one is below
-        // us now, it is ours whoever it is.
-        if is_below(pid) {
+        // Its number may have been given away since it was looked at. The handle means one process; if the parent of that
+        // one is ours, it is ours whoever it is.
+        if parent(pid).is_some_and(|parent| parent == me || pids.contains(&parent)) {
             let _gone_already = pidfd_send_signal(&handle, signal);
         }
     }
@@ -69,20 +71,6 @@ pub(super) fn named(pids: &BTreeSet<i32>, at_most: usize) -> Vec<Ended> {
     pids.iter().filter_map(|&pid| name(pid)).take(at_most).collect()
 }
 
-fn is_below(pid: i32) -> bool {
-    let me = getpid().as_raw_nonzero().get();
-    let mut at = pid;
-    // ends: at the first process, or after more generations than there can be
-    for _ in 0..MAX_LOOKED_AT {
-        match parent(at) {
-            Some(parent) if parent == me => return true,
-            Some(parent) if parent > 1 => at = parent,
-            _ => return false,
-        }
-    }
-    false
-}
-
 /// The fourth field of `stat`; the second is a name in brackets, which may hold brackets and blanks.
 fn parent(pid: i32) -> Option<i32> {
     let stat = read(&format!("/proc/{pid}/stat"))?;
@@ -91,22 +79,31 @@ fn parent(pid: i32) -> Option<i32> {
     fields.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// A process has the children of all of its threads.
+/// A process has the children of all of its threads. A kernel that does not list them has its processes asked one by one.
 fn children(pid: i32) -> Vec<i32> {
+    static LISTS: OnceLock<bool> = OnceLock::new();
+    let me = getpid().as_raw_nonzero();
+    if !*LISTS.get_or_init(|| read(&format!("/proc/{me}/task/{me}/children")).is_some()) {
+        return numbers("/proc").into_iter().filter(|&other| parent(other) == Some(pid)).collect();
+    }
     let tasks = format!("/proc/{pid}/task");
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(Ok(tasks_open)) = openat(CWD, &tasks, flags, Mode::empty()).map(|fd| Dir::read_from(&fd)) else {
-        return Vec::new();
-    };
-    let threads =
-        tasks_open.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut found = Vec::new();
-    for thread in threads.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
+    for thread in numbers(&tasks) {
         let list = read(&format!("{tasks}/{thread}/children")).unwrap_or_default();
         let list = String::from_utf8_lossy(&list).into_owned();
         found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
     }
     found
+}
+
+/// The entries of a directory that are numbers.
+fn numbers(directory: &str) -> Vec<i32> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(Ok(open)) = openat(CWD, directory, flags, Mode::empty()).map(|fd| Dir::read_from(&fd)) else {
+        return Vec::new();
+    };
+    let names = open.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter_map(|name| name.parse().ok()).collect()
 }
 
 fn read(path: &str) -> Option<Vec<u8>> {

@@ -84,7 +84,7 @@ pub(crate) fn whoever_watches_sees_all_of_it() {
     let [Event::Queued { tool }, Event::Started, between @ .., Event::Finished { success: true, usage, .. }] =
         &events[..]
     else {
-        panic!("{events:?}")
+        panic!("{} events, the last of them {:?}", events.len(), events.last())
     };
     assert_eq!(tool, "shell");
     assert!(between.iter().all(|event| matches!(event, Event::Notice(Notice::Output { .. }))));

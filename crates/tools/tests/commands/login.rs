@@ -20,7 +20,6 @@ fn runs(bench: &Bench) -> usize {
 const PROFILE: &str = r#"
 echo run >> ~/runs
 echo the profile says hello
-echo the profile complains >&2
 export FROM_PROFILE='two words
 and two lines'
 export SECRET_TOKEN=abc

@@ -30,8 +30,9 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
     }
     let code = super::block_on(async {
         let write = |line: &Value| screen::text(&line.to_string());
-        let mut session = session::Session::new(args.wire.dialect(), toolgate.runtime(), write);
+        let mut session = session::Session::new(args.wire.dialect(), &toolgate, write);
         let stopped = session.run(lines::lines(), happened, interrupts()?).await?;
+        toolgate.close().await;
         if let Some(hint) = session.hint() {
             screen::hint(&hint);
         }

@@ -6,7 +6,7 @@ use std::io;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolgate::wire::{CallReader, Dialect, Reading};
-use toolgate::{Answer, CallId, ToolCallRuntime};
+use toolgate::{Answer, CallId, ToolCallRuntime, Toolgate};
 
 use super::events::Happened;
 use super::lines::{Line, MAX_LINE, parse};
@@ -29,6 +29,7 @@ pub(super) struct Session<W> {
     dialect: Dialect,
     reader: CallReader,
     runtime: ToolCallRuntime,
+    toolgate: Toolgate,
     held: VecDeque<Reading>,
     order: VecDeque<Slot>,
     /// Messages that may only stand behind all answers: pictures, in Chat.
@@ -46,9 +47,18 @@ struct Seen {
 }
 
 impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
-    pub(super) fn new(dialect: Dialect, runtime: ToolCallRuntime, write: W) -> Self {
-        let (held, order, after) = (VecDeque::new(), VecDeque::new(), Vec::new());
-        Self { write, dialect, reader: dialect.reader(), runtime, held, order, after, seen: Seen::default() }
+    pub(super) fn new(dialect: Dialect, toolgate: &Toolgate, write: W) -> Self {
+        Self {
+            write,
+            dialect,
+            reader: dialect.reader(),
+            runtime: toolgate.runtime(),
+            toolgate: toolgate.clone(),
+            held: VecDeque::new(),
+            order: VecDeque::new(),
+            after: Vec::new(),
+            seen: Seen::default(),
+        }
     }
 
     /// Answers until the input has ended; `true` if it was interrupted.
@@ -131,13 +141,18 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
                 self.start_all_as_cancelled();
                 Ok(())
             }
+            ("end_turn", _) => {
+                self.toolgate.end_turn();
+                Ok(())
+            }
             ("cancel", Value::String(id)) if self.runtime.cancel(&CallId::from(id)) => Ok(()),
             ("cancel", Value::String(id)) => self.fault(Some(id), "there is no such call to cancel"),
             ("cancel", _) => {
                 self.fault(None, "the call_id of a toolgate.cancel must be a string; nothing was cancelled")
             }
             (other, _) => {
-                self.fault(None, &format!("there is no toolgate.{other}; there is toolgate.cancel"))
+                let known = "there are toolgate.cancel and toolgate.end_turn";
+                self.fault(None, &format!("there is no toolgate.{other}; {known}"))
             }
         }
     }
