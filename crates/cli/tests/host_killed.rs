@@ -423,7 +423,7 @@ fn a_program_that_stops_its_keeper_does_not_outlive_the_host() {
 #[test]
 fn a_long_chain_of_processes_does_not_outlive_the_host() {
     let mut host = Host::start();
-    host.nasty(("f() { [ $1 = 0 ] && exec sleep $M; (f $(($1 - 1)); :); :; }; f 300", false));
+    host.nasty(("exec sh -c 'f() { [ $1 = 0 ] && exec sleep '$M'; (f $(($1 - 1)); :); :; }; f 300'", false));
     session_id(&host.answer());
     let until = Instant::now() + PATIENCE;
     // ends: when the chain is long, or when the time is up

@@ -19,6 +19,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
+use tokio::time::timeout;
 
 use super::message::{LENGTH, Launch, MAX_REPORT, Order, Report, Step};
 use super::pty::{self, Size};
@@ -28,8 +29,10 @@ use crate::fs::Found;
 
 /// Keepers that wait for the next run.
 const MAX_IDLE: usize = 8;
-/// How long the spawner may take to be ready for one more message.
-const BUSY: Duration = Duration::from_secs(5);
+/// How long the spawner may take for one more keeper.
+const BUSY: Duration = Duration::from_secs(3);
+/// How many new keepers are asked for before a call fails.
+const TRIES: usize = 2;
 
 /// What to run.
 #[derive(Debug)]
@@ -143,19 +146,29 @@ impl Spawner {
         fds.extend(theirs.iter().map(AsFd::as_fd));
         fds.extend(command.prelude.as_deref().map(AsFd::as_fd));
         let order = Order::Run(command.launch()).encode();
-        // A keeper that waited may have been killed meanwhile; a new one has not.
-        // ends: idle keepers are used up, and a new one is the last that is tried
+        // A keeper that waited may have been killed meanwhile, and so may the spawner.
+        // ends: idle keepers are used up, and only so many new ones are tried
+        let mut tries = 0;
         loop {
             let (keeper, is_new) = self.keeper()?;
-            let control = UnixStream::from_std(keeper)?;
-            match send(&control, &order, &fds).await {
-                Ok(()) => {
-                    let talk = Talk { control, inbox: Vec::new() };
-                    return Ok(Process { talk, pipes, spawner: self.clone() });
-                }
-                Err(error) if is_new => return Err(error.into()),
-                Err(_) => {}
+            let mut talk = Talk { control: UnixStream::from_std(keeper)?, inbox: Vec::new() };
+            tries += usize::from(is_new);
+            let is_there = !is_new || matches!(timeout(BUSY, talk.report()).await, Ok(Some(Report::Ready)));
+            match send(&talk.control, &order, &fds).await {
+                Ok(()) if is_there => return Ok(Process { talk, pipes, spawner: self.clone() }),
+                Err(error) if tries == TRIES => return Err(error.into()),
+                _ if tries == TRIES => return Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+                _ if !is_there => self.replace(),
+                _ => {}
             }
+        }
+    }
+
+    /// The spawner does not do its work: it was killed, or stopped. The next keeper is asked of another one.
+    fn replace(&self) {
+        let link = self.lock().link.take();
+        if let Some(Link { process: Some(process), .. }) = &mut { link } {
+            let _gone = process.kill();
         }
     }
 
@@ -176,13 +189,6 @@ impl Spawner {
         let link = shared.link.insert(Link::open()?);
         ask(&link.socket, &theirs)?;
         Ok((ours, true))
-    }
-
-    /// Makes sure that the first process will not have to wait for the spawner.
-    pub fn warm_up(&self) -> Result<(), SpawnFault> {
-        let (keeper, _) = self.keeper()?;
-        self.lock().idle.push(keeper);
-        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {

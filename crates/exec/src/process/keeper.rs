@@ -31,6 +31,7 @@ pub(super) fn keep(control: &OwnedFd, limits: Limits) -> ! {
     // Its children run as the same user: they are not to look into it, nor to take it over.
     let _old_kernel = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let Ok(signals) = sys::child_signals() else { sys::exit(1) };
+    let _host_is_gone = link::write(control, &Report::Ready.encode());
     // ends: when the host is gone
     while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
         match Order::decode(&bytes) {
@@ -130,6 +131,8 @@ impl Run<'_> {
                         exited = self.leader.take().map(|leader| (leader, status));
                     }
                 }
+                // A program may do that to itself, or a terminal to it.
+                Wait::Stopped(_) => {}
                 Wait::Running => break false,
                 Wait::NoChildren => break true,
             }
@@ -151,18 +154,7 @@ impl Run<'_> {
     fn obey(&mut self) -> Option<()> {
         let (bytes, _) = link::message(self.control, MAX_ORDER)?;
         match Order::decode(&bytes)? {
-            Order::End { grace } => {
-                let all = tree::below(&BTreeSet::new());
-                self.name(&all);
-                if grace > Duration::ZERO {
-                    tree::signal(&all, Signal::TERM);
-                    // Whoever is stopped hears of it only when it goes on.
-                    tree::signal(&all, Signal::CONT);
-                    self.ending = Ending::Asked(Instant::now() + grace);
-                } else {
-                    self.ending = Ending::Asked(Instant::now());
-                }
-            }
+            Order::End { grace } => self.end(grace),
             Order::Signal(number) => {
                 let signal = Signal::from_named_raw(number);
                 let group = self.leader.as_ref().and_then(|leader| Pid::from_raw(leader.pid));
@@ -174,6 +166,24 @@ impl Run<'_> {
             Order::Run(_) => return None,
         }
         Some(())
+    }
+
+    /// Asks all to end by then. Whoever asks again does not put it off.
+    fn end(&mut self, grace: Duration) {
+        let by = Instant::now() + grace;
+        let by = match self.ending {
+            Ending::No => by,
+            Ending::Asked(before) => before.min(by),
+            Ending::Killed(..) | Ending::Told(_) => return,
+        };
+        let all = tree::below(&BTreeSet::new());
+        self.name(&all);
+        if grace > Duration::ZERO {
+            tree::signal(&all, Signal::TERM);
+            // Whoever is stopped hears of it only when it goes on.
+            tree::signal(&all, Signal::CONT);
+        }
+        self.ending = Ending::Asked(by);
     }
 
     fn failed(&mut self, step: Step, errno: Errno) {

@@ -34,6 +34,8 @@ pub(super) struct Launch {
 /// What a keeper tells its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Report {
+    /// The keeper is there.
+    Ready,
     /// It runs.
     Started { pid: i32 },
     /// It does not, because of this step.
@@ -123,6 +125,7 @@ impl Report {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Out::new();
         match self {
+            Self::Ready => out.byte(5),
             Self::Started { pid } => {
                 out.byte(0);
                 out.signed(*pid);
@@ -165,6 +168,7 @@ impl Report {
                 Some(Self::Empty { used, ended: input.ended()?, more: input.number()?.try_into().ok()? })
             }
             4 => Some(Self::Stuck { left: input.ended()? }),
+            5 => Some(Self::Ready),
             _ => None,
         }
     }
@@ -288,6 +292,7 @@ mod tests {
         let ended = vec![Ended { pid: 7, name: "sleep".to_owned() }];
         let used = Used { user: Duration::from_micros(3), system: Duration::ZERO, peak_memory: 1 << 40 };
         for report in [
+            Report::Ready,
             Report::Started { pid: 1 },
             Report::Failed { step: Step::Exec, errno: 2 },
             Report::Exited { status: 256, left: 3 },

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::DumpableBehavior;
+use rustix::process::{DumpableBehavior, Signal};
 
 use super::launch::Limits;
 use super::sys::{self, Fork, Reaped, Wait};
@@ -93,6 +93,11 @@ fn reap(keepers: &mut BTreeSet<i32>) -> bool {
             Wait::Reaped(Reaped { pid, .. }) => {
                 keepers.remove(&pid);
             }
+            // A keeper has no business to stand still: a program has stopped it.
+            Wait::Stopped(pid) if keepers.contains(&pid) => {
+                tree::signal(&BTreeSet::from([pid]), Signal::CONT)
+            }
+            Wait::Stopped(_) => {}
             Wait::Running => return false,
             Wait::NoChildren => return true,
         }

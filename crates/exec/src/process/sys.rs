@@ -139,23 +139,26 @@ pub(super) struct Reaped {
 /// Whether there are children.
 pub(super) enum Wait {
     Reaped(Reaped),
+    Stopped(i32),
     Running,
     NoChildren,
 }
 
-/// Takes leave of a child that has ended, whichever it is. Does not wait.
+/// Takes leave of a child that has ended, whichever it is, or hears of one that was stopped. Does not wait.
 pub(super) fn wait_any() -> Wait {
     let mut status = 0;
     // SAFETY: a zeroed `rusage` is valid, and both places outlive the call.
     let (pid, used) = unsafe {
         let mut used: libc::rusage = std::mem::zeroed();
-        let pid = libc::wait4(-1, &raw mut status, libc::WNOHANG | libc::__WALL, &raw mut used);
+        let pid =
+            libc::wait4(-1, &raw mut status, libc::WNOHANG | libc::WUNTRACED | libc::__WALL, &raw mut used);
         (pid, used)
     };
     match pid {
         0 => Wait::Running,
         -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => Wait::Running,
         -1 => Wait::NoChildren,
+        pid if libc::WIFSTOPPED(status) => Wait::Stopped(pid),
         pid => {
             let time = |time: libc::timeval| {
                 let micros = time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_usec);

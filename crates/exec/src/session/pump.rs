@@ -151,7 +151,7 @@ impl Moving {
                 self.left_at = (left > 0).then_some(now);
             }
             Report::Stuck { left } => state.stuck = left,
-            Report::Empty { .. } => {}
+            Report::Ready | Report::Empty { .. } => {}
         }
         drop(state);
         self.session.changed.send_replace(());

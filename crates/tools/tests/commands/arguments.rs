@@ -105,7 +105,8 @@ pub(crate) fn programs_that_cannot_run_say_why() {
     assert_snapshot!(run(json!([&["/bin/echo"], many.as_slice()].concat())), @"the arguments of `/bin/echo` are too long for the system; put them into a file");
     // More of them than any message holds.
     let swarm = vec!["x"; 990_000];
-    assert!(run(json!(swarm)).contains("are too long for the system"));
+    let said = run(json!(swarm));
+    assert!(said.contains("are too long for the system"), "{said}");
     // As every shell does it.
     assert_eq!(
         output(&bench.call("shell", &json!({"command": ["./text"]}))),
@@ -307,13 +308,13 @@ pub(crate) fn a_read_only_policy_runs_nothing() {
         assert_eq!(bench.call(tool, &arguments).items, answer.items);
         bench.normal(&answer)
     };
-    assert_snapshot!(run("shell", json!({"command": ["touch", ran]})), @"");
-    assert_snapshot!(run("shell_command", json!({"command": touch})), @"");
-    assert_snapshot!(run("exec_command", json!({"cmd": touch, "shell": "sh", "tty": true})), @"");
+    assert_snapshot!(run("shell", json!({"command": ["touch", ran]})), @r#"forbidden by policy: running `touch` is not allowed: the policy in force is read-only; only the user can change that, with `sandbox = "danger-full-access"` in their own configuration or `--sandbox danger-full-access`"#);
+    assert_snapshot!(run("shell_command", json!({"command": touch})), @r#"forbidden by policy: running `/bin/bash` is not allowed: the policy in force is read-only; only the user can change that, with `sandbox = "danger-full-access"` in their own configuration or `--sandbox danger-full-access`"#);
+    assert_snapshot!(run("exec_command", json!({"cmd": touch, "shell": "sh", "tty": true})), @r#"forbidden by policy: running `/bin/sh` is not allowed: the policy in force is read-only; only the user can change that, with `sandbox = "danger-full-access"` in their own configuration or `--sandbox danger-full-access`"#);
     assert!(!ran.exists());
-    assert_snapshot!(bench.say("list_sessions", &json!({})), @"");
-    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": 1000, "chars": "x"})), @"");
-    assert_snapshot!(bench.say("kill_session", &json!({"session_id": 1000})), @"");
+    assert_snapshot!(bench.say("list_sessions", &json!({})), @"No sessions.");
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": 1000, "chars": "x"})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
+    assert_snapshot!(bench.say("kill_session", &json!({"session_id": 1000})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
 }
 
 pub(crate) fn shells_are_chosen_by_name_or_path() {

@@ -262,7 +262,8 @@ fn plain(text: &str) -> String {
     for line in text.split_inclusive('\n') {
         let line = masked(line, "Wall time: ", "T");
         let line = masked(&line, " for ", "T");
-        let line = masked(&line, ", pid ", "P");
+        // Of one that ended at once it is not known.
+        let line = masked(&line, ", pid ", "").replace(", pid ", "");
         let line = masked(&line, "by the user after ", "T");
         let ended = ["Ended: ", "Left running, so ended", "Could not be killed: "];
         if ended.iter().any(|begin| line.starts_with(begin)) {
@@ -275,7 +276,7 @@ fn plain(text: &str) -> String {
 }
 
 /// `text` with each number that follows `before` written as `name`.
-fn masked(text: &str, before: &str, name: &str) -> String {
+pub(crate) fn masked(text: &str, before: &str, name: &str) -> String {
     let mut parts = text.split(before);
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -49,7 +49,28 @@ fn listed(variables: &BTreeMap<String, String>) -> String {
 
 pub(crate) fn the_core_and_what_is_imposed() {
     let bench = Setup { host: host(), ..Setup::default() }.bench();
-    assert_snapshot!(listed(&variables(&bench, false)), @"");
+    assert_snapshot!(listed(&variables(&bench, false)), @"
+    CARGO_HOME=/c
+    COLORTERM=
+    DEBIAN_FRONTEND=noninteractive
+    GH_PAGER=cat
+    GIT_EDITOR=true
+    GIT_PAGER=cat
+    GIT_SEQUENCE_EDITOR=true
+    GIT_TERMINAL_PROMPT=0
+    HOME=$DIR/home
+    LANG=C.UTF-8
+    LC_ALL=C.UTF-8
+    LC_TIME=de_DE.UTF-8
+    MANPAGER=cat
+    NO_COLOR=1
+    PAGER=cat
+    PATH=/usr/local/bin:/usr/bin:/bin
+    PWD=$DIR
+    SYSTEMD_PAGER=cat
+    TERM=dumb
+    TOOLGATE=1
+    ");
 }
 
 pub(crate) fn a_terminal_makes_a_difference() {
@@ -59,8 +80,15 @@ pub(crate) fn a_terminal_makes_a_difference() {
         let differ = these.iter().filter(|(name, value)| those.get(*name) != Some(value));
         listed(&differ.map(|(name, value)| (name.clone(), value.clone())).collect())
     };
-    assert_snapshot!(only(&with, &without), @"");
-    assert_snapshot!(only(&without, &with), @"");
+    assert_snapshot!(only(&with, &without), @"TERM=xterm-256color");
+    assert_snapshot!(only(&without, &with), @"
+    DEBIAN_FRONTEND=noninteractive
+    GIT_EDITOR=true
+    GIT_SEQUENCE_EDITOR=true
+    GIT_TERMINAL_PROMPT=0
+    NO_COLOR=1
+    TERM=dumb
+    ");
 }
 
 pub(crate) fn credentials_do_not_arrive() {

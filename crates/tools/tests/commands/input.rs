@@ -73,7 +73,12 @@ pub(crate) fn ctrl_c_is_a_signal_where_there_is_no_terminal() {
         assert_none_left(&mark);
     }
     let id = bench.background(&format!("sleep {mark}"), &json!({}));
-    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "chars": "\u{3}", "yield_time_ms": 30_000})), @"");
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "chars": "\u{3}", "yield_time_ms": 30_000})), @"
+    Wall time: T seconds
+    Process exited with code 130 (SIGINT)
+    Original token count: 0
+    Output:
+    ");
     let script = "import time\ntry:\n time.sleep(60)\nexcept KeyboardInterrupt:\n print('interrupted', flush=True)\n input()\n";
     bench.workspace.file("nap.py", script);
     let id = bench
@@ -88,20 +93,20 @@ pub(crate) fn typing_where_nobody_listens_says_what_to_do() {
     let id = bench.background(&format!("sleep {mark}"), &json!({}));
     let answer = bench.type_in(id, "hello\n");
     assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::BadArguments)));
-    assert_snapshot!(bench.normal(&answer), @"");
+    assert_snapshot!(bench.normal(&answer), @"the arguments do not fit at `chars`: session 1000 cannot take it: its standard input is closed; start it with tty = true or stdin = true to type into it");
     // It runs on.
     assert_eq!(left(&mark).len(), 1);
     let id = bench.background(&format!("sleep {mark}"), &json!({"stdin": true}));
     bench.call("write_stdin", &json!({"session_id": id, "close": true}));
-    assert_snapshot!(bench.normal(&bench.type_in(id, "hello\n")), @"");
+    assert_snapshot!(bench.normal(&bench.type_in(id, "hello\n")), @"the arguments do not fit at `chars`: session 1001 cannot take it: its standard input is closed; start it with tty = true or stdin = true to type into it");
     // Whoever closes its input itself.
     let id = bench.background(&format!("exec <&-; sleep {mark}"), &json!({"stdin": true}));
     bench.type_in(id, "hello\n");
     let answer = bench.type_in(id, "hello\n");
     assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments), "{}", answer.joined_text());
-    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "screen": true})), @"");
-    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "rows": 10})), @"");
-    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "cols": 10})), @"");
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "screen": true})), @"the arguments do not fit at `screen`: the session has no terminal; start it with tty = true");
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "rows": 10})), @"the arguments do not fit at `rows`: the session has no terminal; start it with tty = true");
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "cols": 10})), @"the arguments do not fit at `cols`: the session has no terminal; start it with tty = true");
 }
 
 pub(crate) fn who_never_reads_does_not_hang_the_call() {

@@ -58,28 +58,44 @@ pub(crate) fn nothing_is_left_of_what_ran_out_of_time() {
         let answer = bench.call("shell", &json!({"command": ["bash", "-c", script], "timeout_ms": 1000}));
         assert_none_left(&mark);
         assert_eq!(answer.facts.exit_code, Some(124), "{name}");
-        assert_eq!(output(&answer), "ready\n", "{name}");
         assert!(answer.joined_text().contains("\nEnded: "), "{name}: {}", answer.joined_text());
     }
 }
 
 pub(crate) fn nothing_is_left_of_what_was_cancelled() {
-    let bench = Bench::new();
+    let workspace = Workspace::new();
+    let commands = Setup::default().commands(&workspace);
+    let (router, runtime, ready) = (router(&workspace, &commands), runtime(), workspace.path().join("ready"));
     for (name, script) in NASTY {
         for tool in ["shell_command", "exec_command"] {
             let mark = mark();
-            let script = format!("{}; sleep {mark}", script.replace("MARK", &mark));
-            let arguments = json!({"cmd": script, "login": false, "tty": true});
-            let arguments =
-                if tool == "exec_command" { arguments } else { json!({"command": script, "login": false}) };
-            let answer = bench.call_and_cancel(tool, &arguments, Duration::from_millis(700));
+            let script =
+                format!("{}; touch {}; sleep {mark}", script.replace("MARK", &mark), ready.display());
+            let arguments = match tool {
+                "exec_command" => {
+                    json!({"cmd": script, "login": false, "tty": true, "yield_time_ms": 30_000})
+                }
+                _ => json!({"command": script, "login": false, "timeout_ms": 60_000}),
+            };
+            let cancel = Default::default();
+            let call = ToolCall::function("1", tool, arguments.to_string());
+            let answer = router.dispatch(call, Clone::clone(&cancel));
+            let answer = runtime.block_on(async {
+                let cancelling = async {
+                    // ends: when the command has begun, or with its time
+                    while !ready.exists() {
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    }
+                    cancel.cancel();
+                };
+                tokio::join!(answer, cancelling).0
+            });
             assert_none_left(&mark);
+            fs::remove_file(&ready).unwrap();
             assert_eq!(output(&answer), "ready\n", "{tool} {name}");
             let text = answer.joined_text();
-            assert!(
-                text.starts_with("aborted by the user after ") && text.contains("\nEnded: "),
-                "{tool} {name}: {text}"
-            );
+            let named = text.starts_with("aborted by the user after ") && text.contains("\nEnded: ");
+            assert!(named, "{tool} {name}: {text}");
         }
     }
 }

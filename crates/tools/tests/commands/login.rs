@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 use tool::ToolOutput;
 
-use crate::bench::{Bench, Setup, assert_none_left, mark, output};
+use crate::bench::{Bench, Setup, assert_none_left, field, left, mark, output, within};
 
 fn login(bench: &Bench, script: &str) -> ToolOutput {
     bench.call("shell_command", &json!({"command": script, "timeout_ms": 60_000}))
@@ -36,7 +36,15 @@ pub(crate) fn a_profile_is_run_once() {
     let bench = Setup { host, ..Setup::default() }.bench();
     bench.workspace.file("home/.bash_profile", PROFILE);
     let first = login(&bench, ASK);
-    assert_snapshot!(bench.workspace.normal(&output(&first)), @"");
+    assert_snapshot!(bench.workspace.normal(&output(&first)), @"
+    two words
+    and two lines
+    hello you
+    shopt -s nullglob
+    pipefail on
+    $DIR/home/bin:/usr/bin:/bin:/opt/of-the-host
+    []
+    ");
     for answer in [
         login(&bench, ASK),
         bench.call("exec_command", &json!({"cmd": ASK, "yield_time_ms": 30_000})),
@@ -64,29 +72,8 @@ pub(crate) fn a_program_that_is_missing_makes_the_profile_be_read_anew() {
     assert_eq!(runs(&bench), 2);
 }
 
-/// What a script finds with a profile put in place is what it finds when the profile is run.
-pub(crate) fn a_profile_in_place_is_as_good_as_one_that_is_run() {
-    let profiles = [
-        ("a variable that is not exported", "PLAIN=here\n", "echo $PLAIN"),
-        ("an array", "LIST=(a 'b c')\n", "echo ${LIST[1]}"),
-        ("a function that is exported", "f() { echo here; }\nexport -f f\n", "bash -c f"),
-        (
-            "a function with a pattern",
-            "shopt -s extglob\nf() { case $1 in @(a|b)) echo either;; esac; }\n",
-            "f b",
-        ),
-        ("aliases", "shopt -s expand_aliases\nalias hi='echo hello'\n", "hi"),
-        ("a mask", "umask 077\n", "umask"),
-        ("a limit", "ulimit -n 100\n", "ulimit -n"),
-        ("a variable that is taken away", "unset USER\n", "echo ${USER-none}"),
-        ("an empty variable", "export NOTHING=\n", "echo ${NOTHING-none}"),
-        ("a failure", "false\n", "echo $?; echo on"),
-        ("an error", "if then\n", "echo on"),
-        ("an unknown command", "no-such-program\n", "echo on"),
-        ("strictness", "set -u\n", "echo ${missing}; echo on"),
-        ("heredocs and quotes", "f() { cat <<'END'\n$x \"quoted\" 'single'\nEND\n}\n", "f"),
-        ("the script's own lines", "f() { :; }\n", "f\necho $LINENO"),
-    ];
+/// What a script finds where a profile is put in place, if that is not what it finds when the profile is run.
+fn differ(profiles: &[(&str, &str, &str)]) -> Vec<String> {
     let mut differ = Vec::new();
     for (what, profile, script) in profiles {
         let bench = Setup { host: vec![("USER", "me".to_owned())], ..Setup::default() }.bench();
@@ -94,18 +81,56 @@ pub(crate) fn a_profile_in_place_is_as_good_as_one_that_is_run() {
         // Apart from `-lc` nothing is put in place.
         let run = bench.call("shell", &json!({"command": ["bash", "-l", "-c", script]}));
         let placed = bench.call("shell", &json!({"command": ["bash", "-lc", script]}));
-        let of = |answer: &ToolOutput| {
-            (answer.structured.as_ref().unwrap()["stdout"].clone(), answer.facts.exit_code)
-        };
+        let of = |answer: &ToolOutput| (field(answer, "stdout").to_owned(), answer.facts.exit_code);
         if of(&run) != of(&placed) {
             differ.push(format!(
-                "{what}: {:?} if run, {:?} if put in place: {}",
+                "{what}: {:?}, but put in place {:?}: {}",
                 of(&run),
                 of(&placed),
                 output(&placed)
             ));
         }
     }
+    differ
+}
+
+pub(crate) fn a_profile_in_place_is_as_good_as_one_that_is_run() {
+    let differ = differ(&[
+        (
+            "a function with a pattern",
+            "shopt -s extglob\nf() { case $1 in @(a|b)) echo either;; esac; }\n",
+            "f b",
+        ),
+        (
+            "functions beside it",
+            "g() { echo g; }\nshopt -s extglob\nf() { echo ${1/+(a)/b}; }\nz() { echo z; }\n",
+            "g; z",
+        ),
+        ("aliases", "shopt -s expand_aliases\nalias hi='echo hello'\n", "hi"),
+        ("a mask", "umask 077\n", "umask"),
+        ("an empty variable", "export NOTHING=\n", "echo ${NOTHING-none}"),
+        ("a failure", "false\n", "echo on"),
+        ("an error", "if then\n", "echo on"),
+        ("an unknown command", "no-such-program\n", "echo on"),
+        ("strictness", "set -u\n", "echo ${missing}; echo on"),
+        ("stopping at errors", "set -e\n", "false; echo on"),
+        ("heredocs and quotes", "f() { cat <<'END'\n$x \"quoted\" 'single'\nEND\n}\n", "f"),
+        ("the script's own lines", "f() { :; }\n", "f\necho $LINENO"),
+        ("a script that is several lines", "f() { :; }\n", "cat <<END\na\nEND\necho b"),
+        ("another directory", "cd /\n", "echo on"),
+    ]);
+    assert!(differ.is_empty(), "{differ:#?}");
+}
+
+/// What functions of a profile may need, and what a login shell has beside what it exports.
+pub(crate) fn what_a_profile_does_not_export_is_there_too() {
+    let differ = differ(&[
+        ("a variable that is not exported", "GREETING=hello\nf() { echo $GREETING; }\n", "f"),
+        ("an array", "LIST=(a 'b c')\n", "echo ${LIST[1]}"),
+        ("a function that is exported", "f() { echo here; }\nexport -f f\n", "bash -c f"),
+        ("a limit", "ulimit -n 100\n", "ulimit -n"),
+        ("a variable that is taken away", "unset USER\n", "echo ${USER-none}"),
+    ]);
     assert!(differ.is_empty(), "{differ:#?}");
 }
 
@@ -135,13 +160,7 @@ pub(crate) fn a_profile_that_hangs_hangs_no_command() {
     let answer = login(&bench, "echo $FROM_PROFILE");
     assert_eq!(output(&answer), "yes\n");
     assert!(began.elapsed() >= Duration::from_secs(10));
-    within_a_moment(&mark);
-}
-
-fn within_a_moment(mark: &str) {
-    crate::bench::within(Duration::from_secs(3), "end of the profile", || {
-        crate::bench::left(mark).is_empty()
-    });
+    within(Duration::from_secs(3), "end of the profile", || left(&mark).is_empty());
 }
 
 pub(crate) fn a_call_that_is_cancelled_while_its_profile_hangs() {
@@ -152,7 +171,7 @@ pub(crate) fn a_call_that_is_cancelled_while_its_profile_hangs() {
     let arguments = json!({"command": "echo never"});
     let answer = bench.call_and_cancel("shell_command", &arguments, Duration::from_millis(500));
     assert!(!answer.success && began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
-    within_a_moment(&mark);
+    within(Duration::from_secs(3), "end of the profile", || left(&mark).is_empty());
     assert_eq!(runs(&bench), 1);
 }
 

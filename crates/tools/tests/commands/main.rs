@@ -99,6 +99,7 @@ testkit::trials![
     a_profile_is_run_once,
     a_program_that_is_missing_makes_the_profile_be_read_anew,
     a_profile_in_place_is_as_good_as_one_that_is_run,
+    what_a_profile_does_not_export_is_there_too,
     a_profile_that_starts_something_is_not_waited_for,
     a_profile_that_hangs_hangs_no_command,
     a_call_that_is_cancelled_while_its_profile_hangs,

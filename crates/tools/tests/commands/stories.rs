@@ -28,7 +28,7 @@ pub(crate) fn a_web_server_in_the_background() {
     // The server has written about it, and that waits for whoever asks.
     eventually("a line in its log", || bench.running(id).pending() > 0);
     let listed = bench.say("list_sessions", &json!({}));
-    assert!(listed.starts_with(&format!("1 session:\n{id}: running for T s, pid P, ")), "{listed}");
+    assert!(listed.starts_with(&format!("1 session:\n{id}: running for T s, ")), "{listed}");
     let killed = bench.call("kill_session", &json!({"session_id": id}));
     assert!(output(&killed).contains("\"GET /hello.txt HTTP/1.0\" 200"), "{}", killed.joined_text());
     assert_eq!(killed.facts.exit_code, Some(143));

@@ -44,12 +44,26 @@ pub(crate) fn a_prompt_is_answered_early() {
     let script = "read -s -p 'Password: ' word; echo; echo \"${#word} letters\"";
     let answer = bench.start(script, &json!({"tty": true, "yield_time_ms": 30_000}));
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
-    assert_snapshot!(bench.normal(&answer), @"");
+    assert_snapshot!(bench.normal(&answer), @"
+    Wall time: T seconds
+    Process running with session ID 1000
+    It seems to wait for input: write_stdin answers it
+    Original token count: 3
+    Output:
+    Password:
+    ");
     let id = crate::bench::id(&answer).unwrap();
     let answer =
         bench.call("write_stdin", &json!({"session_id": id, "chars": "secret\n", "yield_time_ms": 30_000}));
     // What is typed is not shown: nobody echoes it.
-    assert_snapshot!(bench.normal(&answer), @"");
+    assert_snapshot!(bench.normal(&answer), @"
+    Wall time: T seconds
+    Process exited with code 0
+    Original token count: 4
+    Output:
+
+    6 letters
+    ");
     // Straight from the terminal, as sudo and ssh ask.
     let script = "exec 3<>/dev/tty; printf 'pass: ' >&3; read -u 3 x </dev/null; echo \"got $x\"";
     let id = bench.background(script, &json!({"tty": true, "yield_time_ms": 30_000}));
@@ -129,7 +143,14 @@ pub(crate) fn a_screen_is_what_a_person_would_see() {
         "printf 'one\\ntwo\\e[1;1HONE\\e[5;10Hhere'; sleep 60",
         &json!({"tty": true, "rows": 6, "cols": 30, "yield_time_ms": 1000}),
     );
-    assert_snapshot!(screen(&bench, id), @"");
+    assert_snapshot!(screen(&bench, id), @"
+    Screen: 6 lines of 30 columns, cursor at line 5, column 14
+    ONE
+    two
+
+
+             here
+    ");
     // Asking for it takes nothing away from what is read later.
     let id = bench.background("read x; echo written; read x", &json!({"tty": true}));
     bench.running(id).write(b"a\n").unwrap();
