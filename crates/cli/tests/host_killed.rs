@@ -37,6 +37,7 @@ const NASTY: &[(&str, bool)] = &[
     ("sleep $M & kill -STOP $!; setsid sleep $M & kill -STOP $! $$", false),
     ("for ((i = 0; i < 200; i++)); do ( (sleep $M &) & ); done; sleep $M", false),
     ("setsid -f sleep $M; exec 0<&- >&- 2>&-; sleep $M", true),
+    ("h() { h & }; h & h & sleep $M", false),
     ("while :; do sleep 0.01; done & setsid -f bash -c 'while :; do sleep 0.01; done'; sleep $M", false),
 ];
 

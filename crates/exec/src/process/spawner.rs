@@ -95,7 +95,7 @@ fn reap(keepers: &mut BTreeSet<i32>) -> bool {
             }
             // A keeper has no business to stand still: a program has stopped it.
             Wait::Stopped(pid) if keepers.contains(&pid) => {
-                tree::signal(&BTreeSet::from([pid]), Signal::CONT)
+                tree::signal(&BTreeSet::from([pid]), Signal::CONT);
             }
             Wait::Stopped(_) => {}
             Wait::Running => return false,

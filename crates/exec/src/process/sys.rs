@@ -88,9 +88,13 @@ pub(super) fn vfork(mut child: &mut dyn FnMut() -> i32) -> io::Result<i32> {
 
 /// Puts every signal back to what the system does by default. All processes that come of this one have them so.
 pub(super) fn default_signals() {
-    for signal in 1..=64 {
-        // SAFETY: the default action is always valid; numbers that cannot be set are refused, which is fine.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    // The kernel's own structure, all zero: the default action, no flags, nothing blocked. The C library would not touch
+    // the two signals that it uses itself, which a parent may have left ignored.
+    let default = [0_u64; 4];
+    for signal in 1..=64_i64 {
+        let (no_old, set_size) = (std::ptr::null::<u64>(), 8_usize);
+        // SAFETY: the structure is at least as large as the kernel's; what cannot be set is refused, which is fine.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), no_old, set_size) };
     }
     unblock_signals();
 }

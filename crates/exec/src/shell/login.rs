@@ -26,7 +26,10 @@ const OWN: [&str; 4] = ["_", "PWD", "OLDPWD", "SHLVL"];
 
 /// What profiles do, by shell.
 #[derive(Debug, Default)]
-pub(super) struct Logins(Mutex<HashMap<Shell, Arc<OnceCell<Option<Arc<Login>>>>>>);
+pub(super) struct Logins(Mutex<HashMap<Shell, Finding>>);
+
+/// What is known of one, or being found out; nothing if that came to nothing.
+type Finding = Arc<OnceCell<Option<Arc<Login>>>>;
 
 /// What one shell's profile does.
 #[derive(Debug)]
@@ -57,7 +60,7 @@ impl Logins {
         self.lock().clear();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Shell, Arc<OnceCell<Option<Arc<Login>>>>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Shell, Finding>> {
         // A map is whole between any two statements.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

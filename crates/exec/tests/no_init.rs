@@ -1,0 +1,36 @@
+//! A program that does not call `init` first cannot start processes, and is told so: it would start itself instead.
+
+use std::sync::Arc;
+
+use policy::{DenyRead, Environment, Gate, Intent, Reach, Root, SandboxPolicy, Verdict};
+use testkit::Workspace;
+use toolgate_exec::fs::Door;
+use toolgate_exec::process::Stdio;
+use toolgate_exec::session::{About, Processes, Sessions};
+use toolgate_exec::shell::Shells;
+
+#[test]
+fn without_init_nothing_is_started() {
+    let workspace = Workspace::new();
+    let here = workspace.path();
+    let reach = Reach::new(vec![Root::new(&here)], DenyRead::new::<&str>([], None).unwrap());
+    let argv = vec!["true".to_owned()];
+    let intent = Intent::run(argv.clone(), &here);
+    let Verdict::Allow(permit) = Gate::new(reach, SandboxPolicy::FullAccess).decide(&intent) else {
+        panic!("all is allowed")
+    };
+    let sessions = Sessions::new(Arc::new(Processes::default()), None, 1);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let started = runtime.block_on(async {
+        let directory = Door::new(&permit).look(&here).unwrap();
+        let shells = Shells::new(None, Environment::default(), []);
+        let command = shells.command(argv, directory, Stdio::Piped, sessions.spawner(), &permit).await;
+        sessions
+            .start(command, About::default(), &permit)
+            .await
+            .map(|_| ())
+            .map_err(|fault| fault.to_string())
+    });
+    let told = "no process can be started: the program must call `toolgate::init()` first in its `main`";
+    assert_eq!(started, Err(told.to_owned()));
+}
