@@ -37,7 +37,6 @@ const NASTY: &[(&str, bool)] = &[
     ("sleep $M & kill -STOP $!; setsid sleep $M & kill -STOP $! $$", false),
     ("for ((i = 0; i < 200; i++)); do ( (sleep $M &) & ); done; sleep $M", false),
     ("setsid -f sleep $M; exec 0<&- >&- 2>&-; sleep $M", true),
-    ("h() { h & }; h & h & sleep $M", false),
     ("while :; do sleep 0.01; done & setsid -f bash -c 'while :; do sleep 0.01; done'; sleep $M", false),
 ];
 
@@ -436,6 +435,18 @@ fn a_long_chain_of_processes_does_not_outlive_the_host() {
     host.kill();
     let took = host.assert_gone(killed);
     eprintln!("a chain of 300 was gone after {took:.0?}");
+}
+
+#[test]
+fn what_hops_from_process_to_process_does_not_outlive_the_host() {
+    let mut host = Host::start();
+    // None of them lives long, but there are always some.
+    host.nasty(("h() { h & }; for ((i = 0; i < 20; i++)); do h & done; sleep $M", false));
+    session_id(&host.answer());
+    let killed = Instant::now();
+    host.kill();
+    let took = host.assert_gone(killed);
+    eprintln!("what hops was gone after {took:.0?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use exec::session::{Session, Stage};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{Commands, Ending, Labels, Outcome, Plea, Report, SandboxPermissions, Wait, attend};
 use crate::screen::screen;
@@ -58,7 +58,6 @@ impl ToolHandler for WriteStdin {
     const NAME: &'static str = "write_stdin";
     const ABOUT: &'static str = "Types into a session of exec_command and returns what it wrote since the last time, and its exit code if it has ended. With nothing to type, waits for output.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("input", "chars")];
-    const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
         let plea =

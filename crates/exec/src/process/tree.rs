@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpgid, getpid, kill_process_group, pidfd_open, pidfd_send_signal,
+};
 
 use super::message::Ended;
 
@@ -54,12 +56,30 @@ pub(super) fn kill(except: &BTreeSet<i32>) -> BTreeSet<i32> {
         if new.is_empty() {
             break;
         }
+        signal_groups(&new, Signal::STOP);
         signal(&new, Signal::STOP);
         stopped.extend(new);
     }
     let all = below(except);
+    signal_groups(&all, Signal::KILL);
     signal(&all, Signal::KILL);
     all
+}
+
+/// Sends `signal` to whole process groups at a time: nobody in one can fork between being looked at and being hit. A
+/// group of a process below us was made below us, since each program begins with a session of its own.
+fn signal_groups(pids: &BTreeSet<i32>, signal: Signal) {
+    let group = |pid: &i32| getpgid(Pid::from_raw(*pid)).ok();
+    let ours = getpgid(None).ok();
+    let groups: BTreeSet<Option<i32>> = pids
+        .iter()
+        .map(group)
+        .filter(|group| *group != ours)
+        .map(|group| Some(group?.as_raw_nonzero().get()))
+        .collect();
+    for group in groups.into_iter().flatten().filter_map(Pid::from_raw) {
+        let _gone_already = kill_process_group(group, signal);
+    }
 }
 
 /// What `pids` are called.

@@ -9,9 +9,9 @@ use insta::assert_snapshot;
 use policy::SandboxPolicy;
 use serde_json::{Value, json};
 use testkit::Workspace;
-use tool::{CallId, ErrorKind, LocalShell, ToolCall, ToolPayload};
+use tool::{CallId, ErrorKind, LocalShell, ToolCall, ToolOutput, ToolPayload};
 
-use crate::bench::{Bench, Setup, assert_none_left, id, mark, output, router, runtime};
+use crate::bench::{Bench, Setup, assert_none_left, field, id, mark, output, router, runtime};
 
 pub(crate) fn a_command_runs_where_it_is_told() {
     let bench = Bench::new();
@@ -103,10 +103,12 @@ pub(crate) fn programs_that_cannot_run_say_why() {
     assert_snapshot!(run(json!(["./lost"])), @"there is no program `./lost`, or what it is to be run by is not there");
     assert_snapshot!(run(json!(["/bin/echo", long])), @"the arguments of `/bin/echo` are too long for the system; put them into a file");
     assert_snapshot!(run(json!([&["/bin/echo"], many.as_slice()].concat())), @"the arguments of `/bin/echo` are too long for the system; put them into a file");
-    // More of them than any message holds.
-    let swarm = vec!["x"; 990_000];
-    let said = run(json!(swarm));
-    assert!(said.contains("are too long for the system"), "{said}");
+    // Somebody writes it while it is to be run.
+    w.file("busy", fs::read("/bin/true").unwrap());
+    fs::set_permissions(w.path().join("busy"), fs::Permissions::from_mode(0o755)).unwrap();
+    let writing = fs::OpenOptions::new().append(true).open(w.path().join("busy")).unwrap();
+    assert_snapshot!(run(json!(["./busy"])), @"");
+    drop(writing);
     // As every shell does it.
     assert_eq!(
         output(&bench.call("shell", &json!({"command": ["./text"]}))),
@@ -124,6 +126,17 @@ pub(crate) fn arguments_that_make_no_sense() {
     assert_snapshot!(bench.say("shell", &json!({"command": [""]})), @"the arguments do not fit at `command[0]`: the name of a program, e.g. `ls`");
     assert_snapshot!(bench.say("write_stdin", &json!({"session_id": 1})), @"the arguments do not fit at `session_id`: no session has the ID 1 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
     assert_snapshot!(bench.say("kill_session", &json!({"session_id": 4_294_967_295_u32})), @"the arguments do not fit at `session_id`: no session has the ID 4294967295 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
+    // An empty script is a script.
+    assert_eq!(bench.call("shell_command", &json!({"command": ""})).facts.exit_code, Some(0));
+    assert_eq!(bench.call("exec_command", &json!({"cmd": ""})).facts.exit_code, Some(0));
+    assert_eq!(
+        bench.call("exec_command", &json!({"cmd": "  \n# nothing\n", "shell": ""})).facts.exit_code,
+        Some(0)
+    );
+}
+
+pub(crate) fn a_nul_in_a_command_is_named() {
+    let bench = Bench::new();
     for (tool, arguments) in [
         ("shell", json!({"command": ["printf", "a\0b"]})),
         ("shell", json!({"command": ["a\0b"]})),
@@ -133,13 +146,79 @@ pub(crate) fn arguments_that_make_no_sense() {
         let answer = bench.call(tool, &arguments);
         assert!(!answer.success && answer.joined_text().contains("NUL"), "{tool}: {}", answer.joined_text());
     }
-    // An empty script is a script.
-    assert_eq!(bench.call("shell_command", &json!({"command": ""})).facts.exit_code, Some(0));
-    assert_eq!(bench.call("exec_command", &json!({"cmd": ""})).facts.exit_code, Some(0));
-    assert_eq!(
-        bench.call("exec_command", &json!({"cmd": "  \n# nothing\n", "shell": ""})).facts.exit_code,
-        Some(0)
-    );
+}
+
+pub(crate) fn more_arguments_than_a_message_holds() {
+    let bench = Bench::new();
+    let command = vec!["x"; 990_000];
+    let said = bench.say("shell", &json!({"command": command}));
+    assert!(said.contains("are too long for the system"), "{said}");
+    assert!(bench.sh("true").success);
+}
+
+/// A script that is one plain command is what a shell makes of it.
+pub(crate) fn plain_scripts_are_scripts() {
+    let bench = Bench::new();
+    let w = &bench.workspace;
+    w.file("tool", "#!/bin/sh\necho tool \"$@\"\nexit 3\n").file("plain", "echo plain\n").file("dir/ls", "");
+    for name in ["tool", "plain"] {
+        fs::set_permissions(w.path().join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let own = |name: &str| w.path().join(name).display().to_string();
+    let scripts = [
+        "ls",
+        " ls  -a   home ",
+        "ls missing",
+        "nosuchprogram x",
+        "printenv HOME",
+        "cat",
+        "wc -c",
+        "sh",
+        "true",
+        "false",
+    ];
+    let more = [
+        "home",
+        "/",
+        ".",
+        "./tool a b",
+        "./plain",
+        "tool",
+        "test -e home",
+        "echo a=b --c",
+        "A=1 printenv A",
+        "printenv PWD",
+        "env -i printenv A",
+        "-x",
+        "dir/ls",
+        "ls -d @a %b +c ,d e:f",
+        "sleep 0",
+        "which ls",
+        "kill -l 9",
+        "time true",
+        "exit 4",
+    ];
+    let paths = [own("tool") + " x  y", own("plain"), own("dir"), own("missing")];
+    let scripts = scripts.into_iter().chain(more).map(str::to_owned).chain(paths);
+    for script in scripts {
+        let of = |answer: ToolOutput| {
+            (field(&answer, "stdout").to_owned(), field(&answer, "stderr").to_owned(), answer.facts.exit_code)
+        };
+        let placed =
+            of(bench.call("exec_command", &json!({"cmd": script, "login": false, "yield_time_ms": 30_000})));
+        // With one more word it is the shell's.
+        let run = of(bench.call("shell", &json!({"command": ["/bin/bash", "--noprofile", "-c", script]})));
+        assert_eq!(placed, run, "{script}");
+    }
+}
+
+pub(crate) fn a_script_that_cannot_be_loaded_is_named_itself() {
+    let bench = Bench::new();
+    bench.workspace.file("lost", "#!/no/such/interpreter\n");
+    let path = bench.workspace.path().join("lost");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let said = bench.say("exec_command", &json!({"cmd": path, "login": false}));
+    assert!(said.contains("lost") && !said.contains("no program `/bin/bash`"), "{said}");
 }
 
 pub(crate) fn every_misfit_has_a_sentence() {

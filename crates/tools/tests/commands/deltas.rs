@@ -140,6 +140,23 @@ pub(crate) fn what_is_written_between_two_calls_is_told_too() {
     assert_eq!(stage.watcher.told(OutputStream::Stdout), "before\nbetween\nafter\n");
 }
 
+pub(crate) fn two_looks_at_one_session_take_nothing_from_each_other() {
+    let stage = Stage::new();
+    let script = "read x; for i in 1 2 3 4 5; do sleep 0.3; echo $i; done; read x";
+    let started = stage
+        .call("exec_command", &json!({"cmd": script, "login": false, "stdin": true, "yield_time_ms": 250}));
+    let id = id(&started).unwrap();
+    let (poll, typed) = (json!({"session_id": id}), json!({"session_id": id, "chars": "\n"}));
+    let (first, second) = std::thread::scope(|scope| {
+        let first = scope.spawn(|| stage.call("write_stdin", &poll));
+        let second = stage.call("write_stdin", &typed);
+        (first.join().unwrap(), second)
+    });
+    // The second ends first; together they have all of it, and so has whoever watches.
+    assert_eq!(output(&second) + &output(&first), "1\n2\n3\n4\n5\n");
+    assert_eq!(stage.watcher.told(OutputStream::Stdout), "1\n2\n3\n4\n5\n");
+}
+
 /// A program that writes 64 KiB at a time and leaves word of how much it has written.
 fn writer(stage: &Stage, pieces: usize) -> Vec<String> {
     let script = format!(

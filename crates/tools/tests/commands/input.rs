@@ -106,7 +106,6 @@ pub(crate) fn typing_where_nobody_listens_says_what_to_do() {
     assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments), "{}", answer.joined_text());
     assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "screen": true})), @"the arguments do not fit at `screen`: the session has no terminal; start it with tty = true");
     assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "rows": 10})), @"the arguments do not fit at `rows`: the session has no terminal; start it with tty = true");
-    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "cols": 10})), @"the arguments do not fit at `cols`: the session has no terminal; start it with tty = true");
 }
 
 pub(crate) fn who_never_reads_does_not_hang_the_call() {
@@ -128,11 +127,29 @@ pub(crate) fn who_never_reads_does_not_hang_the_call() {
         let answer = bench.call("write_stdin", &json!({"session_id": id, "chars": "x".repeat(600_000)}));
         assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::BadArguments)));
         let text = answer.joined_text();
-        assert!(
-            text.contains(" cannot take it: it has not read ") && !text.contains("start it with"),
-            "{text}"
-        );
+        assert!(text.contains(" cannot take it: it has not read "), "{text}");
         assert!(bench.call("kill_session", &json!({"session_id": id})).success);
         assert_none_left(&mark);
     }
+}
+
+pub(crate) fn an_argument_at_fault_is_named() {
+    let bench = Bench::new();
+    let id = bench.background("sleep 60", &json!({}));
+    let said = bench.say("write_stdin", &json!({"session_id": id, "cols": 10}));
+    assert_eq!(
+        said,
+        "the arguments do not fit at `cols`: the session has no terminal; start it with tty = true"
+    );
+}
+
+pub(crate) fn what_to_do_about_input_that_is_not_read() {
+    let bench = Bench::new();
+    let id = bench.background("sleep 60", &json!({"stdin": true}));
+    for _ in 0..2 {
+        bench.call("write_stdin", &json!({"session_id": id, "chars": "x".repeat(600_000)}));
+    }
+    let said = bench.say("write_stdin", &json!({"session_id": id, "chars": "x".repeat(600_000)}));
+    // It has an input: there is no need to start it with one.
+    assert!(said.contains("it has not read ") && !said.contains("start it with"), "{said}");
 }

@@ -246,13 +246,7 @@ pub(crate) fn what_is_left_in_the_background() {
     assert_eq!((answer.success, answer.facts.exit_code, id(&answer)), (true, Some(0), Some(1000)));
     assert_eq!(left(&mark).len(), 1);
     let two = format!("sleep {mark} & sleep {mark} & exit 3");
-    assert_snapshot!(bench.normal(&bench.start(&two, &json!({"yield_time_ms": 30_000}))), @"
-    Wall time: T seconds
-    Process exited with code 3
-    Still running in the background: 2 processes, as session ID 1001 (kill_session ends it)
-    Original token count: 0
-    Output:
-    ");
+    assert_eq!(bench.start(&two, &json!({"yield_time_ms": 30_000})).facts.exit_code, Some(3));
     assert_eq!(left(&mark).len(), 3);
     assert_snapshot!(bench.say("list_sessions", &json!({})).replace(&mark, "MARK"), @"
     2 sessions:
@@ -284,6 +278,18 @@ pub(crate) fn what_is_left_in_the_background() {
     all
     ");
     assert_eq!(left(&mark).len(), 1);
+}
+
+pub(crate) fn two_that_are_left_are_processes() {
+    let bench = Bench::new();
+    let answer = bench.start("sleep 60 & sleep 60 & exit 3", &json!({"yield_time_ms": 30_000}));
+    assert_snapshot!(bench.normal(&answer), @"
+    Wall time: T seconds
+    Process exited with code 3
+    Still running in the background: 2 processes, as session ID 1000 (kill_session ends it)
+    Original token count: 0
+    Output:
+    ");
 }
 
 pub(crate) fn sessions_are_listed() {
@@ -462,6 +468,12 @@ pub(crate) fn signals_are_named() {
     ");
 }
 
+pub(crate) fn a_keeper_that_is_killed_is_no_exit_code() {
+    let bench = Bench::new();
+    let answer = bench.sh("kill -KILL $PPID; sleep 60");
+    assert!(answer.joined_text().contains("killed from outside"), "{}", answer.joined_text());
+}
+
 pub(crate) fn a_keeper_that_is_killed_fails_only_its_own_call() {
     let bench = Bench::new();
     let mark = mark();
@@ -470,7 +482,6 @@ pub(crate) fn a_keeper_that_is_killed_fails_only_its_own_call() {
     let answer = bench.sh(&script);
     assert!(!answer.success && answer.facts.exit_code != Some(0));
     assert_eq!(output(&answer), "before\n");
-    assert!(answer.joined_text().contains("killed from outside"), "{}", answer.joined_text());
     eventually("end of what it left", || left(&mark).len() == 1);
     assert_eq!(output(&bench.sh("echo next")), "next\n");
     assert!(!bench.running(other).is_over());
@@ -491,4 +502,26 @@ pub(crate) fn a_keeper_that_is_killed_fails_only_its_own_call() {
         assert_eq!(output(&bench.sh("echo next")), "next\n");
     }
     assert!(!bench.running(other).is_over());
+}
+
+/// An end that comes while an answer is written is in that answer or in the next, never in none.
+pub(crate) fn an_end_in_the_middle_of_an_answer_is_not_lost() {
+    let bench = Bench::new();
+    for late in 0..12 {
+        // Much to tell, so that telling takes a while; the end comes at about the time of the answer.
+        let script = format!(
+            "read x; head -c 900000 /dev/zero | tr '\\0' '\\r'; read -t {} x; exit 7",
+            0.2 + 0.01 * f64::from(late)
+        );
+        let id = bench.background(&script, &json!({"stdin": true}));
+        let mut codes = Vec::new();
+        for chars in ["\n", "", ""] {
+            let answer = bench.call("write_stdin", &json!({"session_id": id, "chars": chars}));
+            codes.push(answer.facts.exit_code);
+            if codes.contains(&Some(7)) {
+                break;
+            }
+        }
+        assert_eq!(codes.last(), Some(&Some(7)), "{late}: {codes:?}");
+    }
 }

@@ -151,12 +151,26 @@ pub(crate) fn a_screen_is_what_a_person_would_see() {
 
              here
     ");
-    // Asking for it takes nothing away from what is read later.
+}
+
+pub(crate) fn a_screen_takes_nothing_away() {
+    let bench = Bench::new();
     let id = bench.background("read x; echo written; read x", &json!({"tty": true}));
     bench.running(id).write(b"a\n").unwrap();
     eventually("its answer", || screen(&bench, id).contains("written"));
     let read = output(&bench.type_in(id, "b\n"));
     assert!(read.contains("written\n"), "{read}");
+}
+
+pub(crate) fn a_terminal_that_nobody_has_open_for_a_while() {
+    let bench = Bench::new();
+    let script =
+        "exec 0<&- 1>&- 2>&-; sleep 0.3; exec 0</dev/tty 1>/dev/tty 2>&1; echo back; read x; echo \"got $x\"";
+    let id = bench.background(script, &json!({"tty": true, "yield_time_ms": 1500}));
+    let answer =
+        bench.call("write_stdin", &json!({"session_id": id, "chars": "word\n", "yield_time_ms": 5000}));
+    assert_eq!(answer.facts.exit_code, Some(0), "{}", answer.joined_text());
+    assert!(output(&answer).contains("got word\n"), "{}", answer.joined_text());
 }
 
 pub(crate) fn a_screen_of_what_has_ended_says_that_it_has() {
