@@ -131,7 +131,7 @@ impl ToolHandler for ExecCommand {
         if let Some(fault) = session.fault() {
             return Err(not_started(&fault));
         }
-        let report = Report::new(&session, cx.budget(), args.max_output_tokens);
+        let report = Report::new(&session, session.began(), cx.budget(), args.max_output_tokens);
         commands.learn(&report);
         if matches!(ending, Ending::Left | Ending::Running | Ending::Prompting) {
             commands.sessions.adopt(&session, pump);

@@ -1,6 +1,7 @@
 //! `kill_session`: ends a session and all that came of it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
@@ -38,9 +39,10 @@ impl ToolHandler for KillSession {
     }
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let began = Instant::now();
         let session = find(&self.0, args.session_id)?;
         finish(&session, None).await;
-        let report = Report::new(&session, cx.budget(), args.max_output_tokens);
+        let report = Report::new(&session, began, cx.budget(), args.max_output_tokens);
         if session.is_over() {
             self.0.sessions.forget(session.id());
         }

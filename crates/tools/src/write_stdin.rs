@@ -67,6 +67,7 @@ impl ToolHandler for WriteStdin {
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let sessions = &self.0.sessions;
+        let began = Instant::now();
         let session = find(&self.0, args.session_id)?;
         resize(&session, args)?;
         let chars = args.chars.as_deref().unwrap_or_default();
@@ -86,7 +87,7 @@ impl ToolHandler for WriteStdin {
             Outcome::Yielded | Outcome::Halted(_) => Ending::Running,
             Outcome::Prompting => Ending::Prompting,
         };
-        let report = Report::new(&session, cx.budget(), args.max_output_tokens);
+        let report = Report::new(&session, began, cx.budget(), args.max_output_tokens);
         if session.is_over() {
             sessions.forget(session.id());
         }

@@ -151,7 +151,7 @@ impl Commands {
         if let Some(fault) = session.fault() {
             return Err(not_started(&fault));
         }
-        let report = Report::new(&session, cx.budget(), None);
+        let report = Report::new(&session, session.began(), cx.budget(), None);
         self.learn(&report);
         Ok(report.answer(ending, Labels::OneShot))
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use exec::capture::{Captured, Portion, Stream};
 use exec::process::{Ended, Used};
@@ -58,12 +58,16 @@ pub(crate) struct Report {
     shown: Shown,
     stdout: String,
     stderr: String,
+    /// From its start to its end, or to now.
     wall: Duration,
+    /// How long this call waited for it.
+    waited: Duration,
 }
 
 impl Report {
-    /// Takes the output since the last report, to be shown in at most `tokens` and at most `budget` bytes.
-    pub(crate) fn new(session: &Arc<Session>, budget: usize, tokens: Option<u64>) -> Self {
+    /// Takes the output since the last report, to be shown in at most `tokens` and at most `budget` bytes, for a call that
+    /// waits `since` then.
+    pub(crate) fn new(session: &Arc<Session>, since: Instant, budget: usize, tokens: Option<u64>) -> Self {
         let terminal = session.about().terminal;
         let tokens = tokens.map_or(DEFAULT_TOKENS, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
         let bytes = tokens.saturating_mul(BYTES_PER_TOKEN).min(budget.saturating_sub(MARGIN));
@@ -71,7 +75,8 @@ impl Report {
         let mut output: Captured = session.take();
         let (stdout, stderr) = (apart(&output.stdout, bytes), apart(&output.stderr, bytes));
         let shown = console::fit(&mut output, terminal, bytes);
-        Self { session: Arc::clone(session), stage, shown, stdout, stderr, wall: session.wall() }
+        let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
+        Self { session: Arc::clone(session), stage, shown, stdout, stderr, wall, waited }
     }
 
     /// The code that its process ended with.
@@ -125,7 +130,7 @@ impl Report {
                 after.as_millis()
             )),
             Ending::Halted(Halt::Cancelled) => {
-                lines.push(format!("aborted by the user after {:.1} seconds", self.wall.as_secs_f64()));
+                lines.push(format!("aborted by the user after {:.1} seconds", self.waited.as_secs_f64()));
             }
             _ => {}
         }
@@ -134,7 +139,7 @@ impl Report {
             Some(Exit::Signal(signal)) if code == self.exit_code() => format!(" ({})", signal_name(signal)),
             _ => String::new(),
         };
-        let wall = self.wall.as_secs_f64();
+        let wall = self.waited.as_secs_f64();
         match labels {
             Labels::OneShot => {
                 lines.push(format!("Exit code: {}{signal}", code.unwrap_or(-1)));
@@ -227,7 +232,7 @@ impl Report {
             "exit_code": self.code(ending),
             "signal": signal,
             "session_id": runs_on.then(|| self.session.id()),
-            "wall_time_seconds": self.wall.as_secs_f64(),
+            "wall_time_seconds": self.waited.as_secs_f64(),
             "original_token_count": self.shown.tokens,
             "output": self.shown.text,
             "ended": ended,
