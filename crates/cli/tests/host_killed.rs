@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process, kill_process_group};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -24,7 +24,7 @@ const PROMISE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often the host is killed, and how many hosts there are at a time.
 const ROUNDS: u64 = 80;
-const AT_A_TIME: u64 = 4;
+const AT_A_TIME: usize = 4;
 
 /// Commands that try to get away, and whether they have a terminal. `$M` is how long they sleep.
 const NASTY: &[(&str, bool)] = &[
@@ -218,12 +218,17 @@ impl Drop for Host {
     fn drop(&mut self) {
         let _ended_already = self.child.kill();
         let _status = self.child.wait();
-        for _ in 0..20 {
-            let left = self.family();
-            left.iter().for_each(|&pid| kill(pid, Signal::STOP));
-            left.iter().for_each(|&pid| kill(pid, Signal::KILL));
+        for _ in 0..5 {
+            self.family().into_iter().for_each(end_group);
         }
     }
+}
+
+/// Kills a process and its group, unless that is ours: nobody in it forks meanwhile.
+fn end_group(pid: i32) {
+    let group = getpgid(Pid::from_raw(pid)).ok().filter(|group| *group != getpgrp());
+    let _gone_already = group.map(|group| kill_process_group(group, Signal::KILL));
+    kill(pid, Signal::KILL);
 }
 
 /// Reads so many answers, then nobody reads any more.
@@ -307,7 +312,7 @@ fn round(number: u64) -> Result<(Duration, usize), String> {
 #[test]
 fn killed_at_any_moment_it_leaves_nothing() {
     let rounds: Vec<_> = std::thread::scope(|scope| {
-        let some = |first: u64| move || (first..ROUNDS).step_by(AT_A_TIME as usize).map(round).collect();
+        let some = |first: usize| move || (0..ROUNDS).skip(first).step_by(AT_A_TIME).map(round).collect();
         let threads: Vec<_> = (0..AT_A_TIME).map(|first| scope.spawn(some(first))).collect();
         threads.into_iter().flat_map(|thread| -> Vec<_> { thread.join().unwrap() }).collect()
     });

@@ -100,6 +100,17 @@ impl Capture {
         self.merged.last().is_none_or(|last| last == b'\n')
     }
 
+    /// What the next `take` would have, by stream, as far as memory has it.
+    pub fn untaken(&self) -> Vec<(Stream, Vec<u8>)> {
+        let terminal =
+            if self.stdout.bytes() + self.stderr.bytes() == 0 { &self.merged } else { &Ends::default() };
+        [(Stream::Stdout, &self.stdout), (Stream::Stderr, &self.stderr), (Stream::Terminal, terminal)]
+            .into_iter()
+            .filter(|(_, ends)| ends.bytes() > 0)
+            .map(|(stream, ends)| (stream, ends.shown()))
+            .collect()
+    }
+
     /// What came since the last call, and starts over: the next `take` has what comes after.
     pub fn take(&mut self) -> Captured {
         let unended = u64::from(!self.ends_with_newline());

@@ -57,7 +57,7 @@ impl Bench {
         let argv = Shell::named("bash").unwrap().argv(script, false);
         let (session, pump) = self.start(argv, Stdio::Piped).await;
         pump.await;
-        let output = session.take();
+        let output = session.take().output;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (session.stage(), text(&output.stdout.head), text(&output.stderr.head))
     }
@@ -114,7 +114,7 @@ fn what_cannot_be_run_says_why() {
         }
         let (session, pump) = bench.start(vec![path("script")], Stdio::Piped).await;
         pump.await;
-        assert_eq!(session.take().stdout.head, b"from a script without a first line\n");
+        assert_eq!(session.take().output.stdout.head, b"from a script without a first line\n");
     });
 }
 

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{
-    Commands, Ending, Labels, Outcome, Plea, Report, SandboxPermissions, Wait, Wanted, attend, finish,
-    not_started, workdir,
+    Commands, Deltas, Ending, Labels, Outcome, Plea, Report, SandboxPermissions, Wait, Wanted, attend,
+    finish, not_started, without_nul, workdir,
 };
 
 /// How long is waited if the call does not say, at the least and at the most.
@@ -98,6 +98,7 @@ impl ToolHandler for ExecCommand {
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("command", "cmd"), ("cwd", "workdir")];
 
     fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+        without_nul("cmd", &args.cmd)?;
         let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
         let plea =
             Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
@@ -117,22 +118,18 @@ impl ToolHandler for ExecCommand {
         let wait =
             Duration::from_millis(args.yield_time_ms.unwrap_or(DEFAULT_YIELD).clamp(MIN_YIELD, MAX_YIELD));
         let (session, mut pump) = commands.start(wanted, permit, cx).await?;
-        let wait = Wait { until: Instant::now() + wait, prompts: true };
-        let ending = match attend(&session, Some(&mut pump), wait, cx).await {
-            Outcome::Over => Ending::Itself,
-            Outcome::Left => Ending::Left,
-            Outcome::Yielded => Ending::Running,
-            Outcome::Prompting => Ending::Prompting,
-            Outcome::Halted(halt) => Ending::Halted(halt),
-        };
-        if let Ending::Halted(_) = ending {
-            finish(&session, Some(&mut pump)).await;
+        let wait = Wait { until: Instant::now() + wait, prompts: true, leaves: true };
+        let mut deltas = Deltas::of(&session, cx);
+        let outcome = attend(&session, Some(&mut pump), &mut deltas, wait, cx).await;
+        if let Outcome::Halted(_) = outcome {
+            finish(&session, Some(&mut pump), &mut deltas).await;
         }
         if let Some(fault) = session.fault() {
             return Err(not_started(&fault));
         }
-        let report = Report::new(&session, session.began(), cx.budget(), args.max_output_tokens);
+        let report = Report::new(&session, deltas, session.began(), args.max_output_tokens, cx).await;
         commands.learn(&report);
+        let ending = report.ending(outcome);
         if matches!(ending, Ending::Left | Ending::Running | Ending::Prompting) {
             commands.sessions.adopt(&session, pump);
         }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 
-use crate::commands::{Commands, Ending, Labels, Plea, Report, SandboxPermissions, finish};
+use crate::commands::{Commands, Deltas, Ending, Labels, Plea, Report, SandboxPermissions, finish};
 use crate::write_stdin::find;
 
 /// The tool.
@@ -41,12 +41,13 @@ impl ToolHandler for KillSession {
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let began = Instant::now();
         let session = find(&self.0, args.session_id)?;
-        finish(&session, None).await;
-        let report = Report::new(&session, began, cx.budget(), args.max_output_tokens);
-        if session.is_over() {
+        let mut deltas = Deltas::of(&session, cx);
+        finish(&session, None, &mut deltas).await;
+        let report = Report::new(&session, deltas, began, args.max_output_tokens, cx).await;
+        if report.is_over() {
             self.0.sessions.forget(session.id());
         }
-        let ending = if session.is_over() { Ending::Killed } else { Ending::Running };
+        let ending = if report.is_over() { Ending::Killed } else { Ending::Running };
         Ok(report.answer(ending, Labels::Session))
     }
 }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 
-use crate::commands::{Commands, Plea, SandboxPermissions, Wanted, workdir};
+use crate::commands::{Commands, Plea, SandboxPermissions, Wanted, without_nul, workdir};
 
 /// The tool.
 pub(crate) struct Shell(pub(crate) Arc<Commands>);
@@ -42,6 +42,9 @@ impl ToolHandler for Shell {
     fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
         if args.command.first().is_none_or(String::is_empty) {
             return Err(ToolError::argument("command[0]", "the name of a program, e.g. `ls`"));
+        }
+        for (at, word) in args.command.iter().enumerate() {
+            without_nul(&format!("command[{at}]"), word)?;
         }
         let intent = Intent::run(args.command.clone(), &workdir(args.workdir.as_deref(), place)?);
         let plea =

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 
-use crate::commands::{Commands, Plea, SandboxPermissions, Wanted, workdir};
+use crate::commands::{Commands, Plea, SandboxPermissions, Wanted, without_nul, workdir};
 
 /// The tool.
 pub(crate) struct ShellCommand(pub(crate) Arc<Commands>);
@@ -46,6 +46,7 @@ impl ToolHandler for ShellCommand {
         &[("cmd", "command"), ("timeout", "timeout_ms"), ("cwd", "workdir")];
 
     fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+        without_nul("command", &args.command)?;
         let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
         let plea =
             Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };

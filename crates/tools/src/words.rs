@@ -36,7 +36,7 @@ pub(crate) fn grouped(number: u64) -> String {
 pub(crate) fn counted(number: u64, noun: &str) -> String {
     let ending = match (number, noun) {
         (1, _) => "",
-        (_, "match") => "es",
+        (_, "match" | "process") => "es",
         _ if noun.ends_with('y') => return format!("{} {}ies", grouped(number), &noun[..noun.len() - 1]),
         _ => "s",
     };

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use exec::process::Size;
-use exec::session::{Session, Stage};
+use exec::session::{InputFault, Session, Stage};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 
-use crate::commands::{Commands, Ending, Labels, Outcome, Plea, Report, SandboxPermissions, Wait, attend};
+use crate::commands::{Commands, Deltas, Labels, Outcome, Plea, Report, SandboxPermissions, Wait, attend};
 use crate::screen::screen;
 
 /// How long is waited after something was typed: if the call does not say, at the least and at the most.
@@ -66,7 +66,6 @@ impl ToolHandler for WriteStdin {
     }
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let sessions = &self.0.sessions;
         let began = Instant::now();
         let session = find(&self.0, args.session_id)?;
         resize(&session, args)?;
@@ -79,25 +78,26 @@ impl ToolHandler for WriteStdin {
             (true, _) => asked.clamp(MIN_POLL, MAX_POLL),
             (false, _) => asked.clamp(DEFAULT_YIELD, MAX_YIELD),
         };
-        let wait = Wait { until: Instant::now() + Duration::from_millis(wait), prompts: true };
-        let ending = match attend(&session, None, wait, cx).await {
-            Outcome::Over => Ending::Itself,
-            Outcome::Left => Ending::Left,
+        let until = Instant::now() + Duration::from_millis(wait);
+        let wait = Wait { until, prompts: true, leaves: false };
+        // A look at the screen takes nothing, so that it tells nothing.
+        let mut deltas = if args.screen == Some(true) { Deltas::none() } else { Deltas::of(&session, cx) };
+        let outcome = match attend(&session, None, &mut deltas, wait, cx).await {
             // Whoever stops waiting does not stop what is waited for.
-            Outcome::Yielded | Outcome::Halted(_) => Ending::Running,
-            Outcome::Prompting => Ending::Prompting,
+            Outcome::Halted(_) => Outcome::Yielded,
+            other => other,
         };
-        let report = Report::new(&session, began, cx.budget(), args.max_output_tokens);
-        if session.is_over() {
-            sessions.forget(session.id());
-        }
-        let mut answer = report.answer(ending, Labels::Session);
         if args.screen == Some(true)
             && let Some((bytes, size)) = session.recent()
         {
-            answer.items = ToolOutput::text(screen(&bytes, size)).items;
+            let report = Report::untaken(&session, began).showing(screen(&bytes, size));
+            return Ok(report.answer(report.ending(outcome), Labels::Session));
         }
-        Ok(answer)
+        let report = Report::new(&session, deltas, began, args.max_output_tokens, cx).await;
+        if report.is_over() {
+            self.0.sessions.forget(session.id());
+        }
+        Ok(report.answer(report.ending(outcome), Labels::Session))
     }
 }
 
@@ -124,7 +124,12 @@ fn resize(session: &Session, args: &Args) -> Result<(), ToolError> {
     }
     let Some((_, Size { rows, cols })) = session.recent() else {
         let why = "the session has no terminal; start it with tty = true";
-        return Err(ToolError::argument(if args.screen == Some(true) { "screen" } else { "rows" }, why));
+        let argument = match args {
+            Args { screen: Some(true), .. } => "screen",
+            Args { rows: Some(_), .. } => "rows",
+            _ => "cols",
+        };
+        return Err(ToolError::argument(argument, why));
     };
     let size = Size { rows: args.rows.unwrap_or(rows), cols: args.cols.unwrap_or(cols) };
     if args.rows.is_some() || args.cols.is_some() {
@@ -144,7 +149,10 @@ fn type_in(session: &Session, chars: &str, args: &Args) -> Result<(), ToolError>
         session.signal(SIGINT);
     } else if !chars.is_empty() {
         session.write(chars.as_bytes()).map_err(|fault| {
-            let hint = "start it with tty = true or stdin = true to type into it";
+            let hint = match fault {
+                InputFault::Closed => "start it with tty = true or stdin = true to type into it",
+                InputFault::Full { .. } => "wait until it reads, or end it with kill_session",
+            };
             ToolError::argument("chars", format!("session {} cannot take it: {fault}; {hint}", session.id()))
         })?;
     }

@@ -32,6 +32,17 @@ impl Ends {
         self.bytes
     }
 
+    /// Both ends, with a line between them if something is missing there.
+    pub(super) fn shown(&self) -> Vec<u8> {
+        let held = (self.head.len() + self.tail.len()) as u64;
+        let gap = match self.bytes - held {
+            0 => Vec::new(),
+            missing => format!("\n[… {missing} bytes are not here …]\n").into_bytes(),
+        };
+        let (newest, oldest) = self.tail.split_at(self.oldest);
+        [&self.head, &gap, oldest, newest].concat()
+    }
+
     pub(super) fn last(&self) -> Option<u8> {
         let newest = self.tail[..self.oldest].last();
         newest.or(self.tail.last()).or(self.head.last()).copied()

@@ -21,7 +21,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
-use super::message::{LENGTH, Launch, MAX_REPORT, Order, Report, Step};
+use super::message::{LENGTH, Launch, MAX_ORDER, MAX_REPORT, Order, Report, Step};
 use super::pty::{self, Size};
 use super::{entry, link, sys};
 use crate::capture::Stream;
@@ -146,6 +146,9 @@ impl Spawner {
         fds.extend(theirs.iter().map(AsFd::as_fd));
         fds.extend(command.prelude.as_deref().map(AsFd::as_fd));
         let order = Order::Run(command.launch()).encode();
+        if order.len() > MAX_ORDER {
+            return Err(command.refused(Step::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
+        }
         // A keeper that waited may have been killed meanwhile, and so may the spawner.
         // ends: idle keepers are used up, and only so many new ones are tried
         let mut tries = 0;
@@ -185,7 +188,8 @@ impl Spawner {
         {
             return Ok((ours, true));
         }
-        // There is none, or it was killed.
+        // There is none, or it was killed: nobody would clean up after the keepers that it made.
+        shared.idle.clear();
         let link = shared.link.insert(Link::open()?);
         ask(&link.socket, &theirs)?;
         Ok((ours, true))
@@ -255,7 +259,7 @@ impl Command {
     pub(crate) fn refused(&self, step: Step, errno: i32) -> SpawnFault {
         SpawnFault::Refused {
             step,
-            program: self.stated.first().cloned().unwrap_or_default(),
+            program: self.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
             directory: self.directory.path().to_owned(),
             errno: io::Error::from_raw_os_error(errno),
         }

@@ -33,12 +33,17 @@ pub(super) fn keep(control: &OwnedFd, limits: Limits) -> ! {
     let Ok(signals) = sys::child_signals() else { sys::exit(1) };
     let _host_is_gone = link::write(control, &Report::Ready.encode());
     // ends: when the host is gone
+    let spawner = rustix::process::getppid();
     while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
         match Order::decode(&bytes) {
             Some(Order::Run(order)) => run(control, &signals, &order, fds, limits),
             // The run that this was meant for is over.
             Some(Order::End { .. } | Order::Signal(_)) => {}
             None => break,
+        }
+        // Nobody would clean up after it any more.
+        if rustix::process::getppid() != spawner {
+            break;
         }
     }
     sys::exit(0)

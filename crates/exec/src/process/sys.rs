@@ -177,6 +177,9 @@ pub(super) fn wait_any() -> Wait {
 
 /// Makes `number` mean what `fd` means, and survive an exec.
 pub(super) fn place(fd: impl AsFd, number: RawFd) -> io::Result<()> {
+    if fd.as_fd().as_raw_fd() == number {
+        return Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?);
+    }
     // SAFETY: the child that is about to become another program owns all of its descriptors, and uses no other one that
     // `number` may have been.
     match unsafe { libc::dup2(fd.as_fd().as_raw_fd(), number) } {

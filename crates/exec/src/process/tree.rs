@@ -4,6 +4,7 @@
 //! forking twice, by `setsid` or by `nohup`. Its own children keep their number until it has waited for them.
 
 use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
@@ -15,7 +16,7 @@ use super::message::Ended;
 
 /// How many are looked at in one go; a fork bomb has as many as the system lets it have.
 const MAX_LOOKED_AT: usize = 100_000;
-/// How often the tree is looked at before those in it are taken to stand still.
+/// How often the tree is looked at in one go.
 const MAX_PASSES: usize = 64;
 
 /// Every process below this one but those below `except`.
@@ -36,50 +37,48 @@ pub(super) fn below(except: &BTreeSet<i32>) -> BTreeSet<i32> {
 
 /// Sends `signal` to each of `pids`, which [`below`] has found, unless it is another process by now.
 pub(super) fn signal(pids: &BTreeSet<i32>, signal: Signal) {
-    let me = getpid().as_raw_nonzero().get();
     for &pid in pids {
-        let Some(number) = Pid::from_raw(pid) else { continue };
-        let Ok(handle) = pidfd_open(number, PidfdFlags::empty()) else { continue };
-        // Its number may have been given away since it was looked at. The handle means one process; if the parent of that
-        // one is ours, it is ours whoever it is.
-        if parent(pid).is_some_and(|parent| parent == me || pids.contains(&parent)) {
+        if let Some((handle, _)) = held(pid, pids) {
             let _gone_already = pidfd_send_signal(&handle, signal);
         }
     }
 }
 
-/// Stops all, then kills all: what stands still cannot fork, so a fork bomb does not outrun this.
+/// Kills all, whole process groups at a time: nobody in one can fork between being looked at and being hit, so a fork
+/// bomb does not outrun this. A group of a process below us was made below us: each program begins with its own.
 pub(super) fn kill(except: &BTreeSet<i32>) -> BTreeSet<i32> {
-    let mut stopped = BTreeSet::new();
+    let ours = getpgid(None).map_or(0, |group| group.as_raw_nonzero().get());
+    let mut killed = BTreeSet::new();
+    // ends: when a look finds no new one, or after so many
     for _ in 0..MAX_PASSES {
-        let new: BTreeSet<i32> = below(except).difference(&stopped).copied().collect();
+        let all = below(except);
+        let new: Vec<i32> = all.difference(&killed).copied().collect();
         if new.is_empty() {
             break;
         }
-        signal_groups(&new, Signal::STOP);
-        signal(&new, Signal::STOP);
-        stopped.extend(new);
+        let mut groups = BTreeSet::from([ours]);
+        for &pid in &new {
+            let Some((handle, group)) = held(pid, &all) else { continue };
+            if group > 1
+                && groups.insert(group)
+                && let Some(group) = Pid::from_raw(group)
+            {
+                let _gone_already = kill_process_group(group, Signal::KILL);
+            }
+            let _gone_already = pidfd_send_signal(&handle, Signal::KILL);
+        }
+        killed.extend(new);
     }
-    let all = below(except);
-    signal_groups(&all, Signal::KILL);
-    signal(&all, Signal::KILL);
-    all
+    killed
 }
 
-/// Sends `signal` to whole process groups at a time: nobody in one can fork between being looked at and being hit. A
-/// group of a process below us was made below us, since each program begins with a session of its own.
-fn signal_groups(pids: &BTreeSet<i32>, signal: Signal) {
-    let group = |pid: &i32| getpgid(Pid::from_raw(*pid)).ok();
-    let ours = getpgid(None).ok();
-    let groups: BTreeSet<Option<i32>> = pids
-        .iter()
-        .map(group)
-        .filter(|group| *group != ours)
-        .map(|group| Some(group?.as_raw_nonzero().get()))
-        .collect();
-    for group in groups.into_iter().flatten().filter_map(Pid::from_raw) {
-        let _gone_already = kill_process_group(group, signal);
-    }
+/// A handle of the process and its group, if it is one of ours: its number may have been given away since it was looked
+/// at. The handle means one process; if the parent of that one is ours, it is ours whoever it is.
+fn held(pid: i32, ours: &BTreeSet<i32>) -> Option<(OwnedFd, i32)> {
+    let handle = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
+    let (parent, group) = parent_and_group(pid)?;
+    let me = getpid().as_raw_nonzero().get();
+    (parent == me || ours.contains(&parent)).then_some((handle, group))
 }
 
 /// What `pids` are called.
@@ -91,12 +90,12 @@ pub(super) fn named(pids: &BTreeSet<i32>, at_most: usize) -> Vec<Ended> {
     pids.iter().filter_map(|&pid| name(pid)).take(at_most).collect()
 }
 
-/// The fourth field of `stat`; the second is a name in brackets, which may hold brackets and blanks.
-fn parent(pid: i32) -> Option<i32> {
+/// The fourth and fifth field of `stat`; the second is a name in brackets, which may hold brackets and blanks.
+fn parent_and_group(pid: i32) -> Option<(i32, i32)> {
     let stat = read(&format!("/proc/{pid}/stat"))?;
     let end = stat.iter().rposition(|&byte| byte == b')')?;
-    let fields = std::str::from_utf8(&stat[end + 1..]).ok()?;
-    fields.split_ascii_whitespace().nth(1)?.parse().ok()
+    let mut fields = std::str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace().skip(1);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
 /// A process has the children of all of its threads. A kernel that does not list them has its processes asked one by one.
@@ -104,7 +103,10 @@ fn children(pid: i32) -> Vec<i32> {
     static LISTS: OnceLock<bool> = OnceLock::new();
     let me = getpid().as_raw_nonzero();
     if !*LISTS.get_or_init(|| read(&format!("/proc/{me}/task/{me}/children")).is_some()) {
-        return numbers("/proc").into_iter().filter(|&other| parent(other) == Some(pid)).collect();
+        return numbers("/proc")
+            .into_iter()
+            .filter(|&other| parent_and_group(other).is_some_and(|(parent, _)| parent == pid))
+            .collect();
     }
     let tasks = format!("/proc/{pid}/task");
     let mut found = Vec::new();

@@ -28,6 +28,9 @@ const MAX_RECENT: usize = 256 << 10;
 /// Bytes that wait for whoever streams the output; while there are more, nothing is read.
 const MAX_STREAMED: usize = 256 << 10;
 
+/// The same for a process that is being ended.
+const MAX_LAST_WORDS: usize = 16 << 20;
+
 /// How long a session lives, unless it is ended before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Lifetime {
@@ -124,6 +127,17 @@ pub struct About {
     pub terminal: bool,
 }
 
+/// What was taken from a session, all at one moment.
+#[derive(Debug)]
+pub struct Taken {
+    /// How far it was then.
+    pub stage: Stage,
+    /// What it had written since the last time.
+    pub output: Captured,
+    /// What of that was not streamed yet.
+    pub unstreamed: Vec<(Stream, Vec<u8>)>,
+}
+
 /// Why input was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InputFault {
@@ -154,6 +168,8 @@ pub struct Session {
 #[derive(Debug)]
 struct State {
     capture: Capture,
+    /// The beginning of a character, left from the last time that output was taken.
+    rest: Vec<u8>,
     stage: Stage,
     pid: Option<i32>,
     stuck: Vec<Ended>,
@@ -162,6 +178,8 @@ struct State {
     input: Input,
     orders: Vec<Order>,
     streamed: Option<VecDeque<(Stream, Vec<u8>)>>,
+    /// How much of it may wait.
+    stream_limit: usize,
     terminal: Option<Terminal>,
     over_at: Option<Instant>,
 }
@@ -252,9 +270,24 @@ impl Session {
         self.lock().stuck.clone()
     }
 
-    /// The output since the last time.
-    pub fn take(&self) -> Captured {
-        self.lock().capture.take()
+    /// How far it is, and the output since the last time. While it runs, a character that is not whole yet is left for
+    /// the next time.
+    pub fn take(&self) -> Taken {
+        let mut state = self.lock();
+        let mut output = state.capture.take();
+        let rest = std::mem::take(&mut state.rest);
+        output.head.splice(0..0, rest);
+        if state.stage == Stage::Running {
+            let end = if output.tail.is_empty() { &mut output.head } else { &mut output.tail };
+            state.rest = end.split_off(whole_chars(end));
+        }
+        let unstreamed = state.streamed.as_mut().map(std::mem::take).unwrap_or_default().into();
+        Taken { stage: state.stage.clone(), output, unstreamed }
+    }
+
+    /// The output that would be taken, by stream, as far as memory has it.
+    fn untaken(&self) -> Vec<(Stream, Vec<u8>)> {
+        self.lock().capture.untaken()
     }
 
     /// Bytes of output that were not taken yet.
@@ -308,7 +341,13 @@ impl Session {
 
     /// Closes the input once what waits is read. A terminal has no end: there it is Ctrl-D.
     pub fn close_input(&self) {
-        self.lock().input.open = false;
+        const END_OF_INPUT: u8 = 4;
+        let mut state = self.lock();
+        match state.terminal {
+            Some(_) => state.input.waiting.push_back(END_OF_INPUT),
+            None => state.input.open = false,
+        }
+        drop(state);
         self.work.send_replace(());
     }
 
@@ -345,10 +384,11 @@ impl Session {
         Some((terminal.recent.iter().copied().collect(), terminal.size))
     }
 
-    /// From now on the output is given to [`streamed`](Self::streamed) too, which slows the process down if it is not
-    /// asked; until the guard is dropped.
+    /// From now on the output is given to [`Streaming::next`] too, first what was not taken yet; the process is slowed
+    /// down while nobody asks for it. Until the guard is dropped.
     pub fn stream(self: &Arc<Self>) -> Streaming {
-        self.lock().streamed.get_or_insert_default();
+        let untaken = self.untaken();
+        self.lock().streamed.get_or_insert_with(|| untaken.into());
         Streaming(Arc::clone(self))
     }
 
@@ -373,17 +413,40 @@ impl Streaming {
     }
 }
 
-impl Drop for Streaming {
-    fn drop(&mut self) {
-        self.0.lock().streamed = None;
+impl Streaming {
+    /// Reads on though nobody asks for it: the process is about to end, and must not wait for that.
+    pub fn without_limit(&self) {
+        self.0.lock().stream_limit = MAX_LAST_WORDS;
         self.0.work.send_replace(());
     }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.streamed = None;
+        state.stream_limit = MAX_STREAMED;
+        drop(state);
+        self.0.work.send_replace(());
+    }
+}
+
+/// How many of `bytes` are whole characters, or no characters at all.
+fn whole_chars(bytes: &[u8]) -> usize {
+    const LONGEST: usize = 4;
+    let from = bytes.len().saturating_sub(LONGEST - 1);
+    let cut = (from..bytes.len()).find(|&at| {
+        let fault = std::str::from_utf8(&bytes[at..]).err();
+        fault.is_some_and(|fault| fault.valid_up_to() == 0 && fault.error_len().is_none())
+    });
+    cut.unwrap_or(bytes.len())
 }
 
 impl State {
     fn new(capture: Capture, input_open: bool, terminal: Option<Terminal>) -> Self {
         Self {
             capture,
+            rest: Vec::new(),
             stage: Stage::Running,
             pid: None,
             stuck: Vec::new(),
@@ -392,6 +455,7 @@ impl State {
             input: Input { waiting: VecDeque::new(), open: input_open },
             orders: Vec::new(),
             streamed: None,
+            stream_limit: MAX_STREAMED,
             terminal,
             over_at: None,
         }
@@ -414,6 +478,6 @@ impl State {
     /// Whether whoever watches keeps up.
     fn may_read(&self) -> bool {
         let waiting = self.streamed.iter().flatten().map(|(_, bytes)| bytes.len()).sum::<usize>();
-        waiting < MAX_STREAMED
+        waiting < self.stream_limit
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{sleep, sleep_until, timeout};
 
 use super::flood::{Flood, Gauge};
 use super::{Exit, Order, Session, Stage};
@@ -28,6 +28,9 @@ const SETTLE: Duration = Duration::from_millis(250);
 
 /// How long it may take to read what processes that are gone have left.
 const DRAIN: Duration = Duration::from_secs(30);
+
+/// How often to look whether somebody has opened a terminal again.
+const REOPENED: Duration = Duration::from_millis(50);
 
 thread_local! {
     /// Where every read goes first: one for a thread, not one for a session.
@@ -117,7 +120,8 @@ impl Moving {
                     return self.over(over);
                 }
                 News::Report(Some(report)) => self.report(report, command),
-                News::Report(None) => return,
+                // The keeper was killed. What it kept is killed for it, and may have said something before.
+                News::Report(None) => return self.drain().await,
                 News::Read(stream, Still::Closed) => self.process.pipes.close(stream),
                 News::Read(stream, Still::Open) => self.gauge(stream),
                 News::FloodOver(pipe) => self.flood_over(pipe),
@@ -210,7 +214,7 @@ impl Moving {
             report = talk.report() => News::Report(report),
             still = read(stdout, session, Stream::Stdout), if may_read => News::Read(Stream::Stdout, still),
             still = read(stderr, session, Stream::Stderr), if may_read => News::Read(Stream::Stderr, still),
-            still = read_terminal(terminal, session), if may_read => News::Read(Stream::Terminal, still),
+            still = read_terminal(terminal, session, Hangup::Passes), if may_read => News::Read(Stream::Terminal, still),
             still = write(stdin.as_ref(), session), if has_input => News::Wrote(still),
             still = write_terminal(terminal, session), if has_input => News::Wrote(still),
             pipe = flooded(flood) => News::FloodOver(pipe),
@@ -256,7 +260,7 @@ impl Moving {
         let more = async |stream: Stream| match stream {
             Stream::Stdout => read(stdout.as_ref(), session, stream).await,
             Stream::Stderr => read(stderr.as_ref(), session, stream).await,
-            Stream::Terminal => read_terminal(terminal.as_ref(), session).await,
+            Stream::Terminal => read_terminal(terminal.as_ref(), session, Hangup::Ends).await,
         };
         for (stream, open) in [
             (Stream::Stdout, stdout.is_some()),
@@ -300,7 +304,16 @@ async fn read(pipe: Option<&pipe::Receiver>, session: &Session, stream: Stream) 
     }
 }
 
-async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Session) -> Still {
+/// What it means that nobody has a terminal open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hangup {
+    /// Nothing more comes: there is nobody left to open it.
+    Ends,
+    /// Somebody may open it again.
+    Passes,
+}
+
+async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Session, hangup: Hangup) -> Still {
     let Some(terminal) = terminal else { return pending().await };
     // ends: with something read, or nothing more to read
     loop {
@@ -309,9 +322,11 @@ async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Sessi
             Ok(done) => done,
             Err(_would_block) => Err(io::ErrorKind::WouldBlock.into()),
         };
-        // A terminal that nobody has open any more says so with an error.
-        if let Some(still) = take_in(session, Stream::Terminal, read) {
-            return still;
+        // A terminal that nobody has open says so with an error.
+        match take_in(session, Stream::Terminal, read) {
+            Some(Still::Closed) if hangup == Hangup::Passes => sleep(REOPENED).await,
+            Some(still) => return still,
+            None => {}
         }
     }
 }

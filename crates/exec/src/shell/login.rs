@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::{Kind, Shell};
 use crate::capture::Capture;
 use crate::process::{Command, PRELUDE_FD, Spawner, Stdio};
-use crate::session::{About, Exit, Session, Stage};
+use crate::session::{About, Exit, Session, Stage, Taken};
 
 /// A profile that takes longer is run with every command, as if there were no snapshot.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -37,6 +37,8 @@ pub(super) struct Login {
     variables: BTreeMap<OsString, OsString>,
     prelude: Option<Arc<OwnedFd>>,
     functions: BTreeSet<String>,
+    /// Whether there are aliases, and the shell is told to mind them.
+    aliases: bool,
 }
 
 impl Logins {
@@ -72,7 +74,9 @@ impl Login {
         match self.prelude {
             // On the same line, so that the numbers of lines in messages stay right.
             Some(_) => {
-                let script = format!(". /dev/fd/{PRELUDE_FD}; exec {PRELUDE_FD}<&-; {script}");
+                // But aliases are known only from the next line on.
+                let then = if self.aliases { "\n" } else { " " };
+                let script = format!(". /dev/fd/{PRELUDE_FD}; exec {PRELUDE_FD}<&-;{then}{script}");
                 shell.argv(&script, false)
             }
             None => shell.argv(script, false),
@@ -122,13 +126,18 @@ fn joined(first: &OsStr, second: &OsStr) -> OsString {
 async fn find_out(shell: &Shell, first: &Command, spawner: &Spawner, permit: &Permit) -> Option<Login> {
     let with = said(shell, &questions(shell.kind, true), first, spawner, permit).await?;
     let [_, variables, functions, options] = parts(&with)?;
+    let mut aliases = false;
+    let mut names = BTreeSet::new();
     let prelude = match shell.kind {
         Kind::Posix => None,
         Kind::Bash | Kind::Zsh => {
             let without = said(shell, &questions(shell.kind, false), first, spawner, permit).await?;
             let [_, _, no_functions, plain] = parts(&without)?;
             let functions = if functions == no_functions { &[] } else { functions };
-            prelude(functions, &changed(options, plain))?
+            let changed = changed(options, plain);
+            aliases = changed.contains(&b"shopt -s expand_aliases".as_slice());
+            names.extend(changed.iter().filter_map(|line| alias_name(line)));
+            prelude(functions, &changed)?
         }
     };
     let variables = variables.split(|&byte| byte == 0).filter_map(|pair| {
@@ -138,16 +147,16 @@ async fn find_out(shell: &Shell, first: &Command, spawner: &Spawner, permit: &Pe
         (!own).then(|| (name.to_owned(), OsStr::from_bytes(&pair[at + 1..]).to_owned()))
     });
     // A line that begins in the first column and ends in brackets; one too many does no harm.
-    let names = String::from_utf8_lossy(functions).into_owned();
-    let names = names.lines().filter_map(|line| Some(line.split_once(" ()")?.0.to_owned()));
-    Some(Login { variables: variables.collect(), prelude, functions: names.collect() })
+    let text = String::from_utf8_lossy(functions).into_owned();
+    names.extend(text.lines().filter_map(|line| Some(line.split_once(" ()")?.0.to_owned())));
+    Some(Login { variables: variables.collect(), prelude, functions: names, aliases })
 }
 
 /// The words that make a shell say what it knows, with its profile or without.
 fn questions(kind: Kind, login: bool) -> (Vec<&'static str>, String) {
     let mark = format!("printf '%s' '{MARK}'");
     let (plain, functions, options): (Vec<&'static str>, _, _) = match kind {
-        Kind::Bash => (vec!["--noprofile", "--norc"], "declare -f", "shopt -p; set +o"),
+        Kind::Bash => (vec!["--noprofile", "--norc"], "declare -f", "shopt -p; set +o; umask -p; alias -p"),
         Kind::Zsh => (vec!["-f"], "typeset -f", ":"),
         Kind::Posix => (vec![], ":", ":"),
     };
@@ -169,6 +178,12 @@ fn parts(said: &[u8]) -> Option<[&[u8]; 4]> {
     parts.try_into().ok()
 }
 
+/// The name in `alias NAME=…`.
+fn alias_name(line: &[u8]) -> Option<String> {
+    let line = std::str::from_utf8(line).ok()?.strip_prefix("alias ")?;
+    Some(line.trim_start_matches("-- ").split_once('=')?.0.to_owned())
+}
+
 /// The options that the profile set. A shell cannot be told that it is a login shell.
 fn changed<'a>(with: &'a [u8], without: &[u8]) -> Vec<&'a [u8]> {
     let plain: BTreeSet<&[u8]> = without.split(|&byte| byte == b'\n').collect();
@@ -181,7 +196,8 @@ fn prelude(functions: &[u8], options: &[&[u8]]) -> Option<Option<Arc<OwnedFd>>> 
     if functions.is_empty() && options.is_empty() {
         return Some(None);
     }
-    let text = [functions, b"\n", &options.join(&b'\n'), b"\n"].concat();
+    // Options first: they say how functions are read.
+    let text = [&options.join(&b'\n'), b"\n".as_slice(), functions, b"\n"].concat();
     let file = memfd_create(c"toolgate-login", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).ok()?;
     let mut rest = text.as_slice();
     // ends: every round writes some of it or is the last
@@ -212,10 +228,18 @@ async fn said(
         prelude: None,
     };
     let capture = Capture::new(None, String::new());
-    let (session, pump) =
+    let (session, mut pump) =
         Session::begin(0, command, About::default(), capture, spawner, permit).await.ok()?;
-    pump.await;
-    let whole = matches!(session.stage(), Stage::Over { exit: Exit::Code(0), .. });
-    let said = session.take();
+    let ended = |session: &Session| {
+        matches!(session.stage(), Stage::Over { .. } | Stage::Leaving { settled: true, .. } | Stage::Lost)
+    };
+    // What a profile starts in the background is not waited for, and goes with the pump.
+    tokio::select! {
+        () = &mut pump => {}
+        () = session.until(ended) => {}
+    }
+    let Taken { stage, output: said, .. } = session.take();
+    let done = Exit::Code(0);
+    let whole = matches!(stage, Stage::Over { exit, .. } | Stage::Leaving { exit, .. } if exit == done);
     (whole && said.omitted == 0).then(|| [said.head, said.tail].concat())
 }

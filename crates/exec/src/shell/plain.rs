@@ -8,6 +8,8 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use super::can_run;
+
 /// What a shell takes as its own word, in bash, zsh, ksh or sh. `true` and `false` are programs too, and no different.
 const OF_THE_SHELL: &[&str] = &[
     ".",
@@ -162,7 +164,7 @@ pub(super) fn is_program(name: &str, path: Option<&OsStr>) -> bool {
             return false;
         }
         let candidate = Path::new(OsStr::from_bytes(directory)).join(name);
-        if rustix::fs::access(&candidate, rustix::fs::Access::EXEC_OK).is_ok() {
+        if can_run(&candidate) {
             return loads(&candidate);
         }
     }
@@ -171,10 +173,18 @@ pub(super) fn is_program(name: &str, path: Option<&OsStr>) -> bool {
 
 /// A file that begins like a program or says what runs it. Anything else a shell would run as a script of its own.
 fn loads(path: &Path) -> bool {
-    let mut start = [0; 4];
+    let mut start = [0; 256];
     let file = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty());
-    let read = file.and_then(|file| rustix::io::read(&file, &mut start));
-    read.is_ok() && (start.starts_with(b"\x7fELF") || start.starts_with(b"#!"))
+    let Ok(read) = file.and_then(|file| rustix::io::read(&file, &mut start)) else { return false };
+    match start[..read].strip_prefix(b"#!") {
+        Some(line) => {
+            let runner = line.trim_ascii_start().split(|byte| byte.is_ascii_whitespace()).next();
+            runner.is_some_and(|runner| {
+                runner.starts_with(b"/") && can_run(Path::new(OsStr::from_bytes(runner)))
+            })
+        }
+        None => start.starts_with(b"\x7fELF"),
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::deltas::Deltas;
 /// A line that is not finished for so long is taken for a prompt.
 const PROMPT: Duration = Duration::from_millis(300);
 /// How long killed processes are waited for. Shorter than the moment that a halted call has.
-const END: Duration = Duration::from_secs(4);
+const END: Duration = Duration::from_secs(3);
 
 /// How long to wait.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,8 @@ pub(crate) struct Wait {
     pub(crate) until: Instant,
     /// Whether to stop when it seems to wait for input.
     pub(crate) prompts: bool,
+    /// Whether to stop when its process has ended, though others that came of it have not.
+    pub(crate) leaves: bool,
 }
 
 /// Why the waiting is over.
@@ -41,27 +43,26 @@ pub(crate) enum Outcome {
 pub(crate) async fn attend(
     session: &Arc<Session>,
     mut pump: Option<&mut Pump>,
+    deltas: &mut Deltas,
     wait: Wait,
     cx: &Cx,
 ) -> Outcome {
-    let mut deltas = cx.watched().then(|| Deltas::of(session));
     let mut changed = session.watch();
     let halted = cx.halted();
     tokio::pin!(halted);
     // ends: with the wait at the latest
     loop {
         changed.mark_unchanged();
-        if let Some(deltas) = &mut deltas {
-            tokio::select! {
-                biased;
-                () = deltas.tell(cx) => {}
-                halt = &mut halted => return Outcome::Halted(halt),
-            }
+        tokio::select! {
+            biased;
+            () = deltas.tell(cx) => {}
+            halt = &mut halted => return Outcome::Halted(halt),
+            () = sleep_until(wait.until.into()) => return Outcome::Yielded,
         }
         match session.stage() {
             Stage::Over { .. } | Stage::Lost => return Outcome::Over,
-            Stage::Leaving { settled: true, .. } => return Outcome::Left,
-            Stage::Running | Stage::Leaving { settled: false, .. } => {}
+            Stage::Leaving { settled: true, .. } if wait.leaves => return Outcome::Left,
+            Stage::Running | Stage::Leaving { .. } => {}
         }
         let prompt = wait.prompts.then(|| session.prompting_since()).flatten().map(|since| since + PROMPT);
         let asks = prompt.is_some_and(|at| at < wait.until);
@@ -84,10 +85,12 @@ async fn moved(pump: Option<&mut Pump>) {
 }
 
 /// Ends whatever is left of the command, and waits until it is gone or will not go.
-pub(crate) async fn finish(session: &Arc<Session>, pump: Option<&mut Pump>) {
+pub(crate) async fn finish(session: &Arc<Session>, pump: Option<&mut Pump>, deltas: &mut Deltas) {
     if session.is_over() {
         return;
     }
+    // Whoever watches slowly does not keep a process alive.
+    deltas.hold_up_nothing();
     session.end(GRACE);
     let gone = async {
         tokio::select! {

@@ -1,40 +1,73 @@
 //! Output on its way to observers, in whole characters.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use exec::capture::Stream;
 use exec::session::{Session, Streaming};
+use tokio::time::timeout;
 use tool::{Cx, Notice, OutputStream};
 
 /// The longest character, less one byte.
 const MAX_REST: usize = 3;
 
-/// Tells observers what a command writes.
+/// How long observers have for what is left when a call is answered.
+const HEARD: Duration = Duration::from_secs(1);
+
+const RESTS: [(Stream, Vec<u8>); 3] =
+    [(Stream::Stdout, Vec::new()), (Stream::Stderr, Vec::new()), (Stream::Terminal, Vec::new())];
+
+/// Tells observers what a command writes, if there are any.
 pub(crate) struct Deltas {
-    streaming: Streaming,
+    streaming: Option<Streaming>,
     /// The beginning of a character whose end has not come, and of what.
     rests: [(Stream, Vec<u8>); 3],
 }
 
 impl Deltas {
-    pub(crate) fn of(session: &Arc<Session>) -> Self {
-        let rests = [Stream::Stdout, Stream::Stderr, Stream::Terminal].map(|stream| (stream, Vec::new()));
-        Self { streaming: session.stream(), rests }
+    /// Begins with what was not taken yet: nobody was there to hear it.
+    pub(crate) fn of(session: &Arc<Session>, cx: &Cx) -> Self {
+        Self { streaming: cx.watched().then(|| session.stream()), rests: RESTS }
+    }
+
+    /// Tells nothing.
+    pub(crate) fn none() -> Self {
+        Self { streaming: None, rests: RESTS }
     }
 
     /// Tells all there is, as fast as observers take it.
     pub(crate) async fn tell(&mut self, cx: &Cx) {
         // ends: what is taken is not there any more, and nothing new comes while this is polled alone
-        while let Some((stream, bytes)) = self.streaming.next() {
-            let text = self.whole(stream, &bytes);
-            if !text.is_empty() {
-                let stream = match stream {
-                    Stream::Stdout => OutputStream::Stdout,
-                    Stream::Stderr => OutputStream::Stderr,
-                    Stream::Terminal => OutputStream::Terminal,
-                };
-                cx.stream(Notice::Output { stream, text }).await;
+        while let Some((stream, bytes)) = self.streaming.as_ref().and_then(Streaming::next) {
+            self.piece(stream, &bytes, cx).await;
+        }
+    }
+
+    /// Tells the pieces that were left when the output was taken, and of what has ended also what is left of characters.
+    pub(crate) async fn tell_last(mut self, pieces: Vec<(Stream, Vec<u8>)>, is_over: bool, cx: &Cx) {
+        let telling = async {
+            for (stream, bytes) in pieces {
+                self.piece(stream, &bytes, cx).await;
             }
+            for (stream, rest) in self.rests.iter_mut().filter(|(_, rest)| is_over && !rest.is_empty()) {
+                let text = String::from_utf8_lossy(rest).into_owned();
+                cx.stream(Notice::Output { stream: named(*stream), text }).await;
+            }
+        };
+        let _not_heard = timeout(HEARD, telling).await;
+    }
+
+    /// Lets the command write on though nobody is told.
+    pub(crate) fn hold_up_nothing(&self) {
+        if let Some(streaming) = &self.streaming {
+            streaming.without_limit();
+        }
+    }
+
+    async fn piece(&mut self, stream: Stream, bytes: &[u8], cx: &Cx) {
+        let text = self.whole(stream, bytes);
+        if !text.is_empty() {
+            cx.stream(Notice::Output { stream: named(stream), text }).await;
         }
     }
 
@@ -52,6 +85,14 @@ impl Deltas {
         let text = String::from_utf8_lossy(&rest[..cut]).into_owned();
         rest.drain(..cut);
         text
+    }
+}
+
+fn named(stream: Stream) -> OutputStream {
+    match stream {
+        Stream::Stdout => OutputStream::Stdout,
+        Stream::Stderr => OutputStream::Stderr,
+        Stream::Terminal => OutputStream::Terminal,
     }
 }
 

@@ -19,6 +19,7 @@ use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolOutput};
 
 pub(crate) use attend::{Outcome, Wait, attend, finish};
+pub(crate) use deltas::Deltas;
 pub(crate) use report::{Ending, Labels, Report};
 pub(crate) use signals::signal_name;
 
@@ -140,18 +141,19 @@ impl Commands {
         let limit = timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
         let (session, mut pump) = self.start(wanted, permit, cx).await?;
         let until = Instant::now() + limit;
-        let wait = Wait { until, prompts: false };
-        let ending = match attend(&session, Some(&mut pump), wait, cx).await {
+        let wait = Wait { until, prompts: false, leaves: true };
+        let mut deltas = Deltas::of(&session, cx);
+        let ending = match attend(&session, Some(&mut pump), &mut deltas, wait, cx).await {
             Outcome::Over => Ending::Itself,
             Outcome::Left => Ending::Leaving,
             Outcome::Yielded | Outcome::Prompting => Ending::TimedOut(limit),
             Outcome::Halted(halt) => Ending::Halted(halt),
         };
-        finish(&session, Some(&mut pump)).await;
+        finish(&session, Some(&mut pump), &mut deltas).await;
         if let Some(fault) = session.fault() {
             return Err(not_started(&fault));
         }
-        let report = Report::new(&session, session.began(), cx.budget(), None);
+        let report = Report::new(&session, deltas, session.began(), None, cx).await;
         self.learn(&report);
         Ok(report.answer(ending, Labels::OneShot))
     }
@@ -162,6 +164,14 @@ impl Commands {
         if report.exit_code() == Some(NOT_FOUND) {
             self.shells.forget_profile();
         }
+    }
+}
+
+/// No program can be given a NUL.
+pub(crate) fn without_nul(argument: &str, text: &str) -> Result<(), ToolError> {
+    match text.contains('\0') {
+        true => Err(ToolError::argument(argument, "it holds a NUL character, which no program can be given")),
+        false => Ok(()),
     }
 }
 

@@ -4,13 +4,14 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use exec::capture::{Captured, Portion, Stream};
+use exec::capture::{Portion, Stream};
 use exec::process::{Ended, Used};
-use exec::session::{Exit, Session, Stage};
+use exec::session::{Exit, Session, Stage, Taken};
 use serde_json::{Value, json};
-use tool::{BYTES_PER_TOKEN, Facts, Halt, ToolOutput, Usage};
+use tool::{BYTES_PER_TOKEN, Cx, Facts, Halt, ToolOutput, Usage};
 
-use super::signal_name;
+use super::deltas::Deltas;
+use super::{Outcome, signal_name};
 use crate::console::{self, Shown, piped};
 use crate::words::counted;
 
@@ -67,16 +68,52 @@ pub(crate) struct Report {
 impl Report {
     /// Takes the output since the last report, to be shown in at most `tokens` and at most `budget` bytes, for a call that
     /// waits `since` then.
-    pub(crate) fn new(session: &Arc<Session>, since: Instant, budget: usize, tokens: Option<u64>) -> Self {
+    pub(crate) async fn new(
+        session: &Arc<Session>,
+        deltas: Deltas,
+        since: Instant,
+        tokens: Option<u64>,
+        cx: &Cx,
+    ) -> Self {
         let terminal = session.about().terminal;
         let tokens = tokens.map_or(DEFAULT_TOKENS, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
-        let bytes = tokens.saturating_mul(BYTES_PER_TOKEN).min(budget.saturating_sub(MARGIN));
-        let stage = session.stage();
-        let mut output: Captured = session.take();
+        let bytes = tokens.saturating_mul(BYTES_PER_TOKEN).min(cx.budget().saturating_sub(MARGIN));
+        let Taken { stage, mut output, unstreamed } = session.take();
+        deltas.tell_last(unstreamed, !matches!(stage, Stage::Running), cx).await;
         let (stdout, stderr) = (apart(&output.stdout, bytes), apart(&output.stderr, bytes));
         let shown = console::fit(&mut output, terminal, bytes);
         let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
         Self { session: Arc::clone(session), stage, shown, stdout, stderr, wall, waited }
+    }
+
+    /// A report that takes nothing: the output is left for the next one.
+    pub(crate) fn untaken(session: &Arc<Session>, since: Instant) -> Self {
+        let shown = Shown { text: String::new(), cut: None, tokens: 0, lines: 0 };
+        let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
+        let (stdout, stderr) = (String::new(), String::new());
+        Self { session: Arc::clone(session), stage: session.stage(), shown, stdout, stderr, wall, waited }
+    }
+
+    /// Whether nothing is left of it.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Over { .. } | Stage::Lost)
+    }
+
+    /// How it ended, as seen when the output was taken, if nobody ended it.
+    pub(crate) fn ending(&self, outcome: Outcome) -> Ending {
+        match (&self.stage, outcome) {
+            (_, Outcome::Halted(halt)) => Ending::Halted(halt),
+            (Stage::Over { .. } | Stage::Lost, _) => Ending::Itself,
+            (Stage::Leaving { .. }, _) => Ending::Left,
+            (Stage::Running, Outcome::Prompting) => Ending::Prompting,
+            (Stage::Running, _) => Ending::Running,
+        }
+    }
+
+    /// Shows `text` instead of the output.
+    pub(crate) fn showing(mut self, text: String) -> Self {
+        self.shown = Shown { text, cut: None, tokens: 0, lines: 0 };
+        self
     }
 
     /// The code that its process ended with.
@@ -142,7 +179,10 @@ impl Report {
         let wall = self.waited.as_secs_f64();
         match labels {
             Labels::OneShot => {
-                lines.push(format!("Exit code: {}{signal}", code.unwrap_or(-1)));
+                lines.push(match code {
+                    Some(code) => format!("Exit code: {code}{signal}"),
+                    None => "Exit code: none, it was killed from outside".to_owned(),
+                });
                 lines.push(format!("Wall time: {wall:.1} seconds"));
             }
             Labels::Session => {

@@ -107,7 +107,7 @@ pub(crate) fn programs_that_cannot_run_say_why() {
     w.file("busy", fs::read("/bin/true").unwrap());
     fs::set_permissions(w.path().join("busy"), fs::Permissions::from_mode(0o755)).unwrap();
     let writing = fs::OpenOptions::new().append(true).open(w.path().join("busy")).unwrap();
-    assert_snapshot!(run(json!(["./busy"])), @"");
+    assert_snapshot!(run(json!(["./busy"])), @"`./busy` could not be executed: Text file busy (os error 26)");
     drop(writing);
     // As every shell does it.
     assert_eq!(

@@ -153,8 +153,8 @@ pub(crate) fn two_looks_at_one_session_take_nothing_from_each_other() {
         (first.join().unwrap(), second)
     });
     // The second ends first; together they have all of it, and so has whoever watches.
-    assert_eq!(output(&second) + &output(&first), "1\n2\n3\n4\n5\n");
-    assert_eq!(stage.watcher.told(OutputStream::Stdout), "1\n2\n3\n4\n5\n");
+    assert_eq!(output(&second) + &output(&first), "1\n2\n3\n4\n5\n", "what was answered");
+    assert_eq!(stage.watcher.told(OutputStream::Stdout), "1\n2\n3\n4\n5\n", "what was told");
 }
 
 /// A program that writes 64 KiB at a time and leaves word of how much it has written.

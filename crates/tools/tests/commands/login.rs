@@ -122,18 +122,6 @@ pub(crate) fn a_profile_in_place_is_as_good_as_one_that_is_run() {
     assert!(differ.is_empty(), "{differ:#?}");
 }
 
-/// What functions of a profile may need, and what a login shell has beside what it exports.
-pub(crate) fn what_a_profile_does_not_export_is_there_too() {
-    let differ = differ(&[
-        ("a variable that is not exported", "GREETING=hello\nf() { echo $GREETING; }\n", "f"),
-        ("an array", "LIST=(a 'b c')\n", "echo ${LIST[1]}"),
-        ("a function that is exported", "f() { echo here; }\nexport -f f\n", "bash -c f"),
-        ("a limit", "ulimit -n 100\n", "ulimit -n"),
-        ("a variable that is taken away", "unset USER\n", "echo ${USER-none}"),
-    ]);
-    assert!(differ.is_empty(), "{differ:#?}");
-}
-
 pub(crate) fn a_profile_that_starts_something_is_not_waited_for() {
     let bench = Bench::new();
     let mark = mark();

@@ -54,23 +54,3 @@ pub(crate) fn a_build_that_fails_and_then_does_not() {
     let answer = bench.call("shell_command", &json!({"command": "bash check.sh"}));
     assert_eq!((answer.success, output(&answer).as_str()), (true, "fine\n"));
 }
-
-pub(crate) fn sessions_are_polled_side_by_side() {
-    let workspace = Workspace::new();
-    let commands = Setup::default().commands(&workspace);
-    let (router, runtime) = (router(&workspace, &commands), runtime());
-    let call = |tool: &str, arguments: Value| {
-        router.dispatch(ToolCall::function("1", tool, arguments.to_string()), Default::default())
-    };
-    let start = || {
-        let arguments = json!({"cmd": "sleep 60", "login": false, "yield_time_ms": 250});
-        crate::bench::id(&runtime.block_on(call("exec_command", arguments))).unwrap()
-    };
-    let (one, two) = (start(), start());
-    let began = Instant::now();
-    let polls =
-        (call("write_stdin", json!({"session_id": one})), call("write_stdin", json!({"session_id": two})));
-    runtime.block_on(async { tokio::join!(polls.0, polls.1) });
-    // Five seconds each, and not one after the other.
-    assert!(began.elapsed() < Duration::from_millis(9500), "{:?}", began.elapsed());
-}

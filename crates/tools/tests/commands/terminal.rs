@@ -16,7 +16,7 @@ fn installed(bench: &Bench, program: &str) -> bool {
 }
 
 fn screen(bench: &Bench, id: u32) -> String {
-    bench.call("write_stdin", &json!({"session_id": id, "screen": true})).joined_text()
+    output(&bench.call("write_stdin", &json!({"session_id": id, "screen": true})))
 }
 
 pub(crate) fn a_python_session() {
