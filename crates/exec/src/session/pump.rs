@@ -30,7 +30,7 @@ const SETTLE: Duration = Duration::from_millis(250);
 const DRAIN: Duration = Duration::from_secs(30);
 
 /// How often to look whether somebody has opened a terminal again.
-const REOPENED: Duration = Duration::from_millis(50);
+const REOPENED: Duration = Duration::from_millis(20);
 
 thread_local! {
     /// Where every read goes first: one for a thread, not one for a session.
@@ -318,6 +318,7 @@ async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Sessi
     // ends: with something read, or nothing more to read
     loop {
         let Ok(mut ready) = terminal.readable().await else { return Still::Closed };
+        let was_left = ready.ready().is_read_closed();
         let read = |chunk: &mut [u8]| match ready.try_io(|fd| Ok(rustix::io::read(fd.get_ref(), chunk)?)) {
             Ok(done) => done,
             Err(_would_block) => Err(io::ErrorKind::WouldBlock.into()),
@@ -326,6 +327,8 @@ async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Sessi
         match take_in(session, Stream::Terminal, read) {
             Some(Still::Closed) if hangup == Hangup::Passes => sleep(REOPENED).await,
             Some(still) => return still,
+            // The runtime calls it ready for good once nobody had it open.
+            None if was_left => sleep(REOPENED).await,
             None => {}
         }
     }
@@ -372,12 +375,15 @@ async fn write_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Sess
     // ends: with something written, or nobody to read it
     loop {
         let Ok(mut ready) = terminal.writable().await else { return Still::Closed };
+        let was_left = ready.ready().is_write_closed();
         let write = |bytes: &[u8]| match ready.try_io(|fd| Ok(rustix::io::write(fd.get_ref(), bytes)?)) {
             Ok(done) => done,
             Err(_would_block) => Err(io::ErrorKind::WouldBlock.into()),
         };
-        if let Some(still) = give_out(session, write) {
-            return still;
+        match give_out(session, write) {
+            Some(still) => return still,
+            None if was_left => sleep(REOPENED).await,
+            None => {}
         }
     }
 }

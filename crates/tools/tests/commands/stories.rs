@@ -1,13 +1,9 @@
 //! Whole stories, as an agent lives them.
 
-use std::time::{Duration, Instant};
-
 use insta::assert_snapshot;
-use serde_json::{Value, json};
-use testkit::Workspace;
-use tool::ToolCall;
+use serde_json::json;
 
-use crate::bench::{Bench, Setup, eventually, output, python, router, runtime};
+use crate::bench::{Bench, eventually, output, python};
 
 pub(crate) fn a_web_server_in_the_background() {
     let bench = Bench::new();
