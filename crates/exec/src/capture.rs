@@ -17,7 +17,7 @@ struct Limits {
     apart: usize,
 }
 
-const LIMITS: Limits = Limits { merged: 512 << 10, apart: 32 << 10 };
+const LIMITS: Limits = Limits { merged: 256 << 10, apart: 32 << 10 };
 
 /// Where output comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
