@@ -12,7 +12,7 @@ use exec::process::{Size, Stdio};
 use exec::session::{About, Processes, Session, Sessions};
 use exec::shell::Shells;
 use toolgate::{
-    CancellationToken, DenyRead, Environment, Gate, Intent, Permit, Reach, Root, SandboxPolicy, Shell,
+    CancellationToken, DenyRead, Environment, Gate, Intent, Permit, Reach, Root, SandboxPolicy, Shell, Spill,
     ToolCall, Toolgate, Verdict, json,
 };
 
@@ -24,9 +24,11 @@ fn main() {
     println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
     let _inside = runtime.enter();
+    let outputs = tempfile::tempdir().expect("there is room for temporary files");
     let toolgate = Toolgate::at(std::env::temp_dir())
         .with_tools()
         .sandbox(SandboxPolicy::FullAccess)
+        .spill(Arc::new(Spill::new(outputs.path().to_owned(), std::path::Path::new("bench"))))
         .build()
         .expect("the tools go together");
     small(&runtime, &toolgate);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use policy::{Environment, Permit};
@@ -34,7 +34,8 @@ type Finding = Arc<OnceCell<Option<Arc<Login>>>>;
 /// What one shell's profile does.
 #[derive(Debug)]
 pub(super) struct Login {
-    variables: BTreeMap<OsString, OsString>,
+    exported: BTreeMap<OsString, OsString>,
+    admitted: OnceLock<BTreeMap<OsString, OsString>>,
     prelude: Option<Arc<OwnedFd>>,
     functions: BTreeSet<String>,
     /// Whether there are aliases, and the shell is told to mind them.
@@ -98,16 +99,16 @@ impl Login {
         &self,
         before: &BTreeMap<OsString, OsString>,
         environment: &Environment,
-    ) -> BTreeMap<OsString, OsString> {
-        let mut variables = environment.of_profile(self.variables.clone());
-        for (name, value) in &mut variables {
-            if name == "PATH"
-                && let Some(before) = before.get(name.as_os_str())
+    ) -> &BTreeMap<OsString, OsString> {
+        self.admitted.get_or_init(|| {
+            let mut variables = environment.of_profile(self.exported.clone());
+            if let (Some(path), Some(before)) =
+                (variables.get_mut(OsStr::new("PATH")), before.get(OsStr::new("PATH")))
             {
-                *value = joined(value, before);
+                *path = joined(path, before);
             }
-        }
-        variables
+            variables
+        })
     }
 }
 
@@ -149,7 +150,8 @@ async fn find_out(shell: &Shell, first: &Command, spawner: &Spawner, permit: &Pe
     // A line that begins in the first column and ends in brackets; one too many does no harm.
     let text = String::from_utf8_lossy(functions).into_owned();
     names.extend(text.lines().filter_map(|line| Some(line.split_once(" ()")?.0.to_owned())));
-    Some(Login { variables: variables.collect(), prelude, functions: names, aliases })
+    let exported = variables.collect();
+    Some(Login { exported, admitted: OnceLock::new(), prelude, functions: names, aliases })
 }
 
 /// The words that make a shell say what it knows, with its profile or without.

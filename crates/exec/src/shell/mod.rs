@@ -96,7 +96,8 @@ fn can_run(path: &Path) -> bool {
 pub struct Shells {
     own: Option<Shell>,
     environment: Environment,
-    host: Vec<(OsString, OsString)>,
+    /// What of the host's variables every command gets.
+    variables: BTreeMap<OsString, OsString>,
     logins: Logins,
 }
 
@@ -107,7 +108,8 @@ impl Shells {
         environment: Environment,
         host: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
-        Self { own, environment, host: host.into_iter().collect(), logins: Logins::default() }
+        let variables = environment.build(host);
+        Self { own, environment, variables, logins: Logins::default() }
     }
 
     /// The shell that runs a script if the model names none.
@@ -137,7 +139,7 @@ impl Shells {
         if let Some(done) = &done {
             command.argv = done.argv(&shell, &script).into_iter().map(OsString::from).collect();
             command.prelude = done.prelude();
-            command.env.extend(done.variables(&command.env, &self.environment));
+            command.env.extend(done.variables(&self.variables, &self.environment).clone());
             impose(&mut command.env, stdio);
         }
         let is_defined = |name: &str| done.as_ref().is_some_and(|done| done.defines(name));
@@ -157,7 +159,7 @@ impl Shells {
     }
 
     fn variables(&self, directory: &Found, stdio: Stdio) -> BTreeMap<OsString, OsString> {
-        let mut env = self.environment.build(self.host.iter().cloned());
+        let mut env = self.variables.clone();
         env.insert("PWD".into(), directory.path().into());
         impose(&mut env, stdio);
         env
