@@ -83,7 +83,7 @@ fn small(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
     let [ours, fork, shell] = rounds(
         400,
         [&mut || call(runtime, toolgate, "true"), &mut || bare("/bin/true", &[]), &mut || {
-            bare("/bin/bash", &["-c", "true"])
+            bare("/bin/bash", &["-c", "true"]);
         }],
     );
     row("`exec_command true` through `dispatch` / bare fork+exec of `true`", ours, fork);

@@ -1,9 +1,5 @@
 //! Real processes: started, read, ended, and never left behind.
-#![expect(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests may unwrap, and look at real processes"
-)]
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use exec::process::Size;
 use exec::session::{InputFault, Session, Stage};
-use policy::{Intent, Permit};
+use policy::{Effect, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
@@ -62,7 +62,11 @@ impl ToolHandler for WriteStdin {
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
         let plea =
             Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
-        Ok(plea.into(Intent::nothing()))
+        // Looking changes nothing; what is typed, a program does.
+        let chars = args.chars.clone().unwrap_or_default();
+        let types = !chars.is_empty() || args.close == Some(true);
+        let effects = types.then(|| Effect::Exec(vec![Self::NAME.to_owned(), chars]));
+        Ok(plea.into(Intent { effects: effects.into_iter().collect(), ..Intent::default() }))
     }
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {

@@ -39,8 +39,8 @@ const TRIES: usize = 2;
 pub struct Command {
     /// The program and its arguments, as the policy judged them.
     pub stated: Vec<String>,
-    /// What is run for it: the same, or the same behind a prelude.
-    pub argv: Vec<OsString>,
+    /// What is run for it: the same, or the same without a profile or a shell that it does not need.
+    pub(crate) argv: Vec<OsString>,
     /// All variables that it gets.
     pub env: BTreeMap<OsString, OsString>,
     /// Where it runs: a directory that was looked at through the door.
@@ -48,7 +48,7 @@ pub struct Command {
     /// What it reads and writes.
     pub stdio: Stdio,
     /// A script that a shell finds at `/dev/fd/9`.
-    pub prelude: Option<Arc<OwnedFd>>,
+    pub(crate) prelude: Option<Arc<OwnedFd>>,
 }
 
 /// What a process reads and writes.
@@ -132,7 +132,7 @@ impl Drop for Link {
         let Some(mut process) = self.process.take() else { return };
         // It ends when its socket is closed and its last keeper is gone. Somebody has to take leave of it.
         let _closed = self.socket.shutdown(std::net::Shutdown::Both);
-        std::thread::spawn(move || process.wait());
+        let _no_more_threads = std::thread::Builder::new().spawn(move || process.wait());
     }
 }
 
@@ -153,46 +153,59 @@ impl Spawner {
         // ends: idle keepers are used up, and only so many new ones are tried
         let mut tries = 0;
         loop {
-            let (keeper, is_new) = self.keeper()?;
+            let (keeper, made_by) = self.keeper()?;
+            let is_new = made_by.is_some();
             let mut talk = Talk { control: UnixStream::from_std(keeper)?, inbox: Vec::new() };
             tries += usize::from(is_new);
-            let is_there = !is_new || matches!(timeout(BUSY, talk.report()).await, Ok(Some(Report::Ready)));
-            match send(&talk.control, &order, &fds).await {
-                Ok(()) if is_there => return Ok(Process { talk, pipes, spawner: self.clone() }),
+            // Nothing is ordered before it is there: a keeper that is only late would run it all the same.
+            let sent = match if is_new { timeout(BUSY, talk.report()).await } else { Ok(Some(Report::Ready)) }
+            {
+                Ok(Some(Report::Ready)) => send(&talk.control, &order, &fds).await,
+                // The spawner was killed meanwhile, or could not make one more process.
+                Ok(_) => Err(io::Error::other("the system lets no more processes be made")),
+                Err(_) => {
+                    self.replace(made_by);
+                    Err(io::ErrorKind::TimedOut.into())
+                }
+            };
+            match sent {
+                Ok(()) => return Ok(Process { talk, pipes, spawner: self.clone() }),
                 Err(error) if tries == TRIES => return Err(error.into()),
-                _ if tries == TRIES => return Err(io::Error::from(io::ErrorKind::TimedOut).into()),
-                _ if !is_there => self.replace(),
-                _ => {}
+                Err(_) => {}
             }
         }
     }
 
-    /// The spawner does not do its work: it was killed, or stopped. The next keeper is asked of another one.
-    fn replace(&self) {
-        let link = self.lock().link.take();
-        if let Some(Link { process: Some(process), .. }) = &mut { link } {
-            let _gone = process.kill();
+    /// The spawner does not do its work: a program has stopped it. The next keeper is asked of another one.
+    fn replace(&self, spawner: Option<u32>) {
+        let mut shared = self.lock();
+        // Somebody else may have done so already.
+        if let Some(link) = &mut shared.link
+            && link.id() == spawner
+        {
+            let _gone = link.process.as_mut().map(std::process::Child::kill);
+            shared.link = None;
         }
     }
 
-    /// A keeper that is free, and whether it is new.
-    fn keeper(&self) -> Result<(StdStream, bool), SpawnFault> {
+    /// A keeper that is free; if it is new, also who makes it.
+    fn keeper(&self) -> Result<(StdStream, Option<u32>), SpawnFault> {
         let mut shared = self.lock();
         if let Some(keeper) = shared.idle.pop() {
-            return Ok((keeper, false));
+            return Ok((keeper, None));
         }
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         if let Some(link) = &shared.link
             && ask(&link.socket, &theirs).is_ok()
         {
-            return Ok((ours, true));
+            return Ok((ours, link.id()));
         }
         // There is none, or it was killed: nobody would clean up after the keepers that it made.
         shared.idle.clear();
         let link = shared.link.insert(Link::open()?);
         ask(&link.socket, &theirs)?;
-        Ok((ours, true))
+        Ok((ours, link.id()))
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -202,6 +215,10 @@ impl Spawner {
 }
 
 impl Link {
+    fn id(&self) -> Option<u32> {
+        self.process.as_ref().map(std::process::Child::id)
+    }
+
     fn open() -> Result<Self, SpawnFault> {
         let open_files = entry::ready().ok_or(SpawnFault::NotReady)?;
         let (ours, theirs) = StdStream::pair()?;
@@ -244,6 +261,17 @@ async fn send(control: &UnixStream, order: &[u8], fds: &[BorrowedFd<'_>]) -> io:
 }
 
 impl Command {
+    /// Runs what the policy judged, as it is.
+    pub fn new(
+        stated: Vec<String>,
+        env: BTreeMap<OsString, OsString>,
+        directory: Arc<Found>,
+        stdio: Stdio,
+    ) -> Self {
+        let argv = stated.iter().map(OsString::from).collect();
+        Self { stated, argv, env, directory, stdio, prelude: None }
+    }
+
     fn launch(&self) -> Launch {
         let variable =
             |(name, value): (&OsString, &OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{DumpableBehavior, Pid, Signal};
+use rustix::process::{DumpableBehavior, Pid, Signal, getppid};
 
 use super::launch::{Launched, Limits, launch};
 use super::message::{Ended, Launch, MAX_ORDER, Order, Report, Step, Used};
@@ -33,23 +33,29 @@ pub(super) fn keep(control: &OwnedFd, limits: Limits) -> ! {
     let Ok(signals) = sys::child_signals() else { sys::exit(1) };
     let _host_is_gone = link::write(control, &Report::Ready.encode());
     // ends: when the host is gone
-    let spawner = rustix::process::getppid();
+    let spawner = getppid();
     while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
         match Order::decode(&bytes) {
-            Some(Order::Run(order)) => run(control, &signals, &order, fds, limits),
+            Some(Order::Run(order)) => run(control, &signals, &order, fds, limits, spawner),
             // The run that this was meant for is over.
             Some(Order::End { .. } | Order::Signal(_)) => {}
             None => break,
         }
-        // Nobody would clean up after it any more.
-        if rustix::process::getppid() != spawner {
+        if getppid() != spawner {
             break;
         }
     }
     sys::exit(0)
 }
 
-fn run(control: &OwnedFd, signals: &OwnedFd, order: &Launch, fds: Vec<OwnedFd>, limits: Limits) {
+fn run(
+    control: &OwnedFd,
+    signals: &OwnedFd,
+    order: &Launch,
+    fds: Vec<OwnedFd>,
+    limits: Limits,
+    spawner: Option<Pid>,
+) {
     let launched = launch(order, &fds, limits);
     // Only the program holds them now: when it lets go of them, its reader knows.
     drop(fds);
@@ -61,6 +67,7 @@ fn run(control: &OwnedFd, signals: &OwnedFd, order: &Launch, fds: Vec<OwnedFd>, 
         names: Vec::new(),
         ending: Ending::No,
         announce: None,
+        spawner,
         news: Vec::new(),
     };
     match launched {
@@ -95,6 +102,8 @@ struct Run<'a> {
     ending: Ending,
     /// When the host is told that it runs, if it does not end before: most do.
     announce: Option<Instant>,
+    /// Who cleans up after this keeper.
+    spawner: Option<Pid>,
     /// Reports that are not sent yet: news of one moment travel together.
     news: Vec<u8>,
 }
@@ -231,7 +240,9 @@ impl Run<'_> {
     fn empty(&mut self) {
         let more = u32::try_from(self.ended.len().saturating_sub(self.names.len())).unwrap_or(u32::MAX);
         let ended = std::mem::take(&mut self.names);
-        self.news.extend(Report::Empty { used: self.used, ended, more }.encode());
+        // Without a spawner nobody would clean up after it any more.
+        let again = getppid() == self.spawner;
+        self.news.extend(Report::Empty { used: self.used, ended, more, again }.encode());
         self.send();
     }
 
@@ -242,10 +253,12 @@ impl Run<'_> {
 
     /// The host is gone: nobody waits, nothing may be left.
     fn abandon(&mut self, signals: &OwnedFd) -> ! {
+        let began = Instant::now();
         // ends: when no process is left; those that cannot be killed keep this one with them
         loop {
             tree::kill(&BTreeSet::new());
-            let wait = Timespec::try_from(AGAIN).ok();
+            let wait = if began.elapsed() < STUCK { AGAIN } else { STUCK };
+            let wait = Timespec::try_from(wait).ok();
             let _woken = poll(&mut [PollFd::new(signals, PollFlags::IN)], wait.as_ref());
             sys::drain(signals);
             if self.reap() {

@@ -44,6 +44,8 @@ pub(super) fn launch(launch: &Launch, fds: &[OwnedFd], limits: Limits) -> Result
     let mut program = Program::new(launch).ok_or((Step::Exec, Errno::INVAL))?;
     let (told, tell) =
         pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(|errno| (Step::Fork, errno))?;
+    // Out of the way of what is placed at fixed numbers.
+    let tell = rustix::io::fcntl_dupfd_cloexec(&tell, PRELUDE_FD + 1).map_err(|errno| (Step::Fork, errno))?;
     let keeper = getpid();
     let made = sys::vfork(&mut || {
         let (step, errno) = match prepare(launch, fds, limits, keeper) {
@@ -136,7 +138,6 @@ fn prepare(
         [next()?, next()?, next()?]
     };
     let prelude = if launch.prelude { Some(next()?) } else { None };
-    sys::close_on_exec_from(3);
     for (number, fd) in (0..).zip(stdio) {
         place(fd, number)?;
     }

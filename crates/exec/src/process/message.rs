@@ -42,8 +42,8 @@ pub(crate) enum Report {
     Failed { step: Step, errno: i32 },
     /// What was started has ended; so many of its descendants have not.
     Exited { status: i32, left: u32 },
-    /// Nothing is left of it. The keeper waits for the next order.
-    Empty { used: Used, ended: Vec<Ended>, more: u32 },
+    /// Nothing is left of it. The keeper waits for the next order, unless it has lost its spawner: then it ends too.
+    Empty { used: Used, ended: Vec<Ended>, more: u32, again: bool },
     /// These are still there though they were killed; the keeper keeps trying.
     Stuck { left: Vec<Ended> },
 }
@@ -140,13 +140,14 @@ impl Report {
                 out.signed(*status);
                 out.number(u64::from(*left));
             }
-            Self::Empty { used, ended, more } => {
+            Self::Empty { used, ended, more, again } => {
                 out.byte(3);
                 out.time(used.user);
                 out.time(used.system);
                 out.number(used.peak_memory);
                 out.ended(ended);
                 out.number(u64::from(*more));
+                out.byte(u8::from(*again));
             }
             Self::Stuck { left } => {
                 out.byte(4);
@@ -165,7 +166,8 @@ impl Report {
             3 => {
                 let (user, system, peak_memory) = (input.time()?, input.time()?, input.number()?);
                 let used = Used { user, system, peak_memory };
-                Some(Self::Empty { used, ended: input.ended()?, more: input.number()?.try_into().ok()? })
+                let (ended, more) = (input.ended()?, input.number()?.try_into().ok()?);
+                Some(Self::Empty { used, ended, more, again: input.byte()? != 0 })
             }
             4 => Some(Self::Stuck { left: input.ended()? }),
             5 => Some(Self::Ready),
@@ -296,7 +298,7 @@ mod tests {
             Report::Started { pid: 1 },
             Report::Failed { step: Step::Exec, errno: 2 },
             Report::Exited { status: 256, left: 3 },
-            Report::Empty { used, ended: ended.clone(), more: 4 },
+            Report::Empty { used, ended: ended.clone(), more: 4, again: true },
             Report::Stuck { left: ended },
         ] {
             let bytes = report.encode();

@@ -19,6 +19,8 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// Serves the host whose socket is standard input, until it and all keepers are gone.
 pub(super) fn serve(limits: Limits) -> ! {
+    // Whatever else the host had open is not for anybody here.
+    sys::close_from(3);
     let Ok(host) = take_stdin() else { sys::exit(1) };
     // Of the host's terminal, so that a Ctrl-C there does not reach us.
     let _already = rustix::process::setsid();

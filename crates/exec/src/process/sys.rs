@@ -188,13 +188,11 @@ pub(super) fn place(fd: impl AsFd, number: RawFd) -> io::Result<()> {
     }
 }
 
-/// Has every descriptor from `first` on closed by an exec.
-pub(super) fn close_on_exec_from(first: RawFd) {
+/// Closes every descriptor from `first` on. For the start of a process that has opened none yet.
+pub(super) fn close_from(first: RawFd) {
     let (first, last) = (libc::c_long::from(first), libc::c_long::from(u32::MAX));
-    // SAFETY: only marks descriptors; an old kernel says no, and then each of them is marked already.
-    unsafe {
-        libc::syscall(libc::SYS_close_range, first, last, libc::c_long::from(libc::CLOSE_RANGE_CLOEXEC))
-    };
+    // SAFETY: nothing in this process owns any of them yet. A kernel before 5.9 says no, and they stay open.
+    unsafe { libc::syscall(libc::SYS_close_range, first, last, 0_i64) };
 }
 
 /// Has the runtime watch `fd`.

@@ -8,8 +8,9 @@ use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpgid, getpid, kill_process_group, pidfd_open, pidfd_send_signal,
+    Pid, PidfdFlags, Signal, getpgid, getpid, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
 };
 
 use super::message::Ended;
@@ -38,8 +39,8 @@ pub(super) fn below(except: &BTreeSet<i32>) -> BTreeSet<i32> {
 /// Sends `signal` to each of `pids`, which [`below`] has found, unless it is another process by now.
 pub(super) fn signal(pids: &BTreeSet<i32>, signal: Signal) {
     for &pid in pids {
-        if let Some((handle, _)) = held(pid, pids) {
-            let _gone_already = pidfd_send_signal(&handle, signal);
+        if let Some(held) = Held::of(pid, pids) {
+            held.signal(signal);
         }
     }
 }
@@ -58,27 +59,50 @@ pub(super) fn kill(except: &BTreeSet<i32>) -> BTreeSet<i32> {
         }
         let mut groups = BTreeSet::from([ours]);
         for &pid in &new {
-            let Some((handle, group)) = held(pid, &all) else { continue };
+            let Some(held) = Held::of(pid, &all) else { continue };
+            let group = held.group;
             if group > 1
                 && groups.insert(group)
                 && let Some(group) = Pid::from_raw(group)
             {
                 let _gone_already = kill_process_group(group, Signal::KILL);
             }
-            let _gone_already = pidfd_send_signal(&handle, Signal::KILL);
+            held.signal(Signal::KILL);
         }
         killed.extend(new);
     }
     killed
 }
 
-/// A handle of the process and its group, if it is one of ours: its number may have been given away since it was looked
-/// at. The handle means one process; if the parent of that one is ours, it is ours whoever it is.
-fn held(pid: i32, ours: &BTreeSet<i32>) -> Option<(OwnedFd, i32)> {
-    let handle = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
-    let (parent, group) = parent_and_group(pid)?;
-    let me = getpid().as_raw_nonzero().get();
-    (parent == me || ours.contains(&parent)).then_some((handle, group))
+/// A process that is one of ours, held so that it stays the same one.
+struct Held {
+    pid: Pid,
+    /// None where the kernel has no such handles, or does not give them out.
+    handle: Option<OwnedFd>,
+    group: i32,
+}
+
+impl Held {
+    /// Its number may have been given away since it was looked at. The handle means one process; if the parent of that one
+    /// is ours, it is ours whoever it is.
+    fn of(pid: i32, ours: &BTreeSet<i32>) -> Option<Self> {
+        let number = Pid::from_raw(pid)?;
+        let handle = match pidfd_open(number, PidfdFlags::empty()) {
+            Ok(handle) => Some(handle),
+            Err(Errno::SRCH) => return None,
+            Err(_) => None,
+        };
+        let (parent, group) = parent_and_group(pid)?;
+        let me = getpid().as_raw_nonzero().get();
+        (parent == me || ours.contains(&parent)).then_some(Self { pid: number, handle, group })
+    }
+
+    fn signal(&self, signal: Signal) {
+        let _gone_already = match &self.handle {
+            Some(handle) => pidfd_send_signal(handle, signal),
+            None => kill_process(self.pid, signal),
+        };
+    }
 }
 
 /// What `pids` are called.

@@ -28,6 +28,22 @@ const MAX_THREADS: usize = 8;
 /// How many there are.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
+/// One of the threads, as long as it lives; even if it never runs.
+struct Counted;
+
+impl Counted {
+    fn one() -> Option<Self> {
+        let one = Self;
+        (THREADS.fetch_add(1, Ordering::Relaxed) < MAX_THREADS).then_some(one)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        THREADS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Sees a flood coming.
 #[derive(Debug)]
 pub(super) struct Gauge {
@@ -65,21 +81,15 @@ impl Flood {
         session: &Arc<Session>,
         stream: Stream,
     ) -> Result<Self, Option<pipe::Receiver>> {
-        if THREADS.fetch_add(1, Ordering::Relaxed) >= MAX_THREADS {
-            THREADS.fetch_sub(1, Ordering::Relaxed);
-            return Err(Some(pipe));
-        }
-        let Ok(pipe) = pipe.into_nonblocking_fd() else {
-            THREADS.fetch_sub(1, Ordering::Relaxed);
-            return Err(None);
-        };
+        let Some(counted) = Counted::one() else { return Err(Some(pipe)) };
+        let Ok(pipe) = pipe.into_nonblocking_fd() else { return Err(None) };
         let _may_not = rustix::pipe::fcntl_setpipe_size(&pipe, WIDE);
         let stop = Arc::new(AtomicBool::new(false));
         let (session, stopped) = (Arc::clone(session), Arc::clone(&stop));
         #[expect(clippy::disallowed_methods, reason = "it reads for a session, not for a call")]
         let thread = tokio::task::spawn_blocking(move || {
+            let _counted = counted;
             let still = read(&pipe, &session, stream, &stopped);
-            THREADS.fetch_sub(1, Ordering::Relaxed);
             (still == Still::Open).then_some(pipe)
         });
         Ok(Self { thread, stop })

@@ -28,6 +28,8 @@ const MAX_RECENT: usize = 256 << 10;
 /// Bytes that wait for whoever streams the output; while there are more, nothing is read.
 const MAX_STREAMED: usize = 256 << 10;
 
+/// A piece of it that is longer is not added to.
+const MAX_PIECE: usize = 16 << 10;
 /// The same for a process that is being ended.
 const MAX_LAST_WORDS: usize = 16 << 20;
 
@@ -285,11 +287,6 @@ impl Session {
         Taken { stage: state.stage.clone(), output, unstreamed }
     }
 
-    /// The output that would be taken, by stream, as far as memory has it.
-    fn untaken(&self) -> Vec<(Stream, Vec<u8>)> {
-        self.lock().capture.untaken()
-    }
-
     /// Bytes of output that were not taken yet.
     pub fn pending(&self) -> u64 {
         self.lock().capture.pending()
@@ -332,11 +329,6 @@ impl Session {
     /// Bytes of input that the process has not read.
     pub fn unread(&self) -> usize {
         self.lock().input.waiting.len()
-    }
-
-    /// Whether it can be written to.
-    pub fn listens(&self) -> bool {
-        self.lock().input.open
     }
 
     /// Closes the input once what waits is read. A terminal has no end: there it is Ctrl-D.
@@ -387,8 +379,11 @@ impl Session {
     /// From now on the output is given to [`Streaming::next`] too, first what was not taken yet; the process is slowed
     /// down while nobody asks for it. Until the guard is dropped.
     pub fn stream(self: &Arc<Self>) -> Streaming {
-        let untaken = self.untaken();
-        self.lock().streamed.get_or_insert_with(|| untaken.into());
+        let mut state = self.lock();
+        if state.streamed.is_none() {
+            state.streamed = Some(state.capture.untaken().into());
+        }
+        drop(state);
         Streaming(Arc::clone(self))
     }
 
@@ -406,10 +401,10 @@ impl Streaming {
     /// The next piece, if there is one.
     pub fn next(&self) -> Option<(Stream, Vec<u8>)> {
         let mut state = self.0.lock();
-        let next = state.streamed.as_mut()?.pop_front();
+        let next = state.streamed.as_mut()?.pop_front()?;
         drop(state);
         self.0.work.send_replace(());
-        next
+        Some(next)
     }
 }
 
@@ -471,7 +466,10 @@ impl State {
             terminal.recent.extend(bytes);
         }
         if let Some(streamed) = &mut self.streamed {
-            streamed.push_back((stream, bytes.to_owned()));
+            match streamed.back_mut() {
+                Some((last, piece)) if *last == stream && piece.len() < MAX_PIECE => piece.extend(bytes),
+                _ => streamed.push_back((stream, bytes.to_owned())),
+            }
         }
     }
 

@@ -115,10 +115,10 @@ impl Moving {
         loop {
             self.obey().await;
             match self.news().await {
-                News::Report(Some(Report::Empty { used, ended, more })) => {
+                News::Report(Some(Report::Empty { used, ended, more, again })) => {
                     self.drain().await;
                     let over = |exit| Stage::Over { exit, used, ended, more };
-                    return self.over(over);
+                    return self.over(over, again);
                 }
                 News::Report(Some(report)) => self.report(report, command),
                 // The keeper was killed. What it kept is killed for it, and may have said something before.
@@ -191,14 +191,16 @@ impl Moving {
         }
     }
 
-    fn over(self, stage: impl FnOnce(Exit) -> Stage) {
+    fn over(self, stage: impl FnOnce(Exit) -> Stage, again: bool) {
         let mut state = self.session.lock();
         let exit = if let Stage::Leaving { exit, .. } = state.stage { exit } else { Exit::Code(-1) };
         state.stage = stage(exit);
         state.over_at.get_or_insert_with(Instant::now);
         state.input.open = false;
         drop(state);
-        self.process.over();
+        if again {
+            self.process.over();
+        }
     }
 
     /// Waits for the next thing to happen.

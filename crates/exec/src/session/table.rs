@@ -82,7 +82,9 @@ impl Sessions {
     /// Whether there is room for one more; takes the room of one that has ended if there is no other.
     pub fn make_room(&self) -> Result<(), Full> {
         let mut table = self.lock();
-        if table.len() < self.limit {
+        let mut kept = self.processes.kept();
+        kept.retain(|_, entry| !entry.session.is_over());
+        if table.len() + kept.len() < self.limit {
             return Ok(());
         }
         // Numbers grow, so this is the one that began first.

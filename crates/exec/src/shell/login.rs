@@ -35,11 +35,14 @@ type Finding = Arc<OnceCell<Option<Arc<Login>>>>;
 #[derive(Debug)]
 pub(super) struct Login {
     exported: BTreeMap<OsString, OsString>,
+    unset: Vec<OsString>,
     admitted: OnceLock<BTreeMap<OsString, OsString>>,
     prelude: Option<Arc<OwnedFd>>,
     functions: BTreeSet<String>,
     /// Whether there are aliases, and the shell is told to mind them.
     aliases: bool,
+    /// Whether it says who may read what is made, which only a shell can put in place.
+    masks: bool,
 }
 
 impl Logins {
@@ -78,15 +81,20 @@ impl Login {
                 // But aliases are known only from the next line on.
                 let then = if self.aliases { "\n" } else { " " };
                 let script = format!(". /dev/fd/{PRELUDE_FD}; exec {PRELUDE_FD}<&-;{then}{script}");
-                shell.argv(&script, false)
+                shell.without_profile(&script)
             }
-            None => shell.argv(script, false),
+            None => shell.without_profile(script),
         }
     }
 
-    /// Whether the profile gave `name` a meaning of its own.
+    /// Whether the profile gave `name` a meaning of its own, or one that only a shell can.
     pub(super) fn defines(&self, name: &str) -> bool {
-        self.functions.contains(name)
+        self.masks || self.functions.contains(name)
+    }
+
+    /// What the profile took away.
+    pub(super) fn unset(&self) -> &[OsString] {
+        &self.unset
     }
 
     pub(super) fn prelude(&self) -> Option<Arc<OwnedFd>> {
@@ -127,7 +135,7 @@ fn joined(first: &OsStr, second: &OsStr) -> OsString {
 async fn find_out(shell: &Shell, first: &Command, spawner: &Spawner, permit: &Permit) -> Option<Login> {
     let with = said(shell, &questions(shell.kind, true), first, spawner, permit).await?;
     let [_, variables, functions, options] = parts(&with)?;
-    let mut aliases = false;
+    let (mut aliases, mut masks) = (false, false);
     let mut names = BTreeSet::new();
     let prelude = match shell.kind {
         Kind::Posix => None,
@@ -137,6 +145,7 @@ async fn find_out(shell: &Shell, first: &Command, spawner: &Spawner, permit: &Pe
             let functions = if functions == no_functions { &[] } else { functions };
             let changed = changed(options, plain);
             aliases = changed.contains(&b"shopt -s expand_aliases".as_slice());
+            masks = changed.iter().any(|line| line.starts_with(b"umask "));
             names.extend(changed.iter().filter_map(|line| alias_name(line)));
             prelude(functions, &changed)?
         }
@@ -150,8 +159,12 @@ async fn find_out(shell: &Shell, first: &Command, spawner: &Spawner, permit: &Pe
     // A line that begins in the first column and ends in brackets; one too many does no harm.
     let text = String::from_utf8_lossy(functions).into_owned();
     names.extend(text.lines().filter_map(|line| Some(line.split_once(" ()")?.0.to_owned())));
-    let exported = variables.collect();
-    Some(Login { exported, admitted: OnceLock::new(), prelude, functions: names, aliases })
+    let mut exported: BTreeMap<OsString, OsString> = variables.collect();
+    let unset = first.env.keys().filter(|name| !exported.contains_key(*name)).cloned().collect();
+    // What it only passes on is not the profile's, and may be different for the next command.
+    exported.retain(|name, value| first.env.get(name) != Some(value));
+    let admitted = OnceLock::new();
+    Some(Login { exported, unset, admitted, prelude, functions: names, aliases, masks })
 }
 
 /// The words that make a shell say what it knows, with its profile or without.
@@ -221,14 +234,9 @@ async fn said(
     let mut argv: Vec<OsString> = vec![shell.path.clone().into()];
     argv.extend(flags.iter().map(OsString::from));
     argv.extend(["-c".into(), OsString::from(script)]);
-    let command = Command {
-        stated: first.stated.clone(),
-        argv,
-        env: first.env.clone(),
-        directory: Arc::clone(&first.directory),
-        stdio: Stdio::Piped,
-        prelude: None,
-    };
+    let (stated, env) = (first.stated.clone(), first.env.clone());
+    let mut command = Command::new(stated, env, Arc::clone(&first.directory), Stdio::Piped);
+    command.argv = argv;
     let capture = Capture::new(None, String::new());
     let (session, mut pump) =
         Session::begin(0, command, About::default(), capture, spawner, permit).await.ok()?;

@@ -74,6 +74,13 @@ impl Shell {
         own.or_else(|| KNOWN.iter().find_map(|(name, _)| Self::named(name).ok()))
     }
 
+    /// How it is told to run `script` and to read no file of the user's before.
+    fn without_profile(&self, script: &str) -> Vec<String> {
+        let flags: &[&str] = if self.kind == Kind::Zsh { &["-f", "-c"] } else { &["-c"] };
+        let flags = flags.iter().map(|&flag| flag.to_owned());
+        std::iter::once(self.to_string()).chain(flags).chain([script.to_owned()]).collect()
+    }
+
     /// How it is told to run `script`.
     pub fn argv(&self, script: &str, login: bool) -> Vec<String> {
         let flag = if login { "-lc" } else { "-c" };
@@ -128,9 +135,7 @@ impl Shells {
         permit: &Permit,
     ) -> Command {
         let env = self.variables(&directory, stdio);
-        let words = argv.iter().map(OsString::from).collect();
-        let mut command =
-            Command { stated: argv, argv: words, env, directory: Arc::new(directory), stdio, prelude: None };
+        let mut command = Command::new(argv, env, Arc::new(directory), stdio);
         let Some((shell, is_login, script)) = script(&command.stated) else { return command };
         let done = match is_login {
             true => self.logins.of(&shell, &command, spawner, permit).await,
@@ -139,6 +144,7 @@ impl Shells {
         if let Some(done) = &done {
             command.argv = done.argv(&shell, &script).into_iter().map(OsString::from).collect();
             command.prelude = done.prelude();
+            done.unset().iter().for_each(|name| drop(command.env.remove(name)));
             command.env.extend(done.variables(&self.variables, &self.environment).clone());
             impose(&mut command.env, stdio);
         }

@@ -20,6 +20,8 @@ const RESTS: [(Stream, Vec<u8>); 3] =
 /// Tells observers what a command writes, if there are any.
 pub(crate) struct Deltas {
     streaming: Option<Streaming>,
+    /// A piece that nobody has heard yet.
+    pending: Option<(Stream, String)>,
     /// The beginning of a character whose end has not come, and of what.
     rests: [(Stream, Vec<u8>); 3],
 }
@@ -27,27 +29,32 @@ pub(crate) struct Deltas {
 impl Deltas {
     /// Begins with what was not taken yet: nobody was there to hear it.
     pub(crate) fn of(session: &Arc<Session>, cx: &Cx) -> Self {
-        Self { streaming: cx.watched().then(|| session.stream()), rests: RESTS }
+        Self { streaming: cx.watched().then(|| session.stream()), pending: None, rests: RESTS }
     }
 
     /// Tells nothing.
     pub(crate) fn none() -> Self {
-        Self { streaming: None, rests: RESTS }
+        Self { streaming: None, pending: None, rests: RESTS }
     }
 
-    /// Tells all there is, as fast as observers take it.
+    /// Tells all there is, as fast as observers take it. What was not heard when this is dropped is told the next time.
     pub(crate) async fn tell(&mut self, cx: &Cx) {
-        // ends: what is taken is not there any more, and nothing new comes while this is polled alone
-        while let Some((stream, bytes)) = self.streaming.as_ref().and_then(Streaming::next) {
-            self.piece(stream, &bytes, cx).await;
+        // ends: when nothing is there; others get their turn between two pieces
+        loop {
+            self.tell_pending(cx).await;
+            let Some((stream, bytes)) = self.streaming.as_ref().and_then(Streaming::next) else { return };
+            self.pending = Some((stream, self.whole(stream, &bytes)));
+            tokio::task::yield_now().await;
         }
     }
 
     /// Tells the pieces that were left when the output was taken, and of what has ended also what is left of characters.
     pub(crate) async fn tell_last(mut self, pieces: Vec<(Stream, Vec<u8>)>, is_over: bool, cx: &Cx) {
         let telling = async {
+            self.tell_pending(cx).await;
             for (stream, bytes) in pieces {
-                self.piece(stream, &bytes, cx).await;
+                self.pending = Some((stream, self.whole(stream, &bytes)));
+                self.tell_pending(cx).await;
             }
             for (stream, rest) in self.rests.iter_mut().filter(|(_, rest)| is_over && !rest.is_empty()) {
                 let text = String::from_utf8_lossy(rest).into_owned();
@@ -57,17 +64,19 @@ impl Deltas {
         let _not_heard = timeout(HEARD, telling).await;
     }
 
+    async fn tell_pending(&mut self, cx: &Cx) {
+        if let Some((stream, text)) = &self.pending
+            && !text.is_empty()
+        {
+            cx.stream(Notice::Output { stream: named(*stream), text: text.clone() }).await;
+        }
+        self.pending = None;
+    }
+
     /// Lets the command write on though nobody is told.
     pub(crate) fn hold_up_nothing(&self) {
         if let Some(streaming) = &self.streaming {
             streaming.without_limit();
-        }
-    }
-
-    async fn piece(&mut self, stream: Stream, bytes: &[u8], cx: &Cx) {
-        let text = self.whole(stream, bytes);
-        if !text.is_empty() {
-            cx.stream(Notice::Output { stream: named(stream), text }).await;
         }
     }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use exec::fs::Kind;
 use exec::process::{SpawnFault, Stdio};
-use exec::session::{About, Lifetime, Pump, Session, Sessions};
+use exec::session::{About, Lifetime, Pump, Session, Sessions, Stage};
 use exec::shell::{Shell, Shells};
 use policy::{Environment, Escalation, Intent, Permit};
 use schemars::JsonSchema;
@@ -146,7 +146,12 @@ impl Commands {
         let ending = match attend(&session, Some(&mut pump), &mut deltas, wait, cx).await {
             Outcome::Over => Ending::Itself,
             Outcome::Left => Ending::Leaving,
-            Outcome::Yielded | Outcome::Prompting => Ending::TimedOut(limit),
+            // Whoever watches slowly changes no outcome.
+            Outcome::Yielded | Outcome::Prompting => match session.stage() {
+                Stage::Over { .. } | Stage::Lost => Ending::Itself,
+                Stage::Leaving { settled: true, .. } => Ending::Leaving,
+                Stage::Running | Stage::Leaving { .. } => Ending::TimedOut(limit),
+            },
             Outcome::Halted(halt) => Ending::Halted(halt),
         };
         finish(&session, Some(&mut pump), &mut deltas).await;

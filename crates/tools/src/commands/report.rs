@@ -77,7 +77,9 @@ impl Report {
     ) -> Self {
         let terminal = session.about().terminal;
         let tokens = tokens.map_or(DEFAULT_TOKENS, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
-        let bytes = tokens.saturating_mul(BYTES_PER_TOKEN).min(cx.budget().saturating_sub(MARGIN));
+        let bytes = tokens
+            .saturating_mul(BYTES_PER_TOKEN)
+            .min(cx.budget().saturating_sub(MARGIN.min(cx.budget() / 2)));
         let Taken { stage, mut output, unstreamed } = session.take();
         deltas.tell_last(unstreamed, !matches!(stage, Stage::Running), cx).await;
         let (stdout, stderr) = (apart(&output.stdout, bytes), apart(&output.stderr, bytes));

@@ -392,7 +392,7 @@ pub(crate) fn a_read_only_policy_runs_nothing() {
     assert_snapshot!(run("exec_command", json!({"cmd": touch, "shell": "sh", "tty": true})), @r#"forbidden by policy: running `/bin/sh` is not allowed: the policy in force is read-only; only the user can change that, with `sandbox = "danger-full-access"` in their own configuration or `--sandbox danger-full-access`"#);
     assert!(!ran.exists());
     assert_snapshot!(bench.say("list_sessions", &json!({})), @"No sessions.");
-    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": 1000, "chars": "x"})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
+    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": 1000, "chars": "x"})), @r#"forbidden by policy: running `write_stdin` is not allowed: the policy in force is read-only; only the user can change that, with `sandbox = "danger-full-access"` in their own configuration or `--sandbox danger-full-access`"#);
     assert_snapshot!(bench.say("kill_session", &json!({"session_id": 1000})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
 }
 
