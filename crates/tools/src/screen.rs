@@ -1,14 +1,34 @@
 //! What a terminal was sent → what it shows.
 
 use std::num::NonZero;
+use std::time::{Duration, Instant};
 
 use exec::process::Size;
+use tool::Stop;
+
+/// How long drawing may take, and after how many bytes that is asked.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PIECE: usize = 64;
 
 /// The lines that a terminal of this size shows after it was sent `bytes`, and where its cursor is.
-pub(crate) fn screen(bytes: &[u8], size: Size) -> String {
+///
+/// A few bytes can ask for a lot of drawing: it ends after a while, or when nobody waits for it, with what is drawn then.
+pub(crate) fn screen(bytes: &[u8], size: Size, stop: &Stop) -> String {
     let at_least_one = |length: u16| NonZero::new(length).unwrap_or(NonZero::<u16>::MIN);
     let mut parser = vt100::Parser::new(at_least_one(size.rows), at_least_one(size.cols), 0);
-    parser.process(bytes);
+    let began = Instant::now();
+    let mut drawn = 0;
+    for piece in bytes.chunks(PIECE) {
+        if stop.requested() || began.elapsed() > PATIENCE {
+            break;
+        }
+        parser.process(piece);
+        drawn += piece.len();
+    }
+    let missing = match bytes.len() - drawn {
+        0 => String::new(),
+        missing => format!("; the last {missing} bytes take too long to draw"),
+    };
     let screen = parser.screen();
     let (row, column) = screen.cursor_position();
     let mut lines: Vec<String> = screen.rows(0, size.cols).map(|line| line.trim_end().to_owned()).collect();
@@ -17,7 +37,7 @@ pub(crate) fn screen(bytes: &[u8], size: Size) -> String {
     let Size { rows, cols } = size;
     let shown = lines.join("\n");
     format!(
-        "Screen: {rows} lines of {cols} columns, cursor at line {}, column {}\n{shown}\n",
+        "Screen: {rows} lines of {cols} columns, cursor at line {}, column {}{missing}\n{shown}\n",
         row + 1,
         column + 1
     )
@@ -33,7 +53,7 @@ mod tests {
     fn a_screen_is_what_a_person_would_see() {
         let size = Size { rows: 5, cols: 20 };
         let drawn = b"one\r\ntwo\x1b[1;1H\x1b[31mONE\x1b[0m\x1b[3;5Hhere";
-        assert_snapshot!(screen(drawn, size), @"
+        assert_snapshot!(screen(drawn, size, &Stop::default()), @"
         Screen: 5 lines of 20 columns, cursor at line 3, column 9
         ONE
         two

@@ -94,7 +94,8 @@ impl ToolHandler for WriteStdin {
         if args.screen == Some(true)
             && let Some((bytes, size)) = session.recent()
         {
-            let report = Report::untaken(&session, began).showing(screen(&bytes, size));
+            let drawn = cx.blocking(move |stop| Ok(screen(&bytes, size, stop))).await?;
+            let report = Report::untaken(&session, began).showing(drawn);
             return Ok(report.answer(report.ending(outcome), Labels::Session));
         }
         let report = Report::new(&session, deltas, began, args.max_output_tokens, cx).await;

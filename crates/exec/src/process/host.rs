@@ -132,6 +132,9 @@ impl Drop for Link {
         let Some(mut process) = self.process.take() else { return };
         // It ends when its socket is closed and its last keeper is gone. Somebody has to take leave of it.
         let _closed = self.socket.shutdown(std::net::Shutdown::Both);
+        // A program may have stopped it.
+        let pid = i32::try_from(process.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let _gone = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::CONT));
         let _no_more_threads = std::thread::Builder::new().spawn(move || process.wait());
     }
 }
