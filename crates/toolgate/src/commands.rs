@@ -7,12 +7,10 @@ use exec::session::{Processes, Sessions};
 use exec::shell::{Shell, Shells};
 use exec::spill::Spill;
 use policy::Environment;
-use tools::Commands;
+use tools::{Commands, DEFAULT_SESSIONS};
 
 use crate::{Builder, Toolgate};
 
-/// How many sessions there may be if nobody says.
-const DEFAULT_SESSIONS: usize = 64;
 /// How long the end of all sessions may take.
 const CLOSE: Duration = Duration::from_secs(5);
 

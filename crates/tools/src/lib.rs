@@ -28,7 +28,7 @@ mod write_stdin;
 
 use std::sync::Arc;
 
-pub use commands::Commands;
+pub use commands::{Commands, DEFAULT_SESSIONS};
 pub use picture::Pictures;
 use tool::{AnyTool, StrictFault, erase};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use exec::session::{Session, Stage};
+use exec::session::{Exit, Lifetime, Session, Stage};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,9 +58,7 @@ fn state(session: &Session) -> String {
     match session.stage() {
         Stage::Running => "running".to_owned(),
         Stage::Leaving { exit, .. } => format!("exited with code {}, background processes run", exit.code()),
-        Stage::Over { exit: exec::session::Exit::Signal(signal), .. } => {
-            format!("ended by {}", signal_name(signal))
-        }
+        Stage::Over { exit: Exit::Signal(signal), .. } => format!("ended by {}", signal_name(signal)),
         Stage::Over { exit, .. } => format!("exited with code {}", exit.code()),
         Stage::Lost => "killed from outside".to_owned(),
     }
@@ -75,9 +73,10 @@ fn line(session: &Session) -> String {
         session.id(),
         state(session),
         session.wall().as_secs_f64(),
-        match about.lifetime.as_str() {
-            "keep" => "this process".to_owned(),
-            other => format!("the {other}"),
+        match about.lifetime {
+            Lifetime::Turn => "the turn",
+            Lifetime::Session => "the session",
+            Lifetime::Keep => "this process",
         },
         counted(session.pending(), "byte"),
         abridged(&about.command),

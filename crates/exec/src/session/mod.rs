@@ -27,11 +27,10 @@ const MAX_INPUT: usize = 1 << 20;
 const MAX_RECENT: usize = 256 << 10;
 /// Bytes that wait for whoever streams the output; while there are more, nothing is read.
 const MAX_STREAMED: usize = 256 << 10;
-
-/// A piece of it that is longer is not added to.
-const MAX_PIECE: usize = 16 << 10;
 /// The same for a process that is being ended.
 const MAX_LAST_WORDS: usize = 16 << 20;
+/// A piece of them that is longer is not added to.
+const MAX_PIECE: usize = 16 << 10;
 
 /// How long a session lives, unless it is ended before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -305,7 +304,7 @@ impl Session {
         prompt.then_some(state.last_output)
     }
 
-    /// Waits for more output or another stage; `since` is what was seen last, from [`watch`](Self::watch).
+    /// Is told when there is more output or another stage.
     pub fn watch(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
@@ -406,9 +405,7 @@ impl Streaming {
         self.0.work.send_replace(());
         Some(next)
     }
-}
 
-impl Streaming {
     /// Reads on though nobody asks for it: the process is about to end, and must not wait for that.
     pub fn without_limit(&self) {
         self.0.lock().stream_limit = MAX_LAST_WORDS;

@@ -160,7 +160,9 @@ async fn find_out(shell: &Shell, first: &Command, spawner: &Spawner, permit: &Pe
     let text = String::from_utf8_lossy(functions).into_owned();
     names.extend(text.lines().filter_map(|line| Some(line.split_once(" ()")?.0.to_owned())));
     let mut exported: BTreeMap<OsString, OsString> = variables.collect();
-    let unset = first.env.keys().filter(|name| !exported.contains_key(*name)).cloned().collect();
+    let is_own = |name: &OsStr| OWN.iter().any(|own| name == OsStr::new(own));
+    let unset =
+        first.env.keys().filter(|name| !exported.contains_key(*name) && !is_own(name)).cloned().collect();
     // What it only passes on is not the profile's, and may be different for the next command.
     exported.retain(|name, value| first.env.get(name) != Some(value));
     let admitted = OnceLock::new();

@@ -38,7 +38,7 @@ pub struct Commands {
 }
 
 /// How many sessions there may be if nobody says.
-const DEFAULT_SESSIONS: usize = 64;
+pub const DEFAULT_SESSIONS: usize = 64;
 
 impl Default for Commands {
     /// Commands of the user's own shell, with the variables that are safe, and a spawner of their own.

@@ -118,6 +118,7 @@ pub(crate) fn a_profile_in_place_is_as_good_as_one_that_is_run() {
         ("the script's own lines", "f() { :; }\n", "f\necho $LINENO"),
         ("a script that is several lines", "f() { :; }\n", "cat <<END\na\nEND\necho b"),
         ("another directory", "cd /\n", "echo on"),
+        ("where it is", "export A=1\n", "printenv PWD"),
     ]);
     assert!(differ.is_empty(), "{differ:#?}");
 }
