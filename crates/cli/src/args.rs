@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use toolgate::wire::Dialect;
 
-use crate::config::Sandbox;
+use crate::config::{Network, Sandbox, Tier};
 
 /// Answers the tool calls of a coding model: fast, safely, exactly once
 #[derive(Debug, Parser)]
@@ -16,6 +16,7 @@ Examples:
   toolgate call grep_files --json '{\"pattern\": \"fn main\", \"file_pattern\": \"*.rs\"}'
   toolgate tools --wire anthropic
   toolgate pipe < calls.jsonl
+  toolgate sandbox -- cargo test
 
 Environment:
   TOOLGATE_HOME  where your configuration is, instead of ~/.config/toolgate
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Call(Call),
     Tools(Tools),
     Pipe(Pipe),
+    Sandbox(SandboxCommand),
+    Doctor(Doctor),
     Config(Config),
     Completions(Completions),
 }
@@ -152,6 +155,49 @@ impl PipeWire {
     }
 }
 
+/// Run one command confined: it writes here and nowhere else, and talks to nobody
+///
+/// Input, output, errors and the terminal pass through. The command sees the whole file system read-only but for the working
+/// directory, a /tmp of its own and what --writable adds; secrets are hidden; git works, but its hooks and configuration
+/// stay as they are. docs/sandbox.md says more, also how this replaces bwrap and srt.
+///
+/// Exit status: the command's own, 128 and the signal's number if one ended it; 125 if it could not be confined, 126 if it
+/// could not be run, 127 if it is not there.
+#[derive(Debug, Args)]
+#[command(
+    name = "sandbox",
+    after_help = "\
+Examples:
+  toolgate sandbox -- cargo test
+  toolgate sandbox --network on -- npm install
+  toolgate sandbox --mode read-only -- ./untrusted-script
+  toolgate sandbox --writable ../out --deny-read '*.key' --explain -- make"
+)]
+pub(crate) struct SandboxCommand {
+    /// Say first, on stderr, how it is confined, and afterwards what was refused
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) argv: Vec<String>,
+}
+
+/// Say what this machine can enforce, what is missing, and the command that mends it
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate doctor
+  toolgate doctor --json
+
+Exit status: 0 if everything can be enforced, 1 if not.")]
+pub(crate) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Show the configuration in force and where each value comes from
 ///
 /// Your own file is ~/.config/toolgate/config.toml; a project's is toolgate.toml in the working directory or above it.
@@ -193,9 +239,38 @@ pub(crate) struct Place {
     #[arg(long, value_name = "DIR")]
     pub(crate) read_root: Vec<PathBuf>,
     /// What tools may do beside reading
-    #[arg(long, value_enum, value_name = "MODE")]
+    #[arg(long, visible_alias = "mode", value_enum, value_name = "MODE")]
     pub(crate) sandbox: Option<Sandbox>,
+    #[command(flatten)]
+    pub(crate) confine: Confine,
     /// The model that calls, e.g. `claude-opus-4`: it gets the tools it can use
     #[arg(long)]
     pub(crate) model: Option<String>,
+}
+
+/// What commands are confined to.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Confinement")]
+pub(crate) struct Confine {
+    /// Let commands write below this directory too (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) writable: Vec<PathBuf>,
+    /// Do not let them write this, though it lies below a writable directory (repeatable)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) read_only: Vec<PathBuf>,
+    /// Let nobody read this path or what fits this glob (repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) deny_read: Vec<String>,
+    /// Whom commands may talk to
+    #[arg(long, value_enum, value_name = "WHOM")]
+    pub(crate) network: Option<Network>,
+    /// Let commands connect to this unix socket: a path, or `@` and an abstract name (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) unix_socket: Vec<String>,
+    /// The strongest layer to use
+    #[arg(long, value_enum, value_name = "LAYER", hide_short_help = true)]
+    pub(crate) tier: Option<Tier>,
+    /// The weakest layer that will do
+    #[arg(long, value_enum, value_name = "LAYER", hide_short_help = true)]
+    pub(crate) require: Option<Tier>,
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use exec::spill::Spill;
 use toolgate::wire::{Integers, Style};
 use toolgate::{
-    BuildFault, Builder, Environment, Family, Inherit, Limits, Observer, Pictures, RegistryFault,
-    SandboxPolicy, Shell, Toolgate, ToolsConfig, WebSearch,
+    AtLeast, BuildFault, Builder, CommandLimits, Confinement, Environment, Family, Inherit, Limits, Network,
+    Observer, Pictures, RegistryFault, SandboxPolicy, Shell, Tier, Toolgate, ToolsConfig, WebSearch,
 };
 
 use crate::args::Place;
@@ -24,9 +24,15 @@ pub(crate) struct Composed {
 
 /// Reads the configuration for `place` and puts the tools together.
 pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
+    compose_with(place, |_| {})
+}
+
+/// The same, with what `change` makes of the configuration.
+pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> Result<Composed, Fault> {
     let cwd = directory(place)?;
     let dirs = Dirs::from_env()?;
-    let config = config::load(&cwd, &dirs, place)?;
+    let mut config = config::load(&cwd, &dirs, place)?;
+    change(&mut config);
     let family = Family::of(config.model.value.as_deref().unwrap_or_default());
     let tools = ToolsConfig {
         family,
@@ -43,8 +49,11 @@ pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
         .configured(tools)
         .sandbox(match config.sandbox.value {
             config::Sandbox::ReadOnly => SandboxPolicy::ReadOnly,
+            config::Sandbox::WorkspaceWrite => SandboxPolicy::WorkspaceWrite,
+            config::Sandbox::External => SandboxPolicy::External,
             config::Sandbox::DangerFullAccess => SandboxPolicy::FullAccess,
         })
+        .confinement(confinement(&config.confinement))
         .limits(Limits {
             output_tokens: config.limits.output_tokens.value,
             call_timeout: Duration::from_millis(config.limits.call_timeout_ms.value),
@@ -76,6 +85,44 @@ pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
     Ok(Composed { config, builder })
 }
 
+/// What commands are confined to, in the policy's words.
+fn confinement(config: &config::Confinement) -> Confinement {
+    const MB: u64 = 1 << 20;
+    let tier = |tier: config::Tier| match tier {
+        config::Tier::Nothing => Tier::Nothing,
+        config::Tier::Seccomp => Tier::Seccomp,
+        config::Tier::Landlock => Tier::Landlock,
+        config::Tier::Namespaces => Tier::Namespaces,
+    };
+    Confinement {
+        // Nobody can write to what is not there; but whoever types a flag means it.
+        writable: config
+            .writable
+            .iter()
+            .filter(|root| {
+                matches!(root.source, config::Source::Flag(_)) || exec::fs::real(&root.value).is_ok()
+            })
+            .map(|root| root.value.clone())
+            .collect(),
+        read_only: config.read_only.iter().map(|path| path.value.clone()).collect(),
+        network: match config.network.value {
+            config::Network::Off => Network::Off,
+            config::Network::Loopback => Network::Loopback,
+            config::Network::On => Network::On,
+        },
+        sockets: config.unix_sockets.iter().map(|name| name.value.clone()).collect(),
+        limits: CommandLimits {
+            processes: config.processes.value,
+            memory: config.memory_mb.value.map(|mb| mb.saturating_mul(MB)),
+            file_size: config.file_size_mb.value.map(|mb| mb.saturating_mul(MB)),
+            open_files: config.open_files.value,
+        },
+        at_most: tier(config.tier.value),
+        at_least: AtLeast(tier(config.require.value)),
+        ..Confinement::default()
+    }
+}
+
 /// Hands on how commands are run.
 fn with_commands(builder: Builder, commands: &config::Commands) -> Result<Builder, Fault> {
     let environment = Environment {
@@ -99,6 +146,18 @@ impl Composed {
     pub(crate) fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
         self.builder = self.builder.observer(observer);
         self
+    }
+
+    /// Has every refused change of a file noted.
+    pub(crate) fn recorded(mut self, recorded: bool) -> Self {
+        let confinement = Confinement { recorded, ..confinement(&self.config.confinement) };
+        self.builder = self.builder.confinement(confinement);
+        self
+    }
+
+    /// The confinement alone.
+    pub(crate) fn sandbox(self) -> Result<toolgate::Sandbox, Fault> {
+        self.builder.sandbox_alone().map_err(|fault| Fault::usage(fault.to_string()))
     }
 
     /// Puts it together.

@@ -6,6 +6,8 @@ use crate::screen;
 
 /// The exit status for a wrong command line, configuration or call.
 pub(crate) const USAGE: u8 = 2;
+/// The exit status when a command could not be confined, and so was not run.
+pub(crate) const UNCONFINED: u8 = 125;
 /// The exit status after Ctrl-C, as shells give it.
 pub(crate) const INTERRUPTED: u8 = 130;
 /// The exit status when the machine fails us.

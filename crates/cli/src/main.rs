@@ -27,6 +27,8 @@ fn main() -> ExitCode {
         Command::Call(args) => commands::call::run(&args),
         Command::Tools(args) => commands::tools::run(&args),
         Command::Pipe(args) => commands::pipe::run(&args),
+        Command::Sandbox(args) => commands::sandbox::run(args),
+        Command::Doctor(args) => commands::doctor::run(&args),
         Command::Config(args) => commands::config::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
     };

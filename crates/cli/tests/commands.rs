@@ -225,6 +225,13 @@ fn the_configuration_says_where_each_value_comes_from() {
     commands.set.A = "1"  # $HOME/.config/toolgate/config.toml:8
     commands.set."a.b" = ""  # $HOME/.config/toolgate/config.toml:9
     commands.shell = "/bin/sh"  # $HOME/.config/toolgate/config.toml:10
+    # confinement.writable is not set
+    # confinement.read_only is not set
+    # confinement.unix_sockets is not set
+    # confinement.processes is not set
+    # confinement.memory_mb is not set
+    # confinement.file_size_mb is not set
+    # confinement.open_files is not set
     limits.parallel = 2  # $DIR/toolgate.toml:5
     # $HOME/.config/toolgate/config.toml: read
     # $HOME/.config/toolgate/toolgate.toml: not there
@@ -258,7 +265,7 @@ fn a_bad_file_is_refused_with_its_place() {
     assert_snapshot!(fault("[files]\ndeny_read = \"x\"\n"), @r#"error: $DIR/toolgate.toml:2:13: invalid type: string "x", expected a list, e.g. `["a"]`"#);
     assert_snapshot!(fault("[limits\n"), @"error: $DIR/toolgate.toml:1:8: unclosed table, expected `]`");
     assert_snapshot!(fault("[limits]\n  output_tokens = 5\n"), @"error: $DIR/toolgate.toml:2:19: `output_tokens` must be from 100 to 1000000");
-    assert_snapshot!(fault("sandbox = \"off\"\n"), @"error: $DIR/toolgate.toml:1:11: unknown variant `off`, expected `read-only` or `danger-full-access`");
+    assert_snapshot!(fault("sandbox = \"off\"\n"), @"error: $DIR/toolgate.toml:1:11: unknown variant `off`, expected one of `read-only`, `workspace-write`, `external`, `danger-full-access`");
     assert_snapshot!(fault("commands = 3\n"), @"error: $DIR/toolgate.toml:1:12: invalid type: integer `3`, expected a table `[commands]`");
     assert_snapshot!(fault("[commands]\nset = [\"A=1\"]\n"), @r#"error: $DIR/toolgate.toml:2:7: invalid type: sequence, expected a table, e.g. `{ NAME = "value" }`"#);
     assert_snapshot!(fault("[commands]\nset = { A = \"1\",\n  OPENAI_API_KEY = \"x\" }\n"), @"error: $DIR/toolgate.toml:3:20: `OPENAI_API_KEY` is the key of a model provider, which no command gets");

@@ -28,7 +28,7 @@ pub struct DuplicateCall(pub CallId);
 
 /// What becomes of a call.
 enum Work {
-    Done(ToolOutput),
+    Done(Box<ToolOutput>),
     Running(JoinHandle<ToolOutput>),
 }
 
@@ -64,14 +64,15 @@ impl ToolCallRuntime {
     pub async fn next(&mut self) -> Option<Answer> {
         let (_, work) = self.waiting.front_mut()?;
         if let Work::Running(task) = work {
-            *work = Work::Done(task.await.unwrap_or_else(|_| {
+            let output = task.await.unwrap_or_else(|_| {
                 let gone = ToolError::Fatal("the session ended before the call was answered".to_owned());
                 answer(Err(gone), Duration::ZERO, |_| ())
-            }));
+            });
+            *work = Work::Done(Box::new(output));
         }
         let (call, Work::Done(output)) = self.waiting.pop_front()? else { return None };
         self.live.remove(&call.id);
-        Some(Answer { call, output })
+        Some(Answer { call, output: *output })
     }
 
     /// Stops one call; it is answered as aborted. `false` if no such call is open.
@@ -97,7 +98,7 @@ impl ToolCallRuntime {
 fn begin(call: impl Future<Output = ToolOutput> + Send + 'static) -> Work {
     let mut call = Box::pin(call);
     match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => Work::Done(output),
+        Poll::Ready(output) => Work::Done(Box::new(output)),
         // Whatever was told to wake nobody is told anew when the task asks for the first time.
         Poll::Pending => {
             #[expect(clippy::disallowed_methods, reason = "the one place where calls become tasks")]

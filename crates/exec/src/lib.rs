@@ -1,9 +1,10 @@
 //! Where the machine is touched: files through one confined door ([`fs`]), processes that are never left behind
-//! ([`process`], [`session`]), output that is never lost ([`capture`], [`spill`]).
+//! ([`process`], [`session`]) and confined as a policy says ([`sandbox`]), output that is never lost ([`capture`], [`spill`]).
 
 pub mod capture;
 pub mod fs;
 pub mod process;
+pub mod sandbox;
 pub mod session;
 pub mod shell;
 pub mod spill;

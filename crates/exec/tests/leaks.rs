@@ -457,7 +457,7 @@ async fn storm(bench: &Arc<Bench>, calls: usize, seed: u64) -> Vec<String> {
         let fate = Fate::roll(&mut dice);
         let bench = Arc::clone(bench);
         running.spawn(async move {
-            let done = timeout(HUNG, call(&bench, number, &script, stdio, fate)).await;
+            let done = timeout(HUNG, call(&bench, number, &script, stdio.clone(), fate)).await;
             let done = done.unwrap_or_else(|_| Err("it hangs".to_owned()));
             done.err().map(|why| format!("call {number} ({name}, {stdio:?}, {fate:?}): {why}"))
         });

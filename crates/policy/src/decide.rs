@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Denial, Effect, Intent, Permit, Reach, SandboxPolicy};
+use crate::{Confinement, Denial, Effect, Intent, Network, Permit, Reach, SandboxPolicy};
 
 /// What the policy says about an intent.
 #[derive(Debug, Clone)]
@@ -18,12 +18,20 @@ pub enum Verdict {
 pub struct Gate {
     reach: Arc<Reach>,
     sandbox: SandboxPolicy,
+    confinement: Arc<Confinement>,
 }
 
 impl Gate {
     /// A gate that lets calls read within `reach`, and do what else `sandbox` allows.
     pub fn new(reach: Reach, sandbox: SandboxPolicy) -> Self {
-        Self { reach: Arc::new(reach), sandbox }
+        Self { reach: Arc::new(reach), sandbox, confinement: Arc::default() }
+    }
+
+    /// Confines commands to `confinement`, if the policy confines them at all.
+    #[must_use]
+    pub fn confined_to(mut self, confinement: Confinement) -> Self {
+        self.confinement = Arc::new(confinement);
+        self
     }
 
     /// A gate that lets calls read within `reach` and change nothing.
@@ -49,19 +57,25 @@ impl Gate {
     }
 
     fn judge(&self, effect: &Effect) -> Result<(), Denial> {
+        use SandboxPolicy::{External, FullAccess, ReadOnly, WorkspaceWrite};
         let read_only = |what: String| Err(Denial::ReadOnly { what });
         match (effect, self.sandbox) {
-            (Effect::Read(path), SandboxPolicy::ReadOnly | SandboxPolicy::FullAccess) => {
-                self.reach.judge(path)
+            (Effect::Read(path), _) => self.reach.judge(path),
+            (Effect::Write(_) | Effect::Exec(_) | Effect::Network(_), FullAccess | External) => Ok(()),
+            // What it may touch is for its confinement to say.
+            (Effect::Exec(_), ReadOnly | WorkspaceWrite) => Ok(()),
+            (Effect::Write(path), ReadOnly) => read_only(format!("writing `{}`", path.display())),
+            (Effect::Write(path), WorkspaceWrite) if self.confinement.may_write(path) => Ok(()),
+            (Effect::Write(path), WorkspaceWrite) => {
+                let roots = self.confinement.writable.clone();
+                Err(Denial::MayNotWrite { path: path.clone(), roots })
             }
-            (Effect::Write(_) | Effect::Exec(_) | Effect::Network(_), SandboxPolicy::FullAccess) => Ok(()),
-            (Effect::Write(path), SandboxPolicy::ReadOnly) => {
-                read_only(format!("writing `{}`", path.display()))
+            (Effect::Network(_), ReadOnly | WorkspaceWrite) if self.confinement.network == Network::On => {
+                Ok(())
             }
-            (Effect::Exec(argv), SandboxPolicy::ReadOnly) => {
-                Err(Denial::MayNotRun { program: argv.first().cloned().unwrap_or_default() })
+            (Effect::Network(host), ReadOnly | WorkspaceWrite) => {
+                Err(Denial::MayNotConnect { target: host.clone(), network: self.confinement.network })
             }
-            (Effect::Network(host), SandboxPolicy::ReadOnly) => read_only(format!("connecting to `{host}`")),
         }
     }
 
@@ -75,7 +89,8 @@ impl Gate {
                 Effect::Write(_) | Effect::Network(_) => {}
             }
         }
-        Permit::new(reads, runs, Arc::clone(&self.reach), self.sandbox)
+        let (reach, confinement) = (Arc::clone(&self.reach), Arc::clone(&self.confinement));
+        Permit::new(reads, runs, reach, self.sandbox, confinement)
     }
 }
 
@@ -90,45 +105,50 @@ mod tests {
 
     fn gate(sandbox: SandboxPolicy) -> Gate {
         let roots = vec![Root::new("/real/w").spelled("/w"), Root::new("/real/w/inner"), Root::new("/lib")];
+        let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
         Gate::new(Reach::new(roots, DenyRead::new(["**/.env"], None).unwrap()), sandbox)
+            .confined_to(confinement)
     }
 
     const DENIED: &str = "`/w/.env` may not be read: the deny-read rule `**/.env` covers it";
     const BELOW_DENIED: &str = "`/w/.env/x` may not be read: the deny-read rule `**/.env` covers it";
     const OUTSIDE: &str = "`/wx/a` is outside the readable roots (`/real/w`, `/real/w/inner`, `/lib`); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`";
     const WRITING: &str = "writing `/w/a` is not allowed: the policy in force is read-only";
-    const RUNNING: &str = "running `rm` is not allowed: the policy in force is read-only; only the user can change that, with `sandbox = \"danger-full-access\"` in their own configuration or `--sandbox danger-full-access`";
-    const CONNECTING: &str =
-        "connecting to `example.org:443` is not allowed: the policy in force is read-only";
+    const CONNECTING: &str = "connecting to `example.org:443` is not allowed: the network is loopback; only the user can change that, with `confinement.network` in their own configuration or `--network on`";
+    const ELSEWHERE: &str = "`/etc/a` may not be changed: it lies outside the writable roots (`/w`) or is protected there; only the user can change that, with `confinement.writable` in their own configuration or `--writable`";
 
     #[test]
     fn the_table_of_verdicts() {
         let read = |path: &str| Effect::Read(path.into());
-        let write = || Effect::Write("/w/a".into());
+        let write = |path: &str| Effect::Write(path.into());
         let exec = || Effect::Exec(vec!["rm".into(), "a".into()]);
         let network = || Effect::Network("example.org:443".into());
-        // What is stated, what is said under read-only, and under full access.
-        for (effects, read_only, full_access) in [
-            (vec![], "allow", "allow"),
-            (vec![read("/w/a")], "allow", "allow"),
-            (vec![read("/real/w/a")], "allow", "allow"),
-            (vec![read("/w")], "allow", "allow"),
-            (vec![read("/lib/x"), read("/w/y")], "allow", "allow"),
-            (vec![read("/wx/a")], OUTSIDE, OUTSIDE),
-            (vec![read("/w/a"), read("/w/.env")], DENIED, DENIED),
-            (vec![read("/w/.env"), read("/w/a")], DENIED, DENIED),
-            (vec![read("/w/.env/x")], BELOW_DENIED, BELOW_DENIED),
-            (vec![write()], WRITING, "allow"),
-            (vec![exec()], RUNNING, "allow"),
-            (vec![network()], CONNECTING, "allow"),
-            (vec![read("/w"), exec()], RUNNING, "allow"),
-            (vec![read("/wx/a"), exec()], OUTSIDE, OUTSIDE),
-            (vec![exec(), read("/w/.env")], RUNNING, DENIED),
-            (vec![write(), exec(), network()], WRITING, "allow"),
+        let elsewhere = "writing `/etc/a` is not allowed: the policy in force is read-only";
+        // What is stated, what is said under read-only, under workspace-write, and under full access.
+        for (effects, expected) in [
+            (vec![], ["allow"; 3]),
+            (vec![read("/w/a")], ["allow"; 3]),
+            (vec![read("/real/w/a")], ["allow"; 3]),
+            (vec![read("/w")], ["allow"; 3]),
+            (vec![read("/lib/x"), read("/w/y")], ["allow"; 3]),
+            (vec![read("/wx/a")], [OUTSIDE; 3]),
+            (vec![read("/w/a"), read("/w/.env")], [DENIED; 3]),
+            (vec![read("/w/.env"), read("/w/a")], [DENIED; 3]),
+            (vec![read("/w/.env/x")], [BELOW_DENIED; 3]),
+            (vec![write("/w/a")], [WRITING, "allow", "allow"]),
+            (vec![write("/etc/a")], [elsewhere, ELSEWHERE, "allow"]),
+            (vec![exec()], ["allow"; 3]),
+            (vec![network()], [CONNECTING, CONNECTING, "allow"]),
+            (vec![read("/w"), exec()], ["allow"; 3]),
+            (vec![read("/wx/a"), exec()], [OUTSIDE; 3]),
+            (vec![exec(), read("/w/.env")], [DENIED; 3]),
+            (vec![write("/w/a"), exec(), network()], [WRITING, CONNECTING, "allow"]),
         ] {
-            for (sandbox, expected) in
-                [(SandboxPolicy::ReadOnly, read_only), (SandboxPolicy::FullAccess, full_access)]
-            {
+            let policies =
+                [SandboxPolicy::ReadOnly, SandboxPolicy::WorkspaceWrite, SandboxPolicy::FullAccess];
+            let [_, _, full] = expected;
+            let all = policies.into_iter().zip(expected).chain([(SandboxPolicy::External, full)]);
+            for (sandbox, expected) in all {
                 for escalation in [Escalation::None, Escalation::Required] {
                     let intent = Intent { effects: effects.clone(), ..Intent::default() };
                     let intent = intent.escalated(escalation, Some("it is needed".into()));
@@ -140,6 +160,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn who_is_confined() {
+        let confined = |sandbox| match gate(sandbox).decide(&Intent::nothing()) {
+            Verdict::Allow(permit) => permit.confinement().is_some(),
+            Verdict::Forbid(denial) => panic!("{denial}"),
+        };
+        assert!(confined(SandboxPolicy::ReadOnly) && confined(SandboxPolicy::WorkspaceWrite));
+        assert!(!confined(SandboxPolicy::FullAccess) && !confined(SandboxPolicy::External));
     }
 
     fn permit(intent: &Intent) -> Permit {
@@ -207,10 +237,13 @@ mod tests {
                 matches!(gate(sandbox).decide(&intent), Verdict::Forbid(_))
             };
             let larger: Vec<Effect> = effects.iter().cloned().chain([more]).collect();
-            for sandbox in [SandboxPolicy::ReadOnly, SandboxPolicy::FullAccess] {
+            let tightest_first = [SandboxPolicy::ReadOnly, SandboxPolicy::WorkspaceWrite, SandboxPolicy::FullAccess];
+            for sandbox in tightest_first {
                 prop_assert!(!forbidden(sandbox, &effects) || forbidden(sandbox, &larger));
             }
-            prop_assert!(!forbidden(SandboxPolicy::FullAccess, &effects) || forbidden(SandboxPolicy::ReadOnly, &effects));
+            for (tighter, looser) in tightest_first.into_iter().zip(tightest_first.into_iter().skip(1)) {
+                prop_assert!(!forbidden(looser, &effects) || forbidden(tighter, &effects));
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::Root;
+use crate::{Network, Root};
 
 /// A refusal, foreseen by the [`Gate`](crate::Gate) or met at the door.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,13 +41,29 @@ pub enum Denial {
         /// What the tool tried to start.
         argv: Vec<String>,
     },
-    /// The policy in force lets nothing be started.
+    /// The path lies below none of the writable roots, or is protected there.
+    #[error("`{}` may not be changed: {}", path.display(), unwritable(roots))]
+    MayNotWrite {
+        /// What was to be changed.
+        path: PathBuf,
+        /// What may be changed.
+        roots: Vec<PathBuf>,
+    },
+    /// The network policy does not let this host be talked to.
+    #[error("connecting to `{target}` is not allowed: the network is {}; only the user can change that, with `confinement.network` in their own configuration or `--network on`", network.as_str())]
+    MayNotConnect {
+        /// An address or a name, with a port if there is one.
+        target: String,
+        /// What the policy says.
+        network: Network,
+    },
+    /// A socket of another program that is not on the list.
     #[error(
-        "running `{program}` is not allowed: the policy in force is read-only; only the user can change that, with `sandbox = \"danger-full-access\"` in their own configuration or `--sandbox danger-full-access`"
+        "connecting to the socket `{name}` is not allowed; only the user can change that, with `confinement.unix_sockets` in their own configuration or `--unix-socket`"
     )]
-    MayNotRun {
-        /// The program, without its arguments.
-        program: String,
+    MayNotReach {
+        /// Its path, or `@` and its abstract name.
+        name: String,
     },
     /// The policy in force lets nothing change.
     #[error("{what} is not allowed: the policy in force is read-only")]
@@ -73,6 +89,16 @@ fn command(argv: &[String]) -> String {
     });
     let shown: String = letters.by_ref().take(SHOWN).collect();
     if letters.next().is_some() { shown + "…" } else { shown }
+}
+
+fn unwritable(roots: &[PathBuf]) -> String {
+    let may = "only the user can change that, with `confinement.writable` in their own configuration or `--writable`";
+    match roots {
+        [] => format!("nothing may; {may}"),
+        roots => {
+            format!("it lies outside the writable roots ({}) or is protected there; {may}", spell(roots))
+        }
+    }
 }
 
 fn spell(roots: &[PathBuf]) -> String {

@@ -59,6 +59,7 @@ pub struct DenyReadFault {
 pub struct DenyRead {
     globs: GlobSet,
     patterns: Vec<String>,
+    paths: Vec<PathBuf>,
 }
 
 impl DenyRead {
@@ -69,7 +70,7 @@ impl DenyRead {
         home: Option<&Path>,
     ) -> Result<Self, DenyReadFault> {
         let mut builder = GlobSetBuilder::new();
-        let mut kept = Vec::new();
+        let (mut kept, mut paths) = (Vec::new(), Vec::new());
         for pattern in patterns {
             let pattern = pattern.as_ref();
             let shown = || pattern.chars().take(SHOWN).collect();
@@ -78,6 +79,7 @@ impl DenyRead {
                 return Err(fault(why.to_owned()));
             }
             let Some(anchored) = anchor(pattern, home) else { continue };
+            paths.extend(plain_path(pattern, home));
             let glob = GlobBuilder::new(anchored.trim_end_matches('/'))
                 .literal_separator(true)
                 // A `\` in a name is a `\`: what is denied must not depend on who knows how to escape it.
@@ -90,7 +92,7 @@ impl DenyRead {
         let globs = builder
             .build()
             .map_err(|error| DenyReadFault { pattern: kept.join(", "), why: error.to_string() })?;
-        Ok(Self { globs, patterns: kept })
+        Ok(Self { globs, patterns: kept, paths })
     }
 
     /// The same rule for where `pattern` really is, as `resolve` finds it: a path whose links are followed as far as there
@@ -118,6 +120,11 @@ impl DenyRead {
         let real = globset::escape(&real.to_string_lossy());
         let globs = globs.to_string_lossy();
         Some(if globs.is_empty() { real } else { format!("{}/{globs}", real.trim_end_matches('/')) })
+    }
+
+    /// Those of the patterns that are one path.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
     }
 
     /// Names the pattern that denies `path` itself or a directory above it: the outermost, which is the same whether or
@@ -151,6 +158,17 @@ fn denies_nothing(pattern: &str) -> Option<&'static str> {
         }
         _ => None,
     }
+}
+
+/// The path that the pattern is, if it is one and no glob.
+fn plain_path(pattern: &str, home: Option<&Path>) -> Option<PathBuf> {
+    let path = match pattern.strip_prefix("~/") {
+        Some(rest) => home?.join(rest),
+        None => PathBuf::from(pattern),
+    };
+    // Of its own path only what is made by `resolved` is escaped.
+    let is_plain = |text: &str| !text.contains(['*', '?', '[', '{']);
+    (path.is_absolute() && is_plain(pattern)).then_some(path)
 }
 
 /// `None`: the pattern is about a home directory, and there is none.

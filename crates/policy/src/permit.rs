@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Denial, Reach, SandboxPolicy};
+use crate::{Confinement, Denial, Reach, SandboxPolicy};
 
 /// Lets its holder read and run what the call stated and the policy allows, and nothing else.
 ///
@@ -15,6 +15,7 @@ pub struct Permit {
     runs: Vec<Vec<String>>,
     reach: Arc<Reach>,
     sandbox: SandboxPolicy,
+    confinement: Arc<Confinement>,
 }
 
 impl Permit {
@@ -23,18 +24,24 @@ impl Permit {
         runs: Vec<Vec<String>>,
         reach: Arc<Reach>,
         sandbox: SandboxPolicy,
+        confinement: Arc<Confinement>,
     ) -> Self {
-        Self { reads, runs, reach, sandbox }
+        Self { reads, runs, reach, sandbox, confinement }
     }
 
     /// How far reading may go at all.
-    pub fn reach(&self) -> &Reach {
+    pub fn reach(&self) -> &Arc<Reach> {
         &self.reach
     }
 
     /// The policy under which it was given.
     pub fn sandbox(&self) -> SandboxPolicy {
         self.sandbox
+    }
+
+    /// What commands are confined to; `None` if the policy does not confine them.
+    pub fn confinement(&self) -> Option<&Arc<Confinement>> {
+        self.sandbox.confines().then_some(&self.confinement)
     }
 
     /// Says whether this call may read `path`: it was stated, it lies below a root, no rule denies it.

@@ -61,6 +61,11 @@ impl Reach {
         Self { roots, deny }
     }
 
+    /// Where the roots really are.
+    pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        self.roots.iter().map(Root::path)
+    }
+
     /// What is denied wherever it lies.
     pub fn deny(&self) -> &DenyRead {
         &self.deny

@@ -1,13 +1,19 @@
-//! How much a call may do beside reading.
+//! How much a call may do beside reading, and how much of that must be enforced.
 
-/// The policy for everything that is no reading. Confinement will add `workspace-write` and `external`.
+use std::path::{Path, PathBuf};
+
+/// The policy for everything that is no reading by a tool itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SandboxPolicy {
-    /// Nothing is written, started or connected to.
+    /// Commands run confined: they read, and write nothing but a `/tmp` of their own.
     #[default]
     ReadOnly,
-    /// All of it, as the user and without confinement. What the tools read themselves is still judged.
+    /// Commands run confined: they also write below the writable roots.
+    WorkspaceWrite,
+    /// Whatever the user may, without confinement. What the tools read themselves is still judged.
     FullAccess,
+    /// As full access, because something else confines this program already. Never chosen by itself.
+    External,
 }
 
 impl SandboxPolicy {
@@ -21,7 +27,176 @@ impl SandboxPolicy {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "read-only",
+            Self::WorkspaceWrite => "workspace-write",
             Self::FullAccess => "danger-full-access",
+            Self::External => "external",
         }
+    }
+
+    /// Whether commands are confined under it.
+    pub fn confines(self) -> bool {
+        match self {
+            Self::ReadOnly | Self::WorkspaceWrite => true,
+            Self::FullAccess | Self::External => false,
+        }
+    }
+}
+
+/// What lies in a writable root and is not written all the same, whether or not it is there: it decides what agents may do.
+pub const PROTECTED: &[&str] = &[".toolgate", ".codex", ".claude", ".agents"];
+
+/// What confined commands may touch. Paths are absolute and free of symbolic links.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Confinement {
+    /// Directories below which they may write.
+    pub writable: Vec<PathBuf>,
+    /// What they may not write though it lies below one of these.
+    pub read_only: Vec<PathBuf>,
+    /// Whom they may talk to.
+    pub network: Network,
+    /// Unix sockets of others that they may connect to: a path, or `@` and the name of an abstract one.
+    pub sockets: Vec<String>,
+    /// How much they may take.
+    pub limits: Limits,
+    /// The strongest layer that is tried.
+    pub at_most: Tier,
+    /// The weakest layer under which anything runs.
+    pub at_least: AtLeast,
+    /// The user's home, where caches and secrets are.
+    pub home: Option<PathBuf>,
+    /// A directory of ours for what is private to the session, e.g. its `/tmp`; one is made if there is none.
+    pub private: Option<PathBuf>,
+    /// Whether every refused change of a file is noted, at some cost.
+    pub recorded: bool,
+}
+
+impl Confinement {
+    /// Whether commands may write `path`, judged by its spelling.
+    pub fn may_write(&self, path: &Path) -> bool {
+        let below = |root: &PathBuf| path.strip_prefix(root).is_ok_and(|below| !is_protected(below));
+        let inner = |roots: &[PathBuf]| {
+            roots.iter().filter(|root| path.starts_with(root)).map(|root| root.components().count()).max()
+        };
+        // The innermost rule decides.
+        self.writable.iter().any(below) && inner(&self.read_only) < inner(&self.writable)
+    }
+}
+
+/// Whether this path, below a writable root, is one that decides what agents or git do.
+fn is_protected(below: &Path) -> bool {
+    let mut names = below.components().map(|part| part.as_os_str());
+    match names.next() {
+        Some(name) if name == ".git" => {
+            matches!(names.next(), Some(name) if name == "hooks" || name == "config" || name == "commondir")
+        }
+        Some(name) => PROTECTED.iter().any(|protected| name == *protected),
+        None => false,
+    }
+}
+
+/// Whom a confined command may talk to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Network {
+    /// Nobody.
+    Off,
+    /// The other commands of the session, over a loopback that only they have.
+    #[default]
+    Loopback,
+    /// Everybody.
+    On,
+}
+
+impl Network {
+    /// Its name, as configurations and flags spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Loopback => "loopback",
+            Self::On => "on",
+        }
+    }
+}
+
+/// How much a confined command may take; nothing said is no limit of ours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Processes and threads at a time.
+    pub processes: Option<u64>,
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Bytes in one file.
+    pub file_size: Option<u64>,
+    /// Open files of one process.
+    pub open_files: Option<u64>,
+}
+
+/// A way to confine, the weakest first. Each has all that the ones before it have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
+pub enum Tier {
+    /// Nothing.
+    Nothing,
+    /// A filter for system calls.
+    Seccomp,
+    /// Rules for files, too.
+    Landlock,
+    /// A file system, processes and a network of its own, too.
+    #[default]
+    Namespaces,
+}
+
+impl Tier {
+    /// Its name, as configurations and flags spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Seccomp => "seccomp",
+            Self::Landlock => "landlock",
+            Self::Namespaces => "namespaces",
+        }
+    }
+}
+
+/// The weakest tier that will do: [`Tier::Landlock`] unless somebody says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AtLeast(pub Tier);
+
+impl Default for AtLeast {
+    fn default() -> Self {
+        Self(Tier::Landlock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_written() {
+        let confinement = Confinement {
+            writable: vec!["/w".into(), "/w/vendor/open".into(), "/cache".into()],
+            read_only: vec!["/w/vendor".into()],
+            ..Confinement::default()
+        };
+        for (path, may) in [
+            ("/w", true),
+            ("/w/a", true),
+            ("/wx", false),
+            ("/etc/passwd", false),
+            ("/w/vendor", false),
+            ("/w/vendor/a", false),
+            ("/w/vendor/open/a", true),
+            ("/cache/x", true),
+            ("/w/.codex", false),
+            ("/w/.claude/settings.json", false),
+            ("/w/sub/.claude/settings.json", true),
+            ("/cache/.agents", false),
+            ("/w/.git/index", true),
+            ("/w/.git/hooks/pre-commit", false),
+            ("/w/.git/config", false),
+            ("/w/.gitignore", true),
+        ] {
+            assert_eq!(confinement.may_write(Path::new(path)), may, "{path}");
+        }
+        assert!(!Confinement::default().may_write(Path::new("/w/a")));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use policy::{Denial, Enforcement};
 use serde_json::Value;
 
 use crate::ErrorKind;
@@ -50,6 +51,10 @@ pub struct Facts {
     pub cut: Option<Cut>,
     /// What its process took.
     pub usage: Option<Usage>,
+    /// What held for its process.
+    pub enforcement: Option<Enforcement>,
+    /// What the kernel refused to its process.
+    pub denials: Vec<Denial>,
 }
 
 /// How much of an answer the model did not get.

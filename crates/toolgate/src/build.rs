@@ -7,7 +7,8 @@ use std::sync::Arc;
 use engine::{
     Keep, Limits, Observer, RegistryFault, ToolRegistry, ToolRegistryBuilder, ToolRouter, ToolsConfig,
 };
-use policy::{DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, Reach, Root, SandboxPolicy};
+use exec::sandbox::Scratch;
+use policy::{Confinement, DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, Reach, Root, SandboxPolicy};
 use tool::{AnyTool, Place, StrictFault, ToolHandler};
 
 use crate::Toolgate;
@@ -20,6 +21,7 @@ pub struct Builder {
     deny_read: Vec<String>,
     home: Option<PathBuf>,
     sandbox: SandboxPolicy,
+    confinement: Confinement,
     tools: ToolRegistryBuilder,
     #[cfg(feature = "tools")]
     shipped: Option<tools::Pictures>,
@@ -47,6 +49,24 @@ pub enum BuildFault {
         #[source]
         source: io::Error,
     },
+    /// A path that commands may or may not write is not there.
+    #[error("`{}`, which commands are told to write or to leave alone, cannot be looked at: {source}", path.display())]
+    NotThere {
+        /// As it was given.
+        path: PathBuf,
+        /// The system's word.
+        #[source]
+        source: io::Error,
+    },
+    /// A directory that cannot be given to confined commands.
+    #[error("`{}` cannot be writable for confined commands: what confines them stands on it; name a directory below it", path.display())]
+    TooMuch {
+        /// As it was found.
+        path: PathBuf,
+    },
+    /// There is no private directory.
+    #[error("no private directory could be made for commands: {0}")]
+    Scratch(#[source] io::Error),
     /// Rules about what may not be read below the home cannot be made.
     #[error("the home directory `{}` is no plain path from `/` in UTF-8, so what may not be read in it is unknown; set HOME", path.display())]
     Home {
@@ -73,6 +93,7 @@ impl Builder {
             deny_read: DEFAULT_DENY_READ.iter().map(|&pattern| pattern.to_owned()).collect(),
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             sandbox: SandboxPolicy::default(),
+            confinement: Confinement::default(),
             tools: ToolRegistry::builder(),
             #[cfg(feature = "tools")]
             shipped: None,
@@ -147,6 +168,14 @@ impl Builder {
         self
     }
 
+    /// Confines commands to this, if the policy confines them: its paths are real ones, or come to be by being looked up
+    /// here. Under workspace-write the working directory is writable too.
+    #[must_use]
+    pub fn confinement(mut self, confinement: Confinement) -> Self {
+        self.confinement = confinement;
+        self
+    }
+
     /// Leaves out what `config` does not give to its model.
     #[must_use]
     pub fn configured(mut self, config: ToolsConfig) -> Self {
@@ -188,6 +217,38 @@ impl Builder {
             }
             None => None,
         };
+        let Grounds { gate, place, scratch } = self.grounds()?;
+        #[cfg(feature = "tools")]
+        if let (Some(commands), Some(scratch)) = (&commands, &scratch) {
+            commands.sessions.spawner().lend(scratch);
+        }
+        let mut router = ToolRouter::new(self.tools.build()?, gate, place).with_limits(self.limits);
+        for observer in self.watchers.observers {
+            router = router.with_observer(observer);
+        }
+        if let Some(keep) = self.watchers.keep {
+            router = router.with_keep(keep);
+        }
+        Ok(Toolgate {
+            router,
+            _scratch: scratch,
+            #[cfg(feature = "tools")]
+            commands,
+        })
+    }
+}
+
+/// What everything stands on.
+pub(crate) struct Grounds {
+    pub(crate) gate: Gate,
+    pub(crate) place: Place,
+    /// What is private to confined commands.
+    pub(crate) scratch: Option<Arc<Scratch>>,
+}
+
+impl Builder {
+    /// Looks up what the policy names.
+    pub(crate) fn grounds(&self) -> Result<Grounds, BuildFault> {
         let own = root(&self.directory)?;
         let place = Place { cwd: own.path().to_owned() };
         let mut roots = vec![own];
@@ -202,20 +263,46 @@ impl Builder {
         let home = self.home.as_deref().map(plain_home).transpose()?;
         let home = home.as_deref();
         let deny = DenyRead::new(with_real_paths(&self.deny_read, home), home)?;
-        let gate = Gate::new(Reach::new(roots, deny), self.sandbox);
-        let mut router = ToolRouter::new(self.tools.build()?, gate, place).with_limits(self.limits);
-        for observer in self.watchers.observers {
-            router = router.with_observer(observer);
+        let mut confinement = Confinement { home: home.map(real_to_be), ..self.confinement.clone() };
+        let mut scratch = None;
+        if self.sandbox.confines() {
+            confinement.writable = self.writable(&place.cwd)?;
+            // It need not be there yet.
+            confinement.read_only = self.confinement.read_only.iter().map(|path| real_to_be(path)).collect();
+            roots.extend(confinement.writable.iter().map(Root::new));
+            let made = Arc::new(Scratch::new().map_err(BuildFault::Scratch)?);
+            // What commands write there is what tools find there.
+            roots.push(Root::new(made.tmp()).spelled("/tmp").unlisted());
+            roots.push(Root::new(made.var_tmp()).spelled("/var/tmp").unlisted());
+            confinement.private = Some(made.path().to_owned());
+            scratch = Some(made);
         }
-        if let Some(keep) = self.watchers.keep {
-            router = router.with_keep(keep);
-        }
-        Ok(Toolgate {
-            router,
-            #[cfg(feature = "tools")]
-            commands,
-        })
+        let gate = Gate::new(Reach::new(roots, deny), self.sandbox).confined_to(confinement);
+        Ok(Grounds { gate, place, scratch })
     }
+
+    fn writable(&self, cwd: &Path) -> Result<Vec<PathBuf>, BuildFault> {
+        let mut writable = Vec::new();
+        if self.sandbox == SandboxPolicy::WorkspaceWrite {
+            writable.push(cwd.to_owned());
+        }
+        writable.extend(real_paths(&self.confinement.writable)?);
+        let too_much = |path: &&PathBuf| SYSTEM.contains(&path.to_string_lossy().as_ref());
+        match writable.iter().find(too_much) {
+            Some(path) => Err(BuildFault::TooMuch { path: path.clone() }),
+            None => Ok(writable),
+        }
+    }
+}
+
+/// Directories that hold what confinement itself stands on.
+const SYSTEM: &[&str] = &["/", "/dev", "/proc", "/sys", "/run"];
+
+fn real_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, BuildFault> {
+    let real = |path: &PathBuf| {
+        exec::fs::real(path).map_err(|source| BuildFault::NotThere { path: path.clone(), source })
+    };
+    paths.iter().map(real).collect()
 }
 
 fn root(directory: &Path) -> Result<Root, BuildFault> {

@@ -15,6 +15,8 @@
 mod build;
 #[cfg(feature = "tools")]
 mod commands;
+#[cfg(feature = "tools")]
+mod sandbox;
 
 pub use build::{BuildFault, Builder};
 pub use engine::{
@@ -28,9 +30,12 @@ pub use exec::process::init;
 #[cfg(feature = "tools")]
 pub use exec::{session::Processes, shell::Shell, spill::Spill};
 pub use policy::{
-    DEFAULT_DENY_READ, Denial, DenyRead, Effect, Environment, EnvironmentFault, Escalation, Gate, Inherit,
-    Intent, Permit, Reach, Root, SandboxPolicy, Verdict,
+    AtLeast, Confinement, DEFAULT_DENY_READ, Denial, DenyRead, Effect, Enforcement, Environment,
+    EnvironmentFault, Escalation, Gap, Gate, Inherit, Intent, Limits as CommandLimits, Network, Permit,
+    Reach, Root, SandboxPolicy, Tier, Verdict,
 };
+#[cfg(feature = "tools")]
+pub use sandbox::{Confined, Sandbox, SandboxFault};
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
@@ -49,6 +54,8 @@ pub use wire;
 #[derive(Clone)]
 pub struct Toolgate {
     router: ToolRouter,
+    /// Goes with the last of us.
+    _scratch: Option<std::sync::Arc<exec::sandbox::Scratch>>,
     #[cfg(feature = "tools")]
     commands: Option<std::sync::Arc<tools::Commands>>,
 }

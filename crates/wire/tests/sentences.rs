@@ -120,7 +120,10 @@ fn denials() -> Vec<Denial> {
         Denial::DenyRead { path: "/w/.env".into(), rule: "**/.env".to_owned() },
         Denial::NotStated { path: path() },
         Denial::NotStatedRun { argv: vec!["rm".to_owned(), "a".to_owned()] },
-        Denial::MayNotRun { program: "rm".to_owned() },
+        Denial::MayNotWrite { path: path(), roots: vec!["/w".into()] },
+        Denial::MayNotWrite { path: path(), roots: Vec::new() },
+        Denial::MayNotConnect { target: "192.0.2.1:443".to_owned(), network: policy::Network::Loopback },
+        Denial::MayNotReach { name: "@name".to_owned() },
         Denial::ReadOnly { what: "writing `/w/a`".to_owned() },
     ];
     for one in &all {
@@ -130,7 +133,9 @@ fn denials() -> Vec<Denial> {
             | Denial::DenyRead { .. }
             | Denial::NotStated { .. }
             | Denial::NotStatedRun { .. }
-            | Denial::MayNotRun { .. }
+            | Denial::MayNotWrite { .. }
+            | Denial::MayNotConnect { .. }
+            | Denial::MayNotReach { .. }
             | Denial::ReadOnly { .. } => {}
         }
     }

@@ -3,7 +3,9 @@
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod doctor;
 pub(crate) mod pipe;
+pub(crate) mod sandbox;
 pub(crate) mod tools;
 
 use std::future::Future;

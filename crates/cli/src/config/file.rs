@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toolgate::Environment;
 
-use super::{Inherit, Integers, Sandbox, Setting, Source, WebSearch};
+use super::{Inherit, Integers, Network, Sandbox, Setting, Source, Tier, WebSearch};
 use crate::fault::Fault;
 
 /// A configuration larger than this is none.
@@ -39,6 +39,7 @@ pub(super) struct Content {
     pub(super) tools: Tools,
     pub(super) files: Files,
     pub(super) commands: Commands,
+    pub(super) confinement: Confinement,
     pub(super) limits: Limits,
     pub(super) wire: Wire,
 }
@@ -71,6 +72,21 @@ pub(super) struct Commands {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+pub(super) struct Confinement {
+    pub(super) writable: Vec<Spanned<String>>,
+    pub(super) read_only: Vec<Spanned<String>>,
+    pub(super) network: Option<Spanned<Network>>,
+    pub(super) unix_sockets: Vec<Spanned<String>>,
+    pub(super) tier: Option<Spanned<Tier>>,
+    pub(super) require: Option<Spanned<Tier>>,
+    pub(super) processes: Option<Spanned<u64>>,
+    pub(super) memory_mb: Option<Spanned<u64>>,
+    pub(super) file_size_mb: Option<Spanned<u64>>,
+    pub(super) open_files: Option<Spanned<u64>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct Limits {
     pub(super) output_tokens: Option<Spanned<u64>>,
     pub(super) call_timeout_ms: Option<Spanned<u64>>,
@@ -89,6 +105,7 @@ fn plain(message: &str) -> String {
         ("struct Tools", "a table `[tools]`"),
         ("struct Files", "a table `[files]`"),
         ("struct Commands", "a table `[commands]`"),
+        ("struct Confinement", "a table `[confinement]`"),
         ("struct Limits", "a table `[limits]`"),
         ("struct Wire", "a table `[wire]`"),
         ("u64", "a whole number"),
@@ -173,7 +190,21 @@ impl ConfigFile {
             toolgate::DenyRead::new([pattern.get_ref()], Some(Path::new("/home")))
                 .map_err(|fault| self.fault(&pattern.span(), &fault.to_string()))?;
         }
+        self.check_confinement()?;
         self.check_commands()
+    }
+
+    fn check_confinement(&self) -> Result<(), Fault> {
+        let Confinement { processes, memory_mb, file_size_mb, open_files, unix_sockets, .. } =
+            &self.content.confinement;
+        self.within("processes", processes.as_ref(), 1..=4_000_000)?;
+        self.within("memory_mb", memory_mb.as_ref(), 16..=1 << 30)?;
+        self.within("file_size_mb", file_size_mb.as_ref(), 1..=1 << 30)?;
+        self.within("open_files", open_files.as_ref(), 16..=1 << 20)?;
+        match unix_sockets.iter().find(|name| !super::is_socket(name.get_ref())) {
+            Some(name) => Err(self.fault(&name.span(), super::NO_SOCKET)),
+            None => Ok(()),
+        }
     }
 
     fn check_commands(&self) -> Result<(), Fault> {

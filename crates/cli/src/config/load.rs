@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 
-use super::file::{ConfigFile, Content, Links};
-use super::{Config, Found, Inherit, LookedFor, Sandbox, Setting, Source};
-use crate::args::Place;
+use super::file::{ConfigFile, Confinement, Content, Links};
+use super::{Config, Found, Inherit, LookedFor, NO_SOCKET, Network, Sandbox, Setting, Source, is_socket};
+use crate::args::{Confine, Place};
 use crate::fault::Fault;
 
 /// The project's file.
@@ -69,6 +69,7 @@ pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fau
     if let Some(value) = flags.sandbox {
         config.sandbox = Setting { value, source: Source::Flag("--sandbox") };
     }
+    config.flags(cwd, &flags.confine)?;
     for root in &flags.read_root {
         let value = cwd.join(root);
         config.files.read_roots.push(Setting { value, source: Source::Flag("--read-root") });
@@ -135,8 +136,16 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
     let pass = commands.pass.first().map(|name| (name.span(), "commands.pass"));
     let set = commands.set.values().next().map(|value| (value.span(), "commands.set"));
     let shell = commands.shell.as_ref().map(|shell| (shell.span(), "commands.shell"));
-    let widening = [sandbox, root, defaults, search, inherit, pass, set, shell];
-    let Some((span, key)) = widening.into_iter().flatten().next() else { return Ok(()) };
+    let Confinement { writable, unix_sockets, tier, network, .. } = &file.content.confinement;
+    let writable = writable.first().map(|root| (root.span(), "confinement.writable"));
+    let sockets = unix_sockets.first().map(|name| (name.span(), "confinement.unix_sockets"));
+    let tier = tier.as_ref().map(|tier| (tier.span(), "confinement.tier"));
+    let network = network.as_ref().filter(|network| *network.get_ref() > Network::Loopback);
+    let network = network.map(|network| (network.span(), "confinement.network"));
+    let confinement = [writable, sockets, tier, network];
+    let widening =
+        [sandbox, root, defaults, search, inherit, pass, set, shell].into_iter().chain(confinement);
+    let Some((span, key)) = widening.flatten().next() else { return Ok(()) };
     let own = dirs.config.as_ref().map(|dir| format!(" ({})", dir.join(USER_FILES[0]).display()));
     let own = own.unwrap_or_default();
     let why = format!(
@@ -145,11 +154,67 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
     Err(file.fault(&span, &why))
 }
 
+impl super::Confinement {
+    /// Each limit, and what a file says about it.
+    fn limits<'a>(
+        &'a mut self,
+        file: &'a Confinement,
+    ) -> impl Iterator<Item = (&'a mut Setting<Option<u64>>, Option<&'a Spanned<u64>>)> {
+        let limits = [
+            (&mut self.processes, file.processes.as_ref()),
+            (&mut self.memory_mb, file.memory_mb.as_ref()),
+            (&mut self.file_size_mb, file.file_size_mb.as_ref()),
+            (&mut self.open_files, file.open_files.as_ref()),
+        ];
+        limits.into_iter()
+    }
+}
+
 impl Config {
+    /// Takes what flags say about confinement.
+    fn flags(&mut self, cwd: &Path, flags: &Confine) -> Result<(), Fault> {
+        let at = |flag| move |path: &PathBuf| Setting { value: cwd.join(path), source: Source::Flag(flag) };
+        let ours = &mut self.confinement;
+        ours.writable.extend(flags.writable.iter().map(at("--writable")));
+        ours.read_only.extend(flags.read_only.iter().map(at("--read-only")));
+        if let Some(value) = flags.network {
+            ours.network = Setting { value, source: Source::Flag("--network") };
+        }
+        if let Some(value) = flags.tier {
+            ours.tier = Setting { value, source: Source::Flag("--tier") };
+        }
+        if let Some(value) = flags.require {
+            ours.require = Setting { value, source: Source::Flag("--require") };
+        }
+        for name in &flags.unix_socket {
+            if !is_socket(name) {
+                return Err(Fault::usage(format!("--unix-socket {name}: {NO_SOCKET}")));
+            }
+            let source = Source::Flag("--unix-socket");
+            ours.unix_sockets.push(Setting { value: name.clone(), source });
+        }
+        for pattern in &flags.deny_read {
+            let source = Source::Flag("--deny-read");
+            // What a shell has made a path of is one from here.
+            let value = match pattern.strip_prefix("./") {
+                Some(rest) => cwd.join(rest).to_string_lossy().into_owned(),
+                None => pattern.clone(),
+            };
+            self.files.deny_read.push(Setting { value, source });
+        }
+        Ok(())
+    }
+
     /// Takes what the user's own file says and any file may say.
     fn take(&mut self, file: &ConfigFile) {
-        let Content { sandbox, commands, limits, .. } = &file.content;
+        let Content { sandbox, commands, confinement, limits, .. } = &file.content;
         self.take_lists(file);
+        let ours = &mut self.confinement;
+        set(&mut ours.network, file, confinement.network.as_ref(), |&network| network);
+        set(&mut ours.require, file, confinement.require.as_ref(), |&tier| tier);
+        for (ours, theirs) in ours.limits(confinement) {
+            set(ours, file, theirs, |&limit| Some(limit));
+        }
         set(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
         set(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
         set(&mut self.commands.sessions, file, commands.sessions.as_ref(), count);
@@ -161,8 +226,19 @@ impl Config {
 
     /// Takes what a project's file says: lists add up, limits only shrink.
     fn narrow(&mut self, file: &ConfigFile) {
-        let Content { sandbox, commands, limits, .. } = &file.content;
+        let Content { sandbox, commands, confinement, limits, .. } = &file.content;
         self.take_lists(file);
+        let ours = &mut self.confinement;
+        shrink(&mut ours.network, file, confinement.network.as_ref(), |&network| network);
+        // The strongest demand counts.
+        if confinement.require.as_ref().is_some_and(|tier| *tier.get_ref() > ours.require.value) {
+            set(&mut ours.require, file, confinement.require.as_ref(), |&tier| tier);
+        }
+        for (ours, theirs) in ours.limits(confinement) {
+            if theirs.is_some_and(|theirs| ours.value.is_none_or(|ours| *theirs.get_ref() < ours)) {
+                set(ours, file, theirs, |&limit| Some(limit));
+            }
+        }
         shrink(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
         shrink(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
         shrink(&mut self.commands.sessions, file, commands.sessions.as_ref(), count);
@@ -180,16 +256,23 @@ impl Config {
         let same = |text: &Spanned<String>| file.setting(text, Clone::clone);
         self.tools.without.extend(tools.without.iter().map(same));
         self.files.deny_read.extend(files.deny_read.iter().map(same));
+        let below = |path: &Spanned<String>| file.setting(path, |path| file.directory().join(path));
+        self.confinement.read_only.extend(file.content.confinement.read_only.iter().map(below));
     }
 
     /// Takes what only the user's own file may say.
     fn widen(&mut self, file: &ConfigFile, dirs: &Dirs) {
-        let Content { tools, files, commands, .. } = &file.content;
+        let Content { tools, files, commands, confinement, .. } = &file.content;
         let absolute = |root: &String| match (root.strip_prefix("~/"), &dirs.home) {
             (Some(rest), Some(home)) => home.join(rest),
             (Some(_), None) | (None, _) => file.directory().join(root),
         };
         self.files.read_roots.extend(files.read_roots.iter().map(|root| file.setting(root, absolute)));
+        let ours = &mut self.confinement;
+        ours.writable.extend(confinement.writable.iter().map(|root| file.setting(root, absolute)));
+        let same = |name: &Spanned<String>| file.setting(name, Clone::clone);
+        ours.unix_sockets.extend(confinement.unix_sockets.iter().map(same));
+        set(&mut ours.tier, file, confinement.tier.as_ref(), |&tier| tier);
         set(&mut self.tools.web_search, file, tools.web_search.as_ref(), |&search| search);
         set(&mut self.files.deny_read_defaults, file, files.deny_read_defaults.as_ref(), |&on| on);
         self.commands.pass.extend(commands.pass.iter().map(|name| file.setting(name, Clone::clone)));

@@ -23,6 +23,13 @@ pub(crate) const EXAMPLE: &str = include_str!("example.toml");
 /// Sessions that are kept running at a time.
 const SESSIONS: usize = 64;
 
+/// What the name of a unix socket must be.
+const NO_SOCKET: &str = "a unix socket is a whole path, e.g. `/run/x.sock`, or `@` and an abstract name";
+
+fn is_socket(name: &str) -> bool {
+    name.len() > 1 && (name.starts_with('/') || name.starts_with('@'))
+}
+
 /// A value and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Setting<T> {
@@ -62,6 +69,7 @@ pub(crate) struct Config {
     pub(crate) tools: Tools,
     pub(crate) files: Files,
     pub(crate) commands: Commands,
+    pub(crate) confinement: Confinement,
     pub(crate) limits: Limits,
     pub(crate) integers: Setting<Integers>,
     pub(crate) looked_for: Vec<LookedFor>,
@@ -108,10 +116,55 @@ pub(crate) struct Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Sandbox {
-    /// Nothing
+    /// Commands run confined and write nothing but a /tmp of their own
     ReadOnly,
+    /// Commands run confined and write below the working directory
+    WorkspaceWrite,
+    /// Commands run unconfined, because something outside confines this program
+    External,
     /// Run, change and connect to whatever you can
     DangerFullAccess,
+}
+
+/// Whom confined commands may talk to; the tightest comes first. The doc comments are help texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Network {
+    /// Nobody
+    Off,
+    /// Each other, over a loopback that only they have
+    Loopback,
+    /// Everybody
+    On,
+}
+
+/// A way to confine, the weakest first. The doc comments are help texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Tier {
+    /// None
+    Nothing,
+    /// A filter for system calls
+    Seccomp,
+    /// Rules for files, too
+    Landlock,
+    /// A file system, processes and a network of its own, too
+    Namespaces,
+}
+
+/// What commands are confined to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Confinement {
+    pub(crate) writable: Vec<Setting<PathBuf>>,
+    pub(crate) read_only: Vec<Setting<PathBuf>>,
+    pub(crate) network: Setting<Network>,
+    pub(crate) unix_sockets: Vec<Setting<String>>,
+    pub(crate) tier: Setting<Tier>,
+    pub(crate) require: Setting<Tier>,
+    pub(crate) processes: Setting<Option<u64>>,
+    pub(crate) memory_mb: Setting<Option<u64>>,
+    pub(crate) file_size_mb: Setting<Option<u64>>,
+    pub(crate) open_files: Setting<Option<u64>>,
 }
 
 /// How much of the user's environment a command gets; the tightest comes first.
@@ -180,6 +233,18 @@ impl Config {
                 set: Vec::new(),
                 sessions: Setting::built_in(SESSIONS),
                 shell: Setting::built_in(None),
+            },
+            confinement: Confinement {
+                writable: Vec::new(),
+                read_only: Vec::new(),
+                network: Setting::built_in(Network::Loopback),
+                unix_sockets: Vec::new(),
+                tier: Setting::built_in(Tier::Namespaces),
+                require: Setting::built_in(Tier::Landlock),
+                processes: Setting::built_in(None),
+                memory_mb: Setting::built_in(None),
+                file_size_mb: Setting::built_in(None),
+                open_files: Setting::built_in(None),
             },
             limits: Limits {
                 output_tokens: Setting::built_in(limits.output_tokens),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Commands, Config, Files, Limits, Setting, Source, Tools};
+use super::{Commands, Config, Confinement, Files, Limits, Setting, Source, Tools};
 
 /// One value of one key.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +48,7 @@ impl Config {
             row("files.deny_read_defaults", one(deny_read_defaults)),
         ];
         rows.extend(self.commands.rows());
+        rows.extend(self.confinement.rows());
         rows.extend([
             row("limits.output_tokens", one(output_tokens)),
             row("limits.call_timeout_ms", one(call_timeout_ms)),
@@ -72,6 +73,23 @@ impl Commands {
         }));
         rows.extend([row("commands.sessions", one(sessions)), row("commands.shell", maybe(shell))]);
         rows
+    }
+}
+
+impl Confinement {
+    fn rows(&self) -> Vec<Row> {
+        vec![
+            row("confinement.writable", list(self.writable.iter().map(pair))),
+            row("confinement.read_only", list(self.read_only.iter().map(pair))),
+            row("confinement.network", one(&self.network)),
+            row("confinement.unix_sockets", list(self.unix_sockets.iter().map(pair))),
+            row("confinement.tier", one(&self.tier)),
+            row("confinement.require", one(&self.require)),
+            row("confinement.processes", maybe(&self.processes)),
+            row("confinement.memory_mb", maybe(&self.memory_mb)),
+            row("confinement.file_size_mb", maybe(&self.file_size_mb)),
+            row("confinement.open_files", maybe(&self.open_files)),
+        ]
     }
 }
 

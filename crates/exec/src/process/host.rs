@@ -1,34 +1,31 @@
 //! The host's side: a spawner that is started when it is needed, keepers that are used again, processes to talk to.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream as StdStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use policy::{Denial, Permit};
+use policy::{Enforcement, Permit, Tier};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
-use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
-use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
-use super::message::{LENGTH, Launch, MAX_ORDER, MAX_REPORT, Order, Report, Step};
-use super::pty::{self, Size};
-use super::{entry, link, sys};
-use crate::capture::Stream;
+use super::bytes::Out;
+use super::fault::SpawnFault;
+use super::message::{Launch, MAX_ORDER, Order, Report, Step};
+use super::pty::Size;
+use super::running::{Pipes, Process, Talk, send};
+use super::{entry, link};
 use crate::fs::Found;
+use crate::sandbox::Scratch;
+use crate::sandbox::host::{Borrowed, Cell, Cells, unconfined};
 
-/// Keepers that wait for the next run.
-const MAX_IDLE: usize = 8;
 /// How long the spawner may take for one more keeper.
 const BUSY: Duration = Duration::from_secs(3);
 /// How many new keepers are asked for before a call fails.
@@ -52,7 +49,7 @@ pub struct Command {
 }
 
 /// What a process reads and writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Stdio {
     /// Reads nothing, writes into pipes.
     Piped,
@@ -60,64 +57,21 @@ pub enum Stdio {
     Fed,
     /// Reads from and writes to a terminal.
     Terminal(Size),
-}
-
-/// Why a process was not started.
-#[derive(Debug, thiserror::Error)]
-pub enum SpawnFault {
-    /// The permit is for something else.
-    #[error(transparent)]
-    Denied(#[from] Denial),
-    /// The program that embeds us does not say so at the top of its `main`.
-    #[error("no process can be started: the program must call `toolgate::init()` first in its `main`")]
-    NotReady,
-    /// The program could not be run.
-    #[error("{}", refusal(*step, program, directory, errno))]
-    Refused {
-        /// The step that failed.
-        step: Step,
-        /// What was to be run.
-        program: String,
-        /// Where.
-        directory: PathBuf,
-        /// The system's word.
-        errno: io::Error,
-    },
-    /// The spawner or the keeper is gone, or the system is out of something.
-    #[error("no process could be started: {0}")]
-    System(#[from] io::Error),
-}
-
-fn refusal(step: Step, program: &str, directory: &std::path::Path, errno: &io::Error) -> String {
-    use rustix::io::Errno;
-    let why = Errno::from_io_error(errno);
-    let directory = directory.display();
-    match (step, why) {
-        (Step::Fork, _) => format!("no process could be made for `{program}`: {errno}"),
-        (Step::Terminal, _) => format!("`{program}` got no terminal: {errno}"),
-        (Step::Directory, _) => format!("the working directory `{directory}` cannot be entered: {errno}"),
-        (Step::Exec, Some(Errno::NOENT)) if program.contains('/') => {
-            format!("there is no program `{program}`, or what it is to be run by is not there")
-        }
-        (Step::Exec, Some(Errno::NOENT)) => format!("there is no program `{program}` along the PATH"),
-        (Step::Exec, Some(Errno::ACCESS)) => format!("`{program}` may not be executed: {errno}"),
-        (Step::Exec, Some(Errno::TOOBIG)) => {
-            format!("the arguments of `{program}` are too long for the system; put them into a file")
-        }
-        (Step::Exec, _) => format!("`{program}` could not be executed: {errno}"),
-    }
+    /// Has these for its own: input, output, errors.
+    Given(Arc<[OwnedFd; 3]>),
 }
 
 /// Starts processes. Clones share the spawner and its keepers.
 #[derive(Debug, Clone, Default)]
 pub struct Spawner {
     shared: Arc<Mutex<Shared>>,
+    cells: Arc<Cells>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+pub(super) struct Shared {
     link: Option<Link>,
-    idle: Vec<StdStream>,
+    pub(super) idle: Vec<StdStream>,
 }
 
 /// The spawner that is running.
@@ -140,15 +94,21 @@ impl Drop for Link {
 }
 
 impl Spawner {
-    /// Starts `command` with the key to it.
+    /// Starts `command` with the key to it, confined as the key says.
     pub(crate) async fn start(&self, command: &Command, permit: &Permit) -> Result<Process, SpawnFault> {
         permit.may_run(&command.stated)?;
-        let (pipes, theirs) = Pipes::open(command.stdio)?;
+        let cell = match permit.confinement() {
+            Some(confinement) => Some(self.cells.find(self, permit.reach(), confinement).await?),
+            None => None,
+        };
+        let (pipes, theirs) = Pipes::open(&command.stdio, cell.as_deref())?;
         let directory = command.directory.directory()?;
-        let mut fds = vec![directory.as_fd()];
+        // In a cell the directory is entered by its name: the descriptor would lead out of it.
+        let mut fds: Vec<_> = if cell.is_none() { vec![directory.as_fd()] } else { Vec::new() };
         fds.extend(theirs.iter().map(AsFd::as_fd));
         fds.extend(command.prelude.as_deref().map(AsFd::as_fd));
-        let order = Order::Run(command.launch()).encode();
+        let layers = cell.as_ref().map(Cell::layers).unwrap_or_default();
+        let order = Order::Run(command.launch(cell.as_deref(), &layers)).encode();
         if order.len() > MAX_ORDER {
             return Err(command.refused(Step::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
         }
@@ -156,8 +116,8 @@ impl Spawner {
         // ends: idle keepers are used up, and only so many new ones are tried
         let mut tries = 0;
         loop {
-            let (keeper, made_by) = self.keeper()?;
-            let is_new = made_by.is_some();
+            let (keeper, made_by) = self.keeper(cell.as_deref())?;
+            let is_new = made_by != MadeBy::Before;
             let mut talk = Talk { control: UnixStream::from_std(keeper)?, inbox: Vec::new() };
             tries += usize::from(is_new);
             // Nothing is ordered before it is there: a keeper that is only late would run it all the same.
@@ -172,49 +132,121 @@ impl Spawner {
                 }
             };
             match sent {
-                Ok(()) => return Ok(Process { talk, pipes, spawner: self.clone() }),
-                Err(error) if tries == TRIES => return Err(error.into()),
+                Ok(()) => {
+                    let enforcement = match &cell {
+                        Some(cell) => cell.enforcement.clone(),
+                        None => unconfined(permit),
+                    };
+                    return Ok(Process { talk, pipes, spawner: self.clone(), cell, enforcement, layers });
+                }
+                Err(error) if tries == TRIES => {
+                    if let Some(cell) = &cell {
+                        self.cells.forget(cell).await;
+                    }
+                    return Err(error.into());
+                }
                 Err(_) => {}
             }
         }
     }
 
+    /// Lets commands have `scratch` for what is private to them, if their policy names it.
+    pub fn lend(&self, scratch: &Arc<Scratch>) {
+        self.cells.lend(scratch);
+    }
+
+    /// Has the spawner make a cell as `order` says; the socket to it.
+    pub(crate) fn ask_for_cell(&self, order: &[u8]) -> Result<StdStream, SpawnFault> {
+        let mut shared = self.lock();
+        let (ours, theirs) = StdStream::pair()?;
+        ours.set_nonblocking(true)?;
+        shared.ask(order, &theirs)?;
+        Ok(ours)
+    }
+
+    /// What is where for a command that runs with `permit`, in which tier, and what is enforced.
+    pub async fn explain(&self, permit: &Permit) -> Result<Explained, SpawnFault> {
+        let Some(confinement) = permit.confinement() else {
+            let enforcement = unconfined(permit);
+            return Ok(Explained { tier: Tier::Nothing, enforcement, places: Vec::new() });
+        };
+        let cell = self.cells.find(self, permit.reach(), confinement).await?;
+        Ok(Explained { tier: cell.tier(), enforcement: cell.enforcement.clone(), places: cell.places() })
+    }
+
     /// The spawner does not do its work: a program has stopped it. The next keeper is asked of another one.
-    fn replace(&self, spawner: Option<u32>) {
+    fn replace(&self, spawner: MadeBy) {
         let mut shared = self.lock();
         // Somebody else may have done so already.
         if let Some(link) = &mut shared.link
-            && link.id() == spawner
+            && spawner == MadeBy::Spawner(link.id())
         {
             let _gone = link.process.as_mut().map(std::process::Child::kill);
             shared.link = None;
         }
     }
 
-    /// A keeper that is free; if it is new, also who makes it.
-    fn keeper(&self) -> Result<(StdStream, Option<u32>), SpawnFault> {
+    /// A keeper that is free, and who makes it.
+    fn keeper(&self, cell: Option<&Cell>) -> Result<(StdStream, MadeBy), SpawnFault> {
+        if let Some(cell) = cell {
+            if let Some(keeper) = cell.idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+                return Ok((keeper, MadeBy::Before));
+            }
+            let (ours, theirs) = StdStream::pair()?;
+            ours.set_nonblocking(true)?;
+            ask(&cell.control, &[0], &theirs)?;
+            return Ok((ours, MadeBy::Cell));
+        }
         let mut shared = self.lock();
         if let Some(keeper) = shared.idle.pop() {
-            return Ok((keeper, None));
+            return Ok((keeper, MadeBy::Before));
         }
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
-        if let Some(link) = &shared.link
-            && ask(&link.socket, &theirs).is_ok()
-        {
-            return Ok((ours, link.id()));
-        }
-        // There is none, or it was killed: nobody would clean up after the keepers that it made.
-        shared.idle.clear();
-        let link = shared.link.insert(Link::open()?);
-        ask(&link.socket, &theirs)?;
-        Ok((ours, link.id()))
+        let made_by = shared.ask(&Out::new().done(), &theirs)?;
+        Ok((ours, made_by))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Shared> {
         // A list and a link are right between any two statements.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Who makes a keeper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MadeBy {
+    /// It has waited for work.
+    Before,
+    Spawner(Option<u32>),
+    Cell,
+}
+
+impl Shared {
+    /// Asks the spawner, which is started if there is none.
+    fn ask(&mut self, order: &[u8], theirs: &StdStream) -> Result<MadeBy, SpawnFault> {
+        if let Some(link) = &self.link
+            && ask(&link.socket, order, theirs).is_ok()
+        {
+            return Ok(MadeBy::Spawner(link.id()));
+        }
+        // There is none, or it was killed: nobody would clean up after the keepers that it made.
+        self.idle.clear();
+        let link = self.link.insert(Link::open()?);
+        ask(&link.socket, order, theirs)?;
+        Ok(MadeBy::Spawner(link.id()))
+    }
+}
+
+/// How a command is confined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explained {
+    /// The layers in force.
+    pub tier: Tier,
+    /// What holds.
+    pub enforcement: Enforcement,
+    /// Places that are not as they are outside, and what they are.
+    pub places: Vec<(PathBuf, &'static str)>,
 }
 
 impl Link {
@@ -237,28 +269,21 @@ impl Link {
     }
 }
 
-/// Asks the spawner for a keeper at `end`.
-fn ask(spawner: &StdStream, end: &StdStream) -> io::Result<()> {
-    // ends: with the message taken, or when the spawner was busy for too long
-    loop {
-        match link::send(spawner, &[0], &[end.as_fd()]) {
+/// Sends an order, and `end` beside it: for whom the keeper or cell will work.
+fn ask(maker: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
+    let end = [end.as_fd()];
+    let (mut rest, mut fds) = (order, &end[..]);
+    // ends: with the message taken, or when the other side was busy for too long
+    while !rest.is_empty() {
+        match link::send(maker, rest, fds) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let wait = Timespec::try_from(BUSY).ok();
-                if poll(&mut [PollFd::new(spawner, PollFlags::OUT)], wait.as_ref())? == 0 {
+                if poll(&mut [PollFd::new(maker, PollFlags::OUT)], wait.as_ref())? == 0 {
                     return Err(io::Error::new(io::ErrorKind::TimedOut, "the spawner does not answer"));
                 }
             }
-            done => return done.map(|_| ()),
+            sent => (rest, fds) = (&rest[sent?..], &[]),
         }
-    }
-}
-
-async fn send(control: &UnixStream, order: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let (mut rest, mut fds) = (order, fds);
-    // ends: every round sends some of it or is the last
-    while !rest.is_empty() {
-        let sent = control.async_io(Interest::WRITABLE, || link::send(control, rest, fds)).await?;
-        (rest, fds) = (&rest[sent..], &[]);
     }
     Ok(())
 }
@@ -275,14 +300,28 @@ impl Command {
         Self { stated, argv, env, directory, stdio, prelude: None }
     }
 
-    fn launch(&self) -> Launch {
+    fn launch(&self, cell: Option<&Cell>, layers: &[Borrowed]) -> Launch {
         let variable =
             |(name, value): (&OsString, &OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
+        let mut env = self.env.clone();
+        let mut directory = Vec::new();
+        if let Some(cell) = cell {
+            let inside = cell.inside(self.directory.path());
+            if env.get(OsStr::new("PWD")).is_some_and(|pwd| pwd == self.directory.path()) {
+                env.insert("PWD".into(), inside.clone().into());
+            }
+            env.extend(cell.variables().iter().map(|(name, value)| ((*name).into(), value.clone().into())));
+            directory = inside.into_os_string().into_vec();
+        }
+        let layer =
+            |layer: &Borrowed| (layer.at.as_os_str().as_bytes().to_owned(), layer.name.clone().into_bytes());
         Launch {
             argv: self.argv.iter().map(|word| word.as_bytes().to_owned()).collect(),
-            env: self.env.iter().map(variable).collect(),
+            env: env.iter().map(variable).collect(),
             terminal: matches!(self.stdio, Stdio::Terminal(_)),
             prelude: self.prelude.is_some(),
+            directory,
+            layers: layers.iter().map(layer).collect(),
         }
     }
 
@@ -294,116 +333,5 @@ impl Command {
             directory: self.directory.path().to_owned(),
             errno: io::Error::from_raw_os_error(errno),
         }
-    }
-}
-
-/// Our ends of what a process reads and writes.
-#[derive(Debug, Default)]
-pub(crate) struct Pipes {
-    pub(crate) stdin: Option<pipe::Sender>,
-    pub(crate) stdout: Option<pipe::Receiver>,
-    pub(crate) stderr: Option<pipe::Receiver>,
-    pub(crate) terminal: Option<AsyncFd<Arc<OwnedFd>>>,
-}
-
-impl Pipes {
-    /// Nothing more comes from there.
-    pub(crate) fn close(&mut self, stream: Stream) {
-        match stream {
-            Stream::Stdout => self.stdout = None,
-            Stream::Stderr => self.stderr = None,
-            Stream::Terminal => self.terminal = None,
-        }
-    }
-
-    fn open(stdio: Stdio) -> io::Result<(Self, Vec<OwnedFd>)> {
-        if let Stdio::Terminal(size) = stdio {
-            let (ours, theirs) = pty::open(size)?;
-            let terminal = Some(sys::watched(Arc::new(ours))?);
-            return Ok((Self { terminal, ..Self::default() }, vec![theirs]));
-        }
-        let (stdin, read) = if stdio == Stdio::Fed {
-            let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-            (Some(pipe::Sender::from_owned_fd(write)?), read)
-        } else {
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-            (None, rustix::fs::open("/dev/null", flags, Mode::empty())?)
-        };
-        let (out, out_end) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (err, err_end) = pipe_with(PipeFlags::CLOEXEC)?;
-        let stdout = Some(pipe::Receiver::from_owned_fd(out)?);
-        let stderr = Some(pipe::Receiver::from_owned_fd(err)?);
-        Ok((Self { stdin, stdout, stderr, terminal: None }, vec![read, out_end, err_end]))
-    }
-}
-
-/// A process that was started, and its keeper. Dropping it has the keeper kill it and all that came of it.
-#[derive(Debug)]
-pub(crate) struct Process {
-    pub(crate) talk: Talk,
-    pub(crate) pipes: Pipes,
-    spawner: Spawner,
-}
-
-impl Process {
-    /// Gives the keeper back for the next run: it has said that nothing is left of this one.
-    pub(crate) fn over(self) {
-        let Ok(keeper) = self.talk.control.into_std() else { return };
-        let mut shared = self.spawner.lock();
-        if shared.idle.len() < MAX_IDLE {
-            shared.idle.push(keeper);
-        }
-    }
-}
-
-/// The socket to a keeper.
-#[derive(Debug)]
-pub(crate) struct Talk {
-    control: UnixStream,
-    inbox: Vec<u8>,
-}
-
-impl Talk {
-    /// What the keeper says next; `None` if it is gone. Safe to drop and call again.
-    pub(crate) async fn report(&mut self) -> Option<Report> {
-        // ends: with a report, or when the keeper is gone
-        loop {
-            if let Some(report) = self.parse()? {
-                return Some(report);
-            }
-            self.control.readable().await.ok()?;
-            let mut bytes = [0; 4096];
-            match self.control.try_read(&mut bytes) {
-                Ok(0) => return None,
-                Ok(read) => self.inbox.extend(&bytes[..read]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(_) => return None,
-            }
-        }
-    }
-
-    /// A whole report, if there is one; `None` on the outside if it is nonsense.
-    fn parse(&mut self) -> Option<Option<Report>> {
-        let Some(length) = self.inbox.first_chunk::<LENGTH>() else { return Some(None) };
-        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-        if length > MAX_REPORT {
-            return None;
-        }
-        if self.inbox.len() < LENGTH + length {
-            return Some(None);
-        }
-        let report = Report::decode(&self.inbox[LENGTH..LENGTH + length])?;
-        self.inbox.drain(..LENGTH + length);
-        Some(Some(report))
-    }
-
-    /// Has every process of the run asked to end, and killed after `grace`.
-    pub(crate) async fn end(&self, grace: Duration) -> io::Result<()> {
-        send(&self.control, &Order::End { grace }.encode(), &[]).await
-    }
-
-    /// Sends a signal to the group of the process that was started.
-    pub(crate) async fn signal(&self, signal: i32) -> io::Result<()> {
-        send(&self.control, &Order::Signal(signal).encode(), &[]).await
     }
 }

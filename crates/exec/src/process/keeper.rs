@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,6 +16,10 @@ use super::launch::{Launched, Limits, launch};
 use super::message::{Ended, Launch, MAX_ORDER, Order, Report, Step, Used};
 use super::sys::{self, Reaped, Wait};
 use super::{link, tree};
+use crate::sandbox::broker::Broker;
+use crate::sandbox::cell::Inside;
+use crate::sandbox::mounts;
+use crate::sandbox::plan::to_path;
 
 /// How many of the processes that had to be ended are named.
 const NAMED: usize = 16;
@@ -26,6 +31,15 @@ const STUCK: Duration = Duration::from_secs(2);
 
 /// Serves the host at the other end of `control` until it is gone.
 pub(super) fn keep(control: &OwnedFd, limits: Limits) -> ! {
+    serve(control, limits, None)
+}
+
+/// The same in a cell: what it starts is confined.
+pub(crate) fn keep_inside(control: &OwnedFd, limits: Limits, inside: &Inside) -> ! {
+    serve(control, limits, Some(inside))
+}
+
+fn serve(control: &OwnedFd, limits: Limits, inside: Option<&Inside>) -> ! {
     let _old_kernel = rustix::thread::set_name(c"toolgate-keeper");
     let _old_kernel = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     // Its children run as the same user: they are not to look into it, nor to take it over.
@@ -36,7 +50,10 @@ pub(super) fn keep(control: &OwnedFd, limits: Limits) -> ! {
     let spawner = getppid();
     while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
         match Order::decode(&bytes) {
-            Some(Order::Run(order)) => run(control, &signals, &order, fds, limits, spawner),
+            Some(Order::Run(order)) => {
+                let keeper = Keeper { control, signals: &signals, limits, inside, spawner };
+                keeper.run(&order, fds);
+            }
             // The run that this was meant for is over.
             Some(Order::End { .. } | Order::Signal(_)) => {}
             None => break,
@@ -48,36 +65,62 @@ pub(super) fn keep(control: &OwnedFd, limits: Limits) -> ! {
     sys::exit(0)
 }
 
-fn run(
-    control: &OwnedFd,
-    signals: &OwnedFd,
-    order: &Launch,
-    fds: Vec<OwnedFd>,
+/// What stays the same from run to run.
+struct Keeper<'a> {
+    control: &'a OwnedFd,
+    signals: &'a OwnedFd,
     limits: Limits,
+    inside: Option<&'a Inside>,
+    /// Who cleans up after this keeper; nobody needs to where the kernel does.
     spawner: Option<Pid>,
-) {
-    let launched = launch(order, &fds, limits);
-    // Only the program holds them now: when it lets go of them, its reader knows.
-    drop(fds);
-    let mut run = Run {
-        control,
-        leader: None,
-        used: Used::default(),
-        ended: BTreeSet::new(),
-        names: Vec::new(),
-        ending: Ending::No,
-        announce: None,
-        spawner,
-        news: Vec::new(),
-    };
-    match launched {
-        Ok(leader) => {
-            run.leader = Some(leader);
-            run.announce = Some(Instant::now() + ANNOUNCE);
+}
+
+impl Keeper<'_> {
+    fn run(&self, order: &Launch, fds: Vec<OwnedFd>) {
+        let mut news = Vec::new();
+        let layers = self.put_layers(order, &mut news);
+        let launched = launch(order, &fds, self.limits, self.inside);
+        // Only the program holds them now: when it lets go of them, its reader knows.
+        drop(fds);
+        let mut run = Run {
+            keeper: self,
+            leader: None,
+            used: Used::default(),
+            ended: BTreeSet::new(),
+            names: Vec::new(),
+            ending: Ending::No,
+            announce: None,
+            news,
+            broker: None,
+            layers,
+        };
+        match launched {
+            Ok(mut leader) => {
+                run.broker = leader.listener.take().map(Broker::new);
+                run.leader = Some(leader);
+                run.announce = Some(Instant::now() + ANNOUNCE);
+            }
+            Err((step, errno)) => run.failed(step, errno),
         }
-        Err((step, errno)) => run.failed(step, errno),
+        run.watch();
     }
-    run.watch(signals);
+
+    /// Puts layers over what is to have some; says where.
+    fn put_layers(&self, order: &Launch, news: &mut Vec<u8>) -> Vec<PathBuf> {
+        let mut put = Vec::new();
+        if !self.inside.is_some_and(|inside| inside.own_mounts) {
+            return put;
+        }
+        for (at, layer) in &order.layers {
+            let (at, layer) = (to_path(at.clone()), String::from_utf8_lossy(layer).into_owned());
+            match mounts::put_layer(&at, &layer) {
+                Ok(()) => put.push(at),
+                // It stays as it is: nobody can write there.
+                Err(_) => news.extend(Report::NoLayer.encode()),
+            }
+        }
+        put
+    }
 }
 
 /// How far the end of a run is.
@@ -94,7 +137,7 @@ enum Ending {
 
 /// One program and what came of it.
 struct Run<'a> {
-    control: &'a OwnedFd,
+    keeper: &'a Keeper<'a>,
     leader: Option<Launched>,
     used: Used,
     ended: BTreeSet<i32>,
@@ -102,32 +145,64 @@ struct Run<'a> {
     ending: Ending,
     /// When the host is told that it runs, if it does not end before: most do.
     announce: Option<Instant>,
-    /// Who cleans up after this keeper.
-    spawner: Option<Pid>,
     /// Reports that are not sent yet: news of one moment travel together.
     news: Vec<u8>,
+    /// Judges what the filter cannot.
+    broker: Option<Broker>,
+    /// Where layers were put.
+    layers: Vec<PathBuf>,
 }
 
 impl Run<'_> {
-    fn watch(&mut self, signals: &OwnedFd) {
+    fn watch(&mut self) {
         // ends: when no process is left; every ending gets there
         loop {
-            sys::drain(signals);
+            sys::drain(self.keeper.signals);
             if self.reap() {
                 return self.empty();
             }
             self.send();
-            let wait = self.next_step().map(|at| at.saturating_duration_since(Instant::now()));
+            let broker = self.broker.as_ref().and_then(Broker::next);
+            let next = self.next_step().into_iter().chain(broker).min();
+            let wait = next.map(|at| at.saturating_duration_since(Instant::now()));
             let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
-            let mut ready = [PollFd::new(self.control, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-            let polled = poll(&mut ready, wait.as_ref());
-            let spoken = !ready[0].revents().is_empty();
-            if polled.is_ok() && spoken && self.obey().is_none() {
-                self.abandon(signals);
+            let (spoken, asked) = self.wait(wait.as_ref());
+            if spoken && self.obey().is_none() {
+                self.abandon();
             }
+            self.judge(asked);
             if self.next_step().is_some_and(|at| at <= Instant::now()) {
                 self.step();
             }
+        }
+    }
+
+    /// Waits for whatever comes first: the host speaks, a call has to be judged, a child changes, the time is up.
+    fn wait(&self, wait: Option<&Timespec>) -> (bool, PollFlags) {
+        let Keeper { control, signals, .. } = self.keeper;
+        let mut ready = vec![PollFd::new(*control, PollFlags::IN), PollFd::new(*signals, PollFlags::IN)];
+        let listener = self.broker.as_ref().map(Broker::listener);
+        ready.extend(listener.as_ref().map(|listener| PollFd::new(listener, PollFlags::IN)));
+        if poll(&mut ready, wait).is_err() {
+            return (false, PollFlags::empty());
+        }
+        let asked = ready.get(2).map_or(PollFlags::empty(), PollFd::revents);
+        (!ready[0].revents().is_empty(), asked)
+    }
+
+    fn judge(&mut self, asked: PollFlags) {
+        let (Some(broker), Some(inside)) = (&mut self.broker, self.keeper.inside) else { return };
+        if asked.contains(PollFlags::IN) {
+            broker.serve(&inside.bounds);
+        } else if !asked.is_empty() {
+            // Nobody is left who could ask.
+            self.broker = None;
+            return;
+        }
+        broker.again();
+        let news = broker.news();
+        if !news.is_empty() {
+            self.news.extend(Report::Refused(news).encode());
         }
     }
 
@@ -166,7 +241,7 @@ impl Run<'_> {
 
     /// Does what the host says; `None` if it is gone.
     fn obey(&mut self) -> Option<()> {
-        let (bytes, _) = link::message(self.control, MAX_ORDER)?;
+        let (bytes, _) = link::message(self.keeper.control, MAX_ORDER)?;
         match Order::decode(&bytes)? {
             Order::End { grace } => self.end(grace),
             Order::Signal(number) => {
@@ -240,19 +315,24 @@ impl Run<'_> {
     fn empty(&mut self) {
         let more = u32::try_from(self.ended.len().saturating_sub(self.names.len())).unwrap_or(u32::MAX);
         let ended = std::mem::take(&mut self.names);
-        // Without a spawner nobody would clean up after it any more.
-        let again = getppid() == self.spawner;
+        let off = self.layers.drain(..).all(|at| mounts::take_layer(&at).is_ok());
+        // Without a spawner nobody would clean up after it any more. In a process namespace there is none to see.
+        let again = off && getppid() == self.keeper.spawner;
         self.news.extend(Report::Empty { used: self.used, ended, more, again }.encode());
         self.send();
+        if !off {
+            sys::exit(1);
+        }
     }
 
     fn send(&mut self) {
-        let _host_is_gone = link::write(self.control, &self.news);
+        let _host_is_gone = link::write(self.keeper.control, &self.news);
         self.news.clear();
     }
 
     /// The host is gone: nobody waits, nothing may be left.
-    fn abandon(&mut self, signals: &OwnedFd) -> ! {
+    fn abandon(&mut self) -> ! {
+        let signals = self.keeper.signals;
         let began = Instant::now();
         // ends: when no process is left; those that cannot be killed keep this one with them
         loop {

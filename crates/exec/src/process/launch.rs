@@ -1,21 +1,25 @@
-//! An order → a running program, in a session of its own. What confines it will be put on here.
+//! An order → a running program, in a session of its own, with what confines it put on last.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Resource, Rlimit, Signal, getpid, getppid, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, getpid, getppid, getrlimit, setrlimit};
 
+use super::link;
 use super::message::{Launch, Step};
 use super::sys::{self, Words};
+use crate::sandbox::cell::Inside;
+use crate::sandbox::sys as confinement;
 
 /// Where a shell finds the prelude: `/dev/fd/9`.
 pub(crate) const PRELUDE_FD: i32 = 9;
 
 /// What becomes of the limits that the host raised for itself.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// Open files, as the host was started with.
     pub(super) open_files: Option<u64>,
 }
@@ -24,6 +28,8 @@ pub(super) struct Limits {
 pub(super) struct Launched {
     pub(super) pid: i32,
     told: OwnedFd,
+    /// What hears of the calls that have to be judged.
+    pub(super) listener: Option<OwnedFd>,
 }
 
 impl Launched {
@@ -40,15 +46,26 @@ impl Launched {
 }
 
 /// Makes a process for `launch` with `fds`. Nobody waits for it to become the program: that would cost a turn.
-pub(super) fn launch(launch: &Launch, fds: &[OwnedFd], limits: Limits) -> Result<Launched, (Step, Errno)> {
+pub(super) fn launch(
+    launch: &Launch,
+    fds: &[OwnedFd],
+    limits: Limits,
+    inside: Option<&Inside>,
+) -> Result<Launched, (Step, Errno)> {
     let mut program = Program::new(launch).ok_or((Step::Exec, Errno::INVAL))?;
     let (told, tell) =
         pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(|errno| (Step::Fork, errno))?;
     // Out of the way of what is placed at fixed numbers.
     let tell = rustix::io::fcntl_dupfd_cloexec(&tell, PRELUDE_FD + 1).map_err(|errno| (Step::Fork, errno))?;
     let keeper = getpid();
+    let directory = CString::new(launch.directory.as_slice()).map_err(|_| (Step::Directory, Errno::INVAL))?;
+    let flags = SocketFlags::CLOEXEC;
+    let (heard, hear) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+        .map_err(|errno| (Step::Fork, errno))?;
     let made = sys::vfork(&mut || {
-        let (step, errno) = match prepare(launch, fds, limits, keeper) {
+        let prepared = prepare(launch, fds, limits, keeper, &directory)
+            .and_then(|()| inside.map_or(Ok(()), |inside| confine(inside, &hear)));
+        let (step, errno) = match prepared {
             Ok(()) => (Step::Exec, program.exec()),
             Err(failed) => failed,
         };
@@ -56,8 +73,9 @@ pub(super) fn launch(launch: &Launch, fds: &[OwnedFd], limits: Limits) -> Result
         let _keeper_is_gone = rustix::io::write(&tell, &[a, b, c, d, step as u8]);
         127
     });
+    drop(hear);
     match made {
-        Ok(pid) => Ok(Launched { pid, told }),
+        Ok(pid) => Ok(Launched { pid, told, listener: inside.and_then(|_| listener(&heard)) }),
         Err(error) => Err((Step::Fork, Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))),
     }
 }
@@ -117,6 +135,7 @@ fn prepare(
     fds: &[OwnedFd],
     limits: Limits,
     keeper: rustix::process::Pid,
+    path: &CStr,
 ) -> Result<(), (Step, Errno)> {
     let at = |step: Step| move |errno: Errno| (step, errno);
     // Should the keeper be killed, this one goes with it, and the spawner finds the others.
@@ -128,8 +147,11 @@ fn prepare(
     rustix::process::setsid().map_err(at(Step::Fork))?;
     let mut fds = fds.iter();
     let mut next = || fds.next().ok_or((Step::Fork, Errno::BADF));
-    let directory = next()?;
-    rustix::process::fchdir(directory).map_err(at(Step::Directory))?;
+    if path.is_empty() {
+        rustix::process::fchdir(next()?).map_err(at(Step::Directory))?;
+    } else {
+        rustix::process::chdir(path).map_err(at(Step::Directory))?;
+    }
     let stdio = if launch.terminal {
         let terminal = next()?;
         rustix::process::ioctl_tiocsctty(terminal).map_err(at(Step::Terminal))?;
@@ -146,10 +168,43 @@ fn prepare(
     }
     let _may_not = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     if let Some(open_files) = limits.open_files {
-        let Rlimit { maximum, .. } = rustix::process::getrlimit(Resource::Nofile);
+        let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
         let _may_not = setrlimit(Resource::Nofile, Rlimit { current: Some(open_files), maximum });
     }
     Ok(())
+}
+
+/// In the child, last of all: from here on it can do no more than the program.
+fn confine(inside: &Inside, hear: &OwnedFd) -> Result<(), (Step, Errno)> {
+    let at = |errno: Errno| (Step::Confine, errno);
+    let limits = inside.bounds.plan.limits;
+    for (resource, limit) in [
+        (Resource::Nofile, limits.open_files),
+        (Resource::Fsize, limits.file_size),
+        (Resource::Data, limits.memory),
+    ] {
+        if let Some(limit) = limit {
+            let most = getrlimit(resource).maximum.map_or(limit, |most| most.min(limit));
+            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).map_err(at)?;
+        }
+    }
+    rustix::thread::set_no_new_privs(true).map_err(at)?;
+    confinement::drop_capabilities().map_err(at)?;
+    if let Some(ruleset) = &inside.ruleset {
+        confinement::landlock_restrict(ruleset).map_err(at)?;
+    }
+    if let Some(listener) = confinement::filter(&inside.filter, true).map_err(at)? {
+        link::send(hear, &[0], &[listener.as_fd()])
+            .map_err(|error| at(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
+    }
+    Ok(())
+}
+
+/// What the child has sent, if it came so far.
+fn listener(heard: &OwnedFd) -> Option<OwnedFd> {
+    let mut fds = Vec::new();
+    link::receive(heard, &mut [0; 1], &mut fds).ok()?;
+    fds.pop()
 }
 
 fn place(fd: impl AsFd, number: i32) -> Result<(), (Step, Errno)> {

@@ -13,10 +13,10 @@ use rustix::net::{
 use super::message::LENGTH;
 
 /// The most descriptors that come with one message.
-pub(super) const MAX_FDS: usize = 5;
+pub(crate) const MAX_FDS: usize = 5;
 
 /// Sends `bytes`, with `fds` beside the first of them; says how many were taken. Does not wait.
-pub(super) fn send(to: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
+pub(crate) fn send(to: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(fds)) {
@@ -33,7 +33,7 @@ pub(super) fn send(to: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::R
 }
 
 /// Gets some bytes, and the descriptors beside them; none if the other side is gone. Waits.
-pub(super) fn receive(from: impl AsFd, bytes: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
+pub(crate) fn receive(from: impl AsFd, bytes: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     // ends: with the first call that is not interrupted
     loop {
@@ -54,7 +54,7 @@ pub(super) fn receive(from: impl AsFd, bytes: &mut [u8], fds: &mut Vec<OwnedFd>)
 }
 
 /// Gets one whole message of at most `limit` bytes; `None` if the other side is gone or talks nonsense.
-pub(super) fn message(from: impl AsFd, limit: usize) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+pub(crate) fn message(from: impl AsFd, limit: usize) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     let mut fds = Vec::new();
     let mut length = [0; LENGTH];
     fill(&from, &mut length, &mut fds)?;
@@ -76,7 +76,7 @@ fn fill(from: impl AsFd, mut bytes: &mut [u8], fds: &mut Vec<OwnedFd>) -> Option
 }
 
 /// Writes all of `bytes`, waiting for room.
-pub(super) fn write(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     // ends: every round writes some of it or is the last
     while !bytes.is_empty() {
         match rustix::net::send(&to, bytes, SendFlags::NOSIGNAL) {
@@ -86,4 +86,11 @@ pub(super) fn write(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether there is something to receive, or nobody left to send it.
+pub(crate) fn is_ready(from: impl AsFd) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    Ok(poll(&mut [PollFd::new(&from, PollFlags::IN)], Some(&now))? > 0)
 }

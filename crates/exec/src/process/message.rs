@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+pub(super) use super::bytes::LENGTH;
+use super::bytes::{In, Out};
+use crate::sandbox::Refusal;
+
 /// The longest order: the kernel takes no more than two megabytes of arguments and variables.
 pub(super) const MAX_ORDER: usize = 8 << 20;
 /// The longest report.
 pub(super) const MAX_REPORT: usize = 64 << 10;
-/// How many bytes the length takes.
-pub(super) const LENGTH: usize = 4;
-
 /// What a host asks of a keeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Order {
@@ -29,6 +30,10 @@ pub(super) struct Launch {
     pub(super) env: Vec<Vec<u8>>,
     pub(super) terminal: bool,
     pub(super) prelude: bool,
+    /// The working directory by its path in the cell; without a cell it comes as a descriptor.
+    pub(super) directory: Vec<u8>,
+    /// Directories, and the names of the layers that are put over them.
+    pub(super) layers: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// What a keeper tells its host.
@@ -46,6 +51,10 @@ pub(crate) enum Report {
     Empty { used: Used, ended: Vec<Ended>, more: u32, again: bool },
     /// These are still there though they were killed; the keeper keeps trying.
     Stuck { left: Vec<Ended> },
+    /// These were refused to it.
+    Refused(Vec<Refusal>),
+    /// No layer could be put over a git directory: it can be read only.
+    NoLayer,
 }
 
 /// A step on the way to a running program.
@@ -57,6 +66,8 @@ pub enum Step {
     Terminal,
     /// Entering the working directory.
     Directory,
+    /// Confining it.
+    Confine,
     /// Loading the program.
     Exec,
 }
@@ -93,6 +104,12 @@ impl Order {
                     out.number(list.len() as u64);
                     list.iter().for_each(|text| out.bytes(text));
                 }
+                out.bytes(&launch.directory);
+                out.number(launch.layers.len() as u64);
+                for (at, layer) in &launch.layers {
+                    out.bytes(at);
+                    out.bytes(layer);
+                }
             }
             Self::End { grace } => {
                 out.byte(1);
@@ -112,7 +129,11 @@ impl Order {
             0 => {
                 let (terminal, prelude) = (input.byte()? != 0, input.byte()? != 0);
                 let (argv, env) = (input.list()?, input.list()?);
-                Some(Self::Run(Launch { argv, env, terminal, prelude }))
+                let directory = input.bytes()?.to_owned();
+                let count = input.number()?;
+                let mut layer = |_| Some((input.bytes()?.to_owned(), input.bytes()?.to_owned()));
+                let layers = (0..count).map(&mut layer).collect::<Option<_>>()?;
+                Some(Self::Run(Launch { argv, env, terminal, prelude, directory, layers }))
             }
             1 => Some(Self::End { grace: input.time()? }),
             2 => Some(Self::Signal(input.signed()?)),
@@ -153,6 +174,12 @@ impl Report {
                 out.byte(4);
                 out.ended(left);
             }
+            Self::Refused(refusals) => {
+                out.byte(6);
+                out.number(refusals.len() as u64);
+                refusals.iter().for_each(|refusal| refusal.write(&mut out));
+            }
+            Self::NoLayer => out.byte(7),
         }
         out.done()
     }
@@ -171,48 +198,25 @@ impl Report {
             }
             4 => Some(Self::Stuck { left: input.ended()? }),
             5 => Some(Self::Ready),
+            6 => {
+                let count = input.number()?;
+                Some(Self::Refused((0..count).map(|_| Refusal::read(&mut input)).collect::<Option<_>>()?))
+            }
+            7 => Some(Self::NoLayer),
             _ => None,
         }
     }
 }
 
 impl Step {
-    const ALL: [Self; 4] = [Self::Fork, Self::Terminal, Self::Directory, Self::Exec];
+    const ALL: [Self; 5] = [Self::Fork, Self::Terminal, Self::Directory, Self::Confine, Self::Exec];
 
     pub(super) fn decode(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|step| *step as u8 == byte)
     }
 }
 
-/// A message that is being written.
-struct Out(Vec<u8>);
-
 impl Out {
-    fn new() -> Self {
-        Self(vec![0; LENGTH])
-    }
-
-    fn byte(&mut self, byte: u8) {
-        self.0.push(byte);
-    }
-
-    fn number(&mut self, number: u64) {
-        self.0.extend(number.to_le_bytes());
-    }
-
-    fn signed(&mut self, number: i32) {
-        self.0.extend(number.to_le_bytes());
-    }
-
-    fn time(&mut self, time: Duration) {
-        self.number(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.number(bytes.len() as u64);
-        self.0.extend(bytes);
-    }
-
     fn ended(&mut self, ended: &[Ended]) {
         self.number(ended.len() as u64);
         for one in ended {
@@ -220,50 +224,9 @@ impl Out {
             self.bytes(one.name.as_bytes());
         }
     }
-
-    fn done(mut self) -> Vec<u8> {
-        let length = u32::try_from(self.0.len() - LENGTH).unwrap_or(u32::MAX);
-        self.0[..LENGTH].copy_from_slice(&length.to_le_bytes());
-        self.0
-    }
 }
 
-/// A message that is being read. It may come from a process that was tampered with: nothing in it is trusted.
-struct In<'a>(&'a [u8]);
-
-impl<'a> In<'a> {
-    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(bytes)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        Some(self.take(1)?[0])
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
-    }
-
-    fn signed(&mut self) -> Option<i32> {
-        Some(i32::from_le_bytes(self.take(4)?.try_into().ok()?))
-    }
-
-    fn time(&mut self) -> Option<Duration> {
-        Some(Duration::from_micros(self.number()?))
-    }
-
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let length = usize::try_from(self.number()?).ok()?;
-        self.take(length)
-    }
-
-    fn list(&mut self) -> Option<Vec<Vec<u8>>> {
-        let count = self.number()?;
-        (0..count).map(|_| Some(self.bytes()?.to_owned())).collect()
-    }
-
+impl In<'_> {
     fn ended(&mut self) -> Option<Vec<Ended>> {
         let count = self.number()?;
         let one = |_| {
@@ -287,6 +250,8 @@ mod tests {
             env: vec![b"A=1".to_vec()],
             terminal: true,
             prelude: false,
+            directory: b"/w".to_vec(),
+            layers: vec![(b"/w/.git".to_vec(), b"7".to_vec())],
         };
         for order in [Order::Run(launch), Order::End { grace: Duration::from_millis(5) }, Order::Signal(2)] {
             assert_eq!(Order::decode(&order.encode()[LENGTH..]), Some(order));
@@ -300,6 +265,12 @@ mod tests {
             Report::Exited { status: 256, left: 3 },
             Report::Empty { used, ended: ended.clone(), more: 4, again: true },
             Report::Stuck { left: ended },
+            Report::Refused(vec![
+                Refusal::Socket("@x".to_owned()),
+                Refusal::Connect("[::1]:80".parse().unwrap()),
+                Refusal::Write("/etc/x".into()),
+            ]),
+            Report::NoLayer,
         ] {
             let bytes = report.encode();
             assert_eq!(bytes.len() - LENGTH, usize::from(bytes[0]));

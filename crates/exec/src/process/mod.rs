@@ -9,22 +9,33 @@
 //! A keeper that loses its host kills what it keeps; the spawner kills what a killed keeper leaves. So a host that
 //! ends in whatever way, `kill -9` included, leaves nothing.
 
+pub(crate) mod bytes;
 mod entry;
+mod fault;
 mod host;
 mod keeper;
 mod launch;
-mod link;
+pub(crate) mod link;
 mod message;
 mod pty;
+mod running;
 mod spawner;
 mod sys;
 mod tree;
 
+/// What a cell needs of this.
+pub(crate) mod confined {
+    pub(crate) use super::keeper::keep_inside as keep;
+    pub(crate) use super::launch::Limits;
+    pub(crate) use super::sys::{child_signals, drain, exit, reap_all, wait_for};
+}
+
 pub use entry::{init, raise_open_files};
-pub use host::{Command, SpawnFault, Spawner, Stdio};
-pub(crate) use host::{Pipes, Process};
+pub use fault::SpawnFault;
+pub use host::{Command, Explained, Spawner, Stdio};
 pub(crate) use launch::PRELUDE_FD;
 pub(crate) use message::Report;
 pub use message::{Ended, Step, Used};
 pub use pty::Size;
 pub(crate) use pty::resize;
+pub(crate) use running::{Pipes, Process};

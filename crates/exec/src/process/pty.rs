@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, openat};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
@@ -22,10 +22,19 @@ impl Default for Size {
     }
 }
 
-/// Opens a terminal: our end, which does not block, and the program's.
-pub(super) fn open(size: Size) -> io::Result<(OwnedFd, OwnedFd)> {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-    grantpt(&ours)?;
+/// Opens a terminal, among those in `directory` if one is given: our end, which does not block, and the program's.
+pub(super) fn open(size: Size, directory: Option<&OwnedFd>) -> io::Result<(OwnedFd, OwnedFd)> {
+    let ours = match directory {
+        Some(directory) => {
+            let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+            openat(directory, "ptmx", flags, Mode::empty())?
+        }
+        None => {
+            let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+            grantpt(&ours)?;
+            ours
+        }
+    };
     unlockpt(&ours)?;
     let theirs = ioctl_tiocgptpeer(&ours, OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     fcntl_setfl(&ours, fcntl_getfl(&ours)? | OFlags::NONBLOCK)?;

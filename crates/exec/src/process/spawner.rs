@@ -1,18 +1,22 @@
-//! The spawner: a small process with one thread, started once, of which all keepers are copies.
+//! The spawner: a small process with one thread, started once, of which all keepers and cells are copies.
 //!
 //! It runs this same binary, with no environment, and does nothing but make keepers and clean up after those that
 //! were killed: it is a subreaper too, so whatever a keeper leaves becomes its child.
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{DumpableBehavior, Signal};
 
+use super::bytes::In;
 use super::launch::Limits;
+use super::message::MAX_ORDER;
 use super::sys::{self, Fork, Reaped, Wait};
 use super::{keeper, link, tree};
+use crate::sandbox::cell;
+use crate::sandbox::plan::Plan;
 
 /// How long to wait before looking again for what killed keepers left.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -53,7 +57,7 @@ pub(super) fn serve(limits: Limits) -> ! {
             && ready.get(1).is_some_and(|host| !host.revents().is_empty());
         drop(ready);
         if spoken && let Some(open) = &host {
-            let Some(control) = next_keeper(open) else {
+            let Some((plan, control)) = next_keeper(open) else {
                 host = None;
                 continue;
             };
@@ -61,7 +65,10 @@ pub(super) fn serve(limits: Limits) -> ! {
                 Ok(Fork::Child) => {
                     // Were it to hold this, the host would not notice that the spawner is gone.
                     drop((host.take(), signals));
-                    keeper::keep(&control, limits)
+                    match plan {
+                        Some(plan) => cell::serve(plan, &control, limits),
+                        None => keeper::keep(&control, limits),
+                    }
                 }
                 Ok(Fork::Parent(pid)) => {
                     keepers.insert(pid);
@@ -80,11 +87,14 @@ fn take_stdin() -> rustix::io::Result<OwnedFd> {
     Ok(host)
 }
 
-/// The socket of the keeper that is wanted; `None` if the host is gone.
-fn next_keeper(host: &OwnedFd) -> Option<OwnedFd> {
-    let mut fds = Vec::new();
-    let got = link::receive(host.as_fd(), &mut [0; 1], &mut fds).ok()?;
-    if got == 0 { None } else { fds.pop() }
+/// What is wanted, a cell of this plan or a keeper, and its socket; `None` if the host is gone.
+fn next_keeper(host: &OwnedFd) -> Option<(Option<Plan>, OwnedFd)> {
+    let (bytes, mut fds) = link::message(host, MAX_ORDER)?;
+    let plan = match bytes.is_empty() {
+        true => None,
+        false => Some(Plan::read(&mut In(&bytes))?),
+    };
+    Some((plan, fds.pop()?))
 }
 
 /// Takes leave of all that have ended; says whether none is left.

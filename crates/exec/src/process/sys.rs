@@ -32,7 +32,7 @@ pub(super) fn fork() -> io::Result<Fork> {
 }
 
 /// Ends this process at once: no destructor runs twice, no buffer is written twice.
-pub(super) fn exit(code: i32) -> ! {
+pub(crate) fn exit(code: i32) -> ! {
     // SAFETY: `_exit` can be called from anywhere.
     unsafe { libc::_exit(code) }
 }
@@ -111,7 +111,7 @@ pub(super) fn unblock_signals() {
 
 /// A descriptor that can be read when a child has changed its state; read it with [`drain`]. From then on this process
 /// hears no other signal: `pkill toolgate` ends the host, and this one ends when it has cleaned up after it.
-pub(super) fn child_signals() -> io::Result<OwnedFd> {
+pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: both sets are made before they are used; the descriptor is new and ours.
     unsafe {
         let (mut all, mut wanted) = (std::mem::zeroed(), std::mem::zeroed());
@@ -127,7 +127,7 @@ pub(super) fn child_signals() -> io::Result<OwnedFd> {
 }
 
 /// Takes what [`child_signals`] has to tell.
-pub(super) fn drain(signals: &OwnedFd) {
+pub(crate) fn drain(signals: &OwnedFd) {
     let mut told = [0; 1024];
     // ends: the descriptor does not block, and signals of one kind are told once
     while rustix::io::read(signals, &mut told).is_ok_and(|read| read > 0) {}
@@ -173,6 +173,31 @@ pub(super) fn wait_any() -> Wait {
             Wait::Reaped(Reaped { pid, status, used })
         }
     }
+}
+
+/// Takes leave of all children that have ended; says whether none is left.
+pub(crate) fn reap_all() -> bool {
+    // ends: every round takes leave of one process, or is the last
+    loop {
+        match wait_any() {
+            Wait::Reaped(_) | Wait::Stopped(_) => {}
+            Wait::Running => return false,
+            Wait::NoChildren => return true,
+        }
+    }
+}
+
+/// Waits for this child; the code that it ended with, if it ended by itself.
+pub(crate) fn wait_for(pid: i32) -> Option<i32> {
+    let mut status = 0;
+    // SAFETY: the place outlives the call.
+    // ends: with the first call that is not interrupted
+    while unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL) } == -1 {
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return None;
+        }
+    }
+    libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status))
 }
 
 /// Makes `number` mean what `fd` means, and survive an exec.

@@ -1,5 +1,6 @@
 //! Sessions: processes that run on between calls, with their output, their input and their end.
 
+mod confined;
 mod flood;
 mod pump;
 mod table;
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use policy::Permit;
 use tokio::sync::watch;
 
+use self::confined::Confined;
 use crate::capture::{Capture, Captured, Stream};
 use crate::process::{Command, Ended, Size, SpawnFault, Spawner, Stdio, Used, resize};
 pub use pump::Pump;
@@ -113,6 +115,16 @@ pub enum Stage {
     Lost,
 }
 
+impl Stage {
+    /// How its process ended, if it has.
+    pub fn exit(&self) -> Option<Exit> {
+        match self {
+            Self::Leaving { exit, .. } | Self::Over { exit, .. } => Some(*exit),
+            Self::Running | Self::Lost => None,
+        }
+    }
+}
+
 /// What is known about a session from its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
@@ -175,6 +187,7 @@ struct State {
     pid: Option<i32>,
     stuck: Vec<Ended>,
     fault: Option<SpawnFault>,
+    confined: Confined,
     last_output: Instant,
     input: Input,
     orders: Vec<Order>,
@@ -214,11 +227,12 @@ impl Session {
         spawner: &Spawner,
         permit: &Permit,
     ) -> Result<(Arc<Self>, Pump), SpawnFault> {
-        let process = spawner.start(&command, permit).await?;
+        let mut process = spawner.start(&command, permit).await?;
         let size = if let Stdio::Terminal(size) = command.stdio { size } else { Size::default() };
         let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
         let terminal = fd.map(|fd| Terminal { fd, size, recent: VecDeque::new() });
-        let state = State::new(capture, command.stdio != Stdio::Piped, terminal);
+        let state =
+            State::new(capture, !matches!(command.stdio, Stdio::Piped), terminal, Confined::of(&mut process));
         let session = Arc::new(Self {
             id,
             about,
@@ -435,7 +449,7 @@ fn whole_chars(bytes: &[u8]) -> usize {
 }
 
 impl State {
-    fn new(capture: Capture, input_open: bool, terminal: Option<Terminal>) -> Self {
+    fn new(capture: Capture, input_open: bool, terminal: Option<Terminal>, confined: Confined) -> Self {
         Self {
             capture,
             rest: Vec::new(),
@@ -443,6 +457,7 @@ impl State {
             pid: None,
             stuck: Vec::new(),
             fault: None,
+            confined,
             last_output: Instant::now(),
             input: Input { waiting: VecDeque::new(), open: input_open },
             orders: Vec::new(),

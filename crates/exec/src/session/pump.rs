@@ -156,6 +156,8 @@ impl Moving {
                 self.left_at = (left > 0).then_some(now);
             }
             Report::Stuck { left } => state.stuck = left,
+            Report::Refused(refusals) => state.confined.refused(refusals),
+            Report::NoLayer => state.confined.no_layer(),
             Report::Ready | Report::Empty { .. } => {}
         }
         drop(state);
@@ -193,6 +195,7 @@ impl Moving {
 
     fn over(self, stage: impl FnOnce(Exit) -> Stage, again: bool) {
         let mut state = self.session.lock();
+        state.confined.finish();
         let exit = if let Stage::Leaving { exit, .. } = state.stage { exit } else { Exit::Code(-1) };
         state.stage = stage(exit);
         state.over_at.get_or_insert_with(Instant::now);

@@ -134,7 +134,7 @@ impl Shells {
         spawner: &Spawner,
         permit: &Permit,
     ) -> Command {
-        let env = self.variables(&directory, stdio);
+        let env = self.variables(&directory, &stdio);
         let mut command = Command::new(argv, env, Arc::new(directory), stdio);
         let Some((shell, is_login, script)) = script(&command.stated) else { return command };
         let done = match is_login {
@@ -146,7 +146,7 @@ impl Shells {
             command.prelude = done.prelude();
             done.unset().iter().for_each(|name| drop(command.env.remove(name)));
             command.env.extend(done.variables(&self.variables, &self.environment).clone());
-            impose(&mut command.env, stdio);
+            impose(&mut command.env, &command.stdio);
         }
         let is_defined = |name: &str| done.as_ref().is_some_and(|done| done.defines(name));
         let knows_profile = done.is_some() || !is_login;
@@ -159,12 +159,18 @@ impl Shells {
         command
     }
 
+    /// The command that is `argv` and nothing else.
+    pub fn plain(&self, argv: Vec<String>, directory: Found, stdio: Stdio) -> Command {
+        let env = self.variables(&directory, &stdio);
+        Command::new(argv, env, Arc::new(directory), stdio)
+    }
+
     /// The profile may have changed, or a program may have come: a command was not found.
     pub fn forget_profile(&self) {
         self.logins.forget();
     }
 
-    fn variables(&self, directory: &Found, stdio: Stdio) -> BTreeMap<OsString, OsString> {
+    fn variables(&self, directory: &Found, stdio: &Stdio) -> BTreeMap<OsString, OsString> {
         let mut env = self.variables.clone();
         env.insert("PWD".into(), directory.path().into());
         impose(&mut env, stdio);
@@ -172,7 +178,7 @@ impl Shells {
     }
 }
 
-fn impose(env: &mut BTreeMap<OsString, OsString>, stdio: Stdio) {
+fn impose(env: &mut BTreeMap<OsString, OsString>, stdio: &Stdio) {
     for (name, value) in imposed(matches!(stdio, Stdio::Terminal(_))) {
         env.insert(name.into(), value.into());
     }

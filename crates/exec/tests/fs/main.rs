@@ -130,7 +130,9 @@ fn outcome(door: &Door, path: &Path) -> String {
             policy::Denial::DenyRead { .. } => "deny-read",
             policy::Denial::NotStated { .. } => "not stated",
             policy::Denial::NotStatedRun { .. } => "not stated to run",
-            policy::Denial::MayNotRun { .. } => "may not run",
+            policy::Denial::MayNotWrite { .. } => "may not write",
+            policy::Denial::MayNotConnect { .. } => "may not connect",
+            policy::Denial::MayNotReach { .. } => "may not reach",
             policy::Denial::ReadOnly { .. } => "read-only",
         }
         .to_owned(),

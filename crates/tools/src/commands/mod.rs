@@ -2,6 +2,7 @@
 
 mod attend;
 mod deltas;
+mod refusals;
 mod report;
 mod signals;
 

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 use exec::capture::{Portion, Stream};
 use exec::process::{Ended, Used};
 use exec::session::{Exit, Session, Stage, Taken};
+use policy::{Denial, Enforcement};
 use serde_json::{Value, json};
 use tool::{BYTES_PER_TOKEN, Cx, Facts, Halt, ToolOutput, Usage};
 
 use super::deltas::Deltas;
+use super::refusals::Refusals;
 use super::{Outcome, signal_name};
 use crate::console::{self, Shown, piped};
 use crate::words::counted;
@@ -59,6 +61,9 @@ pub(crate) struct Report {
     shown: Shown,
     stdout: String,
     stderr: String,
+    refusals: Refusals,
+    /// What of its changes in git directories did not land.
+    git: Vec<String>,
     /// From its start to its end, or to now.
     wall: Duration,
     /// How long this call waited for it.
@@ -85,7 +90,10 @@ impl Report {
         let (stdout, stderr) = (apart(&output.stdout, bytes), apart(&output.stderr, bytes));
         let shown = console::fit(&mut output, terminal, bytes);
         let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
-        Self { session: Arc::clone(session), stage, shown, stdout, stderr, wall, waited }
+        let code = stage.exit().map(Exit::code);
+        let refusals = Refusals::of(session, code, &shown.text);
+        let git = session.land();
+        Self { session: Arc::clone(session), stage, shown, stdout, stderr, refusals, git, wall, waited }
     }
 
     /// A report that takes nothing: the output is left for the next one.
@@ -93,7 +101,9 @@ impl Report {
         let shown = Shown { text: String::new(), cut: None, tokens: 0, lines: 0 };
         let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
         let (stdout, stderr) = (String::new(), String::new());
-        Self { session: Arc::clone(session), stage: session.stage(), shown, stdout, stderr, wall, waited }
+        let refusals = Refusals { told: session.denials(), guessed: None };
+        let (session, stage, git) = (Arc::clone(session), session.stage(), Vec::new());
+        Self { session, stage, shown, stdout, stderr, refusals, git, wall, waited }
     }
 
     /// Whether nothing is left of it.
@@ -124,10 +134,7 @@ impl Report {
     }
 
     fn exit(&self) -> Option<Exit> {
-        match self.stage {
-            Stage::Leaving { exit, .. } | Stage::Over { exit, .. } => Some(exit),
-            Stage::Running | Stage::Lost => None,
-        }
+        self.stage.exit()
     }
 
     /// The answer.
@@ -145,8 +152,14 @@ impl Report {
             Ending::Itself | Ending::Leaving | Ending::Left => code == Some(0),
             Ending::TimedOut(_) | Ending::Halted(_) => false,
         };
-        output.facts =
-            Facts { exit_code: code, cut: self.shown.cut, usage: Some(self.usage()), ..Facts::default() };
+        output.facts = Facts {
+            exit_code: code,
+            cut: self.shown.cut,
+            usage: Some(self.usage()),
+            enforcement: Some(self.session.enforcement()),
+            denials: self.refusals.told.clone(),
+            ..Facts::default()
+        };
         output.with_structured(self.structured(ending))
     }
 
@@ -239,6 +252,8 @@ impl Report {
         if unread > 0 {
             notes.push(format!("It has not read {} of its input yet", counted(unread as u64, "byte")));
         }
+        notes.extend(self.refusals.notes());
+        notes.extend(self.git.iter().cloned());
         notes
     }
 
@@ -278,12 +293,31 @@ impl Report {
             "original_token_count": self.shown.tokens,
             "output": self.shown.text,
             "ended": ended,
+            "sandbox": self.sandbox(),
         });
         if !self.session.about().terminal {
             value["stdout"] = json!(self.stdout);
             value["stderr"] = json!(self.stderr);
         }
         value
+    }
+}
+
+impl Report {
+    /// How it was confined, for programs.
+    fn sandbox(&self) -> Value {
+        let enforcement = self.session.enforcement();
+        let gaps: Vec<&str> = match &enforcement {
+            Enforcement::Partial(gaps) => gaps.iter().map(|gap| gap.sentence()).collect(),
+            Enforcement::Full | Enforcement::None { .. } => Vec::new(),
+        };
+        let words = |denials: &[Denial]| denials.iter().map(ToString::to_string).collect::<Vec<_>>();
+        json!({
+            "enforcement": enforcement.as_str(),
+            "gaps": gaps,
+            "refused": words(&self.refusals.told),
+            "perhaps_refused": words(self.refusals.guessed.as_slice()),
+        })
     }
 }
 

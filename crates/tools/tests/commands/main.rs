@@ -47,7 +47,7 @@ testkit::trials![
     other_names_reach_the_same_tools,
     the_local_shell_call_is_read,
     all_six_take_a_plea,
-    a_read_only_policy_runs_nothing,
+    a_read_only_policy_lets_commands_read,
     shells_are_chosen_by_name_or_path,
     waits_that_nobody_set,
     waits_are_clamped,

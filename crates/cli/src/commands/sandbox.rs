@@ -1,0 +1,205 @@
+//! `toolgate sandbox`: one command, confined.
+
+use std::io::{IsTerminal, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use exec::process::{Explained, Size, SpawnFault, Step};
+use exec::session::{Pump, Session, Stage, Streaming};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::signal::unix::{SignalKind, signal};
+use toolgate::{Sandbox, SandboxFault};
+
+use crate::args::SandboxCommand;
+use crate::compose::compose_with;
+use crate::config::{self, Source};
+use crate::fault::{Fault, UNCONFINED};
+use crate::screen;
+
+/// What was started could not be run, or is not there: as shells say it.
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+/// How long what a command left running has to end.
+const GRACE: Duration = Duration::from_millis(200);
+
+pub(crate) fn run(args: SandboxCommand) -> Result<ExitCode, Fault> {
+    let explain = args.explain;
+    let composed = compose_with(&args.place, |config| {
+        // Whoever runs one command wants it to work here, unless they say otherwise.
+        if config.sandbox.source == Source::BuiltIn {
+            config.sandbox.value = config::Sandbox::WorkspaceWrite;
+        }
+    })?;
+    let sandbox = composed.recorded(explain).sandbox()?;
+    super::block_on(async {
+        if explain {
+            match sandbox.explain(&args.argv).await {
+                Ok(explained) => print(&explained),
+                Err(fault) => return Ok(refused(&fault)),
+            }
+        }
+        let all_terminals = std::io::stdin().is_terminal()
+            && std::io::stdout().is_terminal()
+            && std::io::stderr().is_terminal();
+        let started = if all_terminals {
+            let size = window();
+            sandbox.run_in_terminal(args.argv, size.rows, size.cols).await
+        } else {
+            sandbox.run(args.argv, stdio()?).await
+        };
+        let (session, pump) = match started {
+            Ok(started) => started,
+            Err(fault) => return Ok(refused(&fault)),
+        };
+        let code = if all_terminals { relay(&session, pump).await? } else { attend(&session, pump).await? };
+        if explain {
+            for denial in session.denials() {
+                screen::hint(&format!("refused: {denial}"));
+            }
+        }
+        for note in session.land() {
+            screen::hint(&note);
+        }
+        drop::<Sandbox>(sandbox);
+        Ok(code)
+    })
+}
+
+fn stdio() -> Result<[OwnedFd; 3], Fault> {
+    let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    let own = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned();
+    Ok([own(input.as_fd())?, own(output.as_fd())?, own(errors.as_fd())?])
+}
+
+/// Why nothing was run, and the exit status for that.
+fn refused(fault: &SandboxFault) -> ExitCode {
+    screen::error(&fault.to_string());
+    ExitCode::from(match fault {
+        SandboxFault::Spawn(SpawnFault::Refused { step: Step::Exec, errno, .. }) => match errno.kind() {
+            std::io::ErrorKind::NotFound => NOT_FOUND,
+            _ => NOT_EXECUTABLE,
+        },
+        _ => UNCONFINED,
+    })
+}
+
+/// How a session ended.
+fn outcome(session: &Session) -> ExitCode {
+    if let Some(fault) = session.fault() {
+        return refused(&SandboxFault::Spawn(fault));
+    }
+    match session.stage() {
+        Stage::Over { exit, .. } | Stage::Leaving { exit, .. } => {
+            ExitCode::from(u8::try_from(exit.code() & 0xff).unwrap_or(u8::MAX))
+        }
+        Stage::Running | Stage::Lost => {
+            screen::error("the command was lost: its keeper was killed");
+            ExitCode::from(UNCONFINED)
+        }
+    }
+}
+
+/// Waits for it, and passes signals on.
+async fn attend(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, Fault> {
+    let mut changed = session.watch();
+    let signals =
+        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
+    let [mut interrupt, mut terminate, mut hangup, mut quit] =
+        [signal(signals[0])?, signal(signals[1])?, signal(signals[2])?, signal(signals[3])?];
+    // ends: when nothing is left of it
+    loop {
+        tokio::select! {
+            () = &mut pump => return Ok(outcome(session)),
+            _ = changed.changed() => {
+                if matches!(session.stage(), Stage::Leaving { .. }) {
+                    session.end(GRACE);
+                }
+            }
+            _ = interrupt.recv() => session.signal(signals[0].as_raw_value()),
+            _ = terminate.recv() => session.signal(signals[1].as_raw_value()),
+            _ = hangup.recv() => session.signal(signals[2].as_raw_value()),
+            _ = quit.recv() => session.signal(signals[3].as_raw_value()),
+        }
+    }
+}
+
+fn window() -> Size {
+    match tcgetwinsize(std::io::stdout()) {
+        Ok(size) if size.ws_row > 0 && size.ws_col > 0 => Size { rows: size.ws_row, cols: size.ws_col },
+        Ok(_) | Err(_) => Size::default(),
+    }
+}
+
+/// The user's terminal, which passes every key on; as it was when this is dropped.
+struct Raw(Termios);
+
+impl Raw {
+    fn new() -> std::io::Result<Self> {
+        let before = tcgetattr(std::io::stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(std::io::stdin(), OptionalActions::Now, &raw)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        let _gone = tcsetattr(std::io::stdin(), OptionalActions::Drain, &self.0);
+    }
+}
+
+/// Passes keys in and output out: the command has a terminal of its own, and never holds the user's.
+async fn relay(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, Fault> {
+    let raw = Raw::new()?;
+    let (keys, mut typed) = tokio::sync::mpsc::channel::<Vec<u8>>(64);
+    // It may wait for a key when all is over; the program does not wait for it.
+    let _reader = std::thread::Builder::new().spawn(move || {
+        let mut bytes = [0; 4096];
+        // ends: with the terminal, or with whoever listens
+        while let Ok(read @ 1..) = std::io::stdin().read(&mut bytes) {
+            if keys.blocking_send(bytes[..read].to_vec()).is_err() {
+                break;
+            }
+        }
+    })?;
+    let mut resized = signal(SignalKind::window_change())?;
+    let streaming = session.stream();
+    let mut changed = session.watch();
+    // ends: when nothing is left of it
+    loop {
+        show(&streaming)?;
+        tokio::select! {
+            () = &mut pump => break,
+            _ = changed.changed() => {
+                if matches!(session.stage(), Stage::Leaving { .. }) {
+                    session.end(GRACE);
+                }
+            }
+            Some(bytes) = typed.recv() => { let _ended = session.write(&bytes); }
+            _ = resized.recv() => { let _ended = session.resize(window()); }
+        }
+    }
+    show(&streaming)?;
+    drop(raw);
+    Ok(outcome(session))
+}
+
+fn show(streaming: &Streaming) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    // ends: when all that is there was shown
+    while let Some((_, bytes)) = streaming.next() {
+        out.write_all(&bytes)?;
+    }
+    out.flush()
+}
+
+fn print(explained: &Explained) {
+    screen::to_stderr(&format!("layers: {}", explained.tier.as_str()));
+    screen::to_stderr(&format!("enforced: {}", explained.enforcement));
+    for (path, what) in &explained.places {
+        screen::to_stderr(&format!("  {what:<24} {}", screen::visible(&path.to_string_lossy())));
+    }
+}

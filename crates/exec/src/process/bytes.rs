@@ -1,0 +1,79 @@
+//! Messages as bytes: a length, then numbers and texts one after the other.
+
+use std::time::Duration;
+
+/// How many bytes the length takes.
+pub(crate) const LENGTH: usize = 4;
+
+/// A message that is being written.
+pub(crate) struct Out(Vec<u8>);
+
+impl Out {
+    pub(crate) fn new() -> Self {
+        Self(vec![0; LENGTH])
+    }
+
+    pub(crate) fn byte(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+
+    pub(crate) fn number(&mut self, number: u64) {
+        self.0.extend(number.to_le_bytes());
+    }
+
+    pub(crate) fn signed(&mut self, number: i32) {
+        self.0.extend(number.to_le_bytes());
+    }
+
+    pub(crate) fn time(&mut self, time: Duration) {
+        self.number(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.extend(bytes);
+    }
+
+    pub(crate) fn done(mut self) -> Vec<u8> {
+        let length = u32::try_from(self.0.len() - LENGTH).unwrap_or(u32::MAX);
+        self.0[..LENGTH].copy_from_slice(&length.to_le_bytes());
+        self.0
+    }
+}
+
+/// A message that is being read. It may come from a process that was tampered with: nothing in it is trusted.
+pub(crate) struct In<'a>(pub(crate) &'a [u8]);
+
+impl<'a> In<'a> {
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    pub(crate) fn byte(&mut self) -> Option<u8> {
+        Some(self.take(1)?[0])
+    }
+
+    pub(crate) fn number(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    pub(crate) fn signed(&mut self) -> Option<i32> {
+        Some(i32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    pub(crate) fn time(&mut self) -> Option<Duration> {
+        Some(Duration::from_micros(self.number()?))
+    }
+
+    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.number()?).ok()?;
+        self.take(length)
+    }
+
+    pub(crate) fn list(&mut self) -> Option<Vec<Vec<u8>>> {
+        let count = self.number()?;
+        (0..count).map(|_| Some(self.bytes()?.to_owned())).collect()
+    }
+}

@@ -1,0 +1,80 @@
+//! Why a process was not started, in one sentence.
+
+use std::io;
+use std::path::PathBuf;
+
+use policy::{Denial, Missing, Tier};
+
+use super::message::Step;
+
+/// Why a process was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnFault {
+    /// The permit is for something else.
+    #[error(transparent)]
+    Denied(#[from] Denial),
+    /// The program that embeds us does not say so at the top of its `main`.
+    #[error("no process can be started: the program must call `toolgate::init()` first in its `main`")]
+    NotReady,
+    /// The program could not be run.
+    #[error("{}", refusal(*step, program, directory, errno))]
+    Refused {
+        /// The step that failed.
+        step: Step,
+        /// What was to be run.
+        program: String,
+        /// Where.
+        directory: PathBuf,
+        /// The system's word.
+        errno: io::Error,
+    },
+    /// This machine cannot confine it as the policy demands.
+    #[error("{}", unconfined(*at_least, missing, fix.as_deref()))]
+    Unconfined {
+        /// The weakest tier that would do.
+        at_least: Tier,
+        /// What was tried.
+        missing: Vec<Missing>,
+        /// What would mend it, if that is known.
+        fix: Option<String>,
+    },
+    /// The spawner or the keeper is gone, or the system is out of something.
+    #[error("no process could be started: {0}")]
+    System(#[from] io::Error),
+}
+
+fn unconfined(at_least: Tier, missing: &[Missing], fix: Option<&str>) -> String {
+    let tried: Vec<String> =
+        missing.iter().map(|missing| format!("no {} ({})", missing.tier.as_str(), missing.why)).collect();
+    let tried = if tried.is_empty() {
+        "no tier may be used that is strong enough".to_owned()
+    } else {
+        tried.join(", ")
+    };
+    let fix = fix.map(|fix| format!("`{fix}` mends that; ")).unwrap_or_default();
+    format!(
+        "nothing is run: the policy demands at least {}, and this machine gives {tried}; {fix}`toolgate doctor` says more",
+        at_least.as_str()
+    )
+}
+
+fn refusal(step: Step, program: &str, directory: &std::path::Path, errno: &io::Error) -> String {
+    use rustix::io::Errno;
+    let why = Errno::from_io_error(errno);
+    let directory = directory.display();
+    match (step, why) {
+        (Step::Fork, _) => format!("no process could be made for `{program}`: {errno}"),
+        (Step::Confine, _) => format!("`{program}` was not run: it could not be confined: {errno}"),
+        (Step::Terminal, _) => format!("`{program}` got no terminal: {errno}"),
+        (Step::Directory, _) => format!("the working directory `{directory}` cannot be entered: {errno}"),
+        (Step::Exec, Some(Errno::NOENT)) if program.contains('/') => {
+            format!("there is no program `{program}`, or what it is to be run by is not there")
+        }
+        (Step::Exec, Some(Errno::NOENT)) => format!("there is no program `{program}` along the PATH"),
+        (Step::Exec, Some(Errno::ACCESS)) => format!("`{program}` may not be executed: {errno}"),
+        (Step::Exec, Some(Errno::TOOBIG)) => {
+            format!("the arguments of `{program}` are too long for the system; put them into a file")
+        }
+        (Step::Exec, _) => format!("`{program}` could not be executed: {errno}"),
+    }
+}

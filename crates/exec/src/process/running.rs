@@ -1,0 +1,165 @@
+//! A process that was started: what it reads and writes, and its keeper.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdStream;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use policy::{Confinement, Enforcement};
+use rustix::fs::{Mode, OFlags};
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+use super::host::{Spawner, Stdio};
+use super::message::{LENGTH, MAX_REPORT, Order, Report};
+use super::{link, pty, sys};
+use crate::capture::Stream;
+use crate::sandbox::host::{Borrowed, Cell};
+
+/// Keepers that wait for the next run.
+const MAX_IDLE: usize = 8;
+
+pub(super) async fn send(control: &UnixStream, order: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let (mut rest, mut fds) = (order, fds);
+    // ends: every round sends some of it or is the last
+    while !rest.is_empty() {
+        let sent = control.async_io(Interest::WRITABLE, || link::send(control, rest, fds)).await?;
+        (rest, fds) = (&rest[sent..], &[]);
+    }
+    Ok(())
+}
+
+/// Our ends of what a process reads and writes.
+#[derive(Debug, Default)]
+pub(crate) struct Pipes {
+    pub(crate) stdin: Option<pipe::Sender>,
+    pub(crate) stdout: Option<pipe::Receiver>,
+    pub(crate) stderr: Option<pipe::Receiver>,
+    pub(crate) terminal: Option<AsyncFd<Arc<OwnedFd>>>,
+}
+
+impl Pipes {
+    /// Nothing more comes from there.
+    pub(crate) fn close(&mut self, stream: Stream) {
+        match stream {
+            Stream::Stdout => self.stdout = None,
+            Stream::Stderr => self.stderr = None,
+            Stream::Terminal => self.terminal = None,
+        }
+    }
+
+    pub(super) fn open(stdio: &Stdio, cell: Option<&Cell>) -> io::Result<(Self, Vec<OwnedFd>)> {
+        if let Stdio::Terminal(size) = stdio {
+            let (ours, theirs) = pty::open(*size, cell.and_then(|cell| cell.terminals.as_ref()))?;
+            let terminal = Some(sys::watched(Arc::new(ours))?);
+            return Ok((Self { terminal, ..Self::default() }, vec![theirs]));
+        }
+        if let Stdio::Given(given) = stdio {
+            let theirs = given.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
+            return Ok((Self::default(), theirs));
+        }
+        let (stdin, read) = if matches!(stdio, Stdio::Fed) {
+            let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+            (Some(pipe::Sender::from_owned_fd(write)?), read)
+        } else {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            (None, rustix::fs::open("/dev/null", flags, Mode::empty())?)
+        };
+        let (out, out_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (err, err_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        let stdout = Some(pipe::Receiver::from_owned_fd(out)?);
+        let stderr = Some(pipe::Receiver::from_owned_fd(err)?);
+        Ok((Self { stdin, stdout, stderr, terminal: None }, vec![read, out_end, err_end]))
+    }
+}
+
+/// A process that was started, and its keeper. Dropping it has the keeper kill it and all that came of it.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) talk: Talk,
+    pub(crate) pipes: Pipes,
+    pub(super) spawner: Spawner,
+    /// Where it runs, if it is confined.
+    pub(super) cell: Option<Arc<Cell>>,
+    /// What holds for it.
+    pub(crate) enforcement: Enforcement,
+    /// What it changes in git directories.
+    pub(crate) layers: Vec<Borrowed>,
+}
+
+impl Process {
+    /// Gives the keeper back for the next run: it has said that nothing is left of this one.
+    pub(crate) fn over(self) {
+        let Ok(keeper) = self.talk.control.into_std() else { return };
+        let push = |idle: &mut Vec<StdStream>| {
+            if idle.len() < MAX_IDLE {
+                idle.push(keeper);
+            }
+        };
+        match &self.cell {
+            Some(cell) => push(&mut cell.idle.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => push(&mut self.spawner.lock().idle),
+        }
+    }
+
+    /// What it is confined to, if it is.
+    pub(crate) fn confinement(&self) -> Option<Arc<Confinement>> {
+        self.cell.as_ref().map(|cell| Arc::clone(cell.confinement()))
+    }
+}
+
+/// The socket to a keeper.
+#[derive(Debug)]
+pub(crate) struct Talk {
+    pub(super) control: UnixStream,
+    pub(super) inbox: Vec<u8>,
+}
+
+impl Talk {
+    /// What the keeper says next; `None` if it is gone. Safe to drop and call again.
+    pub(crate) async fn report(&mut self) -> Option<Report> {
+        // ends: with a report, or when the keeper is gone
+        loop {
+            if let Some(report) = self.parse()? {
+                return Some(report);
+            }
+            self.control.readable().await.ok()?;
+            let mut bytes = [0; 4096];
+            match self.control.try_read(&mut bytes) {
+                Ok(0) => return None,
+                Ok(read) => self.inbox.extend(&bytes[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// A whole report, if there is one; `None` on the outside if it is nonsense.
+    fn parse(&mut self) -> Option<Option<Report>> {
+        let Some(length) = self.inbox.first_chunk::<LENGTH>() else { return Some(None) };
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        if length > MAX_REPORT {
+            return None;
+        }
+        if self.inbox.len() < LENGTH + length {
+            return Some(None);
+        }
+        let report = Report::decode(&self.inbox[LENGTH..LENGTH + length])?;
+        self.inbox.drain(..LENGTH + length);
+        Some(Some(report))
+    }
+
+    /// Has every process of the run asked to end, and killed after `grace`.
+    pub(crate) async fn end(&self, grace: Duration) -> io::Result<()> {
+        send(&self.control, &Order::End { grace }.encode(), &[]).await
+    }
+
+    /// Sends a signal to the group of the process that was started.
+    pub(crate) async fn signal(&self, signal: i32) -> io::Result<()> {
+        send(&self.control, &Order::Signal(signal).encode(), &[]).await
+    }
+}

@@ -1,0 +1,71 @@
+//! Runs a program as the kernel would, for tests.
+
+use super::{Instruction, code};
+
+/// What a program said, and how many instructions it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ran {
+    /// Its last word.
+    pub(crate) answer: u32,
+    /// How many were run.
+    pub(crate) steps: usize,
+}
+
+/// A call as the kernel tells it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told {
+    /// Which call.
+    pub(crate) number: u32,
+    /// Of which architecture.
+    pub(crate) arch: u32,
+    /// What it was given.
+    pub(crate) args: [u64; 6],
+}
+
+/// Runs `program`. Panics where the kernel would not have taken it.
+#[expect(clippy::cast_possible_truncation, reason = "a word is one half of an argument")]
+pub(crate) fn run(program: &[Instruction], told: &Told) -> Ran {
+    let ip = [0; 2];
+    let args = told.args.iter().flat_map(|&arg| [arg as u32, (arg >> 32) as u32]);
+    let words: Vec<u32> = [told.number, told.arch].into_iter().chain(ip).chain(args).collect();
+    let (mut at, mut accumulator) = (0, 0);
+    // ends: every instruction leads forward
+    for steps in 1.. {
+        let Instruction { code: op, jt, jf, k } = program[at];
+        at += 1;
+        let mut ask = |holds: bool| at += usize::from(if holds { jt } else { jf });
+        if op == code(libc::BPF_RET | libc::BPF_K) {
+            return Ran { answer: k, steps };
+        } else if op == code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) {
+            assert_eq!(k % 4, 0, "aligned");
+            accumulator = words[k as usize / 4];
+        } else if op == code(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) {
+            accumulator &= k;
+        } else if op == code(libc::BPF_JMP | libc::BPF_JA) {
+            at += k as usize;
+        } else if op == code(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) {
+            ask(accumulator == k);
+        } else if op == code(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) {
+            ask(accumulator >= k);
+        } else if op == code(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K) {
+            ask(accumulator > k);
+        } else if op == code(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) {
+            ask(accumulator & k != 0);
+        } else {
+            panic!("no such instruction: {op:#x}");
+        }
+    }
+    unreachable!("a program ends with an answer")
+}
+
+/// Whether all jumps stay inside and the last instruction is an answer: what the kernel checks.
+pub(crate) fn is_sound(program: &[Instruction]) -> bool {
+    let ends = program.last().is_some_and(|last| last.code == code(libc::BPF_RET | libc::BPF_K));
+    let inside = program.iter().enumerate().all(|(at, instruction)| {
+        let far =
+            if instruction.code == code(libc::BPF_JMP | libc::BPF_JA) { instruction.k as usize } else { 0 };
+        let skipped = far.max(usize::from(instruction.jt.max(instruction.jf)));
+        at + 1 + skipped < program.len() || (skipped == 0 && at + 1 == program.len())
+    });
+    ends && inside && program.len() <= 4096
+}

@@ -1,0 +1,97 @@
+//! Programs of any shape and size go where they were told to go.
+
+use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+use super::machine::{Told, is_sound, run};
+use super::{Label, Program, Question};
+
+/// One step of a plan; the numbers of other steps are counted down from the one before, around the end.
+#[derive(Debug, Clone)]
+enum Step {
+    Answer(u32),
+    Load { argument: u32, then: usize },
+    Mask { mask: u32, then: usize },
+    Ask { question: Question, yes: usize, no: usize },
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let question = (0..4_u8, 0..8_u32).prop_map(|(kind, k)| match kind {
+        0 => Question::Is(k),
+        1 => Question::AtLeast(k),
+        2 => Question::Above(k),
+        _ => Question::Has(k),
+    });
+    // Near, just about as far as a jump goes, or anywhere.
+    let other = || prop_oneof![0..4_usize, 250..262_usize, any::<usize>()];
+    prop_oneof![
+        1 => (0..6_u32).prop_map(Step::Answer),
+        2 => (0..6_u32, other()).prop_map(|(argument, then)| Step::Load { argument, then }),
+        1 => (0..8_u32, other()).prop_map(|(mask, then)| Step::Mask { mask, then }),
+        6 => (question, other(), other()).prop_map(|(question, yes, no)| Step::Ask { question, yes, no }),
+    ]
+}
+
+/// The step that is `back` before step `at`.
+fn before(at: usize, back: usize) -> usize {
+    at - 1 - back % at
+}
+
+fn compile(plan: &[Step]) -> Vec<super::Instruction> {
+    let mut program = Program::default();
+    let mut labels: Vec<Label> = Vec::new();
+    for (at, step) in plan.iter().enumerate() {
+        let label = |back: usize| labels[before(at, back)];
+        labels.push(match *step {
+            Step::Answer(value) => program.answer(value),
+            Step::Load { argument, then } => program.load(16 + 8 * argument, label(then)),
+            Step::Mask { mask, then } => program.mask(mask, label(then)),
+            Step::Ask { question, yes, no } => program.ask(question, label(yes), label(no)),
+        });
+    }
+    program.finish(labels[plan.len() - 1])
+}
+
+fn follow(plan: &[Step], args: [u64; 6]) -> u32 {
+    let (mut at, mut accumulator) = (plan.len() - 1, 0);
+    // ends: it only gets nearer to the first step, which is an answer
+    loop {
+        at = match plan[at] {
+            Step::Answer(value) => return value,
+            Step::Load { argument, then } => {
+                accumulator = u32::try_from(args[argument as usize]).unwrap();
+                before(at, then)
+            }
+            Step::Mask { mask, then } => {
+                accumulator &= mask;
+                before(at, then)
+            }
+            Step::Ask { question, yes, no } => {
+                let holds = match question {
+                    Question::Is(k) => accumulator == k,
+                    Question::AtLeast(k) => accumulator >= k,
+                    Question::Above(k) => accumulator > k,
+                    Question::Has(k) => accumulator & k != 0,
+                };
+                before(at, if holds { yes } else { no })
+            }
+        }
+    }
+}
+
+proptest! {
+    // Long plans take long to make up.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn a_program_goes_where_its_plan_goes(
+        steps in proptest::collection::vec(any_step(), 0..600),
+        all_args in proptest::collection::vec(proptest::array::uniform6(0..8_u64), 20),
+    ) {
+        let plan: Vec<Step> = std::iter::once(Step::Answer(7)).chain(steps).collect();
+        let program = compile(&plan);
+        prop_assert!(is_sound(&program));
+        for args in all_args {
+            let told = Told { number: 0, arch: 0, args };
+            prop_assert_eq!(run(&program, &told).answer, follow(&plan, args));
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Judges the few system calls that a filter cannot: to whom a socket connects. Notes what was refused.
+//!
+//! The caller's memory is read once, and where the decision counts the call is made here, for the caller: whatever it
+//! writes there meanwhile changes nothing. Where the kernel decides anyway (there is no way out of a network
+//! namespace), the call just goes on.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use policy::Network;
+use rustix::fs::{CWD, Mode, OFlags, fcntl_getfl, fcntl_setfl, openat};
+use rustix::io::{Errno, Result};
+use rustix::net::SocketAddrUnix;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+use super::plan::Plan;
+use super::refusal::Refusal;
+use super::sys::{self, Answer, Asked};
+use super::writes;
+
+/// How many refusals of a run are told.
+const MAX_TOLD: usize = 16;
+/// The longest address of a socket.
+const MAX_ADDRESS: usize = 128;
+/// How often a socket whose queue is full is tried again.
+const AGAIN: Duration = Duration::from_millis(5);
+
+/// Answers for one run.
+pub(crate) struct Broker {
+    listener: OwnedFd,
+    told: BTreeSet<Refusal>,
+    news: Vec<Refusal>,
+    /// Connections that wait for room in a queue.
+    waiting: Vec<Waiting>,
+}
+
+struct Waiting {
+    asked: Asked,
+    socket: OwnedFd,
+    to: SocketAddrUnix,
+    _held: Option<OwnedFd>,
+    again: Instant,
+}
+
+/// What a keeper knows of its plan.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    pub(crate) plan: Plan,
+    /// Whether the loopback is its own, and abstract sockets too.
+    pub(crate) own_network: bool,
+}
+
+impl Broker {
+    pub(crate) fn new(listener: OwnedFd) -> Self {
+        Self { listener, told: BTreeSet::new(), news: Vec::new(), waiting: Vec::new() }
+    }
+
+    /// Can be read when a call waits.
+    pub(crate) fn listener(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    /// When somebody wants to be tried again.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.waiting.iter().map(|waiting| waiting.again).min()
+    }
+
+    /// What was refused since the last time.
+    pub(crate) fn news(&mut self) -> Vec<Refusal> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Answers one call.
+    pub(crate) fn serve(&mut self, bounds: &Bounds) {
+        let Ok(asked) = sys::asked(&self.listener) else { return };
+        let answer = if i64::from(asked.number) == libc::SYS_connect {
+            self.connect(&asked, bounds)
+        } else {
+            for path in writes::refused(&asked, &bounds.plan) {
+                self.tell(Refusal::Write(path));
+            }
+            Some(Answer::GoOn)
+        };
+        if let Some(answer) = answer {
+            sys::answer(&self.listener, &asked, answer);
+        }
+    }
+
+    /// Tries again those whose time has come.
+    pub(crate) fn again(&mut self) {
+        let now = Instant::now();
+        for mut waiting in std::mem::take(&mut self.waiting) {
+            if waiting.again > now {
+                self.waiting.push(waiting);
+                continue;
+            }
+            if !sys::still_asked(&self.listener, &waiting.asked) {
+                continue;
+            }
+            match connect_now(&waiting.socket, &waiting.to) {
+                Err(Errno::AGAIN) => {
+                    waiting.again = now + AGAIN;
+                    self.waiting.push(waiting);
+                }
+                Ok(()) => sys::answer(&self.listener, &waiting.asked, Answer::Done),
+                Err(errno) => sys::answer(&self.listener, &waiting.asked, Answer::Fails(errno)),
+            }
+        }
+    }
+
+    fn tell(&mut self, refusal: Refusal) {
+        if self.told.len() < MAX_TOLD && self.told.insert(refusal.clone()) {
+            self.news.push(refusal);
+        }
+    }
+
+    /// `None`: it is answered later.
+    fn connect(&mut self, asked: &Asked, bounds: &Bounds) -> Option<Answer> {
+        let mut bytes = [0; MAX_ADDRESS];
+        let length = usize::try_from(asked.args[2] & 0xffff_ffff).unwrap_or(MAX_ADDRESS).min(MAX_ADDRESS);
+        if let Err(errno) = read_memory(asked.pid, asked.args[1], &mut bytes[..length]) {
+            return Some(Answer::Fails(errno));
+        }
+        if !sys::still_asked(&self.listener, asked) {
+            return Some(Answer::GoOn);
+        }
+        match target(&bytes[..length]) {
+            Target::Internet(to) if may_connect(to, bounds.plan.network) => Some(Answer::GoOn),
+            Target::Internet(to) => {
+                self.tell(Refusal::Connect(to));
+                Some(Answer::Fails(Errno::NETUNREACH))
+            }
+            Target::Path(path) => self.connect_path(asked, path, bounds),
+            Target::Abstract(name) => self.connect_abstract(asked, name, bounds),
+            Target::Other => Some(Answer::GoOn),
+        }
+    }
+
+    fn connect_abstract(&mut self, asked: &Asked, name: &[u8], bounds: &Bounds) -> Option<Answer> {
+        let shown = [b"@", name].concat();
+        if bounds.own_network || bounds.plan.sockets.contains(&shown) {
+            let to = SocketAddrUnix::new_abstract_name(name).ok()?;
+            return self.connect_for(asked, to, None);
+        }
+        self.tell(Refusal::Socket(String::from_utf8_lossy(&shown).into_owned()));
+        Some(Answer::Fails(Errno::ACCESS))
+    }
+
+    fn connect_path(&mut self, asked: &Asked, path: &[u8], bounds: &Bounds) -> Option<Answer> {
+        let path = Path::new(OsStr::from_bytes(path));
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let from = if path.is_absolute() {
+            None
+        } else {
+            match openat(CWD, format!("/proc/{}/cwd", asked.pid), flags, Mode::empty()) {
+                Ok(cwd) => Some(cwd),
+                Err(errno) => return Some(Answer::Fails(errno)),
+            }
+        };
+        let found = match &from {
+            Some(cwd) => openat(cwd, path, flags, Mode::empty()),
+            None => openat(CWD, path, flags, Mode::empty()),
+        };
+        let socket = match found {
+            Ok(socket) => socket,
+            Err(errno) => return Some(Answer::Fails(errno)),
+        };
+        let by_descriptor = format!("/proc/self/fd/{}", socket.as_raw_fd());
+        let real = match rustix::fs::readlinkat(CWD, &by_descriptor, Vec::new()) {
+            Ok(real) => super::plan::to_path(real.into_bytes()),
+            Err(errno) => return Some(Answer::Fails(errno)),
+        };
+        let is_named = || bounds.plan.sockets.iter().any(|name| name == real.as_os_str().as_bytes());
+        if !writes::may_write(&real, &bounds.plan) && !is_named() {
+            self.tell(Refusal::Socket(real.to_string_lossy().into_owned()));
+            return Some(Answer::Fails(Errno::ACCESS));
+        }
+        match SocketAddrUnix::new(by_descriptor) {
+            Ok(to) => self.connect_for(asked, to, Some(socket)),
+            Err(errno) => Some(Answer::Fails(errno)),
+        }
+    }
+
+    /// Connects the caller's socket.
+    fn connect_for(&mut self, asked: &Asked, to: SocketAddrUnix, held: Option<OwnedFd>) -> Option<Answer> {
+        let socket = match socket_of(asked) {
+            Ok(socket) => socket,
+            Err(errno) => return Some(Answer::Fails(errno)),
+        };
+        if !sys::still_asked(&self.listener, asked) {
+            return Some(Answer::GoOn);
+        }
+        let waits = fcntl_getfl(&socket).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
+        match connect_now(&socket, &to) {
+            Ok(()) => Some(Answer::Done),
+            Err(Errno::AGAIN) if waits => {
+                let again = Instant::now() + AGAIN;
+                self.waiting.push(Waiting { asked: *asked, socket, to, _held: held, again });
+                None
+            }
+            Err(errno) => Some(Answer::Fails(errno)),
+        }
+    }
+}
+
+/// Connects without waiting, whatever the socket is set to.
+fn connect_now(socket: &OwnedFd, to: &SocketAddrUnix) -> Result<()> {
+    let before = fcntl_getfl(socket)?;
+    fcntl_setfl(socket, before | OFlags::NONBLOCK)?;
+    let connected = rustix::net::connect(socket, to);
+    let _as_before = fcntl_setfl(socket, before);
+    connected
+}
+
+/// The socket that the caller means.
+fn socket_of(asked: &Asked) -> Result<OwnedFd> {
+    let process = leader(asked.pid).and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+    let number = i32::try_from(asked.args[0] & 0xffff_ffff).map_err(|_| Errno::BADF)?;
+    pidfd_getfd(pidfd_open(process, PidfdFlags::empty())?, number, PidfdGetfdFlags::empty())
+}
+
+/// The process that a thread belongs to.
+fn leader(thread: u32) -> Option<i32> {
+    let status =
+        openat(CWD, format!("/proc/{thread}/status"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let mut text = [0; 1024];
+    let read = rustix::io::read(status.ok()?, &mut text).ok()?;
+    let text = String::from_utf8_lossy(&text[..read]).into_owned();
+    text.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+}
+
+/// Fills `bytes` from the caller's memory.
+pub(crate) fn read_memory(pid: u32, at: u64, bytes: &mut [u8]) -> Result<()> {
+    let memory = openat(CWD, format!("/proc/{pid}/mem"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    match rustix::io::pread(&memory, &mut *bytes, at) {
+        Ok(read) if read == bytes.len() => Ok(()),
+        Ok(_) | Err(Errno::IO) => Err(Errno::FAULT),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Whom an address means.
+#[derive(Debug, PartialEq, Eq)]
+enum Target<'a> {
+    Internet(SocketAddr),
+    Path(&'a [u8]),
+    Abstract(&'a [u8]),
+    Other,
+}
+
+fn target(address: &[u8]) -> Target<'_> {
+    const UNIX: u16 = 1;
+    const INET: u16 = 2;
+    const INET6: u16 = 10;
+    let Some((family, rest)) = address.split_first_chunk::<2>() else { return Target::Other };
+    let port = || rest.first_chunk::<2>().map(|port| u16::from_be_bytes(*port));
+    let inet = || Some(SocketAddr::new(Ipv4Addr::from(*rest[2..].first_chunk::<4>()?).into(), port()?));
+    let inet6 = || {
+        let address = rest.get(6..)?.first_chunk::<16>()?;
+        Some(SocketAddr::new(IpAddr::from(Ipv6Addr::from(*address)).to_canonical(), port()?))
+    };
+    match u16::from_ne_bytes(*family) {
+        INET if rest.len() >= 6 => inet().map_or(Target::Other, Target::Internet),
+        INET6 => inet6().map_or(Target::Other, Target::Internet),
+        UNIX => match rest.split_first() {
+            None => Target::Other,
+            Some((0, name)) => Target::Abstract(name),
+            Some(_) => Target::Path(rest.split(|&byte| byte == 0).next().unwrap_or(rest)),
+        },
+        _ => Target::Other,
+    }
+}
+
+fn may_connect(to: SocketAddr, network: Network) -> bool {
+    match network {
+        Network::On => true,
+        // The address that means none means this machine.
+        Network::Loopback => to.ip().is_loopback() || to.ip().is_unspecified(),
+        Network::Off => false,
+    }
+}
+
+/// Where the link at `path` leads.
+pub(crate) fn link(path: &str) -> Option<PathBuf> {
+    let to = rustix::fs::readlinkat(CWD, path, Vec::new()).ok()?;
+    Some(super::plan::to_path(to.into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whom_an_address_means() {
+        let internet = |text: &str| Target::Internet(text.parse().unwrap());
+        for (bytes, expected) in [
+            (&[2, 0, 0, 80, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0][..], internet("127.0.0.1:80")),
+            (&[2, 0, 0, 80, 127, 0][..], Target::Other),
+            (&[2, 0][..], Target::Other),
+            (&[2][..], Target::Other),
+            (&[][..], Target::Other),
+            (b"\x01\0/a/b\0rest", Target::Path(b"/a/b")),
+            (b"\x01\0/a/b", Target::Path(b"/a/b")),
+            (b"\x01\0\0name\0x", Target::Abstract(b"name\0x")),
+            (b"\x01\0", Target::Other),
+            (b"\x10\0xxxxxxxxxx", Target::Other),
+        ] {
+            assert_eq!(target(bytes), expected, "{bytes:?}");
+        }
+        let mut mapped = vec![10, 0, 1, 187, 0, 0, 0, 0];
+        mapped.extend(Ipv4Addr::new(127, 0, 0, 1).to_ipv6_mapped().octets());
+        assert_eq!(target(&mapped), internet("127.0.0.1:443"));
+        assert_eq!(target(&mapped[..20]), Target::Other);
+    }
+
+    #[test]
+    fn who_may_be_connected_to() {
+        for (to, loopback) in [
+            ("127.0.0.1:1", true),
+            ("127.9.9.9:1", true),
+            ("[::1]:1", true),
+            ("0.0.0.0:1", true),
+            ("10.0.0.1:1", false),
+            ("[2001:db8::1]:1", false),
+        ] {
+            let to = to.parse().unwrap();
+            assert!(may_connect(to, Network::On));
+            assert_eq!(may_connect(to, Network::Loopback), loopback, "{to}");
+            assert!(!may_connect(to, Network::Off));
+        }
+    }
+}

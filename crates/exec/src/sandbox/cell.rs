@@ -1,0 +1,233 @@
+//! A cell: the process that makes a place once, out of which keepers come that start confined programs.
+//!
+//! ```text
+//! spawner ── cell        user, mount, network and IPC namespaces; the file system of its plan
+//!              └── keeper   process 1 of a process namespace with its own /proc; used again
+//!                    └── program   no capabilities, no new rights, Landlock, seccomp
+//! ```
+//!
+//! A cell and its keepers run no code of others. Whatever cannot be put on is an error before anything runs.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+
+use policy::{Gap, Network, Tier};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::DumpableBehavior;
+
+use super::bpf::Instruction;
+use super::broker::Bounds;
+use super::filter::{FilterRules, filter};
+use super::mounts::{self, Fault};
+use super::plan::Plan;
+use super::sys::{self, Namespaces};
+use super::{landlock, loopback};
+use crate::process::bytes::Out;
+use crate::process::{confined, link};
+
+/// What a keeper puts on the programs that it starts.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    pub(crate) bounds: Bounds,
+    pub(crate) ruleset: Option<OwnedFd>,
+    pub(crate) filter: Vec<Instruction>,
+    /// Keepers are process 1 of a namespace.
+    own_processes: bool,
+    /// There are mounts of its own, on which layers can be put.
+    pub(crate) own_mounts: bool,
+    pub(crate) gaps: BTreeSet<Gap>,
+}
+
+/// Becomes the cell of `plan` and serves the host at the other end of `control`.
+pub(crate) fn serve(plan: Plan, control: &OwnedFd, limits: confined::Limits) -> ! {
+    let _old_kernel = rustix::thread::set_name(c"toolgate-cell");
+    let inside = match build(plan) {
+        Ok(inside) => inside,
+        Err((doing, errno)) => {
+            let _host_is_gone = link::write(control, &unable(&doing, errno));
+            confined::exit(0)
+        }
+    };
+    let own_terminals = inside.own_mounts.then(terminals).flatten();
+    let fds: Vec<_> = own_terminals.iter().map(AsFd::as_fd).collect();
+    if link::send(control, &ready(&inside.gaps), &fds).is_err() {
+        confined::exit(0);
+    }
+    drop(own_terminals);
+    let Ok(signals) = confined::child_signals() else { confined::exit(1) };
+    let mut host = Some(control);
+    // ends: when the host is gone and there are no children
+    loop {
+        confined::drain(&signals);
+        if confined::reap_all() && host.is_none() {
+            confined::exit(0);
+        }
+        let mut wait = vec![PollFd::new(&signals, PollFlags::IN)];
+        wait.extend(host.map(|host| PollFd::new(host, PollFlags::IN)));
+        let spoken =
+            poll(&mut wait, None).is_ok() && wait.get(1).is_some_and(|host| !host.revents().is_empty());
+        drop(wait);
+        let Some(open) = host.filter(|_| spoken) else { continue };
+        let mut fds = Vec::new();
+        let got = link::receive(open, &mut [0; 1], &mut fds);
+        let Some(keeper) = got.ok().filter(|&got| got > 0).and_then(|_| fds.pop()) else {
+            host = None;
+            continue;
+        };
+        let namespaces = match inside.own_processes {
+            true => Namespaces::PID.and(Namespaces::MOUNT),
+            // Layers are put on where no other keeper sees them.
+            false if inside.own_mounts => Namespaces::MOUNT,
+            false => Namespaces::NONE,
+        };
+        // If it cannot be made, the host sees its end close, and says so.
+        if sys::fork_into(namespaces) == Ok(0) {
+            if inside.own_processes && mounts::own_proc(inside.bounds.plan.limits.processes).is_err() {
+                confined::exit(1);
+            }
+            confined::keep(&keeper, limits, &inside);
+        }
+    }
+}
+
+/// The words of a cell that is there.
+fn ready(gaps: &BTreeSet<Gap>) -> Vec<u8> {
+    let mut out = Out::new();
+    out.byte(0);
+    out.number(gaps.len() as u64);
+    gaps.iter().for_each(|gap| out.byte(*gap as u8));
+    out.done()
+}
+
+/// The words of a cell that cannot be.
+fn unable(doing: &str, errno: Errno) -> Vec<u8> {
+    let mut out = Out::new();
+    out.byte(1);
+    out.bytes(doing.as_bytes());
+    out.signed(errno.raw_os_error());
+    out.done()
+}
+
+/// Where the host opens terminals for what runs here, so that they have a name here.
+fn terminals() -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open("/dev/pts", flags, Mode::empty()).ok()
+}
+
+fn build(plan: Plan) -> Result<Inside, Fault> {
+    let mut gaps = BTreeSet::new();
+    let own_mounts = plan.tier >= Tier::Namespaces;
+    let own_network = own_mounts && plan.network != Network::On;
+    let mut own_processes = false;
+    if own_mounts {
+        enter(&plan)?;
+        if !mounts::build(&plan)? {
+            gaps.insert(Gap::Caches);
+        }
+        own_processes = can_own_processes(&plan, &mut gaps)?;
+        sys::forget_capabilities().map_err(|errno| ("giving up capabilities".to_owned(), errno))?;
+    } else {
+        gaps.extend([Gap::Protected, Gap::DenyRead, Gap::Metadata, Gap::Processes, Gap::PrivateTmp]);
+        gaps.extend([Gap::Caches, Gap::Terminals]);
+        if plan.network == Network::Loopback {
+            gaps.insert(Gap::Loopback);
+        }
+    }
+    if plan.limits.processes.is_some() && !own_processes {
+        gaps.insert(Gap::ProcessLimit);
+    }
+    let landlock = if plan.tier >= Tier::Landlock { rules(&plan, own_mounts, &mut gaps)? } else { None };
+    if plan.tier < Tier::Landlock {
+        gaps.insert(Gap::Writes);
+        gaps.remove(&Gap::PrivateTmp);
+        gaps.remove(&Gap::Terminals);
+    }
+    let rules = FilterRules {
+        inet: own_network || plan.network == Network::On,
+        namespaces: own_processes,
+        landlock: landlock.is_some(),
+        root: rustix::process::geteuid().is_root(),
+        brokered: true,
+        recorded: plan.recorded,
+    };
+    let bounds = Bounds { plan, own_network };
+    Ok(Inside { bounds, ruleset: landlock, filter: filter(rules), own_processes, own_mounts, gaps })
+}
+
+/// Landlock's rules; with mounts of its own the mounts hold without them too.
+fn rules(plan: &Plan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> Result<Option<OwnedFd>, Fault> {
+    let version = match sys::landlock_version() {
+        Ok(version) if version >= landlock::OLDEST => version,
+        Ok(_) | Err(_) if own_mounts => {
+            gaps.insert(Gap::OldLandlock);
+            return Ok(None);
+        }
+        Ok(_) => return Err(("Landlock is too old here".to_owned(), Errno::NOSYS)),
+        Err(errno) => return Err(("asking for Landlock".to_owned(), errno)),
+    };
+    if version < landlock::WHOLE {
+        gaps.insert(Gap::OldLandlock);
+    }
+    let rules = landlock::ruleset(&plan.writable, own_mounts, version);
+    rules.map(Some).map_err(|errno| ("making Landlock's rules".to_owned(), errno))
+}
+
+/// Enters namespaces of its own, in which this user is who they were.
+fn enter(plan: &Plan) -> Result<(), Fault> {
+    let at = |doing: &str| {
+        let doing = doing.to_owned();
+        move |errno| (doing, errno)
+    };
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let mut all = Namespaces::USER.and(Namespaces::MOUNT).and(Namespaces::IPC).and(Namespaces::NAMES);
+    all = all.and(Namespaces::CGROUP);
+    if plan.network != Network::On {
+        all = all.and(Namespaces::NETWORK);
+    }
+    sys::unshare(all).map_err(at("making namespaces"))?;
+    // Its own files in /proc are not its own otherwise.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(at("naming users"))?;
+    write("/proc/self/setgroups", "deny").map_err(at("naming groups"))?;
+    let (user, group) = (user.as_raw(), group.as_raw());
+    write("/proc/self/uid_map", &format!("{user} {user} 1\n")).map_err(at("naming users"))?;
+    write("/proc/self/gid_map", &format!("{group} {group} 1\n")).map_err(at("naming groups"))?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("naming users"))?;
+    if plan.network == Network::Loopback {
+        loopback::up().map_err(at("starting the loopback network"))?;
+    }
+    Ok(())
+}
+
+fn write(path: &str, text: &str) -> rustix::io::Result<()> {
+    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let written = std::fs::File::from(file).write_all(text.as_bytes());
+    written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+/// Tries whether a keeper can have a process namespace and a `/proc` for it: some containers let nobody.
+fn can_own_processes(plan: &Plan, gaps: &mut BTreeSet<Gap>) -> Result<bool, Fault> {
+    let doing = |errno| ("making a process namespace".to_owned(), errno);
+    const UNLIMITED: i32 = 3;
+    let pid = sys::fork_into(Namespaces::PID.and(Namespaces::MOUNT)).map_err(doing)?;
+    if pid == 0 {
+        confined::exit(match mounts::own_proc(plan.limits.processes) {
+            Ok(true) => 0,
+            Ok(false) => UNLIMITED,
+            Err(_) => 1,
+        });
+    }
+    match confined::wait_for(pid) {
+        Some(0) => {}
+        Some(UNLIMITED) => {
+            gaps.insert(Gap::ProcessLimit);
+        }
+        _ => {
+            gaps.extend([Gap::Proc, Gap::Processes]);
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,152 @@
+//! The seccomp filter: which system calls a contained program can make, compiled for the kernel.
+//!
+//! It closes what neither namespaces nor Landlock close: families of sockets, other ways into the kernel, and calls
+//! that only administrators and exploits make. What it refuses fails with an error that programs know how to live with.
+//! The table is in `policy`; here it becomes a program that finds a call by binary search. Calls without rules about
+//! their arguments are decided by their number alone, so that since 5.11 the kernel remembers that they are allowed.
+
+mod calls;
+mod policy;
+#[cfg(test)]
+mod tests;
+
+use super::bpf::{Instruction, Label, Program, Question};
+use calls::{LAST, arch};
+use policy::{Action, Condition, Policy, Rule, Word, policy};
+
+/// On what the filter depends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FilterRules {
+    /// Sockets of the internet families may be made (there is a network namespace, or the network is on).
+    pub(crate) inet: bool,
+    /// A process and an IPC namespace are in force.
+    pub(crate) namespaces: bool,
+    /// Landlock is in force (with signal scope and ptrace restriction).
+    pub(crate) landlock: bool,
+    /// The effective user is root.
+    pub(crate) root: bool,
+    /// `connect` is judged by a supervisor (SECCOMP_RET_USER_NOTIF). Without one, unix sockets can be made in pairs
+    /// only.
+    pub(crate) brokered: bool,
+    /// Calls that change files by path are told to the supervisor too.
+    pub(crate) recorded: bool,
+}
+
+/// Where the kernel puts what it tells about a call (`struct seccomp_data`).
+const NUMBER: u32 = 0;
+const ARCH: u32 = 4;
+const ARGUMENTS: u32 = 16;
+
+/// The number a tracer writes to have a call left out. It leads nowhere; to refuse it would overwrite the result that
+/// the tracer gives instead.
+const LEFT_OUT: u32 = u32::MAX;
+
+/// The program for `rules`, at most a few hundred instructions.
+pub(crate) fn filter(rules: FilterRules) -> Vec<Instruction> {
+    let policy = policy(rules);
+    let mut writer = Writer { program: Program::default(), written: Vec::new() };
+    let found = writer.search(&ranges(&policy));
+    let program = &mut writer.program;
+    let absent = program.answer(value(Action::Fail(libc::ENOSYS)));
+    let allowed = program.answer(value(Action::Allow));
+    // Above the last are also all calls of the x32 architecture, which has the same name but a bit set.
+    let unknown = program.ask(Question::Is(LEFT_OUT), allowed, absent);
+    let known = program.ask(Question::Above(LAST), unknown, found);
+    let number = program.load(NUMBER, known);
+    let ours = program.ask(Question::Is(arch::NAME), number, absent);
+    let start = program.load(ARCH, ours);
+    writer.program.finish(start)
+}
+
+/// Calls from this number on, to where the next range begins, and their rules.
+type Range<'a> = (u32, &'a [Rule]);
+
+/// All numbers from 0 on; neighbours differ in their rules.
+fn ranges(policy: &Policy) -> Vec<Range<'_>> {
+    let mut ranges: Vec<Range<'_>> = vec![(0, &[])];
+    let mut next = 0;
+    for (&(number, _), rules) in policy {
+        let gap: Option<Range<'_>> = (number > next).then_some((next, &[]));
+        for range in gap.into_iter().chain([(number, rules.as_slice())]) {
+            if ranges.last().is_none_or(|last| last.1 != range.1) {
+                ranges.push(range);
+            }
+        }
+        next = number + 1;
+    }
+    if ranges.last().is_none_or(|last| !last.1.is_empty()) {
+        ranges.push((next, &[]));
+    }
+    ranges
+}
+
+struct Writer<'a> {
+    program: Program,
+    /// Rules that are there already, for calls with the same.
+    written: Vec<(&'a [Rule], Label)>,
+}
+
+impl<'a> Writer<'a> {
+    /// Finds the range of the number that is loaded, and goes by its rules.
+    fn search(&mut self, ranges: &[Range<'a>]) -> Label {
+        match ranges {
+            [] => self.rules(&[]),
+            [(_, rules)] => self.rules(rules),
+            _ => {
+                let (below, above) = ranges.split_at(ranges.len() / 2);
+                let (yes, no) = (self.search(above), self.search(below));
+                self.program.ask(Question::AtLeast(above[0].0), yes, no)
+            }
+        }
+    }
+
+    fn rules(&mut self, rules: &'a [Rule]) -> Label {
+        if let Some(&(_, there)) = self.written.iter().find(|(written, _)| *written == rules) {
+            return there;
+        }
+        let mut next = self.answer(Action::Allow);
+        for rule in rules.iter().rev() {
+            let mut holds = self.answer(rule.then);
+            for &condition in rule.when.iter().rev() {
+                holds = self.condition(condition, holds, next);
+            }
+            next = holds;
+        }
+        self.written.push((rules, next));
+        next
+    }
+
+    fn answer(&mut self, action: Action) -> Label {
+        self.program.answer(value(action))
+    }
+
+    fn condition(&mut self, condition: Condition, yes: Label, no: Label) -> Label {
+        match condition {
+            Condition::Has { word, bits } => {
+                let asked = self.program.ask(Question::Has(bits), yes, no);
+                self.program.load(offset(word), asked)
+            }
+            Condition::Is { word, mask, value } => {
+                let asked = self.program.ask(Question::Is(value), yes, no);
+                let masked = if mask == u32::MAX { asked } else { self.program.mask(mask, asked) };
+                self.program.load(offset(word), masked)
+            }
+        }
+    }
+}
+
+fn value(action: Action) -> u32 {
+    match action {
+        Action::Allow => libc::SECCOMP_RET_ALLOW,
+        Action::Fail(errno) => libc::SECCOMP_RET_ERRNO | errno.cast_unsigned(),
+        Action::Tell => libc::SECCOMP_RET_USER_NOTIF,
+    }
+}
+
+/// Both architectures store the low half first.
+fn offset(word: Word) -> u32 {
+    match word {
+        Word::Low(argument) => ARGUMENTS + 8 * u32::from(argument),
+        Word::High(argument) => ARGUMENTS + 8 * u32::from(argument) + 4,
+    }
+}

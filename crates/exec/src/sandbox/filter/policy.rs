@@ -1,0 +1,236 @@
+//! What becomes of which system call: the table from which the filter is made.
+//!
+//! Each call has rules; the first that fits decides, and what no rule fits is allowed. The kernel takes whole numbers
+//! such as families, types, flags and modes as 32 bits or fewer, so only the low half of such an argument counts.
+
+use std::collections::BTreeMap;
+
+use libc::{EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT};
+
+use super::FilterRules;
+use super::calls::{self, Call, arch};
+
+/// The rules of each call that has some.
+pub(super) type Policy = BTreeMap<Call, Vec<Rule>>;
+
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Allow,
+    /// It fails with this error.
+    Fail(i32),
+    /// A supervisor decides.
+    Tell,
+}
+
+/// If all of `when` holds, then this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rule {
+    pub(super) when: Vec<Condition>,
+    pub(super) then: Action,
+}
+
+/// What must be true of an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Condition {
+    /// Under this mask it is this value.
+    Is { word: Word, mask: u32, value: u32 },
+    /// It has one of these bits.
+    Has { word: Word, bits: u32 },
+}
+
+/// One half of an argument; the first argument is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    Low(u8),
+    High(u8),
+}
+
+/// Bits of `clone` and `unshare` that make namespaces. Not that for time, which `clone` takes as part of a signal.
+const NEW_NAMESPACES: i32 = libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET;
+/// Bits of `unshare` that make none. All others do or will: 7.1 gave it one that `clone` has for something else.
+const UNSHARE_HARMLESS: i32 = libc::CLONE_FS
+    | libc::CLONE_FILES
+    | libc::CLONE_SYSVSEM
+    | libc::CLONE_VM
+    | libc::CLONE_SIGHAND
+    | libc::CLONE_THREAD;
+/// Requests of `ioctl` that type into the terminal or change what it is: TIOCSTI, TIOCLINUX and TIOCSETD.
+const TERMINAL: [u32; 3] = [0x5412, 0x541c, 0x5423];
+/// The part of a socket's type that is no flag.
+const TYPE: u32 = 0xf;
+/// Obsolete: the kernel makes it a packet socket, which sees all that goes over the wire.
+const SOCK_PACKET: i32 = 10;
+const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
+/// Without the bit for directories, which `O_DIRECTORY` has too.
+const O_TMPFILE: i32 = libc::O_TMPFILE & !libc::O_DIRECTORY;
+const WRITING: i32 = libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | O_TMPFILE;
+/// `ioprio_set` numbers it otherwise than `setpriority`.
+const IOPRIO_WHO_USER: i32 = 3;
+
+/// The table for `rules`. Where a call has several rules, those that refuse come before those that tell.
+pub(super) fn policy(rules: FilterRules) -> Policy {
+    let mut policy = Policy::new();
+    let mut add = |calls: &[Call], rules: &[Rule]| {
+        for &call in calls {
+            policy.entry(call).or_default().extend_from_slice(rules);
+        }
+    };
+    add(calls::ABSENT, &[always(Action::Fail(ENOSYS))]);
+    add(calls::DENIED, &[always(DENY)]);
+    add(arch::DENIED, &[always(DENY)]);
+    add(calls::CLONE, &[deny([low(0).has(NEW_NAMESPACES)])]);
+    add(calls::UNSHARE, &[deny([low(0).has(!UNSHARE_HARMLESS)]), deny([high(0).has(ANY)])]);
+    add(calls::IOCTL, &TERMINAL.map(|request| deny([low(1).is(request)])));
+    add(calls::SOCKET, &socket(rules));
+    add(calls::SOCKETPAIR, &socketpair());
+    add(arch::MKNOD_1, &no_devices(1));
+    add(calls::MKNOD_2, &no_devices(2));
+    if rules.root {
+        root(&mut add);
+    }
+    if !rules.namespaces {
+        no_namespaces(&mut add);
+    }
+    if !rules.namespaces && !rules.landlock {
+        add(calls::TRACING, &[always(DENY)]);
+    }
+    if rules.brokered {
+        add(calls::CONNECT, &[always(Action::Tell)]);
+        // It connects on its way. The error is that of a kernel where it is switched off.
+        let fast_open = |flags: Word| [fail(EOPNOTSUPP, [flags.has(libc::MSG_FASTOPEN)])];
+        add(calls::SEND_FLAGS_3, &fast_open(low(3)));
+        add(calls::SEND_FLAGS_2, &fast_open(low(2)));
+    }
+    if rules.recorded {
+        recorded(&mut add);
+    }
+    policy
+}
+
+fn socket(rules: FilterRules) -> Vec<Rule> {
+    let is = |family: i32| low(0).is(family.cast_unsigned());
+    let of_type = |kind: i32| low(1).under(TYPE, kind.cast_unsigned());
+    let mut list = Vec::new();
+    if rules.brokered {
+        list.extend(connected().map(|kind| allow([is(libc::AF_UNIX), kind])));
+        list.push(fail(EPROTONOSUPPORT, [is(libc::AF_UNIX)]));
+    }
+    if rules.inet {
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            list.push(deny([is(family), of_type(libc::SOCK_RAW)]));
+            list.push(deny([is(family), of_type(SOCK_PACKET)]));
+            list.push(allow([is(family)]));
+        }
+    }
+    list.push(allow([is(libc::AF_NETLINK), low(2).is(libc::NETLINK_ROUTE.cast_unsigned())]));
+    // What a kernel says that was built without the family.
+    list.push(always(Action::Fail(EAFNOSUPPORT)));
+    list
+}
+
+fn socketpair() -> Vec<Rule> {
+    let unix = low(0).is(libc::AF_UNIX.cast_unsigned());
+    let mut list: Vec<Rule> = connected().map(|kind| allow([unix, kind])).into();
+    list.push(fail(EPROTONOSUPPORT, [unix]));
+    list.push(always(Action::Fail(EOPNOTSUPP)));
+    list
+}
+
+/// The types of unix sockets that send only to whom they are connected. All others send to any path: the kernel makes
+/// SOCK_RAW a datagram socket too.
+fn connected() -> [Condition; 2] {
+    [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| low(1).under(TYPE, kind.cast_unsigned()))
+}
+
+fn no_devices(mode: u8) -> [Rule; 2] {
+    [libc::S_IFCHR, libc::S_IFBLK].map(|kind| deny([low(mode).under(libc::S_IFMT, kind)]))
+}
+
+/// Root could leave a program that makes others root.
+fn root(add: &mut impl FnMut(&[Call], &[Rule])) {
+    let no_set_id = |mode: u8| [deny([low(mode).has_bits(SET_ID)])];
+    let made =
+        |flags: u8| [deny([low(flags).has(libc::O_CREAT | O_TMPFILE), low(flags + 1).has_bits(SET_ID)])];
+    add(calls::MODE_1, &no_set_id(1));
+    add(arch::MODE_1, &no_set_id(1));
+    add(calls::MODE_2, &no_set_id(2));
+    add(arch::OPEN_1, &made(1));
+    add(calls::OPEN_2, &made(2));
+    // Its mode is in memory, where a filter cannot look. Users of it fall back on `openat`, as on kernels before 5.6.
+    add(calls::OPEN_HOW, &[always(Action::Fail(ENOSYS))]);
+}
+
+/// Other processes of the user can be seen: they are not to be slowed down, limited or talked to.
+fn no_namespaces(add: &mut impl FnMut(&[Call], &[Rule])) {
+    let other = low(0).has(ANY);
+    add(calls::PRLIMIT, &[deny([other, low(2).has(ANY)]), deny([other, high(2).has(ANY)])]);
+    add(calls::SCHEDULING, &[deny([other])]);
+    // Whoever is 0 means oneself, but with "all processes of a user" it means all of one's own.
+    let of_user = |user: i32| [deny([low(0).is(user.cast_unsigned())]), deny([low(1).has(ANY)])];
+    add(calls::SETPRIORITY, &of_user(2));
+    add(calls::IOPRIO_SET, &of_user(IOPRIO_WHO_USER));
+    add(calls::SHARED, &[always(DENY)]);
+}
+
+fn recorded(add: &mut impl FnMut(&[Call], &[Rule])) {
+    let writing = |flags: u8| [Rule { when: vec![low(flags).has(WRITING)], then: Action::Tell }];
+    add(arch::OPEN_1, &writing(1));
+    add(calls::OPEN_2, &writing(2));
+    add(calls::OPEN_HOW, &[always(Action::Tell)]);
+    add(calls::CHANGES, &[always(Action::Tell)]);
+    add(arch::CHANGES, &[always(Action::Tell)]);
+    add(calls::NEW_CHANGES, &[always(Action::Fail(ENOSYS))]);
+}
+
+const DENY: Action = Action::Fail(EPERM);
+/// Any bit: not zero.
+const ANY: i32 = -1;
+
+fn always(then: Action) -> Rule {
+    Rule { when: Vec::new(), then }
+}
+
+fn allow<const N: usize>(when: [Condition; N]) -> Rule {
+    Rule { when: when.into(), then: Action::Allow }
+}
+
+fn deny<const N: usize>(when: [Condition; N]) -> Rule {
+    fail(EPERM, when)
+}
+
+fn fail<const N: usize>(errno: i32, when: [Condition; N]) -> Rule {
+    Rule { when: when.into(), then: Action::Fail(errno) }
+}
+
+fn low(argument: u8) -> Word {
+    Word::Low(argument)
+}
+
+fn high(argument: u8) -> Word {
+    Word::High(argument)
+}
+
+impl Word {
+    fn is(self, value: u32) -> Condition {
+        self.under(u32::MAX, value)
+    }
+
+    fn under(self, mask: u32, value: u32) -> Condition {
+        Condition::Is { word: self, mask, value }
+    }
+
+    fn has(self, bits: i32) -> Condition {
+        self.has_bits(bits.cast_unsigned())
+    }
+
+    fn has_bits(self, bits: u32) -> Condition {
+        Condition::Has { word: self, bits }
+    }
+}

@@ -1,0 +1,294 @@
+//! What may go from a sandbox into a git directory: a table over names, nothing else is looked at.
+
+use super::content::{hex, reference_name};
+
+/// What may happen with a name below a git directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It may land if its content has this form, and be removed as far as said.
+    Land(Form, Removal),
+    /// The linked worktrees, or one of them: nothing to write, but a whole one may be removed.
+    Worktree,
+    /// A step of a longer work such as a rebase: it may hold commands, so it stays, but the host's may be removed whole.
+    State,
+    /// Locks and half-written things: nobody misses them.
+    Junk,
+    /// What `git init` copies from its templates. It stays, and is worth a word only if the host has one too.
+    Template,
+    /// It stays.
+    Keep,
+    /// It stays, because nothing is known of it.
+    Unknown,
+}
+
+/// How much of the host's may be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Removal {
+    /// Nothing.
+    Never,
+    /// A file of this name.
+    File,
+    /// A file of this name, or a directory with all it holds.
+    Tree,
+}
+
+/// What the content of a file must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A loose object.
+    Loose,
+    /// A part of a pack that must be there before its index; begins with these bytes.
+    Pack(&'static [u8]),
+    /// The index of a pack: with it, the pack counts.
+    PackIndex,
+    /// Something about objects that is replaced as a whole; begins with these bytes.
+    Digest(&'static [u8]),
+    /// The configuration of a new repository.
+    Config,
+    /// A history of a reference.
+    Log,
+    /// Free text.
+    Text,
+    /// Object ids, one to a line.
+    Ids,
+    /// The name of a branch, or an object id.
+    Name,
+    /// The way from a linked worktree to its repository.
+    Commondir,
+    /// The way from a linked worktree to its tree.
+    Gitdir,
+    /// The base of a split index, named by its hash.
+    SharedIndex,
+    /// All references that are packed.
+    PackedRefs,
+    /// One reference.
+    Ref,
+    /// The index.
+    Index,
+    /// What is checked out.
+    Head,
+}
+
+/// Judges the name made of `parts`.
+pub(super) fn judge(parts: &[&[u8]]) -> Verdict {
+    if parts.iter().any(|part| part.ends_with(b".lock")) {
+        return Verdict::Junk;
+    }
+    match parts {
+        [b"objects", rest @ ..] => object(rest),
+        [b"worktrees"] | [b"worktrees", _] => Verdict::Worktree,
+        [b"worktrees", _, rest @ ..] => worktree(rest),
+        [b"packed-refs"] => Verdict::Land(Form::PackedRefs, Removal::Never),
+        [b"config"] => Verdict::Land(Form::Config, Removal::Never),
+        [b"description"] => Verdict::Land(Form::Text, Removal::Never),
+        [b"shallow"] => Verdict::Land(Form::Ids, Removal::File),
+        [b"gc.pid" | b"gc.log"] => Verdict::Junk,
+        // A list for web servers that know nothing of git; every repack makes it anew.
+        [b"info", b"refs"] => Verdict::Junk,
+        [b"hooks", name] if name.ends_with(b".sample") => Verdict::Template,
+        [b"info", b"exclude"] => Verdict::Template,
+        [b"hooks" | b"info", ..] | [b"commondir" | b"gitdir" | b"config.worktree"] => Verdict::Keep,
+        _ => either(parts),
+    }
+}
+
+/// A directory that git wants to see even if it is empty, or else it does not take the whole for a repository.
+pub(super) fn wanted(parts: &[&[u8]]) -> bool {
+    match parts {
+        [b"objects" | b"refs"] | [b"objects", b"info" | b"pack"] | [b"refs", b"heads" | b"tags"] => true,
+        [b"modules", rest @ ..] => (1..rest.len()).any(|name| wanted(&rest[name..])),
+        [b"worktrees", _, rest @ ..] => rest.first() == Some(&b"modules".as_slice()) && wanted(rest),
+        _ => false,
+    }
+}
+
+/// The place of objects, here or in a submodule.
+pub(super) fn is_store(parts: &[&[u8]]) -> bool {
+    parts.last() == Some(&b"objects".as_slice()) && wanted(parts)
+}
+
+/// The place of objects, or something in it.
+pub(super) fn in_store(parts: &[&[u8]]) -> bool {
+    (1..=parts.len()).any(|end| is_store(&parts[..end]))
+}
+
+/// Whether a directory that was deleted and made anew in the sandbox means that the host's content of it is to go. git
+/// does so with branches that share a beginning and with linked worktrees. Anything larger is some `rm -r`, and it is
+/// better that the host keeps its branches.
+pub(super) fn is_replaceable(parts: &[&[u8]]) -> bool {
+    matches!(parts, [b"worktrees", ..]) || matches!(judge(parts), Verdict::Land(_, Removal::Tree))
+}
+
+/// Names that a repository and a linked worktree have in common.
+fn either(parts: &[&[u8]]) -> Verdict {
+    match parts {
+        [b"refs", rest @ ..] => reference(rest),
+        [b"logs", b"HEAD"] => Verdict::Land(Form::Log, Removal::File),
+        // While a branch is renamed.
+        [b"logs", b"refs", b".tmp-renamed-log", ..] => Verdict::Junk,
+        [b"logs", b"refs", rest @ ..] => match reference(rest) {
+            Verdict::Land(_, removal) => Verdict::Land(Form::Log, removal),
+            other => other,
+        },
+        [b"modules", rest @ ..] => module(rest),
+        [b"rebase-merge" | b"rebase-apply" | b"sequencer" | b"rr-cache", ..] => Verdict::State,
+        [b"HEAD"] => Verdict::Land(Form::Head, Removal::Never),
+        [b"index"] => Verdict::Land(Form::Index, Removal::Never),
+        [name] => single(name),
+        _ => Verdict::Unknown,
+    }
+}
+
+fn single(name: &[u8]) -> Verdict {
+    let form = match name {
+        b"ORIG_HEAD" | b"MERGE_HEAD" | b"CHERRY_PICK_HEAD" | b"REVERT_HEAD" | b"REBASE_HEAD" => Form::Ids,
+        b"AUTO_MERGE" | b"MERGE_AUTOSTASH" | b"BISECT_EXPECTED_REV" => Form::Ids,
+        b"BISECT_START" => Form::Name,
+        b"FETCH_HEAD" | b"MERGE_MSG" | b"MERGE_MODE" | b"MERGE_RR" | b"SQUASH_MSG" => Form::Text,
+        b"BISECT_LOG" | b"BISECT_TERMS" | b"BISECT_ANCESTORS_OK" | b"BISECT_NAMES" => Form::Text,
+        b"COMMIT_EDITMSG" | b"TAG_EDITMSG" | b"NOTES_EDITMSG" => Form::Text,
+        _ if name.strip_prefix(b"sharedindex.").is_some_and(hex) => {
+            return Verdict::Land(Form::SharedIndex, Removal::Never);
+        }
+        _ if name.starts_with(b"sharedindex_") => return Verdict::Junk,
+        _ => return Verdict::Unknown,
+    };
+    Verdict::Land(form, Removal::File)
+}
+
+fn object(rest: &[&[u8]]) -> Verdict {
+    if rest.iter().any(|part| part.starts_with(b"tmp_") || part.starts_with(b".tmp-")) {
+        return Verdict::Junk;
+    }
+    let form = match rest {
+        [name, ..] if name.starts_with(b"incoming-") => return Verdict::Junk,
+        [two, rest]
+            if two.len() == 2 && hex_digits(two) && matches!(rest.len(), 38 | 62) && hex_digits(rest) =>
+        {
+            Form::Loose
+        }
+        [b"pack", name] => return pack(name),
+        [b"info", b"commit-graph"] => Form::Digest(b"CGPH"),
+        [b"info", b"commit-graphs", b"commit-graph-chain"] => Form::Ids,
+        [b"info", b"commit-graphs", name] if graph(name) => Form::Digest(b"CGPH"),
+        [b"info", b"packs"] => Form::Text,
+        [b"info", b"alternates" | b"http-alternates"] => return Verdict::Keep,
+        _ => return Verdict::Unknown,
+    };
+    Verdict::Land(form, Removal::Never)
+}
+
+fn graph(name: &[u8]) -> bool {
+    name.strip_prefix(b"graph-").and_then(|rest| rest.strip_suffix(b".graph")).is_some_and(hex)
+}
+
+fn pack(name: &[u8]) -> Verdict {
+    let Some(dot) = name.iter().rposition(|byte| *byte == b'.') else {
+        return match name {
+            b"multi-pack-index" => Verdict::Land(Form::Digest(b"MIDX"), Removal::Never),
+            _ => Verdict::Unknown,
+        };
+    };
+    let (stem, ending) = name.split_at(dot);
+    let many = stem.strip_prefix(b"multi-pack-index-").is_some_and(hex);
+    if !many && !stem.strip_prefix(b"pack-").is_some_and(hex) {
+        return Verdict::Unknown;
+    }
+    let form = match ending {
+        b".bitmap" => Form::Pack(b"BITM"),
+        b".rev" => Form::Pack(b"RIDX"),
+        _ if many => return Verdict::Unknown,
+        b".pack" => Form::Pack(b"PACK"),
+        b".mtimes" => Form::Pack(b"MTME"),
+        b".promisor" => Form::Pack(b""),
+        b".idx" => Form::PackIndex,
+        // Made while a pack is on its way.
+        b".keep" => return Verdict::Junk,
+        _ => return Verdict::Unknown,
+    };
+    Verdict::Land(form, Removal::Never)
+}
+
+fn reference(rest: &[&[u8]]) -> Verdict {
+    match rest {
+        [] => Verdict::Unknown,
+        // These are directories.
+        [b"heads" | b"tags" | b"remotes" | b"notes" | b"bisect" | b"worktree" | b"rewritten"] => {
+            Verdict::Unknown
+        }
+        // A reference here shows another object in place of the one that was asked for, like a graft.
+        [b"replace", ..] => Verdict::Keep,
+        _ if !reference_name(rest) => Verdict::Keep,
+        // git removes a directory of references once it is empty, but none of the first level.
+        [_] => Verdict::Land(Form::Ref, Removal::File),
+        _ => Verdict::Land(Form::Ref, Removal::Tree),
+    }
+}
+
+fn worktree(rest: &[&[u8]]) -> Verdict {
+    match rest {
+        [b"commondir"] => Verdict::Land(Form::Commondir, Removal::Never),
+        [b"gitdir"] => Verdict::Land(Form::Gitdir, Removal::Never),
+        [b"locked"] => Verdict::Land(Form::Text, Removal::File),
+        [b"config.worktree"] => Verdict::Keep,
+        _ => either(rest),
+    }
+}
+
+/// The name of a submodule may have slashes, so the shortest name counts that makes sense of what follows it. A wrong
+/// guess does no harm: every rule holds whatever the name is.
+fn module(rest: &[&[u8]]) -> Verdict {
+    (1..rest.len())
+        .map(|name| judge(&rest[name..]))
+        .find(|verdict| *verdict != Verdict::Unknown)
+        .unwrap_or(Verdict::Unknown)
+}
+
+fn hex_digits(text: &[u8]) -> bool {
+    text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// When a thing lands: nothing may land before what it refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// Objects, loose and packed.
+    Objects,
+    /// What makes packs count.
+    PackIndexes,
+    /// What is said of all objects together.
+    Digests,
+    /// Everything else.
+    Rest,
+    /// Packed references, before any loose one that is now packed is removed.
+    PackedRefs,
+    /// Loose references.
+    Refs,
+    /// What is to be removed.
+    Removals,
+    /// The index.
+    Index,
+    /// What is checked out.
+    Head,
+}
+
+impl Form {
+    /// When it lands.
+    pub(super) fn phase(self) -> Phase {
+        match self {
+            Self::Loose | Self::Pack(_) => Phase::Objects,
+            Self::PackIndex => Phase::PackIndexes,
+            Self::Digest(_) => Phase::Digests,
+            Self::Config | Self::Log | Self::Text | Self::Ids | Self::Name => Phase::Rest,
+            Self::Commondir | Self::Gitdir | Self::SharedIndex => Phase::Rest,
+            Self::PackedRefs => Phase::PackedRefs,
+            Self::Ref => Phase::Refs,
+            Self::Index => Phase::Index,
+            Self::Head => Phase::Head,
+        }
+    }
+
+    /// Named by a hash: once it is there, it is never replaced.
+    pub(super) fn is_forever(self) -> bool {
+        matches!(self, Self::Loose | Self::Pack(_) | Self::PackIndex | Self::SharedIndex)
+    }
+}

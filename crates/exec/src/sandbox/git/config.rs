@@ -1,0 +1,185 @@
+//! The configuration of a new repository, read strictly and written anew with harmless keys only.
+//!
+//! A configuration can name programs (`core.fsmonitor`, `filter.*.clean`, `include.path` …) and git adds such keys with
+//! every release. So nothing is copied: what is understood and known to be harmless is written again.
+
+use super::content::reference_name;
+
+/// One `key = value` and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    section: String,
+    subsection: Option<String>,
+    key: String,
+    value: String,
+}
+
+/// A configuration with harmless keys only.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Rewritten {
+    /// What it says.
+    pub(super) text: String,
+    /// Nothing was left out.
+    pub(super) complete: bool,
+}
+
+/// Writes `text` anew. `inside` says which working trees a submodule may have.
+pub(super) fn rewrite(text: &[u8], inside: impl Fn(&str) -> bool) -> Rewritten {
+    let (entries, mut complete) = read(text);
+    let mut text = String::new();
+    let mut under = None;
+    for entry in entries {
+        if !harmless(&entry, &inside) {
+            complete = false;
+            continue;
+        }
+        let header = match &entry.subsection {
+            Some(name) => format!("[{} \"{name}\"]\n", entry.section),
+            None => format!("[{}]\n", entry.section),
+        };
+        if under.as_ref() != Some(&header) {
+            text.push_str(&header);
+            under = Some(header);
+        }
+        text.push_str(&format!("\t{} = {}\n", entry.key, entry.value));
+    }
+    Rewritten { text, complete }
+}
+
+/// The last value of `core.worktree`, which says what tree a submodule has.
+pub(super) fn worktree(text: &[u8]) -> Option<String> {
+    let (entries, _) = read(text);
+    let core =
+        |entry: &Entry| entry.section == "core" && entry.subsection.is_none() && entry.key == "worktree";
+    entries.into_iter().rev().find(core).map(|entry| entry.value)
+}
+
+/// The plain entries of `text`, and whether that was all there is. Quotes, escapes, continued lines, comments behind a
+/// value and whatever else needs thought is left out.
+fn read(text: &[u8]) -> (Vec<Entry>, bool) {
+    let Ok(text) = std::str::from_utf8(text) else { return (Vec::new(), false) };
+    let mut entries = Vec::new();
+    let mut complete = true;
+    let mut section = None;
+    let mut continued = false;
+    for line in text.lines() {
+        let (before, line) = (continued, line.trim_matches([' ', '\t']));
+        continued = line.ends_with('\\');
+        if !before && (line.is_empty() || line.starts_with(['#', ';'])) && !continued {
+            continue;
+        }
+        if !before && line.starts_with('[') {
+            section = header(line);
+            complete &= section.is_some();
+            continue;
+        }
+        let entry = section.as_ref().filter(|_| !before).and_then(|section| entry(section, line));
+        complete &= entry.is_some();
+        entries.extend(entry);
+    }
+    (entries, complete)
+}
+
+/// `[section]` or `[section "subsection"]`.
+fn header(line: &str) -> Option<(String, Option<String>)> {
+    let inner = line.strip_prefix('[')?.strip_suffix(']')?;
+    let (section, subsection) = match inner.split_once(' ') {
+        Some((section, rest)) => (section, Some(rest.strip_prefix('"')?.strip_suffix('"')?)),
+        None => (inner, None),
+    };
+    let word = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let plain = |text: &str| {
+        !text.is_empty() && !text.contains(['"', '\\', '[', ']']) && !text.contains(char::is_control)
+    };
+    let fits = word(section) && subsection.is_none_or(plain);
+    fits.then(|| (section.to_ascii_lowercase(), subsection.map(str::to_owned)))
+}
+
+fn entry((section, subsection): &(String, Option<String>), line: &str) -> Option<Entry> {
+    let (key, value) = line.split_once('=')?;
+    let (key, value) = (key.trim_matches([' ', '\t']), value.trim_matches([' ', '\t']));
+    let word = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let plain =
+        !value.is_empty() && !value.contains(['"', '\\', '#', ';']) && !value.contains(char::is_control);
+    (word && plain).then(|| Entry {
+        section: section.clone(),
+        subsection: subsection.clone(),
+        key: key.to_ascii_lowercase(),
+        value: value.to_owned(),
+    })
+}
+
+/// The table of harmless keys.
+fn harmless(entry: &Entry, inside: &impl Fn(&str) -> bool) -> bool {
+    let value = entry.value.as_str();
+    match (entry.section.as_str(), entry.subsection.as_deref(), entry.key.as_str()) {
+        ("core", None, "repositoryformatversion") => matches!(value, "0" | "1"),
+        ("core", None, "filemode" | "bare" | "ignorecase" | "precomposeunicode" | "symlinks") => {
+            is_bool(value)
+        }
+        ("core", None, "logallrefupdates") => is_bool(value) || value == "always",
+        ("core", None, "worktree") => inside(value),
+        ("extensions", None, "objectformat") => matches!(value, "sha1" | "sha256"),
+        ("init", None, "defaultbranch") => is_branch(value),
+        ("remote", Some(name), "url") => is_branch(name) && is_url(value),
+        ("remote", Some(name), "fetch") => is_branch(name) && is_refspec(value),
+        ("branch", Some(name), "remote") => is_branch(name) && (value == "." || is_branch(value)),
+        ("branch", Some(name), "merge") => {
+            is_branch(name) && value.strip_prefix("refs/").is_some_and(is_branch)
+        }
+        ("branch", Some(name), "rebase") => is_branch(name) && (is_bool(value) || value == "merges"),
+        ("submodule", Some(name), "url") => is_plain(name) && is_url(value),
+        ("submodule", Some(name), "active") => is_plain(name) && is_bool(value),
+        _ => false,
+    }
+}
+
+fn is_bool(value: &str) -> bool {
+    matches!(value, "true" | "false")
+}
+
+/// The name of a branch or of a remote.
+fn is_branch(name: &str) -> bool {
+    let parts: Vec<&[u8]> = name.as_bytes().split(|byte| *byte == b'/').collect();
+    reference_name(&parts)
+}
+
+/// The name of a submodule: a path that does not climb.
+fn is_plain(name: &str) -> bool {
+    !name.starts_with(['-', '/']) && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+/// `+refs/heads/*:refs/remotes/origin/*`.
+fn is_refspec(value: &str) -> bool {
+    let side = |text: &str| {
+        let stars = text.matches('*').count();
+        stars <= 1 && text.strip_prefix("refs/").is_some_and(|name| is_branch(&name.replace('*', "x")))
+    };
+    let spec = value.strip_prefix(['+', '^']).unwrap_or(value);
+    match spec.split_once(':') {
+        Some((from, to)) => side(from) && side(to),
+        None => side(spec),
+    }
+}
+
+/// An address that git fetches from without running anything but its own transports.
+fn is_url(value: &str) -> bool {
+    let plain = |letter: char| !letter.is_control() && !letter.is_whitespace();
+    if value.starts_with('-') || value.contains("::") || !value.chars().all(plain) {
+        return false;
+    }
+    let host = |text: &str| {
+        let end = text.find(['/', ':']).unwrap_or(text.len());
+        let name = text[..end].rsplit('@').next().unwrap_or_default();
+        !text.starts_with('-') && !name.is_empty() && !name.starts_with('-')
+    };
+    match value.split_once("://") {
+        Some(("https" | "http" | "ssh" | "git", rest)) => host(rest),
+        Some(_) => false,
+        None => match value.split_once(':') {
+            // `git@example.org:path`, or a path that has a colon further back.
+            Some((before, path)) if !before.contains('/') => host(before) && !path.starts_with('-'),
+            _ => true,
+        },
+    }
+}

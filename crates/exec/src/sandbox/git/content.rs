@@ -1,0 +1,152 @@
+//! What the content of a file must be to land: ids, names, the first bytes of a kind.
+
+use std::path::Path;
+
+use super::allowed::Form;
+use super::paths::{parts, spelled};
+
+/// How long a reference may be, its name in a symbolic one included.
+const REFERENCE: u64 = 1024;
+const IDS: u64 = 16 << 20;
+const TEXT: u64 = 256 << 20;
+const INDEX: u64 = 1 << 30;
+const PACK: u64 = 4 << 30;
+
+/// How the content of a form is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Check {
+    /// The whole of it, in memory.
+    Whole,
+    /// Its first bytes.
+    Start,
+}
+
+impl Form {
+    /// How much it may hold.
+    pub(super) fn limit(self) -> u64 {
+        match self {
+            Self::Ref | Self::Head | Self::Name | Self::Commondir => REFERENCE,
+            Self::Gitdir => 2 * 4096,
+            Self::Ids | Self::Config => IDS,
+            Self::Log | Self::Text | Self::PackedRefs => TEXT,
+            Self::Index | Self::SharedIndex | Self::Digest(_) => INDEX,
+            Self::Loose | Self::Pack(_) | Self::PackIndex => PACK,
+        }
+    }
+
+    /// How it is checked.
+    pub(super) fn check(self) -> Check {
+        match self {
+            Self::Ref | Self::Head | Self::Name | Self::Commondir | Self::Gitdir => Check::Whole,
+            Self::Ids | Self::Config | Self::PackedRefs => Check::Whole,
+            Self::Log | Self::Text | Self::Index | Self::SharedIndex | Self::Digest(_) => Check::Start,
+            Self::Loose | Self::Pack(_) | Self::PackIndex => Check::Start,
+        }
+    }
+
+    /// Whether a file may begin with `start`, of which there are at least four bytes if it is that long.
+    pub(super) fn begins(self, start: &[u8]) -> bool {
+        match self {
+            Self::Loose => deflated(start),
+            Self::Pack(magic) | Self::Digest(magic) => start.starts_with(magic),
+            Self::PackIndex => start.starts_with(b"\xfftOc"),
+            Self::Index | Self::SharedIndex => start.starts_with(b"DIRC"),
+            _ => true,
+        }
+    }
+}
+
+/// The two bytes that a zlib stream begins with.
+fn deflated(start: &[u8]) -> bool {
+    matches!(start, [first, second, ..] if first & 0x0f == 8 && (u32::from(*first) << 8 | u32::from(*second)) % 31 == 0)
+}
+
+/// Whether `text` may be the content of a reference, or of `HEAD`.
+pub(super) fn is_reference(text: &[u8]) -> bool {
+    let line = text.strip_suffix(b"\n").unwrap_or(text);
+    match line.strip_prefix(b"ref: ") {
+        Some(target) => target.strip_prefix(b"refs/").is_some_and(is_name),
+        None => hex(line),
+    }
+}
+
+/// Whether `text` is object ids, one to a line.
+pub(super) fn is_ids(text: &[u8]) -> bool {
+    lines(text).all(hex)
+}
+
+/// Whether `text` is an object id or the name of a branch.
+pub(super) fn is_name_or_id(text: &[u8]) -> bool {
+    let line = text.strip_suffix(b"\n").unwrap_or(text);
+    hex(line) || is_name(line)
+}
+
+/// Whether `text` is what `git pack-refs` writes.
+pub(super) fn is_packed(text: &[u8]) -> bool {
+    lines(text).enumerate().all(|(number, line)| match line {
+        [b'#', ..] => number == 0,
+        [b'^', peeled @ ..] => hex(peeled),
+        line => {
+            let length = line.iter().position(|byte| *byte == b' ').unwrap_or(0);
+            let (id, name) = line.split_at(length);
+            hex(id)
+                && name
+                    .strip_prefix(b" refs/")
+                    .is_some_and(|name| is_name(name) && !name.starts_with(b"replace/"))
+        }
+    })
+}
+
+/// Whether `text` leads from the worktree directory `at` to a `.git` inside `root`, as far as spelling goes.
+pub(super) fn is_tree_inside(text: &[u8], at: &Path, root: &Path) -> bool {
+    let Ok(text) = std::str::from_utf8(text) else { return false };
+    let line = text.strip_suffix('\n').unwrap_or(text);
+    if line.is_empty() || line.chars().any(char::is_control) {
+        return false;
+    }
+    spelled(at, Path::new(line)).is_some_and(|tree| {
+        let below = tree.strip_prefix(root).ok();
+        // Not the root's own: that is the main tree, or the linked one this repository was found by.
+        let below = below.filter(|below| below.components().count() > 1);
+        below.is_some_and(|below| {
+            let names = parts(below);
+            names.last() == Some(&b".git".as_slice())
+                && names.iter().filter(|name| **name == b".git").count() == 1
+        })
+    })
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    text.split(|byte| *byte == b'\n').filter(move |_| !text.is_empty())
+}
+
+/// Whether `text` is an object id.
+pub(super) fn hex(text: &[u8]) -> bool {
+    matches!(text.len(), 40 | 64) && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn is_name(name: &[u8]) -> bool {
+    let parts: Vec<&[u8]> = name.split(|byte| *byte == b'/').collect();
+    reference_name(&parts)
+}
+
+/// Whether `parts` make a name of a reference, by the rules of `git check-ref-format`.
+pub(super) fn reference_name(parts: &[&[u8]]) -> bool {
+    let length: usize = parts.iter().map(|part| part.len() + 1).sum();
+    // `git log -x` must not be a way to name it; git itself refuses to make such a branch.
+    let option = |number: usize, part: &[u8]| number <= 1 && part.starts_with(b"-");
+    length < 1000 && parts.iter().enumerate().all(|(number, part)| component(part) && !option(number, part))
+}
+
+fn component(part: &[u8]) -> bool {
+    let odd = |byte: &u8| byte.is_ascii_control() || b" ~^:?*[\\".contains(byte);
+    let pair = |two: &[u8]| two == b".." || two == b"@{";
+    !part.is_empty()
+        && part != b"@"
+        && !part.starts_with(b".")
+        && !part.ends_with(b".")
+        && !part.ends_with(b".lock")
+        && !part.iter().any(odd)
+        && !part.windows(2).any(pair)
+}

@@ -1,0 +1,121 @@
+//! Files on their way: written under a name of their own, then moved to their place in one step.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use super::place::{Fault, Mark};
+use super::sys;
+use super::upper::Body;
+
+/// How long another git may hold a lock.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// A file under a name of its own, until it takes its place. Otherwise it is removed.
+pub(super) struct Draft<'a> {
+    dir: BorrowedFd<'a>,
+    name: Option<OsString>,
+    pub(super) file: File,
+}
+
+impl<'a> Draft<'a> {
+    /// Begins a file with the name `name`, which must be free.
+    pub(super) fn new(dir: BorrowedFd<'a>, name: OsString, mode: Mode) -> rustix::io::Result<Self> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(dir, &name, flags, mode)?;
+        Ok(Self { dir, name: Some(name), file: file.into() })
+    }
+
+    /// Moves the file to `name`, and says what it is there.
+    pub(super) fn place(mut self, name: &OsStr, how: RenameFlags) -> Result<Mark, Fault> {
+        let Some(draft) = self.name.clone() else { return Err(Errno::INVAL.into()) };
+        match rustix::fs::renameat_with(self.dir, &draft, self.dir, name, how) {
+            // A file system that cannot promise not to replace. The worst is that an object is replaced by its like.
+            Err(Errno::INVAL) if !how.is_empty() => rustix::fs::renameat(self.dir, &draft, self.dir, name)?,
+            other => other?,
+        }
+        self.name = None;
+        // Of the open file: somebody may have replaced it already.
+        Ok(Mark::of(&rustix::fs::fstat(&self.file)?))
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = rustix::fs::unlinkat(self.dir, name, AtFlags::empty());
+        }
+    }
+}
+
+/// Takes the lock of the file `name`.
+pub(super) fn lock<'a>(dir: BorrowedFd<'a>, name: &OsStr) -> Result<Draft<'a>, Fault> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    let mut lock = name.to_owned();
+    lock.push(".lock");
+    let begun = Instant::now();
+    loop {
+        match Draft::new(dir, lock.clone(), Mode::from_bits_truncate(0o644)) {
+            Err(Errno::EXIST) if begun.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(Errno::EXIST) => return Err(Fault::Locked),
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// A name that git takes for a leftover of its own, should we be stopped halfway.
+pub(super) fn unique() -> OsString {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let now = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
+    format!("tmp_obj_{:x}{now:x}{number:x}", std::process::id()).into()
+}
+
+/// Writes the content.
+pub(super) fn write(to: &mut File, body: &mut Body) -> std::io::Result<()> {
+    match body {
+        Body::Bytes(bytes) => to.write_all(bytes),
+        Body::File(file, size) => std::io::copy(&mut file.take(*size), to).map(drop),
+    }
+}
+
+/// Whether the file on the host has this content.
+pub(super) fn same(host: &File, body: &Body) -> bool {
+    const PIECE: usize = 64 * 1024;
+    let length = match body {
+        Body::Bytes(bytes) => bytes.len() as u64,
+        Body::File(_, size) => *size,
+    };
+    if rustix::fs::fstat(host).map_or(true, |stat| sys::size(&stat) != length) {
+        return false;
+    }
+    let (mut ours, mut theirs) = (vec![0; PIECE], vec![0; PIECE]);
+    let mut at = 0;
+    // ends: `at` grows
+    while at < length {
+        let piece = usize::try_from(length - at).unwrap_or(PIECE).min(PIECE);
+        let read = match body {
+            Body::Bytes(bytes) => {
+                let from = usize::try_from(at).unwrap_or(usize::MAX);
+                bytes
+                    .get(from..from.saturating_add(piece))
+                    .map(|bytes| ours[..piece].copy_from_slice(bytes))
+                    .is_some()
+            }
+            Body::File(file, _) => file.read_exact_at(&mut ours[..piece], at).is_ok(),
+        };
+        if !read || host.read_exact_at(&mut theirs[..piece], at).is_err() || ours[..piece] != theirs[..piece]
+        {
+            return false;
+        }
+        at += piece as u64;
+    }
+    true
+}

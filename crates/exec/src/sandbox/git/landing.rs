@@ -1,0 +1,265 @@
+//! One landing: carries out what an upper directory asks for, as far as contents and the host's own changes admit it.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Stat;
+
+use super::allowed::{Form, Phase, Removal, in_store};
+use super::content::{is_ids, is_name_or_id, is_packed, is_reference, is_tree_inside};
+use super::layer::{Layer, Report};
+use super::paths::{parts, shown, spelled};
+use super::place::{Change, Fault, Host, Mark, Put};
+use super::plan::{Item, Job, Plan};
+use super::upper::{Body, Unread, Upper};
+use super::{config, index, sys};
+
+/// One landing.
+pub(super) struct Landing<'a> {
+    layer: &'a mut Layer,
+    host: &'a Host,
+    upper: &'a Upper,
+    pub(super) report: Report,
+    /// Not all objects landed.
+    incomplete: bool,
+    /// Packed references stayed behind.
+    unpacked: bool,
+}
+
+/// How it went with one file.
+enum End {
+    /// As `Put` says.
+    Put(Put),
+    /// It landed, but not all of it, so it stays in the upper directory too.
+    Partly(Mark),
+    /// It is not there any more.
+    Gone,
+}
+
+impl<'a> Landing<'a> {
+    /// A landing from `upper` to `host`.
+    pub(super) fn new(layer: &'a mut Layer, host: &'a Host, upper: &'a Upper) -> Self {
+        Self { layer, host, upper, report: Report::default(), incomplete: false, unpacked: false }
+    }
+
+    /// Does everything in its order.
+    pub(super) fn carry_out(&mut self, plan: &mut Plan) {
+        self.report.kept.extend(plan.kept.drain(..));
+        self.report.faults.extend(plan.unread.iter().map(|path| format!("{} cannot be read", shown(path))));
+        self.incomplete = plan.unread.iter().any(|path| in_store(&parts(path)));
+        if plan.cut {
+            self.incomplete = true;
+            self.report.faults.push("there are too many files: only a part was looked at".to_owned());
+        }
+        self.make_wanted(plan);
+        for item in plan.items.drain(..) {
+            // Better an old reference than one to an object that is not there.
+            if item.phase() > Phase::Digests && self.incomplete {
+                self.report
+                    .faults
+                    .push("not all objects landed, so references, index and HEAD stay too".to_owned());
+                return;
+            }
+            self.one(item);
+        }
+    }
+
+    /// Makes the directories that a new repository needs.
+    fn make_wanted(&self, plan: &Plan) {
+        let head = |item: &Item| matches!(item.job, Job::Write(Form::Head, _));
+        let heads: HashSet<&Path> =
+            plan.items.iter().filter(|item| head(item)).map(|item| item.path.as_path()).collect();
+        for path in &plan.wanted {
+            if path.ancestors().any(|above| heads.contains(above.with_file_name("HEAD").as_path())) {
+                // If it cannot be made, what belongs in it will say so.
+                let _ = self.host.make(path);
+            }
+        }
+    }
+
+    fn one(&mut self, item: Item) {
+        let (path, phase) = (item.path.clone(), item.phase());
+        let rescue = rescue(&item);
+        let end = match item.job {
+            // Not worth opening.
+            Job::Write(form, _) if form.is_forever() && self.host.has(&path) => Ok(End::Put(Put::Same)),
+            Job::Write(form, body) => {
+                let body = body.unwrap_or_else(|| self.upper.body(&path, form));
+                match body {
+                    Ok(body) => self.write(&item.path, form, body, (item.removal, item.changed)),
+                    Err(Unread::Gone) => Ok(End::Gone),
+                    Err(Unread::Unfit) => Ok(End::Put(Put::Kept)),
+                    Err(Unread::Fault(errno)) => Err(errno.into()),
+                }
+            }
+            Job::Remove => self.remove(&path, item.removal, item.changed),
+        };
+        let stuck = !matches!(end, Ok(End::Put(Put::Landed(_) | Put::Same) | End::Gone));
+        self.unpacked |= phase == Phase::PackedRefs && stuck;
+        match end {
+            Ok(End::Gone) => {}
+            Ok(End::Partly(mark)) => {
+                self.report.landed += 1;
+                self.report.kept.insert(path.clone());
+                self.layer.done.insert(path, mark);
+            }
+            Ok(End::Put(put)) => self.note(path, phase, put, rescue),
+            Err(fault) => {
+                self.incomplete |= phase <= Phase::Digests;
+                self.report.faults.push(match fault {
+                    Fault::Locked => format!("{} is locked by another git", shown(&path)),
+                    Fault::Io(error) => format!("{}: {error}", shown(&path)),
+                });
+            }
+        }
+    }
+
+    fn note(&mut self, path: PathBuf, phase: Phase, put: Put, rescue: Option<String>) {
+        match put {
+            Put::Landed(mark) => {
+                self.report.landed += 1;
+                if phase == Phase::Index
+                    && let Some(file) = self.host.file(&path)
+                {
+                    self.layer.indexes.insert(path.clone(), file);
+                }
+                // An object is never replaced, so nobody asks whose it is.
+                if phase > Phase::PackIndexes {
+                    self.layer.done.insert(path.clone(), mark);
+                }
+            }
+            Put::Removed => {
+                self.report.landed += 1;
+                self.layer.done.retain(|done, _| !done.starts_with(&path));
+            }
+            Put::Same => {}
+            Put::Conflict => {
+                let name = shown(&path);
+                let told = rescue.map_or_else(|| name.clone(), |id| format!("{name} (in the sandbox: {id})"));
+                self.report.conflicts.insert(told);
+            }
+            Put::Kept => {
+                self.report.kept.insert(path);
+                return;
+            }
+        }
+        self.report.settled.push(path);
+    }
+
+    fn write(
+        &self,
+        path: &Path,
+        form: Form,
+        mut body: Body,
+        (removal, changed): (Removal, i128),
+    ) -> Result<End, Fault> {
+        if form == Form::Config {
+            return self.config(path, body);
+        }
+        if let Body::Bytes(bytes) = &body
+            && !self.fits(path, form, bytes)
+        {
+            return Ok(End::Put(Put::Kept));
+        }
+        let put = if form.is_forever() {
+            self.host.add(path, &mut body)?
+        } else {
+            let by_others = self.by_others(changed);
+            self.host.replace(path, &mut body, &Change { removal, by_others: &by_others })?
+        };
+        Ok(End::Put(put))
+    }
+
+    fn fits(&self, path: &Path, form: Form, bytes: &[u8]) -> bool {
+        let at = || self.layer.repository.at.join(path.parent().unwrap_or(path));
+        let inside = |text: &[u8]| is_tree_inside(text, &at(), &self.layer.repository.root);
+        match form {
+            Form::Ref | Form::Head => is_reference(bytes),
+            Form::Ids => is_ids(bytes),
+            Form::Name => is_name_or_id(bytes),
+            Form::PackedRefs => is_packed(bytes),
+            Form::Commondir => bytes == b"../..\n",
+            // A worktree that lies elsewhere is none of the sandbox's business.
+            Form::Gitdir => {
+                inside(bytes) && self.host.small(path, form.limit()).is_none_or(|old| inside(&old))
+            }
+            Form::Config | Form::Loose | Form::Pack(_) | Form::PackIndex | Form::Digest(_) => false,
+            Form::Log | Form::Text | Form::SharedIndex | Form::Index => false,
+        }
+    }
+
+    /// A configuration lands only where the host has none, and only what is harmless of it.
+    fn config(&self, path: &Path, body: Body) -> Result<End, Fault> {
+        let Body::Bytes(text) = body else { return Ok(End::Put(Put::Kept)) };
+        let git = path.parent().filter(|git| !git.as_os_str().is_empty());
+        let root = &self.layer.repository.root;
+        let rewritten = config::rewrite(&text, |tree| {
+            let tree = git.and_then(|git| spelled(&self.layer.repository.at.join(git), Path::new(tree)));
+            // Only a submodule has a tree of its own choice.
+            tree.is_some_and(|tree| {
+                tree.starts_with(root) && tree != *root && !parts(&tree).contains(&b".git".as_slice())
+            })
+        });
+        let known = self.host.look(path);
+        let ours = known.is_none_or(|stat| self.layer.done.get(path) == Some(&Mark::of(&stat)));
+        if known.is_some() && !ours {
+            let same = rewritten.complete
+                && self
+                    .host
+                    .small(path, Form::Config.limit())
+                    .is_some_and(|old| old == text || old == rewritten.text.as_bytes());
+            return Ok(End::Put(if same { Put::Same } else { Put::Kept }));
+        }
+        let change = Change {
+            removal: Removal::Never,
+            by_others: &|_, stat| self.layer.done.get(path) != Some(&Mark::of(stat)),
+        };
+        match self.host.replace(path, &mut Body::Bytes(rewritten.text.into_bytes()), &change)? {
+            Put::Landed(mark) if !rewritten.complete => Ok(End::Partly(mark)),
+            Put::Same if !rewritten.complete => Ok(End::Put(Put::Kept)),
+            put => Ok(End::Put(put)),
+        }
+    }
+
+    fn remove(&self, path: &Path, removal: Removal, changed: i128) -> Result<End, Fault> {
+        let names = parts(path);
+        // Its place may be in the packed references that stayed behind.
+        if self.unpacked && names.contains(&b"refs".as_slice()) && !names.contains(&b"logs".as_slice()) {
+            return Ok(End::Put(Put::Conflict));
+        }
+        if let [b"worktrees", _] = names.as_slice() {
+            let tree = self.host.small(&path.join("gitdir"), Form::Gitdir.limit());
+            let at = self.layer.repository.at.join(path);
+            let inside = tree.is_some_and(|tree| is_tree_inside(&tree, &at, &self.layer.repository.root));
+            if self.host.has(path) && !inside {
+                return Ok(End::Put(Put::Kept));
+            }
+        }
+        let by_others = self.by_others(changed);
+        Ok(End::Put(self.host.remove(path, &Change { removal, by_others: &by_others })?))
+    }
+
+    /// Whether a file of the host was changed by somebody else since the run began, or since the change `changed` was made
+    /// by an earlier run.
+    fn by_others(&self, changed: i128) -> impl Fn(&Path, &Stat) -> bool {
+        let since = self.layer.began.min(changed);
+        move |path, stat| {
+            sys::changed(stat) > since
+                && self.layer.done.get(path) != Some(&Mark::of(stat))
+                && !self.refreshed(path)
+        }
+    }
+
+    /// Whether the host's index only has new times in it.
+    fn refreshed(&self, path: &Path) -> bool {
+        let now = self.layer.indexes.get(path).zip(self.host.file(path));
+        now.is_some_and(|(then, now)| index::agree(then, &now))
+    }
+}
+
+/// The id that a reference has in the sandbox, with which its commit is found again after a conflict.
+fn rescue(item: &Item) -> Option<String> {
+    let Job::Write(Form::Ref | Form::Head, Some(Ok(Body::Bytes(bytes)))) = &item.job else { return None };
+    let text = std::str::from_utf8(bytes).ok().filter(|_| is_ids(bytes))?;
+    Some(text.trim().to_owned())
+}

@@ -1,0 +1,208 @@
+//! What a run changes in one git directory, and how it comes to the host.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use super::Repository;
+use super::allowed::{self, Removal, Verdict};
+use super::landing::Landing;
+use super::paths::{parts, shown};
+use super::place::{Host, Mark};
+use super::plan::{Item, Job, Plan};
+use super::upper::Upper;
+
+/// How many names of a kind are told.
+const TOLD: usize = 16;
+/// How many worktrees have their index held open.
+const INDEXES: usize = 8;
+
+/// What a run changes in one git directory, and what of it may land.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    pub(super) repository: Repository,
+    upper: PathBuf,
+    /// When the run began, in nanoseconds.
+    pub(super) began: i128,
+    /// What was landed already, as it was left: what differs from this was changed by somebody else.
+    pub(super) done: HashMap<PathBuf, Mark>,
+    /// The indexes as they were when the run began. git replaces an index, so an open one stays as it is.
+    pub(super) indexes: HashMap<PathBuf, File>,
+}
+
+/// What became of a run's changes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Landed {
+    /// How many files were written or removed on the host.
+    pub(crate) landed: usize,
+    /// Names below the git directory that stay in the sandbox, sorted, at most 16.
+    pub(crate) kept_back: Vec<String>,
+    /// How many more there are.
+    pub(crate) more_kept_back: usize,
+    /// Changed on both sides: the host's version stays. With the id that a branch has in the sandbox.
+    pub(crate) conflicts: Vec<String>,
+    /// What could not be done, in words.
+    pub(crate) faults: Vec<String>,
+}
+
+impl Layer {
+    /// A layer over `repository` that a run is about to write to.
+    pub(crate) fn new(repository: Repository, upper: PathBuf) -> Self {
+        let began =
+            UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX));
+        let indexes = Host::open(&repository.at).map(|host| indexes(&host)).unwrap_or_default();
+        Self { repository, upper, began, done: HashMap::new(), indexes }
+    }
+
+    /// Lands what may be landed. The run may go on meanwhile and afterwards: nothing is removed from the upper directory.
+    pub(crate) fn land(&mut self) -> Landed {
+        self.bring(Host::seen, |_, _, _| {})
+    }
+
+    /// Lands what may be landed, now that the run is over and nothing mounts the upper directory any more. What has landed
+    /// is removed from the upper directory, so that the next run sees the host's; what is private stays there.
+    ///
+    /// What is in conflict is removed too: the next run could not know of it, and would land it over the host's.
+    pub(crate) fn finish(mut self) -> Landed {
+        self.bring(
+            |host| host,
+            |upper, plan, settled| {
+                for path in settled.iter().chain(&plan.dropped) {
+                    upper.remove(path);
+                }
+                for (path, opaque) in plan.directories.iter().rev() {
+                    upper.let_through(path, *opaque);
+                }
+            },
+        )
+    }
+
+    fn bring(
+        &mut self,
+        to: impl FnOnce(Host) -> Host,
+        sweep: impl FnOnce(&Upper, &Plan, &[PathBuf]),
+    ) -> Landed {
+        let failed =
+            |what: &str, error| Landed { faults: vec![format!("{what}: {error}")], ..Landed::default() };
+        let upper = match Upper::open(&self.upper) {
+            Ok(upper) => upper,
+            Err(errno) => return failed("the changes cannot be read", errno),
+        };
+        match upper.is_empty() {
+            Ok(true) if self.done.is_empty() => return Landed::default(),
+            Ok(_) => {}
+            Err(errno) => return failed("the changes cannot be read", errno),
+        }
+        let host = match Host::open(&self.repository.at) {
+            Ok(host) => to(host),
+            Err(errno) => return failed("the git directory cannot be opened", errno),
+        };
+        let mut plan = Plan::read(&upper, &host);
+        plan.items.extend(self.vanished(&upper));
+        plan.items.sort_by_key(Item::phase);
+        let mut landing = Landing::new(self, &host, &upper);
+        landing.carry_out(&mut plan);
+        let report = landing.report;
+        sweep(&upper, &plan, &report.settled);
+        report.told()
+    }
+
+    /// What an earlier landing brought to the host, and the run has removed since. In a directory that is new, that
+    /// leaves no trace.
+    fn vanished(&self, upper: &Upper) -> Vec<Item> {
+        let mut gone = HashSet::new();
+        for path in self.done.keys().filter(|path| upper.lacks(path)) {
+            let tree: PathBuf = path.iter().take(2).collect();
+            if path.starts_with("worktrees") && upper.lacks(&tree) {
+                gone.insert((tree, Removal::Tree));
+            } else if let Verdict::Land(_, Removal::File | Removal::Tree) = allowed::judge(&parts(path)) {
+                gone.insert((path.clone(), Removal::File));
+            }
+        }
+        let item = |(path, removal)| Item { path, removal, changed: i128::MAX, job: Job::Remove };
+        gone.into_iter().map(item).collect()
+    }
+}
+
+impl Landed {
+    /// What came of another layer, or of the same one later.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.landed += other.landed;
+        self.more_kept_back = self.more_kept_back.max(other.more_kept_back);
+        for (all, new) in [
+            (&mut self.kept_back, other.kept_back),
+            (&mut self.conflicts, other.conflicts),
+            (&mut self.faults, other.faults),
+        ] {
+            for name in new {
+                if all.len() <= TOLD && !all.contains(&name) {
+                    all.push(name);
+                }
+            }
+        }
+    }
+
+    /// What a model or a person should know.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.kept_back.is_empty() {
+            let more = if self.more_kept_back > 0 {
+                format!(" and {} more", self.more_kept_back)
+            } else {
+                String::new()
+            };
+            let names = self.kept_back.join(", ");
+            notes.push(format!(
+                "Changed in the sandbox only, the repository keeps its own: {names}{more} (in .git)"
+            ));
+        }
+        if !self.conflicts.is_empty() {
+            let names = self.conflicts.join(", ");
+            notes.push(format!("Changed outside meanwhile, so not changed by this: {names} (in .git)"));
+        }
+        notes.extend(self.faults.iter().map(|fault| format!("Not landed in .git: {fault}")));
+        notes
+    }
+}
+
+fn indexes(host: &Host) -> HashMap<PathBuf, File> {
+    let linked = host.names(Path::new("worktrees")).into_iter().take(INDEXES);
+    let linked = linked.map(|name| Path::new("worktrees").join(name).join("index"));
+    std::iter::once(PathBuf::from("index"))
+        .chain(linked)
+        .filter_map(|path| host.file(&path).map(|file| (path, file)))
+        .collect()
+}
+
+/// What became of everything.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub(super) landed: usize,
+    pub(super) kept: BTreeSet<PathBuf>,
+    pub(super) conflicts: BTreeSet<String>,
+    pub(super) faults: Vec<String>,
+    /// What need not stay in the upper directory.
+    pub(super) settled: Vec<PathBuf>,
+}
+
+impl Report {
+    fn told(self) -> Landed {
+        Landed {
+            landed: self.landed,
+            more_kept_back: self.kept.len().saturating_sub(TOLD),
+            kept_back: self.kept.iter().take(TOLD).map(|path| shown(path)).collect(),
+            conflicts: few(self.conflicts.into_iter().collect()),
+            faults: few(self.faults),
+        }
+    }
+}
+
+fn few(mut all: Vec<String>) -> Vec<String> {
+    if all.len() > TOLD {
+        let more = all.len() - TOLD;
+        all.truncate(TOLD);
+        all.push(format!("and {more} more"));
+    }
+    all
+}

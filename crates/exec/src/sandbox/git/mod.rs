@@ -1,0 +1,42 @@
+//! Git directories that commands change: where they are, and what of the changes reaches the host.
+//!
+//! A command sees each git directory through an overlay: what it writes goes to an upper directory of ours. This module
+//! finds the git directories (`discover`) and lands what an allow-list admits (`layer`). The upper directory is hostile
+//! throughout, also while it is read. No `git` is ever run here.
+//!
+//! `allowed` judges names, `content` and `config` judge contents, `plan` reads the upper directory, `place` writes to the
+//! host, `upper` and `sys` are the system calls beneath.
+
+use std::path::PathBuf;
+
+mod allowed;
+mod config;
+mod content;
+mod discover;
+mod draft;
+mod index;
+mod landing;
+mod layer;
+mod paths;
+mod place;
+mod plan;
+mod sys;
+mod upper;
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make and look at what others would")]
+mod tests;
+
+#[cfg(test)]
+use discover::Discovered;
+pub(crate) use discover::repositories;
+pub(crate) use layer::{Landed, Layer};
+
+/// A git directory that commands may work in, and the working tree that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Repository {
+    /// The git directory, a real path.
+    pub(crate) at: PathBuf,
+    /// The working tree, a real path.
+    pub(crate) root: PathBuf,
+}

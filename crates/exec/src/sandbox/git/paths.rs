@@ -1,0 +1,43 @@
+//! Paths as text says them: what they come to, and how they are shown.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// `path`, seen from `base`, with `.` and `..` worked out by spelling alone. `None` if it climbs over the top.
+pub(super) fn spelled(base: &Path, path: &Path) -> Option<PathBuf> {
+    let mut whole = PathBuf::new();
+    for part in base.join(path).components() {
+        match part {
+            Component::RootDir => whole.push("/"),
+            Component::Normal(name) => whole.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !whole.pop() {
+                    return None;
+                }
+            }
+            Component::Prefix(_) => return None,
+        }
+    }
+    whole.is_absolute().then_some(whole)
+}
+
+/// The parts of a relative path.
+pub(super) fn parts(path: &Path) -> Vec<&[u8]> {
+    path.as_os_str().as_bytes().split(|byte| *byte == b'/').filter(|part| !part.is_empty()).collect()
+}
+
+/// `path` for people: on one line, not endless.
+pub(super) fn shown(path: &Path) -> String {
+    const LONGEST: usize = 200;
+    let text = path.to_string_lossy();
+    let mut plain: String = text
+        .chars()
+        .map(|letter| if letter.is_control() { '\u{fffd}' } else { letter })
+        .take(LONGEST)
+        .collect();
+    if text.chars().nth(LONGEST).is_some() {
+        plain.push('…');
+    }
+    plain
+}

@@ -1,0 +1,276 @@
+//! What an upper directory asks for: which files would land, what would be removed, what stays.
+
+use std::collections::{HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::allowed::{self, Form, Phase, Removal, Verdict};
+use super::content::Check;
+use super::paths::parts;
+use super::place::Host;
+use super::upper::{Body, Kind, Listing, Opaque, Unread, Upper};
+
+/// How many entries are looked at.
+const ENTRIES: usize = 200_000;
+/// How deep the upper directory is read: submodules in submodules, with long names of branches.
+const DEPTH: usize = 40;
+/// What may be held in memory before it lands.
+const MEMORY: usize = 320 << 20;
+/// What is compared with the host's although it does not land.
+const SMALL: u64 = 64 << 10;
+/// How many files are held open before they land.
+const HELD: usize = 128;
+
+/// Something to do on the host.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) path: PathBuf,
+    pub(super) removal: Removal,
+    /// When the sandbox did it.
+    pub(super) changed: i128,
+    pub(super) job: Job,
+}
+
+/// What to do.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// Write a file of this form. The content if it was read already.
+    Write(Form, Option<Result<Body, Unread>>),
+    /// Remove the host's.
+    Remove,
+}
+
+impl Item {
+    /// When it is its turn.
+    pub(super) fn phase(&self) -> Phase {
+        match &self.job {
+            Job::Write(form, _) => form.phase(),
+            Job::Remove => Phase::Removals,
+        }
+    }
+}
+
+/// What an upper directory asks for.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// In the order in which it is to be done.
+    pub(super) items: Vec<Item>,
+    /// What stays and is worth a word.
+    pub(super) kept: Vec<PathBuf>,
+    /// What has no meaning for the host, and need not stay.
+    pub(super) dropped: Vec<PathBuf>,
+    /// Directories that git wants to see even if they are empty.
+    pub(super) wanted: Vec<PathBuf>,
+    /// The directories of the upper directory that were read, outer ones first.
+    pub(super) directories: Vec<(PathBuf, Opaque)>,
+    /// Not everything was looked at.
+    pub(super) cut: bool,
+    /// What could not be read.
+    pub(super) unread: Vec<PathBuf>,
+    stores: VecDeque<Task>,
+    seen: usize,
+}
+
+#[derive(Debug)]
+struct Task {
+    path: PathBuf,
+    below: Below,
+}
+
+/// What the directories above do to the host's directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Below {
+    /// It shows through.
+    Shown,
+    /// It is hidden, but its content stays on the host.
+    Hidden,
+    /// It is to be replaced.
+    Replaced,
+}
+
+impl Plan {
+    /// Reads `upper`. A command may be at work in it: so references are read before objects are looked for, as git
+    /// writes them in the opposite order. What is read refers to nothing that is not found then.
+    pub(super) fn read(upper: &Upper, host: &Host) -> Self {
+        let mut plan = Self::default();
+        plan.walk(VecDeque::from([Task { path: PathBuf::new(), below: Below::Shown }]), upper, host);
+        plan.expect_packed(upper);
+        plan.hold(upper);
+        let stores = std::mem::take(&mut plan.stores);
+        plan.walk(stores, upper, host);
+        plan.items.sort_by_key(Item::phase);
+        plan
+    }
+
+    fn walk(&mut self, mut waiting: VecDeque<Task>, upper: &Upper, host: &Host) {
+        // ends: at most ENTRIES directories are ever put in
+        while let Some(task) = waiting.pop_front() {
+            let room = ENTRIES.saturating_sub(self.seen);
+            if room == 0 {
+                self.cut = true;
+                return;
+            }
+            let listing = match upper.list(&task.path, room) {
+                Ok(listing) => listing,
+                // It is no directory any more.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+                Err(_) => {
+                    self.unread.push(task.path);
+                    continue;
+                }
+            };
+            self.seen += listing.entries.len() + 1;
+            self.cut |= listing.entries.len() == room;
+            self.note_directory(&task.path);
+            let below = self.hidden(&task, &listing, host);
+            for (name, kind) in listing.entries {
+                let path = task.path.join(name);
+                match kind {
+                    Kind::Directory => self.enter(Task { path, below }, &mut waiting),
+                    Kind::File(stat) => self.file(path, super::sys::changed(&stat), (upper, host)),
+                    Kind::Whiteout(changed) => self.gone(path, changed, host),
+                    Kind::Other => self.odd(path),
+                }
+            }
+        }
+    }
+
+    fn note_directory(&mut self, path: &Path) {
+        let parts = parts(path);
+        if parts.is_empty() {
+            return;
+        }
+        let verdict = allowed::judge(&parts);
+        let opaque = if verdict == Verdict::Keep { Opaque::Stays } else { Opaque::Clear };
+        if allowed::wanted(&parts) {
+            self.wanted.push(path.to_owned());
+        }
+        self.directories.push((path.to_owned(), opaque));
+    }
+
+    fn enter(&mut self, task: Task, waiting: &mut VecDeque<Task>) {
+        let parts = parts(&task.path);
+        match allowed::judge(&parts) {
+            Verdict::State | Verdict::Junk => {}
+            _ if parts.len() > DEPTH => self.kept.push(task.path),
+            _ if allowed::is_store(&parts) => self.stores.push_back(task),
+            _ => waiting.push_back(task),
+        }
+    }
+
+    fn file(&mut self, path: PathBuf, changed: i128, (upper, host): (&Upper, &Host)) {
+        match allowed::judge(&parts(&path)) {
+            Verdict::Land(form, removal) => {
+                self.items.push(Item { path, removal, changed, job: Job::Write(form, None) });
+            }
+            Verdict::Junk => self.dropped.push(path),
+            Verdict::State => {}
+            Verdict::Template if !host.has(&path) => {}
+            // As after a second `git init`.
+            Verdict::Template | Verdict::Keep
+                if host.small(&path, SMALL).is_some_and(|text| upper.small(&path, SMALL) == Some(text)) => {}
+            Verdict::Template | Verdict::Keep | Verdict::Unknown | Verdict::Worktree => self.kept.push(path),
+        }
+    }
+
+    /// A link, a pipe, a device.
+    fn odd(&mut self, path: PathBuf) {
+        match allowed::judge(&parts(&path)) {
+            Verdict::Junk => self.dropped.push(path),
+            Verdict::State => {}
+            _ => self.kept.push(path),
+        }
+    }
+
+    /// The sandbox has deleted the host's.
+    fn gone(&mut self, path: PathBuf, changed: i128, host: &Host) {
+        let parts = parts(&path);
+        let whole = matches!(parts.last(), Some(&(b"rebase-merge" | b"rebase-apply" | b"sequencer")));
+        let remove = |path, removal| Item { path, removal, changed, job: Job::Remove };
+        match allowed::judge(&parts) {
+            // Something else may need an object, so they stay on the host, and the next command sees them again.
+            Verdict::Land(..) | Verdict::Unknown if allowed::in_store(&parts) => self.dropped.push(path),
+            Verdict::Land(Form::SharedIndex, _) => self.dropped.push(path),
+            Verdict::Land(_, Removal::Never) => self.kept.push(path),
+            Verdict::Land(_, removal) => self.items.push(remove(path, removal)),
+            Verdict::Worktree if parts.len() == 1 => {
+                let names = host.names(&path);
+                self.items.extend(names.iter().map(|name| remove(path.join(name), Removal::Tree)));
+                self.dropped.push(path);
+            }
+            Verdict::Worktree => self.items.push(remove(path, Removal::Tree)),
+            Verdict::State if whole => self.items.push(remove(path, Removal::Tree)),
+            Verdict::State => {}
+            Verdict::Junk => self.dropped.push(path),
+            Verdict::Template | Verdict::Keep | Verdict::Unknown => self.kept.push(path),
+        }
+    }
+
+    /// What the host has in a directory of which nothing shows through counts as deleted. Says what that means for the
+    /// directories in it.
+    fn hidden(&mut self, task: &Task, listing: &Listing, host: &Host) -> Below {
+        let names = parts(&task.path);
+        let below = match task.below {
+            _ if allowed::in_store(&names) => Below::Shown,
+            Below::Shown if !listing.opaque => Below::Shown,
+            Below::Shown | Below::Replaced if allowed::is_replaceable(&names) => Below::Replaced,
+            Below::Shown | Below::Replaced | Below::Hidden => Below::Hidden,
+        };
+        if below == Below::Shown {
+            return below;
+        }
+        let here: HashSet<_> = listing.entries.iter().map(|(name, _)| name).collect();
+        let mut missing = host.names(&task.path);
+        missing.retain(|name| !here.contains(name));
+        if below == Below::Replaced {
+            missing.into_iter().for_each(|name| self.gone(task.path.join(name), listing.changed, host));
+        } else if !missing.is_empty() {
+            self.kept.push(task.path.clone());
+        }
+        below
+    }
+
+    /// Packing references writes `packed-refs`, then deletes what it has packed. The walk may have seen the second only.
+    fn expect_packed(&mut self, upper: &Upper) {
+        let known: HashSet<&Path> = self.items.iter().map(|item| item.path.as_path()).collect();
+        let mut missing = HashSet::new();
+        for item in self.items.iter().filter(|item| matches!(item.job, Job::Remove)) {
+            for above in
+                item.path.ancestors().filter(|above| above.file_name().is_some_and(|name| name == "refs"))
+            {
+                let packed = above.with_file_name("packed-refs");
+                if !known.contains(packed.as_path()) && upper.holds(&packed) {
+                    missing.insert(packed);
+                }
+            }
+        }
+        self.items.extend(missing.into_iter().filter_map(|path| match allowed::judge(&parts(&path)) {
+            Verdict::Land(form, removal) => {
+                Some(Item { path, removal, changed: i128::MAX, job: Job::Write(form, None) })
+            }
+            _ => None,
+        }));
+    }
+
+    /// Reads what is small, and opens what is replaced as a whole or only grows.
+    fn hold(&mut self, upper: &Upper) {
+        let (mut memory, mut held) = (0, 0);
+        for item in &mut self.items {
+            let Job::Write(form, body) = &mut item.job else { continue };
+            let hold = match form.check() {
+                Check::Whole => memory < MEMORY,
+                Check::Start => matches!(form, Form::Index | Form::Log) && held < HELD,
+            };
+            if hold {
+                let read = upper.body(&item.path, *form);
+                match &read {
+                    Ok(Body::Bytes(bytes)) => memory += bytes.len(),
+                    Ok(Body::File(..)) => held += 1,
+                    Err(_) => {}
+                }
+                *body = Some(read);
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The few system calls everything here rests on: opening beneath a directory, listing one, looking at a name.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
+use rustix::io::{Errno, Result};
+
+/// `O_PATH` names a thing without opening it: a FIFO does not block, a device does not react.
+pub(super) const PEEK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+/// Reading that neither blocks on a FIFO, nor adopts a terminal, nor follows a link.
+pub(super) const READ: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// Reading the entries of a directory.
+pub(super) const LIST: OFlags = READ.union(OFlags::DIRECTORY);
+
+/// Opens the directory `path`, which must be free of links.
+pub(super) fn root(path: &Path) -> Result<OwnedFd> {
+    open(CWD, path, LIST, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+}
+
+/// Opens `below` without leaving `dir` and without following a link.
+pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let path = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+    open(dir, path, flags, resolve)
+}
+
+/// Says where `path` really is. Only a name is made: nothing there is opened.
+pub(super) fn real(path: &Path) -> Result<PathBuf> {
+    let fd = open(CWD, path, PEEK, ResolveFlags::NO_MAGICLINKS)?;
+    let name = rustix::fs::readlinkat(CWD, format!("/proc/self/fd/{}", fd.as_raw_fd()), Vec::new())?;
+    Ok(PathBuf::from(OsString::from_vec(name.into_bytes())))
+}
+
+fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd> {
+    const TRIES: usize = 128;
+    // `openat2` answers EAGAIN when a rename anywhere could have raced with a `..`.
+    for _ in 0..TRIES {
+        match rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => std::thread::yield_now(),
+            other => return other,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// What has the name `name` in `dir`, if anything.
+pub(super) fn look(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Stat>> {
+    match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// What kind of thing a `stat` tells of.
+pub(super) fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+/// When the thing was changed last, in nanoseconds. Unlike the time of its content, nobody can set it.
+pub(super) fn changed(stat: &Stat) -> i128 {
+    i128::from(stat.st_ctime) * 1_000_000_000 + i128::from(stat.st_ctime_nsec)
+}
+
+/// How many bytes a file holds.
+pub(super) fn size(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
+}
+
+/// Calls `each` with every name in the open directory but `.` and `..`.
+pub(super) fn list(
+    dir: BorrowedFd<'_>,
+    mut each: impl FnMut(&OsStr, FileType) -> ControlFlow<()>,
+) -> Result<()> {
+    const BYTES: usize = 32 * 1024;
+    let mut buffer = Vec::with_capacity(BYTES);
+    let mut raw = RawDir::new(dir, buffer.spare_capacity_mut());
+    // ends: the kernel hands out each entry once, and `each` may stop
+    while let Some(entry) = raw.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(errno),
+        };
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." && each(OsStr::from_bytes(name), entry.file_type()).is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Reads a small regular file beneath `dir`; `None` if there is none such, or if it is larger than `limit`.
+pub(super) fn small(dir: BorrowedFd<'_>, below: &Path, limit: u64) -> Option<Vec<u8>> {
+    let file = File::from(beneath(dir, below, READ).ok()?);
+    let stat = rustix::fs::fstat(file.as_fd()).ok()?;
+    if kind(&stat) != FileType::RegularFile || size(&stat) > limit {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}

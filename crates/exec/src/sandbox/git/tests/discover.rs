@@ -1,0 +1,98 @@
+//! Where git directories are found, and which pointers are believed.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use super::support::Lab;
+use crate::sandbox::git::{Discovered, Repository, repositories};
+
+fn found(lab: &Lab, tree: &Path) -> (Vec<String>, Vec<String>) {
+    let name = |path: &Path| path.strip_prefix(&lab.base).unwrap().display().to_string();
+    let found: Discovered = repositories(tree);
+    assert!(!found.cut);
+    let both = |Repository { at, root }: &Repository| format!("{} of {}", name(at), name(root));
+    (found.repositories.iter().map(both).collect(), found.pointers.iter().map(|path| name(path)).collect())
+}
+
+fn strings<const N: usize>(texts: [&str; N]) -> Vec<String> {
+    texts.map(str::to_owned).to_vec()
+}
+
+#[test]
+fn repositories_worktrees_and_submodules_are_found() {
+    let lab = Lab::with_commit();
+    lab.host(
+        "git init -q a/b/nested; git init -q 1/2/3/4; git init -q 1/2/3/4/5; git clone -q . ../other
+        git submodule add -q ../other lib/sub; git commit -qm sub; git worktree add -q wt; git worktree add -q ../out
+        git -C ../out submodule update -q --init; git init -q node_modules/x",
+    );
+    let (repositories, mut pointers) = found(&lab, &lab.tree);
+    pointers.sort();
+    let expected =
+        ["tree/.git of tree", "tree/a/b/nested/.git of tree/a/b/nested", "tree/1/2/3/4/.git of tree/1/2/3/4"];
+    let mut all = strings(expected);
+    all.push("tree/node_modules/x/.git of tree/node_modules/x".into());
+    let mut sorted = repositories;
+    sorted.sort();
+    all.sort();
+    assert_eq!(sorted, all);
+    assert_eq!(pointers, ["tree/lib/sub/.git", "tree/wt/.git"]);
+    assert_eq!(
+        found(&lab, &lab.tree.join("lib/sub")),
+        (strings(["tree/.git/modules/lib/sub of tree/lib/sub"]), strings(["tree/lib/sub/.git"]))
+    );
+    assert_eq!(found(&lab, &lab.tree.join("wt")).0, ["tree/.git of tree/wt"]);
+    assert_eq!(found(&lab, &lab.base.join("out")).0, ["tree/.git of out"]);
+    assert_eq!(
+        found(&lab, &lab.base.join("out/lib/sub")).0,
+        ["tree/.git/worktrees/out/modules/lib/sub of out/lib/sub"]
+    );
+}
+
+#[test]
+fn a_relative_way_back_is_understood() {
+    let lab = Lab::with_commit();
+    lab.host("git worktree add -q ../out; echo ../../../../out/.git > .git/worktrees/out/gitdir; echo gitdir: ../tree/.git/worktrees/out > ../out/.git");
+    assert_eq!(found(&lab, &lab.base.join("out")).0, ["tree/.git of out"]);
+}
+
+#[test]
+fn a_pointer_that_lies_is_only_a_pointer() {
+    let lab = Lab::with_commit();
+    lab.host("git worktree add -q ../out; git clone -q . ../mine; rm -rf ../mine/.git; mkdir ../mine/fake");
+    let mine = lab.base.join("mine");
+    let believed = |pointer: &str| {
+        std::fs::write(mine.join(".git"), pointer).unwrap();
+        found(&lab, &mine)
+    };
+    let none = (vec![], strings(["mine/.git"]));
+    assert_eq!(believed("gitdir: ../tree/.git\n"), none, "somebody else's repository");
+    assert_eq!(believed("gitdir: ../tree/.git/worktrees/out\n"), none, "somebody else's worktree");
+    // One's own directory, which names somebody else's repository.
+    std::fs::write(mine.join("fake/gitdir"), mine.join(".git").to_str().unwrap()).unwrap();
+    std::fs::write(mine.join("fake/commondir"), "../../tree/.git\n").unwrap();
+    assert_eq!(believed("gitdir: fake\n"), none);
+    assert_eq!(believed("nonsense"), none);
+    assert_eq!(believed(""), none);
+    assert_eq!(believed("gitdir: /proc/self/root\n"), none);
+    std::fs::remove_file(mine.join(".git")).unwrap();
+    symlink("../tree/.git", mine.join(".git")).unwrap();
+    assert_eq!(found(&lab, &mine), none);
+    let linked = lab.base.join("linked");
+    std::fs::create_dir(&linked).unwrap();
+    symlink("../tree", linked.join("dir")).unwrap();
+    assert_eq!(found(&lab, &linked), (vec![], vec![]), "no link is followed");
+}
+
+#[test]
+fn the_walk_has_an_end() {
+    let lab = Lab::new();
+    lab.host("mkdir -p node_modules/{a,b}; i=0; while [ $i -lt 4100 ]; do mkdir d$i; i=$((i+1)); done; mkdir d4/.git node_modules/.git");
+    let found = repositories(&lab.tree);
+    assert!(found.cut && found.repositories.len() == 1, "{:?}", found.repositories);
+    let lab = Lab::new();
+    lab.host("i=0; while [ $i -lt 40 ]; do mkdir -p d$i/.git; i=$((i+1)); done");
+    let found = repositories(&lab.tree);
+    assert!(found.cut && found.repositories.len() == 32);
+    assert!(repositories(Path::new("/nowhere")).repositories.is_empty());
+}

@@ -1,0 +1,147 @@
+//! Upper directories made by hand: what lands, what is in conflict, what is left.
+
+use std::os::unix::fs::MetadataExt;
+
+use rustix::fs::{XattrFlags, setxattr};
+
+use super::support::{Lab, plant};
+use crate::sandbox::git::Landed;
+
+fn landed(number: usize) -> Landed {
+    Landed { landed: number, ..Landed::default() }
+}
+
+/// A whiteout as an overlay without devices has it.
+fn whiteout(lab: &Lab, path: &str) {
+    lab.plant(path, "");
+    setxattr(lab.upper.join(path), "user.overlay.whiteout", b"", XattrFlags::empty()).unwrap();
+}
+
+fn read(lab: &Lab, path: &str) -> String {
+    std::fs::read_to_string(lab.git().join(path)).unwrap()
+}
+
+#[test]
+fn an_empty_upper_directory_is_nothing() {
+    let lab = Lab::with_commit();
+    assert_eq!(lab.layer().finish(), Landed::default());
+    std::fs::remove_dir(&lab.upper).unwrap();
+    assert_eq!(lab.layer().finish().faults.len(), 1);
+}
+
+#[test]
+fn objects_are_never_replaced_nor_removed() {
+    let lab = Lab::with_commit();
+    let id = lab.id();
+    let object = format!("objects/{}/{}", &id[..2], &id[2..]);
+    let before = lab.state();
+    lab.plant(&object, b"\x78\x01evil");
+    let other = lab.host("git rev-parse HEAD^{tree}");
+    whiteout(&lab, &format!("objects/{}/{}", &other[..2], other[2..].trim()));
+    assert_eq!(lab.layer().finish(), Landed::default());
+    assert_eq!((lab.state(), lab.left()), (before, vec![]));
+}
+
+#[test]
+fn an_object_is_read_only() {
+    let lab = Lab::with_commit();
+    lab.plant("objects/ab/01234567890123456789012345678901234567", b"\x78\x01x");
+    assert_eq!(lab.layer().finish(), landed(1));
+    let path = lab.git().join("objects/ab/01234567890123456789012345678901234567");
+    assert_eq!(std::fs::metadata(path).unwrap().mode() & 0o7777, 0o444);
+}
+
+#[test]
+fn what_is_the_same_is_no_conflict() {
+    let lab = Lab::with_commit();
+    let layer = lab.layer();
+    lab.host("git commit -q --allow-empty -m two");
+    lab.plant("refs/heads/main", format!("{}\n", lab.id()));
+    assert_eq!(layer.finish(), Landed::default());
+    assert_eq!(lab.left(), [""; 0]);
+}
+
+#[test]
+fn a_change_of_the_host_wins_also_over_an_earlier_run() {
+    let lab = Lab::with_commit();
+    let first = lab.id();
+    lab.plant("refs/heads/main", format!("{first}\n"));
+    // What an earlier run left is older than what the host did then.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    lab.host("git commit -q --allow-empty -m two");
+    let conflict = format!("refs/heads/main (in the sandbox: {first})");
+    assert_eq!(lab.layer().finish(), Landed { conflicts: vec![conflict], ..Landed::default() });
+    assert_ne!(lab.id(), first);
+}
+
+#[test]
+fn what_landed_may_land_again() {
+    let lab = Lab::with_commit();
+    let mut layer = lab.layer();
+    for text in ["one", "two", "three"] {
+        lab.plant("COMMIT_EDITMSG", text);
+        assert_eq!(layer.land(), landed(1));
+        assert_eq!((read(&lab, "COMMIT_EDITMSG"), layer.land()), (text.to_owned(), Landed::default()));
+    }
+    lab.plant("COMMIT_EDITMSG", "four");
+    plant(&lab.git().join("COMMIT_EDITMSG"), b"host");
+    assert_eq!(layer.finish().conflicts, ["COMMIT_EDITMSG"]);
+    assert_eq!(read(&lab, "COMMIT_EDITMSG"), "host");
+}
+
+#[test]
+fn a_lock_of_another_git_is_respected() {
+    let lab = Lab::with_commit();
+    lab.plant("refs/heads/x", format!("{}\n", lab.id()));
+    std::fs::write(lab.git().join("refs/heads/x.lock"), "").unwrap();
+    let told = lab.layer().finish();
+    assert_eq!((told.landed, told.faults), (0, vec!["refs/heads/x is locked by another git".to_owned()]));
+    assert_eq!(lab.left(), ["refs/heads/x"], "it may land next time");
+    std::fs::remove_file(lab.git().join("refs/heads/x.lock")).unwrap();
+    assert_eq!(lab.layer().finish(), landed(1));
+}
+
+#[test]
+fn deletions_land_where_they_may() {
+    let lab = Lab::with_commit();
+    lab.host("git branch a; git branch b/c; touch .git/MERGE_HEAD; git pack-refs; echo x > .git/hooks/mine");
+    lab.host("git branch d; git branch e/f");
+    for path in
+        ["refs/heads/d", "refs/heads/e", "MERGE_HEAD", "packed-refs", "index", "HEAD", "config", "hooks/mine"]
+    {
+        whiteout(&lab, path);
+    }
+    let told = lab.layer().finish();
+    assert_eq!((told.landed, told.faults), (3, vec![]));
+    assert_eq!(told.kept_back, ["HEAD", "config", "hooks/mine", "index", "packed-refs"]);
+    assert_eq!(lab.host("git branch --format='%(refname:short)'"), "a\nb/c\nmain\n");
+    lab.check();
+}
+
+#[test]
+fn references_are_not_lost_when_packed_ones_cannot_land() {
+    let lab = Lab::with_commit();
+    lab.host("git branch a");
+    lab.plant("packed-refs", "nonsense");
+    whiteout(&lab, "refs/heads/a");
+    let told = lab.layer().finish();
+    assert_eq!(
+        (told.kept_back, told.conflicts),
+        (vec!["packed-refs".to_owned()], vec!["refs/heads/a".to_owned()])
+    );
+    assert!(lab.git().join("refs/heads/a").exists());
+}
+
+#[test]
+fn nothing_refers_to_objects_that_could_not_land() {
+    let lab = Lab::with_commit();
+    let id = lab.id();
+    lab.plant("refs/heads/new", &id);
+    let long = format!("objects/info/commit-graphs/graph-{id}.graph");
+    lab.plant(&long, "CGPH");
+    std::fs::create_dir_all(lab.git().join("objects/info/commit-graphs")).unwrap();
+    std::fs::write(lab.git().join(format!("{long}.lock")), "").unwrap();
+    let told = lab.layer().finish();
+    assert_eq!((told.landed, told.faults.len()), (0, 2), "{told:?}");
+    assert!(!lab.git().join("refs/heads/new").exists());
+}

@@ -1,0 +1,269 @@
+//! The real git in a real overlay: what it did inside is what the host sees afterwards.
+
+use super::support::{Lab, stopped};
+use crate::sandbox::git::Landed;
+
+fn clean(landed: &Landed) {
+    let expected = Landed { landed: landed.landed, ..Landed::default() };
+    assert_eq!(*landed, expected);
+    assert!(landed.landed > 0);
+}
+
+/// Each script runs in a new repository; everything lands, nothing is left.
+fn lands(before: &str, script: &str) {
+    let lab = Lab::with_commit();
+    lab.host(before);
+    clean(&lab.run(script));
+    assert_eq!(lab.left(), [""; 0], "{script}");
+}
+
+const TWO: &str = "git checkout -q -b side && echo s > s && git add s && git commit -qm side && git checkout -q main \
+    && echo m > m && git add m && git commit -qm main2";
+const CLASH: &str = "git checkout -q -b side && echo s > f && git commit -qam side && git checkout -q main \
+    && echo m > f && git commit -qam main2";
+
+#[test]
+fn commits_and_branches_land() {
+    lands("true", "echo 2 > f; git add f; git commit -qm two");
+    lands("true", "echo 2 > f; git commit -q --amend -am uno");
+    lands("true", "git branch a; git branch a2/b; git tag t; git tag -am x annotated");
+    lands("git branch a; git branch d/e", "git branch -D a; git branch -D d/e");
+    lands("git branch a", "git branch -m a b");
+    lands("git branch a", "git branch -m a a/b");
+    lands("git branch a/b", "git branch -m a/b a");
+    lands("git branch a; git pack-refs --all", "git branch -D a; git branch b");
+    lands("true", "git checkout -q -b new/branch; echo x > x; git add x; git commit -qm x");
+    lands("true", "git checkout -q --detach; echo x > x; git add x; git commit -qm x");
+}
+
+#[test]
+fn stash_reset_and_gc_land() {
+    lands("true", "echo 2 > f; git stash push -q");
+    lands("true", "echo 2 > f; git stash push -q; git stash pop -q");
+    lands("echo 2 > f; git stash push -q", "git stash pop -q; git commit -qam popped");
+    lands("echo 2 > f; git commit -qam two", "git reset -q --hard HEAD~1");
+    lands(TWO, "git gc -q --prune=now; git repack -adfq");
+    lands("git branch a; git branch b/c; git tag -am x t", "git pack-refs --all");
+    lands(TWO, "git gc -q; git branch -D side; git checkout -q -b other; echo 3 > f; git commit -qam three");
+    lands(
+        TWO,
+        "git commit-graph write --reachable --split; git multi-pack-index write || true; git update-server-info",
+    );
+    // git notes that it used the base of a split index, so every look at it leaves something.
+    clean(&Lab::with_commit().run("git update-index --split-index; echo 2 > f; git commit -qam two"));
+}
+
+#[test]
+fn merges_land() {
+    lands(TWO, "git merge -q --no-edit side");
+    lands(TWO, "git merge -q --squash side");
+    lands(TWO, "git cherry-pick side; git revert --no-edit HEAD");
+    lands(CLASH, "git merge -q side || true");
+    lands(CLASH, "git merge -q side || true; echo both > f; git commit -qam both");
+    // Begun on the host, ended inside.
+    lands(&format!("{CLASH}; git merge -q side || true"), "echo both > f; git commit -qam both");
+    lands(&format!("{CLASH}; git merge -q side || true"), "git merge --abort");
+    lands(&format!("{CLASH}; git rebase -q side || true"), "echo both > f; git add f; git rebase --continue");
+    lands(&format!("{CLASH}; git rebase -q side || true"), "git rebase --abort");
+    lands(TWO, "git bisect start HEAD HEAD~1");
+    lands(&format!("{TWO}; git bisect start HEAD HEAD~1"), "git bisect reset");
+}
+
+#[test]
+fn a_rebase_goes_on_in_the_next_run() {
+    let lab = Lab::with_commit();
+    lab.host(CLASH);
+    let layer = lab.layer();
+    lab.inside("git rebase -q side || true; test -d .git/rebase-merge");
+    let landed = layer.finish();
+    clean(&landed);
+    assert!(lab.left().iter().all(|name| name.starts_with("rebase-merge/")), "{:?}", lab.left());
+    assert!(!lab.git().join("rebase-merge").exists());
+    lab.check();
+    clean(&lab.run("echo both > f; git add f; git rebase --continue"));
+    assert_eq!(lab.left(), [""; 0]);
+    assert_eq!(lab.host("git log --format=%s"), "main2\nside\none\n");
+}
+
+#[test]
+fn worktrees_land_and_leave() {
+    let lab = Lab::with_commit();
+    let landed = lab.run("git worktree add -q wt -b wt; cd wt; echo w > w; git add w; git commit -qm w");
+    clean(&landed);
+    assert_eq!(lab.left(), [""; 0]);
+    assert_eq!(lab.host("cd wt; git status --porcelain -b"), "## wt\n");
+    clean(&lab.run("cd wt; echo 2 > w; git commit -qam w2; cd ..; git worktree lock wt"));
+    clean(&lab.run("git worktree unlock wt"));
+    clean(&lab.run("git worktree remove wt"));
+    assert_eq!(lab.left(), [""; 0]);
+    assert!(!lab.git().join("worktrees").join("wt").exists());
+    clean(&lab.run("git worktree add -q wt2 -b wt2; git worktree remove wt2; git branch x"));
+}
+
+#[test]
+fn a_worktree_elsewhere_is_left_alone() {
+    let lab = Lab::with_commit();
+    lab.host("git worktree add -q ../elsewhere -b elsewhere");
+    let (layer, before) = (lab.layer(), lab.state());
+    lab.inside("rm -r .git/worktrees");
+    let landed = layer.finish();
+    assert_eq!((landed.landed, landed.kept_back), (0, vec!["worktrees/elsewhere".to_owned()]));
+    assert_eq!(lab.state(), before);
+}
+
+#[test]
+fn submodules_land() {
+    let lab = Lab::with_commit();
+    lab.host("git clone -q . ../other; git clone -q ../other ../third");
+    let layer = lab.layer();
+    lab.inside("git submodule add -q ../other lib/sub; git commit -qm sub; cd lib/sub; echo 1 > n; git add n; git commit -qm n");
+    let landed = layer.finish();
+    assert_eq!(landed.faults, [""; 0]);
+    // That of the superproject; that of the submodule holds nothing but harmless keys.
+    assert_eq!(landed.kept_back, ["config"]);
+    let left = lab.left();
+    assert!(
+        left.iter().all(|name| name.contains("hooks/") || name.contains("info/") || name == "config"),
+        "{left:?}"
+    );
+    lab.check();
+    lab.host("cd lib/sub; git fsck");
+    assert_eq!(
+        lab.host("git status --porcelain -b; cd lib/sub; git log --format=%s; git status --porcelain"),
+        "## main\n M lib/sub\nn\none\n"
+    );
+    lab.run("git -C lib/sub checkout -q -b b; git commit -qam moved");
+    assert_eq!(lab.host("git -C lib/sub symbolic-ref HEAD"), "refs/heads/b\n");
+}
+
+#[test]
+fn a_new_repository_lands() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.git()).unwrap();
+    let layer = lab.layer();
+    lab.inside("git init -q .; git config core.fsmonitor 'touch /tmp/ran'; git config user.name me; echo 1 > f; git -c core.fsmonitor=false add f; git -c core.fsmonitor=false commit -qm one");
+    let landed = layer.finish();
+    assert_eq!(
+        (landed.kept_back, landed.conflicts, landed.faults),
+        (vec!["config".to_owned()], vec![], vec![])
+    );
+    lab.check();
+    assert_eq!(lab.host("git log --format=%s; git status --porcelain"), "one\n");
+    assert_eq!(
+        lab.host("git config --local -l"),
+        "core.repositoryformatversion=0\ncore.filemode=true\ncore.bare=false\ncore.logallrefupdates=true\n"
+    );
+    assert_eq!(lab.inside("git config user.name"), "me\n", "the run keeps its own");
+}
+
+#[test]
+fn a_yield_lands_what_is_there_and_the_rest_later() {
+    let lab = Lab::with_commit();
+    let mut layer = lab.layer();
+    let mut running = lab.begin(
+        "echo 2 > f; git commit -qam two; git branch gone/away; git worktree add -q wt; git checkout -q -b x; echo 3 > f
+        pause
+        git commit -qam three; git branch -D gone/away; git worktree remove wt; git branch -D wt; git checkout -q main
+        git merge -q --no-ff --no-commit x",
+    );
+    clean(&layer.land());
+    assert_eq!(
+        lab.host("git log --format=%s; git for-each-ref --format='%(refname)'; git fsck"),
+        "two\none\nrefs/heads/gone/away\nrefs/heads/main\nrefs/heads/wt\nrefs/heads/x\n"
+    );
+    assert_eq!(layer.land(), Landed::default(), "nothing new");
+    running.next();
+    clean(&layer.land());
+    running.end();
+    assert_eq!(layer.finish(), Landed::default());
+    assert_eq!(lab.left(), [""; 0]);
+    assert_eq!(
+        lab.host("git for-each-ref --format='%(refname)'; git fsck"),
+        "refs/heads/main\nrefs/heads/x\n"
+    );
+    assert_eq!(
+        lab.host("cat .git/MERGE_HEAD; git worktree list | wc -l"),
+        lab.host("git rev-parse x; echo 1")
+    );
+}
+
+#[test]
+fn what_the_host_changed_meanwhile_stays() {
+    let lab = Lab::with_commit();
+    lab.host("git branch other; git branch third");
+    let layer = lab.layer();
+    let running = lab.begin("git checkout -q other; echo 2 > f; git commit -qam inside; git branch -D third");
+    let id = std::fs::read_to_string(lab.upper.join("refs/heads/other")).unwrap().trim().to_owned();
+    lab.host("git update-ref refs/heads/other $(git commit-tree -m host HEAD^{tree}); git update-ref refs/heads/third refs/heads/other");
+    running.end();
+    let landed = layer.finish();
+    assert!(landed.conflicts.contains(&format!("refs/heads/other (in the sandbox: {id})")), "{landed:?}");
+    assert!(landed.conflicts.contains(&"refs/heads/third".to_owned()), "{landed:?}");
+    assert_eq!(lab.host("git log -1 --format=%s other; git log -1 --format=%s third"), "host\nhost\n");
+    assert_eq!(lab.host(&format!("git log -1 --format=%s {id}")), "inside\n", "nothing is lost");
+    assert_eq!(lab.inside("git log -1 --format=%s other"), "host\n", "the next run sees the host's");
+}
+
+#[test]
+fn a_status_on_the_host_is_no_change() {
+    let lab = Lab::with_commit();
+    let layer = lab.layer();
+    let running = lab.begin("echo 2 > f; git commit -qam inside");
+    let before = lab.host("stat -c %i.%z .git/index");
+    lab.host("touch -d yesterday f; git update-index --refresh >/dev/null || true; echo 1 > f; touch -d 2001-01-01 f; git update-index --refresh");
+    assert_ne!(lab.host("stat -c %i.%z .git/index"), before);
+    lab.host("echo 2 > f");
+    running.end();
+    clean(&layer.finish());
+    assert_eq!(lab.host("git status --porcelain"), "");
+}
+
+#[test]
+fn deleting_everything_leaves_the_host_its_branches() {
+    let lab = Lab::with_commit();
+    lab.host("git branch a; git branch b/c; git tag t; echo x > .git/hooks/pre-commit");
+    let before = lab.host("git for-each-ref");
+    let layer = lab.layer();
+    lab.inside("rm -rf .git/* .git/.[!.]* 2>/dev/null; git init -q .; git checkout -q -b fresh; git add f; git commit -qm fresh");
+    let landed = layer.finish();
+    assert_eq!(landed.faults, [""; 0]);
+    let after = lab.host("git for-each-ref");
+    assert!(before.lines().all(|line| after.contains(line)), "{after}");
+    assert!(after.contains("refs/heads/fresh"));
+    assert!(landed.kept_back.contains(&"refs/heads".to_owned()), "{landed:?}");
+    lab.check();
+}
+
+/// Lands again and again while git is at work: whatever is on the host then is whole. The run stands still meanwhile, or
+/// else it sees the locks that are held on the host.
+#[test]
+fn landing_in_the_middle_of_things_leaves_the_host_whole() {
+    let lab = Lab::with_commit();
+    let mut layer = lab.layer();
+    let mut running = lab.begin(
+        "echo begin; pause
+        for i in 1 2 3 4 5 6 7 8; do
+            for j in 1 2 3; do echo $i$j > f$j; git add .; git commit -qm $i$j; git branch -f b$i/$j; done
+            git pack-refs --all; git branch -D b$i/1 >&2; git gc -q --prune=now; git checkout -q -B side; git checkout -q main
+        done",
+    );
+    let group = running.group();
+    let done = std::thread::scope(|scope| {
+        let end = scope.spawn(move || {
+            running.next();
+            running
+        });
+        while !end.is_finished() {
+            let landed = stopped(group, || layer.land());
+            assert_eq!((landed.faults, landed.conflicts), (vec![], vec![]));
+            assert_eq!(lab.host("git fsck --no-dangling 2>&1 | grep -v '^notice' || true; git rev-parse --verify -q main >&2"), "");
+        }
+        end.join().unwrap()
+    });
+    done.end();
+    let inside = lab.inside("git for-each-ref; git log --oneline");
+    let landed = layer.finish();
+    assert_eq!((landed.faults, landed.conflicts), (vec![], vec![]));
+    assert_eq!(lab.host("git for-each-ref; git log --oneline"), inside);
+    lab.check();
+}

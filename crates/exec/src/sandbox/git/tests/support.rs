@@ -1,0 +1,180 @@
+//! A repository, an upper directory over its git directory, and commands that run in the overlay of both.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::sandbox::git::{Landed, Layer, Repository};
+
+const CONFIG: &str = "[user]\n\tname = n\n\temail = a@b\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n\
+    [safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n[maintenance]\n\tauto = false\n";
+
+/// What git says of a repository; the same inside as on the host once everything has landed.
+const VIEW: &str = "export GIT_OPTIONAL_LOCKS=0; git status --porcelain -b; git for-each-ref; git log --oneline --decorate=full --all; git stash list; \
+    git symbolic-ref -q HEAD || git rev-parse HEAD; git reflog; git worktree list; git ls-files -s";
+
+/// A repository with one commit, in a directory of its own.
+pub(super) struct Lab {
+    _temp: tempfile::TempDir,
+    pub(super) base: PathBuf,
+    pub(super) tree: PathBuf,
+    pub(super) upper: PathBuf,
+}
+
+impl Lab {
+    pub(super) fn new() -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        let base = temp.path().canonicalize().unwrap();
+        let (tree, upper) = (base.join("tree"), base.join("upper"));
+        for dir in [&tree, &upper, &base.join("work"), &base.join("home")] {
+            std::fs::create_dir(dir).unwrap();
+        }
+        std::fs::write(base.join("home/.gitconfig"), CONFIG).unwrap();
+        Self { _temp: temp, base, tree, upper }
+    }
+
+    pub(super) fn with_commit() -> Self {
+        let lab = Self::new();
+        lab.host("git init -q . && echo 1 > f && git add f && git commit -qm one");
+        lab
+    }
+
+    pub(super) fn git(&self) -> PathBuf {
+        self.tree.join(".git")
+    }
+
+    pub(super) fn layer(&self) -> Layer {
+        Layer::new(Repository { at: self.git(), root: self.tree.clone() }, self.upper.clone())
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.tree).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+        command.env("HOME", self.base.join("home")).env("GIT_EDITOR", "true").env("LC_ALL", "C");
+        command
+    }
+
+    /// Runs a script on the host and returns what it wrote.
+    pub(super) fn host(&self, script: &str) -> String {
+        let output = self.command("sh").args(["-ec", script]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{script}\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
+        said
+    }
+
+    fn overlay(&self, script: &str) -> Command {
+        let (base, git) = (self.base.display(), self.git());
+        let git = git.display();
+        let mount = format!(
+            "mount -t overlay overlay -o lowerdir={git},upperdir={base}/upper,workdir={base}/work,userxattr {git}\n"
+        );
+        let mut command = self.command("unshare");
+        command.args(["-Urm", "sh", "-ec", &format!("{mount}cd {base}/tree\n{script}")]);
+        command
+    }
+
+    /// Runs a script in the overlay and returns what it wrote.
+    pub(super) fn inside(&self, script: &str) -> String {
+        let output = self.overlay(script).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{script}\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
+        said
+    }
+
+    /// Begins a script that says `here` and waits for a line of input wherever it says `pause`.
+    pub(super) fn begin(&self, script: &str) -> Running {
+        let script = format!("pause() {{ echo here; read -r _; }}\n{script}\npause");
+        let mut command = self.overlay(&script);
+        // A group of its own, so that all of it can be stopped.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut running = Running(command.spawn().unwrap());
+        running.wait();
+        running
+    }
+
+    /// A run of `script` from beginning to end: what landed, and that host and sandbox then see the same.
+    pub(super) fn run(&self, script: &str) -> Landed {
+        let layer = self.layer();
+        let inside = self.inside(&format!("({script}\n) >&2\n{VIEW}"));
+        let landed = layer.finish();
+        assert_eq!(self.host(VIEW), inside, "{script}\n{landed:?}\n{}", self.left().join("\n"));
+        assert_eq!(self.inside(VIEW), inside, "the next run: {script}");
+        self.check();
+        landed
+    }
+
+    /// The host's repository is whole.
+    pub(super) fn check(&self) {
+        let said = self.host("git fsck --no-dangling 2>&1; find .git -name '*.lock' -o -name 'tmp_obj*'");
+        assert_eq!(said, "", "fsck");
+    }
+
+    /// Files left in the upper directory.
+    pub(super) fn left(&self) -> Vec<String> {
+        let found = self.host("cd ../upper; find . ! -type d -o -empty | sed 's,^\\./,,' | sort");
+        found.lines().filter(|line| *line != ".").map(str::to_owned).collect()
+    }
+
+    /// Writes a file into the upper directory by hand.
+    pub(super) fn plant(&self, path: &str, content: impl AsRef<[u8]>) {
+        plant(&self.upper.join(path), content.as_ref());
+    }
+
+    /// Everything below the host's git directory, with what is in it.
+    pub(super) fn state(&self) -> String {
+        self.host("find .git -type f -exec sha256sum {} + | sort; find .git ! -type f | sort")
+    }
+
+    pub(super) fn id(&self) -> String {
+        self.host("git rev-parse HEAD").trim().to_owned()
+    }
+}
+
+pub(super) fn plant(path: &Path, content: &[u8]) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}
+
+/// A script in the overlay that stands at a `pause`.
+pub(super) struct Running(Child);
+
+impl Running {
+    fn wait(&mut self) {
+        use std::io::Read;
+        let out = self.0.stdout.as_mut().unwrap();
+        let mut said = Vec::new();
+        while !said.ends_with(b"here\n") {
+            let mut byte = [0];
+            assert_eq!(out.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&said));
+            said.push(byte[0]);
+        }
+    }
+
+    pub(super) fn group(&self) -> Pid {
+        Pid::from_child(&self.0)
+    }
+
+    /// Goes on to the next `pause`.
+    pub(super) fn next(&mut self) {
+        self.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        self.wait();
+    }
+
+    /// Goes on to the end.
+    pub(super) fn end(mut self) {
+        drop(self.0.stdin.take());
+        self.0.wait().unwrap();
+    }
+}
+
+/// Stops a group of processes while `work` is done.
+pub(super) fn stopped<T>(group: Pid, work: impl FnOnce() -> T) -> T {
+    // It may have ended.
+    let _ = kill_process_group(group, Signal::STOP);
+    let done = work();
+    let _ = kill_process_group(group, Signal::CONT);
+    done
+}

@@ -1,0 +1,221 @@
+//! The upper directory of an overlay: read as what it is, the work of strangers, and swept when its content has landed.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Stat};
+use rustix::io::{Errno, Result};
+
+use super::allowed::Form;
+use super::content::Check;
+use super::sys;
+
+const OPAQUE: &str = "user.overlay.opaque";
+const WHITEOUT: &str = "user.overlay.whiteout";
+/// From this size on a file with next to no blocks is refused: its holes would be written out.
+const SPARSE: u64 = 16 << 20;
+
+/// The upper directory.
+#[derive(Debug)]
+pub(super) struct Upper {
+    dir: OwnedFd,
+}
+
+/// What a name in the upper directory stands for.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// A regular file.
+    File(Stat),
+    /// The host's is deleted. When that was done.
+    Whiteout(i128),
+    /// A directory.
+    Directory,
+    /// A link, a pipe, a device.
+    Other,
+}
+
+/// The entries of a directory.
+#[derive(Debug)]
+pub(super) struct Listing {
+    /// By name.
+    pub(super) entries: Vec<(OsString, Kind)>,
+    /// Nothing of the host's directory shows through.
+    pub(super) opaque: bool,
+    /// When the directory was changed last.
+    pub(super) changed: i128,
+}
+
+/// The content of a file.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// All of it.
+    Bytes(Vec<u8>),
+    /// Where it is read from, and how long it was when it was looked at.
+    File(File, u64),
+}
+
+/// Why a file cannot be read.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// It is not there any more.
+    Gone,
+    /// It is not what may land.
+    Unfit,
+    /// The system refused.
+    Fault(Errno),
+}
+
+impl Upper {
+    /// Opens the directory `path`, which must be free of links.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        Ok(Self { dir: sys::root(path)? })
+    }
+
+    /// Whether there is anything in it.
+    pub(super) fn is_empty(&self) -> Result<bool> {
+        let mut empty = true;
+        sys::list(self.dir.as_fd(), |_, _| {
+            empty = false;
+            ControlFlow::Break(())
+        })?;
+        rustix::fs::seek(&self.dir, rustix::fs::SeekFrom::Start(0))?;
+        Ok(empty)
+    }
+
+    /// The entries of `path`, at most `most`.
+    pub(super) fn list(&self, path: &Path, most: usize) -> Result<Listing> {
+        let dir = sys::beneath(self.dir.as_fd(), path, sys::LIST)?;
+        let changed = sys::changed(&rustix::fs::fstat(&dir)?);
+        let mut names = Vec::new();
+        sys::list(dir.as_fd(), |name, _| {
+            names.push(name.to_owned());
+            if names.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        names.sort_unstable();
+        let entries =
+            names.into_iter().filter_map(|name| kind(dir.as_fd(), &name).map(|kind| (name, kind))).collect();
+        // "x" only says that there are whiteouts of the other kind in it.
+        let opaque = marked(dir.as_fd(), OPAQUE).is_some_and(|value| value == b'y');
+        Ok(Listing { entries, opaque, changed })
+    }
+
+    /// Whether nothing has this name.
+    pub(super) fn lacks(&self, path: &Path) -> bool {
+        matches!(sys::beneath(self.dir.as_fd(), path, sys::PEEK), Err(Errno::NOENT))
+    }
+
+    /// Whether there is a regular file of this name, and not one that stands for a deletion.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
+        sys::beneath(self.dir.as_fd(), parent, sys::LIST)
+            .is_ok_and(|dir| matches!(kind(dir.as_fd(), name), Some(Kind::File(_))))
+    }
+
+    /// Reads a small file.
+    pub(super) fn small(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
+        sys::small(self.dir.as_fd(), path, limit)
+    }
+
+    /// Reads, or begins to read, a file of this form.
+    pub(super) fn body(&self, path: &Path, form: Form) -> std::result::Result<Body, Unread> {
+        let file = match sys::beneath(self.dir.as_fd(), path, sys::READ) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => return Err(Unread::Gone),
+            Err(Errno::LOOP | Errno::NOTDIR | Errno::NXIO | Errno::XDEV) => return Err(Unread::Unfit),
+            Err(errno) => return Err(Unread::Fault(errno)),
+        };
+        let stat = rustix::fs::fstat(&file).map_err(Unread::Fault)?;
+        let size = sys::size(&stat);
+        // It may have been deleted since it was listed.
+        if size == 0 && marked(file.as_fd(), WHITEOUT).is_some() {
+            return Err(Unread::Gone);
+        }
+        if !fits(&stat, form) {
+            return Err(Unread::Unfit);
+        }
+        let fault = |error: std::io::Error| Unread::Fault(Errno::from_io_error(&error).unwrap_or(Errno::IO));
+        match form.check() {
+            Check::Whole => {
+                let mut bytes = Vec::new();
+                file.take(form.limit()).read_to_end(&mut bytes).map_err(fault)?;
+                Ok(Body::Bytes(bytes))
+            }
+            Check::Start => {
+                let mut start = [0; 4];
+                let got = file.read_at(&mut start, 0).map_err(fault)?;
+                if form.begins(&start[..got]) { Ok(Body::File(file, size)) } else { Err(Unread::Unfit) }
+            }
+        }
+    }
+
+    /// Removes a file or a whiteout. What cannot be removed stays: it is only looked at again.
+    pub(super) fn remove(&self, path: &Path) {
+        self.unlink(path, AtFlags::empty());
+    }
+
+    /// Removes a directory if it is empty, or else lets the host's show through it again.
+    pub(super) fn let_through(&self, path: &Path, opaque: Opaque) {
+        self.unlink(path, AtFlags::REMOVEDIR);
+        if opaque == Opaque::Clear
+            && let Ok(dir) = sys::beneath(self.dir.as_fd(), path, sys::LIST)
+        {
+            let _ = rustix::fs::fremovexattr(&dir, OPAQUE);
+        }
+    }
+
+    fn unlink(&self, path: &Path, flags: AtFlags) {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
+        if let Ok(dir) = sys::beneath(self.dir.as_fd(), parent, sys::PEEK | rustix::fs::OFlags::DIRECTORY) {
+            let _ = rustix::fs::unlinkat(&dir, name, flags);
+        }
+    }
+}
+
+/// What becomes of the mark that hides the host's directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opaque {
+    /// It goes.
+    Clear,
+    /// It stays.
+    Stays,
+}
+
+fn kind(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Option<Kind> {
+    // None: it went away meanwhile.
+    let stat = sys::look(dir, name).ok().flatten()?;
+    Some(match sys::kind(&stat) {
+        FileType::Directory => Kind::Directory,
+        FileType::CharacterDevice if stat.st_rdev == 0 => Kind::Whiteout(sys::changed(&stat)),
+        FileType::RegularFile if stat.st_size == 0 && is_whiteout(dir, name) => {
+            Kind::Whiteout(sys::changed(&stat))
+        }
+        FileType::RegularFile => Kind::File(stat),
+        _ => Kind::Other,
+    })
+}
+
+fn is_whiteout(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> bool {
+    sys::beneath(dir, Path::new(name), sys::READ).is_ok_and(|file| marked(file.as_fd(), WHITEOUT).is_some())
+}
+
+/// The first byte of a mark, 0 if it has none.
+fn marked(file: BorrowedFd<'_>, mark: &str) -> Option<u8> {
+    let mut value = [0; 8];
+    rustix::fs::fgetxattr(file, mark, &mut value).ok()?;
+    Some(value[0])
+}
+
+fn fits(stat: &Stat, form: Form) -> bool {
+    let size = sys::size(stat);
+    let written = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
+    sys::kind(stat) == FileType::RegularFile
+        && size <= form.limit()
+        && (size < SPARSE || written >= size / 8)
+        // Only objects are ever linked, by a clone from the same disk: anything else may be a file of somebody else.
+        && (stat.st_nlink <= 1 || form.is_forever())
+}

@@ -1,0 +1,340 @@
+//! The host's side of cells: one for each policy of a session, made when it is needed, in the strongest tier there is.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use policy::{Confinement, Enforcement, Gap, Missing, Network, Permit, Reach, Tier, Why};
+use rustix::io::Errno;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use super::git::{Landed, Layer, Repository};
+use super::scratch::{self, Scratch};
+use super::survey::{self, Survey};
+use super::{mounts, remedy};
+use crate::process::bytes::{In, LENGTH, Out};
+use crate::process::{SpawnFault, Spawner, link};
+
+/// How long a cell may take to be made. Far more than it takes; a machine may be busy.
+const MADE: Duration = Duration::from_secs(20);
+/// The longest that a cell says of itself.
+const MAX_WORDS: usize = 64 << 10;
+
+/// All cells of a spawner.
+#[derive(Debug, Default)]
+pub(crate) struct Cells {
+    /// Locked while one is made: whoever needs the same waits for it.
+    all: tokio::sync::Mutex<Vec<Arc<Cell>>>,
+    lent: Mutex<Vec<Weak<Scratch>>>,
+}
+
+/// A place that commands of one policy run in.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub(crate) control: StdStream,
+    /// Keepers that wait for the next run.
+    pub(crate) idle: Mutex<Vec<StdStream>>,
+    reach: Arc<Reach>,
+    confinement: Arc<Confinement>,
+    scratch: Arc<Scratch>,
+    survey: Survey,
+    tier: Tier,
+    pub(crate) enforcement: Enforcement,
+    /// Where terminals are opened that have a name in there.
+    pub(crate) terminals: Option<OwnedFd>,
+    layers: Mutex<Layers>,
+}
+
+/// Layers over git directories: which are free, and how many there are.
+#[derive(Debug, Default)]
+struct Layers {
+    free: Vec<(PathBuf, String)>,
+    made: usize,
+}
+
+/// A layer that a run has.
+#[derive(Debug)]
+pub(crate) struct Borrowed {
+    pub(crate) at: PathBuf,
+    pub(crate) name: String,
+    layer: Option<Layer>,
+    cell: Arc<Cell>,
+}
+
+impl Borrowed {
+    /// Lands what may be landed, while the run goes on.
+    pub(crate) fn land(&mut self) -> Landed {
+        self.layer.as_mut().map(Layer::land).unwrap_or_default()
+    }
+
+    /// The run is over: lands, and lets the next run have the layer.
+    pub(crate) fn finish(mut self) -> Landed {
+        let landed = self.layer.take().map(Layer::finish).unwrap_or_default();
+        let mut layers = self.cell.layers.lock().unwrap_or_else(PoisonError::into_inner);
+        layers.free.push((self.at.clone(), self.name.clone()));
+        landed
+    }
+}
+
+impl Cells {
+    /// Uses `scratch` for the policies that name its path.
+    pub(crate) fn lend(&self, scratch: &Arc<Scratch>) {
+        let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        lent.retain(|scratch| scratch.strong_count() > 0);
+        lent.push(Arc::downgrade(scratch));
+    }
+
+    /// The cell for what `permit` confines a command to.
+    pub(crate) async fn find(
+        &self,
+        spawner: &Spawner,
+        reach: &Arc<Reach>,
+        confinement: &Arc<Confinement>,
+    ) -> Result<Arc<Cell>, SpawnFault> {
+        let mut all = self.all.lock().await;
+        // Nobody can ask for these any more.
+        all.retain(|cell| Arc::strong_count(&cell.reach) > 1 || Arc::strong_count(cell) > 1);
+        let same = |cell: &&Arc<Cell>| {
+            Arc::ptr_eq(&cell.reach, reach) && Arc::ptr_eq(&cell.confinement, confinement)
+        };
+        if let Some(cell) = all.iter().find(same) {
+            return Ok(Arc::clone(cell));
+        }
+        let scratch = self.scratch(confinement)?;
+        let cell = Arc::new(strongest(spawner, reach, confinement, &scratch).await?);
+        all.push(Arc::clone(&cell));
+        Ok(cell)
+    }
+
+    /// Lets go of a cell that is gone.
+    pub(crate) async fn forget(&self, gone: &Arc<Cell>) {
+        self.all.lock().await.retain(|cell| !Arc::ptr_eq(cell, gone));
+    }
+
+    fn scratch(&self, confinement: &Confinement) -> io::Result<Arc<Scratch>> {
+        let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = lent
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|scratch| confinement.private.as_deref().is_some_and(|private| private == scratch.path()));
+        named.map_or_else(|| Scratch::new().map(Arc::new), Ok)
+    }
+}
+
+/// Makes a cell in the strongest tier that this machine has.
+async fn strongest(
+    spawner: &Spawner,
+    reach: &Arc<Reach>,
+    confinement: &Arc<Confinement>,
+    scratch: &Arc<Scratch>,
+) -> Result<Cell, SpawnFault> {
+    let mut missing = Vec::new();
+    for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
+        if tier > confinement.at_most || tier < confinement.at_least.0 {
+            continue;
+        }
+        let survey = look(reach, confinement, scratch, tier).await?;
+        match make(spawner, &survey).await? {
+            Ok(made) => {
+                let mut gaps = made.gaps;
+                if survey.cut {
+                    gaps.push(Gap::Globs);
+                }
+                let enforcement =
+                    if gaps.is_empty() { Enforcement::Full } else { Enforcement::Partial(gaps) };
+                return Ok(Cell {
+                    control: made.control,
+                    idle: Mutex::default(),
+                    reach: Arc::clone(reach),
+                    confinement: Arc::clone(confinement),
+                    scratch: Arc::clone(scratch),
+                    survey,
+                    tier,
+                    enforcement,
+                    terminals: made.terminals,
+                    layers: Mutex::default(),
+                });
+            }
+            Err(why) => missing.push(Missing { tier, why }),
+        }
+    }
+    let fix = remedy::remedy(&missing, &remedy::Facts::of_this_machine());
+    Err(SpawnFault::Unconfined { at_least: confinement.at_least.0, missing, fix })
+}
+
+/// Looks at the machine where it holds up nobody.
+async fn look(
+    reach: &Arc<Reach>,
+    confinement: &Arc<Confinement>,
+    scratch: &Arc<Scratch>,
+    tier: Tier,
+) -> io::Result<Survey> {
+    let (reach, confinement, scratch) = (Arc::clone(reach), Arc::clone(confinement), Arc::clone(scratch));
+    #[expect(clippy::disallowed_methods, reason = "a cell is not part of any one call")]
+    let looking = tokio::task::spawn_blocking(move || survey::survey(&confinement, &reach, &scratch, tier));
+    looking.await.map_err(io::Error::other)
+}
+
+/// A cell that was made.
+struct Made {
+    control: StdStream,
+    gaps: Vec<Gap>,
+    terminals: Option<OwnedFd>,
+}
+
+/// Asks the spawner for a cell; what it could not do if it could not.
+async fn make(spawner: &Spawner, survey: &Survey) -> Result<Result<Made, String>, SpawnFault> {
+    let mut order = Out::new();
+    survey.plan.write(&mut order);
+    let control = spawner.ask_for_cell(&order.done())?;
+    let control = UnixStream::from_std(control)?;
+    let gone = || io::Error::other("the cell ended before it was there");
+    let (words, terminals) = timeout(MADE, words(&control)).await.map_err(|_| gone())??;
+    let mut input = In(&words);
+    match input.byte() {
+        Some(0) => {
+            let count = input.number().ok_or_else(gone)?;
+            let gaps = (0..count).filter_map(|_| input.byte()).filter_map(gap).collect();
+            Ok(Ok(Made { control: control.into_std()?, gaps, terminals }))
+        }
+        Some(1) => {
+            let doing = input.bytes().map(|doing| String::from_utf8_lossy(doing).into_owned());
+            let errno = Errno::from_raw_os_error(input.signed().ok_or_else(gone)?);
+            Ok(Err(format!("{}: {}", doing.ok_or_else(gone)?, io::Error::from(errno))))
+        }
+        _ => Err(gone().into()),
+    }
+}
+
+fn gap(code: u8) -> Option<Gap> {
+    Gap::ALL.into_iter().find(|gap| *gap as u8 == code)
+}
+
+/// What a cell says first, and the descriptor that comes with it.
+async fn words(control: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+    let (mut words, mut fds) = (Vec::new(), Vec::new());
+    // ends: with a whole message, or when the cell is gone
+    loop {
+        if let Some(length) = words.first_chunk::<LENGTH>() {
+            let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+            if length > MAX_WORDS {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            if words.len() >= LENGTH + length {
+                words.drain(..LENGTH);
+                return Ok((words, fds.pop()));
+            }
+        }
+        let mut bytes = [0; 1024];
+        let got = control.async_io(Interest::READABLE, || {
+            if link::is_ready(control)? {
+                link::receive(control, &mut bytes, &mut fds)
+            } else {
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+        });
+        match got.await? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            got => words.extend(&bytes[..got]),
+        }
+    }
+}
+
+impl Cell {
+    /// Where `path` of the host is in there.
+    pub(crate) fn inside(&self, path: &Path) -> PathBuf {
+        survey::inside(path, &self.scratch, self.tier)
+    }
+
+    /// Variables that commands in there get beside their own.
+    pub(crate) fn variables(&self) -> &[(&'static str, PathBuf)] {
+        &self.survey.variables
+    }
+
+    /// What its commands are confined to.
+    pub(crate) fn confinement(&self) -> &Arc<Confinement> {
+        &self.confinement
+    }
+
+    /// A layer for each git directory, for one run.
+    pub(crate) fn layers(self: &Arc<Self>) -> Vec<Borrowed> {
+        let mut layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.scratch.path().join("layers");
+        let borrow = |repository: &Repository| {
+            // The one that was used last holds what is not on the host.
+            let free = layers.free.iter().rposition(|(at, _)| *at == repository.at);
+            let name = match free.map(|free| layers.free.remove(free)) {
+                Some((_, name)) => name,
+                None => {
+                    layers.made += 1;
+                    layers.made.to_string()
+                }
+            };
+            let directory = all.join(&name);
+            scratch::layer(&directory).ok()?;
+            let layer = Some(Layer::new(repository.clone(), directory.join("upper")));
+            Some(Borrowed { at: repository.at.clone(), name, layer, cell: Arc::clone(self) })
+        };
+        self.survey.repositories.iter().filter_map(borrow).collect()
+    }
+
+    /// What is where, for people.
+    pub(crate) fn places(&self) -> Vec<(PathBuf, &'static str)> {
+        let mut places = mounts::places(&self.survey.plan);
+        let git = self.survey.repositories.iter().map(|git| &git.at);
+        for at in git {
+            if let Some(place) = places.iter_mut().find(|(path, _)| path == at) {
+                place.1 = "git: what is safe lands";
+            }
+        }
+        places
+    }
+
+    /// Its tier.
+    pub(crate) fn tier(&self) -> Tier {
+        self.tier
+    }
+}
+
+/// What this machine can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Able {
+    /// A tier.
+    pub tier: Tier,
+    /// What it does not enforce, or why there is no such tier.
+    pub outcome: Result<Vec<Gap>, String>,
+}
+
+/// Tries every tier, as a command would be confined; and what would mend what is missing.
+pub async fn probe(spawner: &Spawner) -> Result<(Vec<Able>, Option<String>), SpawnFault> {
+    let scratch = Arc::new(Scratch::new()?);
+    let nothing = policy::DenyRead::new(std::iter::empty::<&str>(), None).map_err(io::Error::other)?;
+    let reach = Arc::new(Reach::new(Vec::new(), nothing));
+    let mut able = Vec::new();
+    for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
+        let confinement = Arc::new(Confinement { network: Network::Off, ..Confinement::default() });
+        let survey = look(&reach, &confinement, &scratch, tier).await?;
+        able.push(Able { tier, outcome: make(spawner, &survey).await?.map(|made| made.gaps) });
+    }
+    let missing: Vec<Missing> = able
+        .iter()
+        .filter_map(|able| Some(Missing { tier: able.tier, why: able.outcome.as_ref().err()?.clone() }))
+        .collect();
+    let fix = remedy::remedy(&missing, &remedy::Facts::of_this_machine());
+    Ok((able, fix))
+}
+
+/// What holds for a command that runs with `permit` and no cell.
+pub(crate) fn unconfined(permit: &Permit) -> Enforcement {
+    let why = match permit.sandbox() {
+        policy::SandboxPolicy::External => Why::External,
+        policy::SandboxPolicy::FullAccess => Why::FullAccess,
+        policy::SandboxPolicy::ReadOnly | policy::SandboxPolicy::WorkspaceWrite => Why::Unable,
+    };
+    Enforcement::None { why }
+}

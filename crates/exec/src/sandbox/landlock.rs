@@ -1,0 +1,63 @@
+//! Rules for files that the kernel keeps for a process and all that come of it, whatever mounts say.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Result;
+
+use super::sys;
+
+/// The oldest version that will do: it knows `truncate`, which is a write.
+pub(crate) const OLDEST: u32 = 3;
+/// From this version on devices are protected from `ioctl`, and sockets and signals stay among the confined.
+pub(crate) const WHOLE: u32 = 6;
+
+const EXECUTE: u64 = 1;
+const WRITE_FILE: u64 = 1 << 1;
+const READ_FILE: u64 = 1 << 2;
+const READ_DIR: u64 = 1 << 3;
+const TRUNCATE: u64 = 1 << 14;
+const IOCTL_DEV: u64 = 1 << 15;
+const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
+/// What makes sense for something that is no directory.
+const OF_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
+/// Abstract sockets, signals.
+const SCOPES: u64 = 0b11;
+
+/// Devices that can be written.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+/// Those of a `/dev` of its own.
+const OWN_DEVICES: &[&str] = &["/dev/ptmx", "/dev/pts"];
+
+/// Everything may be read, and written below `writable`. `own_devices`: `/dev` is a private one.
+pub(crate) fn ruleset(writable: &[PathBuf], own_devices: bool, version: u32) -> Result<OwnedFd> {
+    let known = match version {
+        0..=2 => (1 << 14) - 1,
+        3..=4 => (1 << 15) - 1,
+        _ => (1 << 16) - 1,
+    };
+    let scopes = if version >= WHOLE { SCOPES } else { 0 };
+    let rules = sys::landlock_ruleset(known, 0, scopes, version)?;
+    allow(&rules, Path::new("/"), READ & known)?;
+    for root in writable {
+        allow(&rules, root, known)?;
+    }
+    let mut devices: Vec<&str> = DEVICES.to_vec();
+    if own_devices {
+        devices.extend(OWN_DEVICES);
+        allow(&rules, Path::new("/dev/shm"), known)?;
+    }
+    for device in devices {
+        let rights = (READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV) & known;
+        // A system may have none of this kind.
+        let _not_there = allow(&rules, Path::new(device), rights);
+    }
+    Ok(rules)
+}
+
+fn allow(rules: &OwnedFd, path: &Path, rights: u64) -> Result<()> {
+    let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let is_directory = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) == FileType::Directory;
+    sys::landlock_allow(rules, &fd, if is_directory { rights } else { rights & OF_FILE })
+}

@@ -1,0 +1,37 @@
+//! The loopback device of a new network namespace, switched on.
+
+use rustix::io::{Errno, Result};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
+
+const NEW_LINK: u16 = 16;
+const REQUEST_WITH_ANSWER: u16 = 5;
+const UP: u32 = 1;
+/// The loopback device is the first of every namespace.
+const LOOPBACK: u32 = 1;
+/// A header and a description of a device, of 16 bytes each.
+const LENGTH: u32 = 32;
+/// Where the answer says how it went.
+const OUTCOME: std::ops::Range<usize> = 16..20;
+
+/// Switches it on; the kernel gives it its addresses.
+pub(crate) fn up() -> Result<()> {
+    let talk = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    let mut message = Vec::new();
+    message.extend(LENGTH.to_ne_bytes());
+    message.extend(NEW_LINK.to_ne_bytes());
+    message.extend(REQUEST_WITH_ANSWER.to_ne_bytes());
+    // A number and a sender, which nobody needs; then any family, any kind of device.
+    message.extend([0; 8]);
+    message.extend([0; 4]);
+    for field in [LOOPBACK, UP, UP] {
+        message.extend(field.to_ne_bytes());
+    }
+    send(&talk, &message, SendFlags::empty())?;
+    let mut answer = [0; 256];
+    let (_, length) = recv(&talk, &mut answer, RecvFlags::empty())?;
+    let outcome = answer[..length].get(OUTCOME).and_then(|outcome| outcome.try_into().ok());
+    match i32::from_ne_bytes(outcome.ok_or(Errno::IO)?) {
+        0 => Ok(()),
+        errno => Err(Errno::from_raw_os_error(-errno)),
+    }
+}

@@ -1,0 +1,27 @@
+//! Confinement on Linux: what a policy says about commands, enforced by the kernel in as many layers as it has.
+//!
+//! The host makes a [`plan::Plan`] out of a policy ([`survey`]); a [`cell`] carries it out once; its keepers put what is
+//! left on each program they start. What cannot be decided by mounts and filters is decided by the [`broker`].
+
+pub(crate) mod bpf;
+pub(crate) mod broker;
+pub(crate) mod cell;
+pub(crate) mod filter;
+pub(crate) mod git;
+pub(crate) mod host;
+mod landlock;
+mod loopback;
+pub(crate) mod mounts;
+pub(crate) mod plan;
+mod refusal;
+mod remedy;
+pub(crate) mod scratch;
+pub mod seatbelt;
+mod secrets;
+pub(crate) mod survey;
+pub(crate) mod sys;
+mod writes;
+
+pub use host::{Able, probe};
+pub use refusal::Refusal;
+pub use scratch::Scratch;

@@ -1,0 +1,299 @@
+//! A plan → a file system of its own: everything read-only, and the few places that are not put on top.
+//!
+//! Paths are opened without following links, and what is mounted is what was opened: nobody can swap a directory
+//! between the two.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::{Errno, Result};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
+    fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
+};
+
+use super::plan::{Mount, Plan, What};
+use super::sys::{self, MountFlags};
+
+/// What only keepers can enter: they have the right to pass a directory whose mode lets nobody in.
+const OURS: &str = "/dev/.toolgate";
+/// A file that nobody can read, to be put over others.
+const INERT: &str = "/dev/.toolgate/inert";
+/// Where keepers find what layers are made of.
+pub(crate) const LAYERS: &str = "/dev/.toolgate/layers";
+
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
+const LINKS: &[(&str, &str)] = &[
+    ("ptmx", "pts/ptmx"),
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+];
+/// What the kernel tells about itself and others that no command needs.
+const MASKED: &[&str] =
+    &["kcore", "keys", "key-users", "timer_list", "kpagecount", "kpageflags", "kpagecgroup"];
+
+/// Where something went wrong.
+pub(crate) type Fault = (String, Errno);
+
+fn at<T>(result: Result<T>, doing: impl FnOnce() -> String) -> std::result::Result<T, Fault> {
+    result.map_err(|errno| (doing(), errno))
+}
+
+/// A mount that is not attached yet.
+struct Ready<'a> {
+    at: &'a Path,
+    tree: OwnedFd,
+    /// Becomes read-only when all is in its place.
+    seal: bool,
+    is_directory: bool,
+    devices: bool,
+}
+
+/// Builds the file system of `plan` in this mount namespace. Says whether every overlay could be had.
+pub(crate) fn build(plan: &Plan) -> std::result::Result<bool, Fault> {
+    let root = at(open("/", OFlags::DIRECTORY), || "opening `/`".to_owned())?;
+    at(sys::private_mounts(&root), || "making mounts private".to_owned())?;
+    let devices: Vec<(&str, OwnedFd)> =
+        DEVICES.iter().filter_map(|name| Some((*name, clone(format!("/dev/{name}")).ok()?))).collect();
+    let layers = plan.layers.as_ref().map(clone).transpose();
+    let layers = at(layers, || "opening the layers".to_owned())?;
+    let mut overlays = true;
+    let mut ready = Vec::new();
+    for mount in &plan.mounts {
+        let doing = || format!("preparing `{}`", mount.at.display());
+        match prepare(mount) {
+            Ok(mount) => ready.push(mount),
+            // Nothing is there any more, so there is nothing to hide or to protect.
+            Err(Errno::NOENT) if !matches!(mount.what, What::Tree { writable: true, .. }) => {}
+            Err(_) if matches!(mount.what, What::Overlay { .. }) => overlays = false,
+            Err(errno) => return Err((doing(), errno)),
+        }
+    }
+    at(sys::restrict_mounts(&root, MountFlags::READ_ONLY_TREE), || "making `/` read-only".to_owned())?;
+    for mount in &ready {
+        at(attach(mount), || format!("mounting `{}`", mount.at.display()))?;
+        if mount.devices {
+            at(populate(&devices, layers.as_ref()), || "filling `/dev`".to_owned())?;
+        }
+    }
+    for mount in ready.iter().filter(|mount| mount.seal) {
+        at(sys::restrict_mount(&mount.tree, MountFlags::READ_ONLY_TREE), || {
+            format!("sealing `{}`", mount.at.display())
+        })?;
+    }
+    for mount in plan.mounts.iter().filter(|mount| mount.what == What::Hidden) {
+        at(hide(&mount.at), || format!("hiding `{}`", mount.at.display()))?;
+    }
+    Ok(overlays)
+}
+
+fn prepare(mount: &Mount) -> Result<Ready<'_>> {
+    let ready = |tree, seal| {
+        let is_directory = kind(&tree).is_ok_and(|kind| kind == FileType::Directory);
+        Ready { at: &mount.at, tree, seal, is_directory, devices: mount.what == What::Devices }
+    };
+    Ok(match &mount.what {
+        What::Tree { from, writable } => {
+            let tree = clone(from)?;
+            let flags = if *writable { MountFlags::PLAIN } else { MountFlags::READ_ONLY_TREE };
+            sys::restrict_mounts(&tree, flags)?;
+            ready(tree, false)
+        }
+        What::Empty | What::Devices => ready(tmpfs("0755")?, true),
+        // A file is hidden by one of ours, which is there when all is in its place.
+        What::Hidden => match kind(&open(&mount.at, OFlags::NOFOLLOW)?)? {
+            FileType::Directory => ready(tmpfs("0000")?, true),
+            _ => return Err(Errno::NOENT),
+        },
+        What::Overlay { upper, work } => ready(overlay(&mount.at, upper, work)?, false),
+    })
+}
+
+fn attach(mount: &Ready<'_>) -> Result<()> {
+    let target = match open(mount.at, OFlags::empty()) {
+        Err(Errno::NOENT) => {
+            make(mount.at, mount.is_directory)?;
+            open(mount.at, OFlags::empty())?
+        }
+        other => other?,
+    };
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(&mount.tree, "", &target, "", flags)
+}
+
+/// Makes what is missing of a place to mount on; only what we mounted ourselves can be written here.
+fn make(path: &Path, is_directory: bool) -> Result<()> {
+    let above: Vec<&Path> = path.ancestors().skip(1).collect();
+    for directory in above.into_iter().rev().chain(is_directory.then_some(path)) {
+        match rustix::fs::mkdir(directory, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            // It is there, or what follows says so.
+            Err(Errno::ROFS | Errno::ACCESS) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    if !is_directory {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        match rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)) {
+            Ok(_) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// Puts into the fresh `/dev` what belongs there.
+fn populate(devices: &[(&str, OwnedFd)], layers: Option<&OwnedFd>) -> Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    let directory = |path: &str, mode| rustix::fs::mkdir(path, Mode::from_raw_mode(mode));
+    for (name, device) in devices {
+        let path = format!("/dev/{name}");
+        make(Path::new(&path), false)?;
+        move_mount(device, "", CWD, &path, flags)?;
+    }
+    for (name, to) in LINKS {
+        rustix::fs::symlink(*to, format!("/dev/{name}"))?;
+    }
+    directory("/dev/pts", 0o755)?;
+    let terminals = fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(&terminals, "ptmxmode", "0666")?;
+    fsconfig_set_string(&terminals, "mode", "0620")?;
+    fsconfig_create(&terminals)?;
+    // These are devices.
+    let terminals = fsmount(&terminals, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_NOSUID)?;
+    move_mount(terminals, "", CWD, "/dev/pts", flags)?;
+    directory("/dev/shm", 0o1777)?;
+    move_mount(tmpfs("1777")?, "", CWD, "/dev/shm", flags)?;
+    directory(OURS, 0o700)?;
+    make(Path::new(INERT), false)?;
+    rustix::fs::chmod(INERT, Mode::empty())?;
+    if let Some(layers) = layers {
+        directory(LAYERS, 0o700)?;
+        move_mount(layers, "", CWD, LAYERS, flags)?;
+    }
+    rustix::fs::chmod(OURS, Mode::empty())
+}
+
+/// Puts the file that nobody can read over the file at `path`, if there is one.
+fn hide(path: &Path) -> Result<()> {
+    let target = match open(path, OFlags::NOFOLLOW) {
+        Ok(target) if kind(&target)? != FileType::Directory => target,
+        Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+        Err(errno) => return Err(errno),
+    };
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(clone(INERT)?, "", &target, "", flags)
+}
+
+/// Gives this process namespace its own `/proc`, in which nothing can be written.
+pub(crate) fn own_proc(processes: Option<u64>) -> Result<bool> {
+    let proc = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let proc = mounted(&proc)?;
+    let limited = match processes {
+        // Each number is a process or a thread, and some are never given out.
+        Some(processes) => {
+            let most = processes.saturating_add(RESERVED).to_string();
+            rustix::fs::openat(&proc, "sys/kernel/pid_max", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+                .and_then(|limit| rustix::io::write(limit, most.as_bytes()))
+                .is_ok()
+        }
+        None => true,
+    };
+    sys::restrict_mount(&proc, MountFlags::READ_ONLY_TREE)?;
+    move_mount(&proc, "", CWD, "/proc", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+    for name in MASKED {
+        hide(Path::new(&format!("/proc/{name}")))?;
+    }
+    Ok(limited)
+}
+
+/// How many numbers the kernel never gives to a process.
+const RESERVED: u64 = 301;
+
+/// Lets what is written below `at` go to a layer of ours instead.
+pub(crate) fn put_layer(at: &Path, layer: &str) -> Result<()> {
+    let (upper, work) =
+        (Path::new(LAYERS).join(layer).join("upper"), Path::new(LAYERS).join(layer).join("work"));
+    let tree = overlay(at, &upper, &work)?;
+    attach(&Ready { at, tree, seal: false, is_directory: true, devices: false })
+}
+
+/// Takes the layer off again.
+pub(crate) fn take_layer(at: &Path) -> Result<()> {
+    unmount(at, UnmountFlags::NOFOLLOW)
+}
+
+fn overlay(lower: &Path, upper: &Path, work: &Path) -> Result<OwnedFd> {
+    let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    // By descriptor: a path may be long and hold what separates layers.
+    let mut held = Vec::new();
+    for (key, path) in [("lowerdir", lower), ("upperdir", upper), ("workdir", work)] {
+        let directory = open(path, OFlags::DIRECTORY)?;
+        fsconfig_set_string(&context, key, format!("/proc/self/fd/{}", directory.as_raw_fd()))?;
+        held.push(directory);
+    }
+    fsconfig_set_flag(&context, "userxattr")?;
+    mounted(&context)
+}
+
+fn tmpfs(mode: &str) -> Result<OwnedFd> {
+    let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(&context, "mode", mode)?;
+    mounted(&context)
+}
+
+fn mounted(context: &OwnedFd) -> Result<OwnedFd> {
+    fsconfig_create(context)?;
+    let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, flags)
+}
+
+/// A second mount of what is at `path` and below.
+fn clone(path: impl AsRef<Path>) -> Result<OwnedFd> {
+    let from = open(path.as_ref(), OFlags::NOFOLLOW)?;
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    open_tree(&from, "", flags)
+}
+
+/// Names what is at `path`, on whose way there must be no link.
+fn open(path: impl AsRef<Path>, flags: OFlags) -> Result<OwnedFd> {
+    let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
+    let resolve = if flags.contains(OFlags::NOFOLLOW) {
+        // A link may be named, but not followed: the last part alone may be one.
+        return open_link(path.as_ref(), flags);
+    } else {
+        ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
+    };
+    rustix::fs::openat2(CWD, path.as_ref(), flags, Mode::empty(), resolve)
+}
+
+fn open_link(path: &Path, flags: OFlags) -> Result<OwnedFd> {
+    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+        return rustix::fs::open(path, flags, Mode::empty());
+    };
+    let above = open(above, OFlags::DIRECTORY)?;
+    rustix::fs::openat(above, name, flags, Mode::empty())
+}
+
+fn kind(fd: impl AsFd) -> Result<FileType> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode))
+}
+
+/// Where the plan puts things, for `--explain`.
+pub(crate) fn places(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
+    let word = |what: &What| match what {
+        What::Tree { writable: true, .. } => "writable",
+        What::Tree { writable: false, .. } => "read-only",
+        What::Empty => "empty",
+        What::Hidden => "hidden",
+        What::Devices => "devices",
+        What::Overlay { .. } => "private changes",
+    };
+    plan.mounts.iter().map(|mount| (mount.at.clone(), word(&mount.what))).collect()
+}

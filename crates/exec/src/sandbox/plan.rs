@@ -1,0 +1,179 @@
+//! What a cell is to be: a list of mounts and rules, made by the host, carried out by the cell.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use policy::{Limits, Network, Tier};
+
+use crate::process::bytes::{In, Out};
+
+/// What a cell is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// The layers to put on.
+    pub(crate) tier: Tier,
+    pub(crate) network: Network,
+    /// In this order: what lies above comes first.
+    pub(crate) mounts: Vec<Mount>,
+    /// Where files may be written.
+    pub(crate) writable: Vec<PathBuf>,
+    /// Whose sockets may be connected to beside those that lie where may be written: paths, and `@` with names.
+    pub(crate) sockets: Vec<Vec<u8>>,
+    /// Where layers over git directories are kept, as the host sees it.
+    pub(crate) layers: Option<PathBuf>,
+    pub(crate) limits: Limits,
+    /// Whether changes of files are noted.
+    pub(crate) recorded: bool,
+}
+
+/// One thing at its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mount {
+    pub(crate) at: PathBuf,
+    pub(crate) what: What,
+}
+
+/// What is put there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A directory or file of the host, and what is mounted below it.
+    Tree { from: PathBuf, writable: bool },
+    /// An empty directory.
+    Empty,
+    /// Nothing that could be read, in place of a directory or a file.
+    Hidden,
+    /// The few devices that everybody needs, and terminals of its own.
+    Devices,
+    /// What is there, with changes kept in a directory of ours.
+    Overlay { upper: PathBuf, work: PathBuf },
+}
+
+impl Plan {
+    pub(crate) fn write(&self, out: &mut Out) {
+        let Self { tier, network, mounts, writable, sockets, layers, limits, recorded } = self;
+        out.byte(*tier as u8);
+        out.byte(*network as u8);
+        out.byte(u8::from(*recorded));
+        out.number(mounts.len() as u64);
+        for mount in mounts {
+            path(out, &mount.at);
+            match &mount.what {
+                What::Tree { from, writable } => {
+                    out.byte(u8::from(*writable));
+                    path(out, from);
+                }
+                What::Empty => out.byte(2),
+                What::Hidden => out.byte(3),
+                What::Devices => out.byte(4),
+                What::Overlay { upper, work } => {
+                    out.byte(5);
+                    path(out, upper);
+                    path(out, work);
+                }
+            }
+        }
+        out.number(writable.len() as u64);
+        writable.iter().for_each(|root| path(out, root));
+        out.number(sockets.len() as u64);
+        sockets.iter().for_each(|name| out.bytes(name));
+        out.bytes(layers.as_ref().map_or(&[][..], |layers| layers.as_os_str().as_bytes()));
+        for limit in [limits.processes, limits.memory, limits.file_size, limits.open_files] {
+            out.number(limit.unwrap_or(u64::MAX));
+        }
+    }
+
+    pub(crate) fn read(input: &mut In<'_>) -> Option<Self> {
+        let tier = match input.byte()? {
+            0 => Tier::Nothing,
+            1 => Tier::Seccomp,
+            2 => Tier::Landlock,
+            3 => Tier::Namespaces,
+            _ => return None,
+        };
+        let network = match input.byte()? {
+            0 => Network::Off,
+            1 => Network::Loopback,
+            2 => Network::On,
+            _ => return None,
+        };
+        let recorded = input.byte()? != 0;
+        let count = input.number()?;
+        let mounts = (0..count).map(|_| Mount::read(input)).collect::<Option<_>>()?;
+        let writable = input.list()?.into_iter().map(to_path).collect();
+        let sockets = input.list()?;
+        let layers =
+            Some(input.bytes()?).filter(|layers| !layers.is_empty()).map(|path| to_path(path.to_vec()));
+        let mut limit = || input.number().map(|limit| Some(limit).filter(|&limit| limit != u64::MAX));
+        let limits =
+            Limits { processes: limit()?, memory: limit()?, file_size: limit()?, open_files: limit()? };
+        Some(Self { tier, network, mounts, writable, sockets, layers, limits, recorded })
+    }
+}
+
+impl Mount {
+    fn read(input: &mut In<'_>) -> Option<Self> {
+        let next = |input: &mut In<'_>| Some(to_path(input.bytes()?.to_vec()));
+        let at = next(input)?;
+        let what = match input.byte()? {
+            writable @ (0 | 1) => What::Tree { from: next(input)?, writable: writable == 1 },
+            2 => What::Empty,
+            3 => What::Hidden,
+            4 => What::Devices,
+            5 => What::Overlay { upper: next(input)?, work: next(input)? },
+            _ => return None,
+        };
+        Some(Self { at, what })
+    }
+}
+
+fn path(out: &mut Out, path: &Path) {
+    out.bytes(path.as_os_str().as_bytes());
+}
+
+/// The path that these bytes are.
+pub(crate) fn to_path(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::process::bytes::LENGTH;
+
+    #[test]
+    fn a_plan_arrives_as_it_was_sent() {
+        let at = |at: &str, what| Mount { at: at.into(), what };
+        let plan = Plan {
+            tier: Tier::Landlock,
+            network: Network::On,
+            mounts: vec![
+                at("/dev", What::Devices),
+                at("/run", What::Empty),
+                at("/w", What::Tree { from: "/w".into(), writable: true }),
+                at("/w/.codex", What::Tree { from: "/w/.codex".into(), writable: false }),
+                at("/h/.ssh", What::Hidden),
+                at("/h/.npm", What::Overlay { upper: "/s/u".into(), work: "/s/w".into() }),
+            ],
+            writable: vec!["/w".into()],
+            sockets: vec![b"@x".to_vec()],
+            layers: Some("/s/layers".into()),
+            limits: Limits { memory: Some(5), ..Limits::default() },
+            recorded: true,
+        };
+        let mut out = Out::new();
+        plan.write(&mut out);
+        let bytes = out.done();
+        assert_eq!(Plan::read(&mut In(&bytes[LENGTH..])), Some(plan));
+    }
+
+    proptest! {
+        /// Law: no bytes make a cell panic.
+        #[test]
+        fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _what_is_it = Plan::read(&mut In(&bytes));
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What the kernel refused to a confined command, as a value.
+
+use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use policy::{Confinement, Denial};
+
+use super::plan::to_path;
+use crate::process::bytes::{In, Out};
+
+/// Something that a command tried and may not.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refusal {
+    /// Connecting to this address.
+    Connect(SocketAddr),
+    /// Connecting to this socket: its path, or `@` and its name.
+    Socket(String),
+    /// Changing this file.
+    Write(PathBuf),
+}
+
+impl Refusal {
+    /// The denial that it is under `confinement`.
+    pub fn denial(&self, confinement: &Confinement) -> Denial {
+        match self {
+            Self::Connect(to) => {
+                Denial::MayNotConnect { target: to.to_string(), network: confinement.network }
+            }
+            Self::Socket(name) => Denial::MayNotReach { name: name.clone() },
+            Self::Write(path) => {
+                Denial::MayNotWrite { path: path.clone(), roots: confinement.writable.clone() }
+            }
+        }
+    }
+
+    pub(crate) fn write(&self, out: &mut Out) {
+        match self {
+            Self::Connect(to) => {
+                out.byte(0);
+                out.bytes(to.to_string().as_bytes());
+            }
+            Self::Socket(name) => {
+                out.byte(1);
+                out.bytes(name.as_bytes());
+            }
+            Self::Write(path) => {
+                out.byte(2);
+                out.bytes(path.as_os_str().as_bytes());
+            }
+        }
+    }
+
+    pub(crate) fn read(input: &mut In<'_>) -> Option<Self> {
+        let kind = input.byte()?;
+        let bytes = input.bytes()?;
+        Some(match kind {
+            0 => Self::Connect(std::str::from_utf8(bytes).ok()?.parse().ok()?),
+            1 => Self::Socket(String::from_utf8_lossy(bytes).into_owned()),
+            2 => Self::Write(to_path(bytes.to_vec())),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! Why a machine does not let commands be confined, and the command that mends it.
+
+use std::path::Path;
+
+use policy::{Missing, Tier};
+use rustix::fs::{Mode, OFlags};
+
+/// What a machine says about user namespaces.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Ubuntu's: programs without a profile get none.
+    pub(crate) apparmor_restricts: bool,
+    /// How many there may be.
+    pub(crate) none_allowed: bool,
+    /// Debian's and Arch's.
+    pub(crate) only_for_root: bool,
+    /// This is a container.
+    pub(crate) container: bool,
+}
+
+impl Facts {
+    /// Asks the kernel.
+    pub(crate) fn of_this_machine() -> Self {
+        let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
+        Self {
+            apparmor_restricts: is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+            none_allowed: is("/proc/sys/user/max_user_namespaces", "0"),
+            only_for_root: is("/proc/sys/kernel/unprivileged_userns_clone", "0"),
+            container: ["/.dockerenv", "/run/.containerenv"]
+                .iter()
+                .any(|path| rustix::fs::access(Path::new(path), rustix::fs::Access::EXISTS).is_ok()),
+        }
+    }
+}
+
+fn read(path: &str) -> Option<String> {
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut text = [0; 64];
+    let read = rustix::io::read(&file, &mut text).ok()?;
+    Some(String::from_utf8_lossy(&text[..read]).into_owned())
+}
+
+/// What would mend it, if anything is known to.
+pub(crate) fn remedy(missing: &[Missing], facts: &Facts) -> Option<String> {
+    let lacks = |tier| missing.iter().any(|missing| missing.tier == tier);
+    if !lacks(Tier::Namespaces) {
+        return None;
+    }
+    let sysctl = |setting: &str| Some(format!("sudo sysctl -w {setting}"));
+    match facts {
+        Facts { none_allowed: true, .. } => sysctl("user.max_user_namespaces=15000"),
+        Facts { only_for_root: true, .. } => sysctl("kernel.unprivileged_userns_clone=1"),
+        Facts { apparmor_restricts: true, .. } => sysctl("kernel.apparmor_restrict_unprivileged_userns=0"),
+        Facts { container: true, .. } => Some(
+            "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined, or say \
+             --sandbox external if the container is all the confinement you want"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_mends_it() {
+        let without = |tier| [Missing { tier, why: "making namespaces: Operation not permitted".to_owned() }];
+        let none = Facts::default();
+        for (facts, begins) in [
+            (Facts { none_allowed: true, apparmor_restricts: true, ..none }, Some("sudo sysctl -w user.max")),
+            (
+                Facts { only_for_root: true, ..none },
+                Some("sudo sysctl -w kernel.unprivileged_userns_clone=1"),
+            ),
+            (Facts { apparmor_restricts: true, ..none }, Some("sudo sysctl -w kernel.apparmor")),
+            (Facts { container: true, ..none }, Some("start the container")),
+            (none, None),
+        ] {
+            let said = remedy(&without(Tier::Namespaces), &facts);
+            match begins {
+                Some(begins) => assert!(said.is_some_and(|said| said.starts_with(begins)), "{facts:?}"),
+                None => assert_eq!(said, None),
+            }
+            assert_eq!(remedy(&without(Tier::Landlock), &facts), None);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! A directory of ours for what is private to a session: its `/tmp`, what it changes in caches and git directories.
+//!
+//! It goes with the session. What a killed program leaves is removed by the next one: a lock tells who is alive.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{
+    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, chmodat, flock, fstat, mkdir, mkdirat, open, openat,
+    unlinkat,
+};
+use rustix::io::Errno;
+
+/// How deep a tree is removed. What lies deeper was put there to be in the way.
+const MAX_DEPTH: usize = 300;
+/// Where it is noted what was made in places of others, to be removed again.
+const NOTES: &str = "placeholders";
+
+/// The private directory of a session. Dropping it removes it.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    /// Held as long as this lives.
+    _lock: OwnedFd,
+    placeholders: Mutex<Vec<(PathBuf, OwnedFd)>>,
+}
+
+impl Scratch {
+    /// Makes one, and removes those that nobody uses any more.
+    pub fn new() -> io::Result<Self> {
+        let all = ours()?;
+        sweep(&all);
+        // ends: some name is free
+        for _ in 0..100 {
+            let path = all.join(format!("{:016x}", random()?));
+            match mkdir(&path, Mode::RWXU) {
+                Ok(()) => {}
+                Err(Errno::EXIST) => continue,
+                Err(errno) => return Err(errno.into()),
+            }
+            let lock = directory(&path)?;
+            flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+            for (name, mode) in [("tmp", 0o1777), ("var-tmp", 0o1777), ("layers", 0o700), ("caches", 0o700)] {
+                mkdir(path.join(name), Mode::RWXU)?;
+                // Not what the mask of this process leaves of it.
+                rustix::fs::chmod(path.join(name), Mode::from_raw_mode(mode))?;
+            }
+            return Ok(Self { path, _lock: lock, placeholders: Mutex::default() });
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What confined commands see as `/tmp`.
+    pub fn tmp(&self) -> PathBuf {
+        self.path.join("tmp")
+    }
+
+    /// What confined commands see as `/var/tmp`.
+    pub fn var_tmp(&self) -> PathBuf {
+        self.path.join("var-tmp")
+    }
+
+    /// Makes an empty directory `path` that others are not to make, if there is nothing; it goes when nobody needs it any
+    /// more. Says whether it is one of these.
+    pub(crate) fn placeholder(&self, path: &Path) -> bool {
+        let made = mkdir(path, Mode::from_raw_mode(0o755));
+        let Ok(held) = directory(path) else { return false };
+        // Another session may have made it, and is not to take it away from this one.
+        let _cannot = flock(&held, FlockOperation::NonBlockingLockShared);
+        let mut placeholders = self.placeholders.lock().unwrap_or_else(PoisonError::into_inner);
+        placeholders.push((path.to_owned(), held));
+        let mut notes = Vec::new();
+        for (path, _) in placeholders.iter() {
+            notes.extend(path.as_os_str().as_encoded_bytes());
+            notes.push(0);
+        }
+        let _not_noted = write(&self.path.join(NOTES), &notes);
+        made.is_ok() || is_empty(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let placeholders = self.placeholders.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (path, held) in placeholders.drain(..) {
+            give_up(&path, &held);
+        }
+        remove(&self.path);
+    }
+}
+
+/// Removes an empty directory that nobody else holds.
+fn give_up(path: &Path, held: &OwnedFd) {
+    if flock(held, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        let _not_empty = rustix::fs::rmdir(path);
+    }
+}
+
+fn is_empty(path: &Path) -> bool {
+    let Ok(Ok(mut entries)) = directory(path).map(Dir::read_from) else { return false };
+    entries.all(|entry| entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b"..")))
+}
+
+fn directory(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    open(path, flags, Mode::empty())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> rustix::io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = open(path, flags, Mode::RUSR | Mode::WUSR)?;
+    rustix::io::write(&file, bytes).map(drop)
+}
+
+/// The directory of all scratch directories of this user: nobody else's, whoever else writes where it lies.
+fn ours() -> io::Result<PathBuf> {
+    let user = rustix::process::geteuid();
+    let path = super::super::fs::real(&std::env::temp_dir())?.join(format!("toolgate-{}", user.as_raw()));
+    match mkdir(&path, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let stat = fstat(directory(&path)?)?;
+    if stat.st_uid != user.as_raw() || stat.st_mode & 0o077 != 0 {
+        let why =
+            format!("`{}` is not a directory of this user alone; remove it or set TMPDIR", path.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(path)
+}
+
+fn random() -> io::Result<u64> {
+    let source = open("/dev/urandom", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut bytes = [0; 8];
+    rustix::io::read(&source, &mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Removes what programs left that were killed.
+fn sweep(all: &Path) {
+    let Ok(Ok(entries)) = directory(all).map(Dir::read_from) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        if name.starts_with('.') {
+            continue;
+        }
+        let path = all.join(name);
+        let Ok(lock) = directory(&path) else { continue };
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            continue;
+        }
+        for noted in noted(&path) {
+            if let Ok(held) = directory(&noted) {
+                give_up(&noted, &held);
+            }
+        }
+        remove(&path);
+    }
+}
+
+fn noted(scratch: &Path) -> Vec<PathBuf> {
+    const MAX_NOTES: usize = 1 << 20;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(file) = open(scratch.join(NOTES), flags, Mode::empty()) else { return Vec::new() };
+    let mut bytes = vec![0; MAX_NOTES];
+    let read = rustix::io::read(&file, &mut bytes).unwrap_or(0);
+    let paths = bytes[..read].split(|&byte| byte == 0).filter(|path| path.starts_with(b"/"));
+    paths.map(|path| super::plan::to_path(path.to_vec())).collect()
+}
+
+/// Removes a tree, whatever the modes in it say. Follows no link.
+pub(crate) fn remove(path: &Path) {
+    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
+    let Ok(above) = directory(above) else { return };
+    let Ok(name) = std::ffi::CString::new(name.as_encoded_bytes()) else { return };
+    remove_at(above.as_fd(), &name, MAX_DEPTH);
+}
+
+fn remove_at(above: impl AsFd, name: &std::ffi::CStr, depth: usize) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match unlinkat(&above, name, AtFlags::empty()) {
+        Err(Errno::ISDIR | Errno::PERM) if depth > 0 => {}
+        _ => return,
+    }
+    if unlinkat(&above, name, AtFlags::REMOVEDIR).is_ok() {
+        return;
+    }
+    // It is a directory: a link would be gone by now.
+    let _not_ours = chmodat(&above, name, Mode::RWXU, AtFlags::empty());
+    if let Ok(opened) = openat(&above, name, flags, Mode::empty())
+        && let Ok(entries) = Dir::read_from(&opened)
+    {
+        let names = entries.filter_map(Result::ok).map(|entry| entry.file_name().to_owned());
+        for name in names.filter(|name| !matches!(name.to_bytes(), b"." | b"..")) {
+            remove_at(&opened, &name, depth - 1);
+        }
+    }
+    let _still_full = unlinkat(&above, name, AtFlags::REMOVEDIR);
+}
+
+/// Makes the two directories of a layer below `directory`.
+pub(crate) fn layer(directory: &Path) -> rustix::io::Result<()> {
+    match mkdir(directory, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno),
+    }
+    for name in ["upper", "work"] {
+        match mkdirat(CWD, directory.join(name), Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,304 @@
+//! A policy and what is there on this machine → the plan of a cell.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use policy::{Confinement, PROTECTED, Reach, Tier};
+use rustix::fs::{AtFlags, CWD, FileType, statat};
+
+use super::git::{self, Repository};
+use super::plan::{Mount, Plan, What};
+use super::scratch::{self, Scratch};
+use super::secrets;
+
+/// Directories that are replaced: whoever has something there has it in a place of its own.
+const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/dev"];
+/// What commands need of `/run` all the same: programs of some systems, and how names are resolved.
+const OF_RUN: &[&str] = &[
+    "/run/current-system",
+    "/run/booted-system",
+    "/run/opengl-driver",
+    "/run/systemd/resolve/resolv.conf",
+    "/run/systemd/resolve/stub-resolv.conf",
+    "/run/resolvconf/resolv.conf",
+    "/run/NetworkManager/resolv.conf",
+];
+/// Below the home: what package managers write when they install. Commands see it, and their changes stay theirs.
+const CACHES: &[&str] = &[
+    ".cache",
+    ".npm",
+    ".cargo",
+    ".rustup/tmp",
+    "go/pkg",
+    ".m2",
+    ".gradle",
+    ".ivy2",
+    ".sbt",
+    ".nuget",
+    ".yarn",
+    ".bun",
+    ".deno",
+    ".pnpm-store",
+    ".local/share/pnpm",
+    ".local/share/uv",
+    ".local/state",
+    ".gem",
+    ".bundle",
+    ".composer",
+    ".ccache",
+    ".pub-cache",
+    ".node-gyp",
+];
+
+/// The plan for a cell, and what else the host has to know of it.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    pub(crate) plan: Plan,
+    pub(crate) repositories: Vec<Repository>,
+    /// Variables that send what would be written elsewhere into the private directory.
+    pub(crate) variables: Vec<(&'static str, PathBuf)>,
+    /// Not every file that globs could mean was looked at.
+    pub(crate) cut: bool,
+}
+
+/// Looks at what is there.
+pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch, tier: Tier) -> Survey {
+    let mut places = Places::default();
+    let mut survey = Survey {
+        plan: Plan {
+            tier,
+            network: confinement.network,
+            mounts: Vec::new(),
+            writable: confinement.writable.clone(),
+            sockets: confinement.sockets.iter().map(|name| name.as_bytes().to_owned()).collect(),
+            layers: None,
+            limits: confinement.limits,
+            recorded: confinement.recorded,
+        },
+        repositories: Vec::new(),
+        variables: Vec::new(),
+        cut: false,
+    };
+    let temporary = if tier >= Tier::Namespaces { PathBuf::from("/tmp") } else { scratch.tmp() };
+    if tier >= Tier::Namespaces {
+        let writable = &mut survey.plan.writable;
+        system(&mut places, scratch);
+        visible(&mut places, confinement, reach);
+        for root in &confinement.writable {
+            places.tree(root, true);
+        }
+        caches(&mut places, confinement, scratch, writable);
+        writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
+        for path in &confinement.read_only {
+            if exists(path).is_none() && !scratch.placeholder(path) {
+                continue;
+            }
+            places.tree(path, false);
+            places.pin(path, &confinement.writable);
+        }
+        for root in &confinement.writable {
+            protect(&mut places, root, confinement, scratch, &mut survey.repositories, &mut survey.cut);
+        }
+        for Repository { at, .. } in &survey.repositories {
+            places.tree(at, false);
+            places.pin(at, &confinement.writable);
+            // What is written there goes to a layer.
+            writable.push(at.clone());
+        }
+        let hidden = secrets::hidden(reach, confinement);
+        survey.cut |= hidden.cut;
+        for path in hidden.paths {
+            places.put(&path, What::Hidden);
+        }
+        survey.plan.layers = Some(scratch.path().join("layers"));
+    } else {
+        survey.plan.writable.push(scratch.path().join("tmp"));
+    }
+    survey.variables = variables(confinement, &temporary, tier);
+    survey.plan.mounts = places.0.into_iter().map(|(at, what)| Mount { at, what }).collect();
+    survey
+}
+
+/// What is put where; sorted, so that what lies above comes first.
+#[derive(Default)]
+struct Places(BTreeMap<PathBuf, What>);
+
+impl Places {
+    fn put(&mut self, at: &Path, what: What) {
+        self.0.insert(at.to_owned(), what);
+    }
+
+    fn tree(&mut self, path: &Path, writable: bool) {
+        self.put(path, What::Tree { from: path.to_owned(), writable });
+    }
+
+    /// Makes every directory between `path` and its root a mount: nobody can rename one, and so put another in the place of
+    /// `path`.
+    fn pin(&mut self, path: &Path, roots: &[PathBuf]) {
+        let Some(root) =
+            roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len())
+        else {
+            return;
+        };
+        let between = path.ancestors().skip(1).take_while(|above| *above != root && above.starts_with(root));
+        for above in between {
+            let here = above.to_owned();
+            self.0.entry(here).or_insert_with(|| What::Tree { from: above.to_owned(), writable: true });
+        }
+    }
+}
+
+fn exists(path: &Path) -> Option<FileType> {
+    let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(FileType::from_raw_mode(stat.st_mode))
+}
+
+fn is_directory(path: &Path) -> bool {
+    exists(path) == Some(FileType::Directory)
+}
+
+/// The places that are replaced.
+fn system(places: &mut Places, scratch: &Scratch) {
+    let private = |from: PathBuf| What::Tree { from, writable: true };
+    for (at, what) in [
+        ("/tmp", private(scratch.tmp())),
+        ("/var/tmp", private(scratch.var_tmp())),
+        ("/run", What::Empty),
+        ("/dev", What::Devices),
+    ] {
+        if is_directory(Path::new(at)) {
+            places.put(Path::new(at), what);
+        }
+    }
+    // Mostly a link to /run.
+    if is_directory(Path::new("/var/run")) {
+        places.put(Path::new("/var/run"), What::Empty);
+    }
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    if let Some(runtime) =
+        runtime.filter(|path| path.is_absolute() && !path.starts_with("/run") && is_directory(path))
+    {
+        places.put(&runtime, What::Empty);
+    }
+    for path in OF_RUN.iter().map(Path::new).filter(|path| exists(path).is_some()) {
+        places.tree(path, false);
+    }
+}
+
+/// What may be read though it lies in a place that is replaced.
+fn visible(places: &mut Places, confinement: &Confinement, reach: &Reach) {
+    let roots = reach.roots().map(Path::to_owned).chain(confinement.home.clone());
+    let sockets = confinement.sockets.iter().filter(|name| name.starts_with('/')).map(PathBuf::from);
+    for path in roots.chain(sockets) {
+        let is_replaced =
+            REPLACED.iter().any(|replaced| path.starts_with(replaced) && path != Path::new(replaced));
+        let is_private = confinement.private.as_ref().is_some_and(|private| path.starts_with(private));
+        if is_replaced && !is_private && exists(&path).is_some() {
+            places.tree(&path, false);
+        }
+    }
+}
+
+fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, writable: &mut Vec<PathBuf>) {
+    let Some(home) = &confinement.home else { return };
+    let is_writable = |path: &Path| confinement.writable.iter().any(|root| path.starts_with(root));
+    for (number, name) in CACHES.iter().enumerate() {
+        let path = home.join(name);
+        if !is_directory(&path) || is_writable(&path) {
+            continue;
+        }
+        let Ok(path) = crate::fs::real(&path) else { continue };
+        let layer = scratch.path().join("caches").join(number.to_string());
+        if scratch::layer(&layer).is_ok() {
+            let (upper, work) = (layer.join("upper"), layer.join("work"));
+            places.put(&path, What::Overlay { upper, work });
+            writable.push(path);
+        }
+    }
+}
+
+/// Where package managers and others write if what they use by default is not there or cannot be written.
+fn variables(confinement: &Confinement, temporary: &Path, tier: Tier) -> Vec<(&'static str, PathBuf)> {
+    let mut variables = vec![("TMPDIR", temporary.to_owned())];
+    let caches = temporary.join(".cache");
+    for (variable, default, instead) in [
+        ("XDG_CACHE_HOME", ".cache", ""),
+        ("PIP_CACHE_DIR", ".cache/pip", "pip"),
+        ("UV_CACHE_DIR", ".cache/uv", "uv"),
+        ("GOCACHE", ".cache/go-build", "go-build"),
+        ("npm_config_cache", ".npm", "npm"),
+        ("CCACHE_DIR", ".cache/ccache", "ccache"),
+    ] {
+        let in_home = confinement.home.as_ref().map(|home| home.join(default));
+        // An overlay covers what lies below it.
+        let covered = tier >= Tier::Namespaces
+            && in_home.as_ref().is_some_and(|path| {
+                let top = path.ancestors().find(|above| above.parent() == confinement.home.as_deref());
+                top.is_some_and(is_directory)
+            });
+        if !covered {
+            variables.push((variable, caches.join(instead)));
+        }
+    }
+    variables
+}
+
+/// Keeps what decides about agents and git in a writable root as it is.
+fn protect(
+    places: &mut Places,
+    root: &Path,
+    confinement: &Confinement,
+    scratch: &Scratch,
+    repositories: &mut Vec<Repository>,
+    cut: &mut bool,
+) {
+    for name in PROTECTED {
+        let path = root.join(name);
+        match exists(&path) {
+            None if scratch.placeholder(&path) => places.tree(&path, false),
+            // It cannot be made, so nobody else like us can.
+            None => {}
+            Some(FileType::Symlink) => {
+                places.tree(&path, false);
+                // What it leads to is meant.
+                if let Ok(real) = crate::fs::real(&path)
+                    && confinement.writable.iter().any(|root| real.starts_with(root))
+                {
+                    places.tree(&real, false);
+                    places.pin(&real, &confinement.writable);
+                }
+            }
+            Some(_) => places.tree(&path, false),
+        }
+    }
+    let found = git::repositories(root);
+    *cut |= found.cut;
+    let at = root.join(".git");
+    if exists(&at).is_none() && scratch.placeholder(&at) {
+        repositories.push(Repository { at, root: root.to_owned() });
+    }
+    for pointer in found.pointers {
+        places.tree(&pointer, false);
+        places.pin(&pointer, &confinement.writable);
+    }
+    let new =
+        found.repositories.into_iter().filter(|found| !repositories.iter().any(|known| known.at == found.at));
+    repositories.extend(new.collect::<Vec<_>>());
+}
+
+/// Where `path` of the host is in a cell.
+pub(crate) fn inside(path: &Path, scratch: &Scratch, tier: Tier) -> PathBuf {
+    let (tmp, var_tmp) = (scratch.tmp(), scratch.var_tmp());
+    if tier >= Tier::Namespaces {
+        for (private, public) in [(tmp, "/tmp"), (var_tmp, "/var/tmp")] {
+            if let Ok(below) = path.strip_prefix(private) {
+                return if below.as_os_str().is_empty() {
+                    public.into()
+                } else {
+                    Path::new(public).join(below)
+                };
+            }
+        }
+    }
+    path.to_owned()
+}

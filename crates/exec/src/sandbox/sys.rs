@@ -1,0 +1,255 @@
+//! The system calls of confinement that no crate makes safe: namespaces, mount flags, Landlock, seccomp, capabilities.
+//!
+//! All are made by a cell, its keepers and what they start: processes of one thread.
+#![expect(unsafe_code, reason = "these calls have no safe form")]
+
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+use rustix::io::{Errno, Result};
+
+use super::bpf::Instruction;
+
+/// A new namespace of each of these kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Namespaces(i32);
+
+impl Namespaces {
+    pub(crate) const USER: Self = Self(libc::CLONE_NEWUSER);
+    pub(crate) const MOUNT: Self = Self(libc::CLONE_NEWNS);
+    pub(crate) const PID: Self = Self(libc::CLONE_NEWPID);
+    pub(crate) const IPC: Self = Self(libc::CLONE_NEWIPC);
+    pub(crate) const NETWORK: Self = Self(libc::CLONE_NEWNET);
+    pub(crate) const NAMES: Self = Self(libc::CLONE_NEWUTS);
+    pub(crate) const CGROUP: Self = Self(libc::CLONE_NEWCGROUP);
+    pub(crate) const NONE: Self = Self(0);
+
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+fn result(returned: libc::c_long) -> Result<libc::c_long> {
+    if returned == -1 { Err(last()) } else { Ok(returned) }
+}
+
+fn last() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
+}
+
+/// A descriptor that a system call has just made.
+fn owned(returned: libc::c_long) -> Result<OwnedFd> {
+    let fd = i32::try_from(result(returned)?).map_err(|_| Errno::BADF)?;
+    // SAFETY: the kernel has just made it for us, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Leaves the namespaces that this process shares with others.
+pub(crate) fn unshare(namespaces: Namespaces) -> Result<()> {
+    // SAFETY: this process has one thread, and no flag is about its memory or its descriptors.
+    result(unsafe { libc::syscall(libc::SYS_unshare, libc::c_long::from(namespaces.0)) }).map(drop)
+}
+
+/// Makes a copy of this process in new namespaces: 0 in the copy, its number here.
+pub(crate) fn fork_into(namespaces: Namespaces) -> Result<i32> {
+    let flags = libc::c_long::from(namespaces.0 | libc::SIGCHLD);
+    let none = std::ptr::null::<libc::c_void>();
+    // SAFETY: without a stack of its own this is `fork`; this process has one thread, so the copy's memory is whole.
+    let pid = result(unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) })?;
+    i32::try_from(pid).map_err(|_| Errno::INVAL)
+}
+
+/// What a mount is not to allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MountFlags(u64);
+
+impl MountFlags {
+    const READ_ONLY: u64 = 1;
+    const NO_SUID: u64 = 2;
+    const NO_DEV: u64 = 4;
+
+    /// Nothing can be written.
+    pub(crate) const READ_ONLY_TREE: Self = Self(Self::READ_ONLY | Self::NO_SUID);
+    /// No programs that give rights, no devices.
+    pub(crate) const PLAIN: Self = Self(Self::NO_SUID | Self::NO_DEV);
+}
+
+/// Adds `flags` to the mount at `tree` and all below it.
+pub(crate) fn restrict_mounts(tree: impl AsFd, flags: MountFlags) -> Result<()> {
+    set_mounts(tree, libc::AT_RECURSIVE, [flags.0, 0, 0, 0])
+}
+
+/// Adds `flags` to the mount at `tree` alone.
+pub(crate) fn restrict_mount(tree: impl AsFd, flags: MountFlags) -> Result<()> {
+    set_mounts(tree, 0, [flags.0, 0, 0, 0])
+}
+
+/// Cuts the mount at `tree` and all below it off from what others mount.
+pub(crate) fn private_mounts(tree: impl AsFd) -> Result<()> {
+    set_mounts(tree, libc::AT_RECURSIVE, [0, 0, libc::MS_PRIVATE, 0])
+}
+
+fn set_mounts(tree: impl AsFd, how_far: i32, attr: [u64; 4]) -> Result<()> {
+    let (empty, flags) = (c"".as_ptr(), libc::c_long::from(libc::AT_EMPTY_PATH | how_far));
+    let fd = libc::c_long::from(tree.as_fd().as_raw_fd());
+    // SAFETY: the structure is four numbers, and lives as long as the call.
+    let set = unsafe {
+        libc::syscall(libc::SYS_mount_setattr, fd, empty, flags, attr.as_ptr(), size_of_val(&attr))
+    };
+    result(set).map(drop)
+}
+
+/// How many versions of Landlock this kernel knows; an error if none.
+pub(crate) fn landlock_version() -> Result<u32> {
+    let (none, version) = (std::ptr::null::<u64>(), 1_i64);
+    // SAFETY: without a structure the call only says its version.
+    let version =
+        result(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, none, 0_usize, version) })?;
+    u32::try_from(version).map_err(|_| Errno::INVAL)
+}
+
+/// Makes a set of rules that handles these rights over files, over the network, and these scopes.
+pub(crate) fn landlock_ruleset(files: u64, network: u64, scopes: u64, version: u32) -> Result<OwnedFd> {
+    let attr = [files, network, scopes];
+    // Older kernels know only the first fields.
+    let known = match version {
+        0..4 => 1,
+        4..6 => 2,
+        _ => 3,
+    };
+    let size = known * size_of::<u64>();
+    // SAFETY: the structure is at least as long as is said.
+    owned(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, attr.as_ptr(), size, 0_i64) })
+}
+
+/// Allows `rights` at what `path` is and below it.
+pub(crate) fn landlock_allow(ruleset: impl AsFd, path: impl AsFd, rights: u64) -> Result<()> {
+    #[repr(C, packed)]
+    struct Beneath {
+        rights: u64,
+        fd: i32,
+    }
+    let rule = Beneath { rights, fd: path.as_fd().as_raw_fd() };
+    let fd = libc::c_long::from(ruleset.as_fd().as_raw_fd());
+    // SAFETY: the structure is the kernel's, packed as there, and lives as long as the call.
+    result(unsafe { libc::syscall(libc::SYS_landlock_add_rule, fd, 1_i64, &raw const rule, 0_i64) }).map(drop)
+}
+
+/// Puts this process, and all that come of it, under the rules. Allocates nothing.
+pub(crate) fn landlock_restrict(ruleset: impl AsFd) -> Result<()> {
+    let fd = libc::c_long::from(ruleset.as_fd().as_raw_fd());
+    // SAFETY: there is nothing but numbers in it.
+    result(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, fd, 0_i64) }).map(drop)
+}
+
+/// Puts this process, and all that come of it, under a filter. With a `listener`, gives what hears of the calls that the
+/// filter wants judged. Allocates nothing.
+pub(crate) fn filter(program: &[Instruction], listener: bool) -> Result<Option<OwnedFd>> {
+    const SET_MODE_FILTER: libc::c_long = 1;
+    const NEW_LISTENER: libc::c_long = 8;
+    #[repr(C)]
+    struct Program {
+        length: u16,
+        instructions: *const Instruction,
+    }
+    let length = u16::try_from(program.len()).map_err(|_| Errno::INVAL)?;
+    let program = Program { length, instructions: program.as_ptr() };
+    let flags = if listener { NEW_LISTENER } else { 0 };
+    // SAFETY: the kernel copies the program, whose instructions are laid out as its own.
+    let set = unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, flags, &raw const program) };
+    if listener { owned(set).map(Some) } else { result(set).map(|_| None) }
+}
+
+/// Gives up every capability, for this process and whatever it becomes. Allocates nothing.
+pub(crate) fn drop_capabilities() -> Result<()> {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: i32,
+    }
+    let header = Header { version: 0x2008_0522, pid: 0 };
+    let none = [0_u32; 6];
+    // SAFETY: both are as the kernel's third version wants them.
+    result(unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) }).map(drop)
+}
+
+/// Has no program that is started from now on gain a capability, not even for root.
+pub(crate) fn forget_capabilities() -> Result<()> {
+    let prctl = |option: i32, value: u64| {
+        // SAFETY: these options take numbers only.
+        result(unsafe { libc::prctl(option, value, 0_u64, 0_u64, 0_u64) }.into()).map(drop)
+    };
+    // ends: the kernel knows fewer than 64
+    for capability in 0..64 {
+        match prctl(libc::PR_CAPBSET_DROP, capability) {
+            Err(Errno::INVAL) => break,
+            other => other?,
+        }
+    }
+    // Locked: root is a user like others.
+    const NO_ROOT: u64 = 0b11;
+    const NO_SETUID_FIXUP: u64 = 0b1100;
+    const NO_AMBIENT_RAISE: u64 = 0b1100_0000;
+    prctl(libc::PR_SET_SECUREBITS, NO_ROOT | NO_SETUID_FIXUP | NO_AMBIENT_RAISE)
+}
+
+/// A system call of a confined process that waits for an answer.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Asked {
+    pub(crate) id: u64,
+    /// Which thread, in our own numbers.
+    pub(crate) pid: u32,
+    flags: u32,
+    pub(crate) number: i32,
+    arch: u32,
+    address: u64,
+    pub(crate) args: [u64; 6],
+}
+
+/// What becomes of such a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The kernel does what was asked, as far as everything else lets it.
+    GoOn,
+    /// It was done for the caller, who sees success.
+    Done,
+    /// It fails like this.
+    Fails(Errno),
+}
+
+const RECEIVE: u64 = 0xc050_2100;
+const SEND: u64 = 0xc018_2101;
+const IS_VALID: u64 = 0x4008_2102;
+
+/// The next call that waits; an error if none does any more.
+pub(crate) fn asked(listener: impl AsFd) -> Result<Asked> {
+    let mut asked = Asked::default();
+    // SAFETY: the structure is the kernel's, and all zero as it wants it.
+    result(unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), RECEIVE, &raw mut asked) }.into())?;
+    Ok(asked)
+}
+
+/// Whether it still waits: only then is what was read of its memory its own.
+pub(crate) fn still_asked(listener: impl AsFd, asked: &Asked) -> bool {
+    // SAFETY: it is the number of a call.
+    unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), IS_VALID, &raw const asked.id) == 0 }
+}
+
+/// Answers it. That it does not wait any more is fine.
+pub(crate) fn answer(listener: impl AsFd, asked: &Asked, answer: Answer) {
+    #[repr(C)]
+    struct Response {
+        id: u64,
+        value: i64,
+        error: i32,
+        flags: u32,
+    }
+    let (error, flags) = match answer {
+        Answer::GoOn => (0, 1),
+        Answer::Done => (0, 0),
+        Answer::Fails(errno) => (-errno.raw_os_error(), 0),
+    };
+    let response = Response { id: asked.id, value: 0, error, flags };
+    // SAFETY: the structure is the kernel's.
+    unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), SEND, &raw const response) };
+}

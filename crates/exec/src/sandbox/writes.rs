@@ -1,0 +1,120 @@
+//! Which changes of files a plan refuses, told from the system call that asks for them.
+//!
+//! This decides nothing: the mounts do. It is how a refusal gets a name.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use super::broker::{link, read_memory};
+use super::plan::{Plan, What};
+use super::sys::Asked;
+
+/// The longest path.
+const MAX_PATH: usize = 4096;
+/// Reading memory crosses no page that need not be there.
+const PAGE: u64 = 4096;
+
+/// Whether the plan lets `path` be changed: the innermost mount decides.
+pub(crate) fn may_write(path: &Path, plan: &Plan) -> bool {
+    let below = |at: &Path| path.starts_with(at).then(|| at.components().count());
+    let inner = plan.mounts.iter().rev().filter_map(|mount| Some((below(&mount.at)?, &mount.what)));
+    let inner = inner.max_by_key(|(depth, _)| *depth);
+    match inner {
+        Some((_, What::Tree { writable, .. })) => *writable,
+        Some((_, What::Overlay { .. })) => true,
+        Some((_, What::Devices)) => path.starts_with("/dev/shm"),
+        Some((_, What::Empty | What::Hidden)) => false,
+        None => plan.writable.iter().any(|root| path.starts_with(root)),
+    }
+}
+
+/// The paths of this call that may not be changed.
+pub(crate) fn refused(asked: &Asked, plan: &Plan) -> Vec<PathBuf> {
+    let arguments = arguments(asked);
+    let paths = arguments.iter().flatten().filter_map(|&(directory, at)| path(asked.pid, directory, at));
+    paths.filter(|path| !may_write(path, plan) && !is_ignored(path)).collect()
+}
+
+/// Devices and what the kernel tells are no files to change.
+fn is_ignored(path: &Path) -> bool {
+    path.starts_with("/dev") || path.starts_with("/proc")
+}
+
+/// Which arguments are the paths that change: a directory if there is one, and the address.
+fn arguments(asked: &Asked) -> [Option<(Option<u64>, u64)>; 2] {
+    let args = asked.args;
+    let one = |at: usize| [Some((None, args[at])), None];
+    let one_at = |at: usize| [Some((Some(args[at]), args[at + 1])), None];
+    match i64::from(asked.number) {
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_link | libc::SYS_symlink => one(1),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_rename => [Some((None, args[0])), Some((None, args[1]))],
+        libc::SYS_renameat | libc::SYS_renameat2 => {
+            [Some((Some(args[0]), args[1])), Some((Some(args[2]), args[3]))]
+        }
+        libc::SYS_linkat => one_at(2),
+        libc::SYS_symlinkat => one_at(1),
+        libc::SYS_openat
+        | libc::SYS_openat2
+        | libc::SYS_mkdirat
+        | libc::SYS_mknodat
+        | libc::SYS_unlinkat
+        | libc::SYS_fchmodat
+        | libc::SYS_fchownat
+        | libc::SYS_utimensat => one_at(0),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_futimesat => one_at(0),
+        FCHMODAT2 => one_at(0),
+        _ => one(0),
+    }
+}
+
+const FCHMODAT2: i64 = 452;
+
+fn path(pid: u32, directory: Option<u64>, at: u64) -> Option<PathBuf> {
+    let text = text(pid, at)?;
+    let path = Path::new(OsStr::from_bytes(&text));
+    if path.is_absolute() {
+        return Some(normal(path));
+    }
+    // The low half, with a sign: `AT_FDCWD` is negative.
+    let number = directory
+        .and_then(|number| i32::try_from(number & 0x7fff_ffff).ok().filter(|_| number & 0x8000_0000 == 0));
+    let from = match number {
+        Some(number) => link(&format!("/proc/{pid}/fd/{number}"))?,
+        None => link(&format!("/proc/{pid}/cwd"))?,
+    };
+    Some(normal(&from.join(path)))
+}
+
+/// A text in the caller's memory, up to its end.
+fn text(pid: u32, mut at: u64) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    // ends: a path has an end, or is too long
+    while text.len() < MAX_PATH {
+        let room = usize::try_from(PAGE - at % PAGE).ok()?.min(256);
+        let mut bytes = [0; 256];
+        read_memory(pid, at, &mut bytes[..room]).ok()?;
+        if let Some(end) = bytes[..room].iter().position(|&byte| byte == 0) {
+            text.extend(&bytes[..end]);
+            return (!text.is_empty()).then_some(text);
+        }
+        text.extend(&bytes[..room]);
+        at = at.checked_add(u64::try_from(room).ok()?)?;
+    }
+    None
+}
+
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => out.push(name),
+            Component::ParentDir => drop(out.pop()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    out
+}

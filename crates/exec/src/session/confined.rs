@@ -1,0 +1,86 @@
+//! How a session is confined, what was refused to it, and what it changed in git directories.
+
+use std::sync::Arc;
+
+use policy::{Confinement, Denial, Enforcement, Gap};
+
+use super::Session;
+use crate::process::Process;
+use crate::sandbox::Refusal;
+use crate::sandbox::git::Landed;
+use crate::sandbox::host::Borrowed;
+
+/// What is known about a session's confinement.
+#[derive(Debug)]
+pub(super) struct Confined {
+    enforcement: Enforcement,
+    confinement: Option<Arc<Confinement>>,
+    refusals: Vec<Refusal>,
+    layers: Vec<Borrowed>,
+    landed: Landed,
+}
+
+impl Confined {
+    pub(super) fn of(process: &mut Process) -> Self {
+        Self {
+            enforcement: process.enforcement.clone(),
+            confinement: process.confinement(),
+            refusals: Vec::new(),
+            layers: std::mem::take(&mut process.layers),
+            landed: Landed::default(),
+        }
+    }
+
+    pub(super) fn refused(&mut self, refusals: Vec<Refusal>) {
+        self.refusals.extend(refusals);
+    }
+
+    /// A git directory can be read only.
+    pub(super) fn no_layer(&mut self) {
+        self.enforcement = match std::mem::replace(&mut self.enforcement, Enforcement::Full) {
+            Enforcement::Full => Enforcement::Partial(vec![Gap::GitReadOnly]),
+            Enforcement::Partial(mut gaps) if !gaps.contains(&Gap::GitReadOnly) => {
+                gaps.push(Gap::GitReadOnly);
+                Enforcement::Partial(gaps)
+            }
+            other => other,
+        };
+    }
+
+    /// The run is over: what may land lands.
+    pub(super) fn finish(&mut self) {
+        for layer in std::mem::take(&mut self.layers) {
+            self.landed.add(layer.finish());
+        }
+    }
+}
+
+impl Session {
+    /// What holds for it.
+    pub fn enforcement(&self) -> Enforcement {
+        self.lock().confined.enforcement.clone()
+    }
+
+    /// What was refused to it, as far as the kernel told.
+    pub fn denials(&self) -> Vec<Denial> {
+        let state = self.lock();
+        let Confined { refusals, confinement, .. } = &state.confined;
+        let denial = |refusal: &Refusal| Some(refusal.denial(confinement.as_deref()?));
+        refusals.iter().filter_map(denial).collect()
+    }
+
+    /// What it is confined to, if it is.
+    pub fn confinement(&self) -> Option<Arc<Confinement>> {
+        self.lock().confined.confinement.clone()
+    }
+
+    /// Lands in git directories what may be landed of what it wrote so far. What did not land, in words.
+    pub fn land(&self) -> Vec<String> {
+        let mut state = self.lock();
+        let confined = &mut state.confined;
+        for layer in &mut confined.layers {
+            confined.landed.add(layer.land());
+        }
+        confined.landed.notes()
+    }
+}

@@ -1,0 +1,155 @@
+//! What was really enforced, as a value: "sandboxed" is never just yes or no.
+
+use std::fmt;
+
+use crate::Tier;
+
+/// What holds for a command that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Enforcement {
+    /// All that the policy says.
+    Full,
+    /// All but these.
+    Partial(Vec<Gap>),
+    /// Nothing.
+    None {
+        /// Why not.
+        why: Why,
+    },
+}
+
+/// Why nothing is enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The policy says so.
+    FullAccess,
+    /// Something outside is said to do it.
+    External,
+    /// The system cannot, and the policy makes do with that.
+    Unable,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::FullAccess => "the policy is danger-full-access",
+            Self::External => "the policy says that something outside confines it",
+            Self::Unable => "this system can enforce nothing, and the policy makes do with that",
+        })
+    }
+}
+
+/// Something that the policy says and this machine does not enforce; or that it refuses beyond the policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Gap {
+    /// No Landlock.
+    Writes,
+    /// No mounts: the names in a root that decide what agents and git do.
+    Protected,
+    /// No mounts: what may not be read.
+    DenyRead,
+    /// No mounts: owner, mode and times.
+    Metadata,
+    /// No process namespace: others are listed.
+    Processes,
+    /// No process namespace: limits are per process or not at all.
+    ProcessLimit,
+    /// No mounts: `/tmp` of its own.
+    PrivateTmp,
+    /// No network namespace: a loopback of its own.
+    Loopback,
+    /// No mounts: terminals of its own.
+    Terminals,
+    /// No overlay: git reads only.
+    GitReadOnly,
+    /// No overlay: caches cannot be written.
+    Caches,
+    /// `/proc` is the one of the outside.
+    Proc,
+    /// There were too many files to look at.
+    Globs,
+    /// The kernel's Landlock is too old for these.
+    OldLandlock,
+}
+
+impl Gap {
+    /// Each of them.
+    pub const ALL: [Self; 14] = [
+        Self::Writes,
+        Self::Protected,
+        Self::DenyRead,
+        Self::Metadata,
+        Self::Processes,
+        Self::ProcessLimit,
+        Self::PrivateTmp,
+        Self::Loopback,
+        Self::Terminals,
+        Self::GitReadOnly,
+        Self::Caches,
+        Self::Proc,
+        Self::Globs,
+        Self::OldLandlock,
+    ];
+
+    /// What it means, in one sentence without a capital or a full stop.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Writes => "files outside the writable roots can be changed",
+            Self::Protected => {
+                "`.git`, `.toolgate`, `.codex`, `.claude`, `.agents` and read-only paths inside a writable root can be changed"
+            }
+            Self::DenyRead => "what may not be read can be read by commands",
+            Self::Metadata => {
+                "mode, owner, times and attributes of files outside the roots can be changed if the user owns them"
+            }
+            Self::Processes => "the names and arguments of other processes can be seen",
+            Self::ProcessLimit => "the number of processes is not limited",
+            Self::PrivateTmp => "`/tmp` cannot be written; TMPDIR is a private directory",
+            Self::Loopback => "there is no loopback network",
+            Self::Terminals => "programs cannot make terminals",
+            Self::GitReadOnly => "git can read but not commit",
+            Self::Caches => "package caches cannot be written",
+            Self::Proc => "`/proc` shows the processes outside",
+            Self::Globs => {
+                "deny-read globs and nested git repositories are not all covered: there are too many files to look at"
+            }
+            Self::OldLandlock => {
+                "some operations on files and sockets are older than this kernel's Landlock knows"
+            }
+        }
+    }
+}
+
+impl Enforcement {
+    /// `full`, `partial` or `none`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Partial(_) => "partial",
+            Self::None { .. } => "none",
+        }
+    }
+}
+
+impl fmt::Display for Enforcement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("full"),
+            Self::Partial(gaps) => {
+                let gaps: Vec<&str> = gaps.iter().map(|gap| gap.sentence()).collect();
+                write!(f, "partial: {}", gaps.join("; "))
+            }
+            Self::None { why } => write!(f, "none: {why}"),
+        }
+    }
+}
+
+/// A tier that could not be had, and what the system said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// Which.
+    pub tier: Tier,
+    /// The step that failed and the system's word.
+    pub why: String,
+}

@@ -1,0 +1,104 @@
+//! One command, confined as a tool's would be: for a program that wants the confinement and no tools.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use exec::fs::{Door, FsError};
+use exec::process::{Explained, Size, SpawnFault, Stdio};
+use exec::sandbox::Scratch;
+use exec::session::{About, Lifetime, Pump, Session, Sessions};
+use exec::shell::Shells;
+use policy::{Denial, Gate, Intent, Permit, Verdict};
+
+use crate::{BuildFault, Builder};
+
+/// A place to run commands in. Dropping it ends them.
+pub struct Sandbox {
+    gate: Gate,
+    directory: PathBuf,
+    sessions: Sessions,
+    shells: Shells,
+    _scratch: Option<Arc<Scratch>>,
+}
+
+/// A command that runs, and what moves it.
+pub type Confined = (Arc<Session>, Pump);
+
+/// Why a command was not run.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxFault {
+    /// The policy says no.
+    #[error(transparent)]
+    Denied(#[from] Denial),
+    /// Its directory cannot be entered.
+    #[error(transparent)]
+    Directory(#[from] FsError),
+    /// It could not be started, or not be confined.
+    #[error(transparent)]
+    Spawn(#[from] SpawnFault),
+}
+
+impl Builder {
+    /// The confinement alone: commands are run with it, no tools are there.
+    pub fn sandbox_alone(mut self) -> Result<Sandbox, BuildFault> {
+        let commands = std::mem::take(&mut self.means).build();
+        let crate::build::Grounds { gate, place, scratch } = self.grounds()?;
+        if let Some(scratch) = &scratch {
+            commands.sessions.spawner().lend(scratch);
+        }
+        let tools::Commands { sessions, shells } = commands;
+        Ok(Sandbox { gate, directory: place.cwd, sessions, shells, _scratch: scratch })
+    }
+}
+
+impl Sandbox {
+    fn permit(&self, argv: &[String]) -> Result<Permit, Denial> {
+        match self.gate.decide(&Intent::run(argv.to_vec(), &self.directory)) {
+            Verdict::Allow(permit) => Ok(permit),
+            Verdict::Forbid(denial) => Err(denial),
+        }
+    }
+
+    /// Runs `argv` with this input, output and errors.
+    pub async fn run(&self, argv: Vec<String>, stdio: [OwnedFd; 3]) -> Result<Confined, SandboxFault> {
+        self.start(argv, Stdio::Given(Arc::new(stdio))).await
+    }
+
+    /// Runs `argv` in a terminal of its own.
+    pub async fn run_in_terminal(
+        &self,
+        argv: Vec<String>,
+        rows: u16,
+        cols: u16,
+    ) -> Result<Confined, SandboxFault> {
+        self.start(argv, Stdio::Terminal(Size { rows, cols })).await
+    }
+
+    async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<Confined, SandboxFault> {
+        let permit = self.permit(&argv)?;
+        let directory = Door::new(&permit).look(&self.directory)?;
+        let about = About {
+            command: argv.join(" "),
+            workdir: directory.path().to_owned(),
+            owner: "sandbox".to_owned(),
+            lifetime: Lifetime::Session,
+            terminal: matches!(stdio, Stdio::Terminal(_)),
+        };
+        let command = self.shells.plain(argv, directory, stdio);
+        Ok(self.sessions.start(command, about, &permit).await?)
+    }
+
+    /// How `argv` would be confined.
+    pub async fn explain(&self, argv: &[String]) -> Result<Explained, SandboxFault> {
+        let permit = self.permit(argv)?;
+        Ok(self.sessions.spawner().explain(&permit).await?)
+    }
+
+    /// What this machine can do, tier by tier, and what would mend what it cannot.
+    pub async fn probe() -> Result<(Vec<exec::sandbox::Able>, Option<String>), io::Error> {
+        let spawner = exec::process::Spawner::default();
+        exec::sandbox::probe(&spawner).await.map_err(io::Error::other)
+    }
+}

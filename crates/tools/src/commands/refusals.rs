@@ -1,0 +1,99 @@
+//! What the sandbox refused to a command, in the answer.
+
+use std::path::{Path, PathBuf};
+
+use exec::session::Session;
+use policy::{Confinement, Denial};
+
+/// How many are spelled out.
+const SHOWN: usize = 4;
+/// How much of the end of an output is looked at for a guess.
+const LOOKED_AT: usize = 16 << 10;
+
+/// What was refused: told by the kernel, or guessed from what the command wrote.
+pub(crate) struct Refusals {
+    pub(crate) told: Vec<Denial>,
+    pub(crate) guessed: Option<Denial>,
+}
+
+impl Refusals {
+    /// Looks at a command that ended with `code`, or runs on.
+    pub(crate) fn of(session: &Session, code: Option<i32>, output: &str) -> Self {
+        let told = session.denials();
+        let confinement = session.confinement();
+        // Whoever succeeded was refused nothing that matters; and what is known needs no guess.
+        let guesses = told.is_empty() && code.is_some_and(|code| code != 0);
+        let guessed = confinement.filter(|_| guesses).and_then(|confinement| guess(output, &confinement));
+        Self { told, guessed }
+    }
+
+    /// A line for each.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> =
+            self.told.iter().take(SHOWN).map(|denial| format!("Refused by the sandbox: {denial}")).collect();
+        if self.told.len() > SHOWN {
+            notes.push(format!("Refused by the sandbox: {} more", self.told.len() - SHOWN));
+        }
+        notes.extend(
+            self.guessed
+                .iter()
+                .map(|denial| format!("Perhaps refused by the sandbox (a guess from the output): {denial}")),
+        );
+        notes
+    }
+}
+
+/// The last resort: a line that says that something is read-only or not permitted, and names a path that the policy does
+/// not let be changed. Whoever writes such a line to fool us only gets told what the policy says.
+fn guess(output: &str, confinement: &Confinement) -> Option<Denial> {
+    let from = output.len().saturating_sub(LOOKED_AT);
+    let end = &output[output.ceil_char_boundary(from)..];
+    let refused = |line: &&str| {
+        ["Read-only file system", "Permission denied", "Operation not permitted", "EROFS", "EACCES", "EPERM"]
+            .iter()
+            .any(|word| line.contains(word))
+    };
+    let path = end
+        .lines()
+        .rev()
+        .filter(refused)
+        .find_map(|line| paths(line).find(|path| !confinement.may_write(path) && !is_everybodys(path)))?;
+    Some(Denial::MayNotWrite { path, roots: confinement.writable.clone() })
+}
+
+/// Where a private place, a device or a fact of the kernel is meant.
+fn is_everybodys(path: &Path) -> bool {
+    ["/tmp", "/var/tmp", "/dev", "/proc"].iter().any(|place| path.starts_with(place))
+}
+
+/// What looks like a whole path in a line.
+fn paths(line: &str) -> impl Iterator<Item = PathBuf> {
+    let words = line.split(|letter: char| letter.is_whitespace() || "'\"`‘’“”(),;<>[]".contains(letter));
+    let words = words.map(|word| word.trim_end_matches([':', '.']));
+    words.filter(|word| word.len() > 1 && word.starts_with('/')).map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_guessed() {
+        let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
+        for (output, path) in [
+            ("touch: cannot touch '/etc/x': Read-only file system\n", Some("/etc/x")),
+            ("bash: line 1: /etc/y: Read-only file system", Some("/etc/y")),
+            ("error: EACCES: permission denied, open '/home/u/.npm/x'", Some("/home/u/.npm/x")),
+            ("PermissionError: [Errno 13] Permission denied: '/usr/lib/z'", Some("/usr/lib/z")),
+            ("cp: /w/a: Permission denied", None),
+            ("cp: /tmp/a: Permission denied", None),
+            ("/etc/x was written", None),
+            ("Permission denied", None),
+            ("", None),
+        ] {
+            let expected =
+                path.map(|path| Denial::MayNotWrite { path: path.into(), roots: vec!["/w".into()] });
+            assert_eq!(guess(output, &confinement), expected, "{output}");
+        }
+    }
+}
