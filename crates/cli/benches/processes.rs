@@ -2,7 +2,6 @@
 #![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark runs peers and prints")]
 
 use std::fs;
-use std::process::{Command, Stdio as StdStdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,10 @@ use toolgate::{
     CancellationToken, DenyRead, Environment, Gate, Intent, Permit, Reach, Root, SandboxPolicy, Shell, Spill,
     ToolCall, Toolgate, Verdict, json,
 };
+
+mod timing;
+
+use timing::{bare, rounds, row, spreads};
 
 const GIB: usize = 1 << 30;
 
@@ -44,51 +47,18 @@ fn call(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate, cmd: &str) {
     assert!(answer.success, "{}", answer.joined_text());
 }
 
-fn bare(program: &str, arguments: &[&str]) {
-    let mut command = Command::new(program);
-    command.args(arguments).env_clear().stdin(StdStdio::null()).stdout(StdStdio::null());
-    assert!(command.status().is_ok_and(|status| status.success()));
-}
-
-fn timed(work: impl FnOnce()) -> Duration {
-    let began = Instant::now();
-    work();
-    began.elapsed()
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
-/// Takes turns, so that what else the machine does hits all alike.
-fn rounds<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(); N]) -> [Duration; N] {
-    works.iter_mut().for_each(|work| work());
-    let mut times = [const { Vec::new() }; N];
-    for round in 0..rounds {
-        for at in 0..N {
-            let at = (at + round) % N;
-            times[at].push(timed(&mut *works[at]));
-        }
-    }
-    times.map(median)
-}
-
-fn row(work: &str, us: Duration, peer: Duration) {
-    let ratio = us.as_secs_f64() / peer.as_secs_f64();
-    println!("| {work} | {us:.2?} | {peer:.2?} | {ratio:.2} |");
-}
-
 fn small(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
-    let [ours, fork, shell] = rounds(
+    let [ours, fork, shell] = spreads(
         400,
         [&mut || call(runtime, toolgate, "true"), &mut || bare("/bin/true", &[]), &mut || {
             bare("/bin/bash", &["-c", "true"]);
         }],
     );
-    row("`exec_command true` through `dispatch` / bare fork+exec of `true`", ours, fork);
-    row("… / bare fork+exec of `bash -c true`", ours, shell);
-    println!("| … over bare fork+exec of `true` | {:.0?} | (bar: 1 ms) | |", ours.saturating_sub(fork));
+    row("`exec_command true` through `dispatch` / bare fork+exec of `true`", ours.p50, fork.p50);
+    row("… / bare fork+exec of `bash -c true`", ours.p50, shell.p50);
+    let over = ours.p50.saturating_sub(fork.p50);
+    println!("| … over bare fork+exec of `true` | {over:.0?} | (bar: 1 ms) | |");
+    row("… the 99th of a hundred", ours.p99, fork.p99);
 }
 
 /// The same with 4 GiB resident: a fork of the host would copy its page tables.

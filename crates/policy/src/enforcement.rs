@@ -61,6 +61,8 @@ pub enum Gap {
     Loopback,
     /// No mounts: terminals of its own.
     Terminals,
+    /// Another sandbox around this one judges connections: no sockets of its own.
+    UnixSockets,
     /// No overlay: git reads only.
     GitReadOnly,
     /// No overlay: caches cannot be written.
@@ -75,7 +77,7 @@ pub enum Gap {
 
 impl Gap {
     /// Each of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Writes,
         Self::Protected,
         Self::DenyRead,
@@ -85,6 +87,7 @@ impl Gap {
         Self::PrivateTmp,
         Self::Loopback,
         Self::Terminals,
+        Self::UnixSockets,
         Self::GitReadOnly,
         Self::Caches,
         Self::Proc,
@@ -108,6 +111,7 @@ impl Gap {
             Self::PrivateTmp => "`/tmp` cannot be written; TMPDIR is a private directory",
             Self::Loopback => "there is no loopback network",
             Self::Terminals => "programs cannot make terminals",
+            Self::UnixSockets => "unix sockets cannot be made: there is another sandbox around this one",
             Self::GitReadOnly => "git can read but not commit",
             Self::Caches => "package caches cannot be written",
             Self::Proc => "`/proc` shows the processes outside",

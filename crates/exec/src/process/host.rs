@@ -107,16 +107,16 @@ impl Spawner {
         let mut fds: Vec<_> = if cell.is_none() { vec![directory.as_fd()] } else { Vec::new() };
         fds.extend(theirs.iter().map(AsFd::as_fd));
         fds.extend(command.prelude.as_deref().map(AsFd::as_fd));
-        let layers = cell.as_ref().map(Cell::layers).unwrap_or_default();
-        let order = Order::Run(command.launch(cell.as_deref(), &layers)).encode();
-        if order.len() > MAX_ORDER {
-            return Err(command.refused(Step::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
-        }
         // A keeper that waited may have been killed meanwhile, and so may the spawner.
         // ends: idle keepers are used up, and only so many new ones are tried
         let mut tries = 0;
         loop {
-            let (keeper, made_by) = self.keeper(cell.as_deref())?;
+            let (keeper, names, made_by) = self.keeper(cell.as_deref())?;
+            let layers = cell.as_ref().map(|cell| cell.layers(&names)).unwrap_or_default();
+            let order = Order::Run(command.launch(cell.as_deref(), &layers)).encode();
+            if order.len() > MAX_ORDER {
+                return Err(command.refused(Step::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
+            }
             let is_new = made_by != MadeBy::Before;
             let mut talk = Talk { control: UnixStream::from_std(keeper)?, inbox: Vec::new() };
             tries += usize::from(is_new);
@@ -137,7 +137,8 @@ impl Spawner {
                         Some(cell) => cell.enforcement.clone(),
                         None => unconfined(permit),
                     };
-                    return Ok(Process { talk, pipes, spawner: self.clone(), cell, enforcement, layers });
+                    let spawner = self.clone();
+                    return Ok(Process { talk, pipes, spawner, cell, enforcement, layers, names });
                 }
                 Err(error) if tries == TRIES => {
                     if let Some(cell) = &cell {
@@ -186,25 +187,28 @@ impl Spawner {
         }
     }
 
-    /// A keeper that is free, and who makes it.
-    fn keeper(&self, cell: Option<&Cell>) -> Result<(StdStream, MadeBy), SpawnFault> {
-        if let Some(cell) = cell {
-            if let Some(keeper) = cell.idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
-                return Ok((keeper, MadeBy::Before));
-            }
+    /// A keeper that is free, its layers if it is in a cell, and who makes it.
+    fn keeper(&self, cell: Option<&Cell>) -> Result<(StdStream, Vec<String>, MadeBy), SpawnFault> {
+        let pair = || {
             let (ours, theirs) = StdStream::pair()?;
             ours.set_nonblocking(true)?;
+            io::Result::Ok((ours, theirs))
+        };
+        if let Some(cell) = cell {
+            if let Some((keeper, names)) = cell.idle() {
+                return Ok((keeper, names, MadeBy::Before));
+            }
+            let (ours, theirs) = pair()?;
             ask(&cell.control, &[0], &theirs)?;
-            return Ok((ours, MadeBy::Cell));
+            return Ok((ours, cell.new_layers(), MadeBy::Cell));
         }
         let mut shared = self.lock();
         if let Some(keeper) = shared.idle.pop() {
-            return Ok((keeper, MadeBy::Before));
+            return Ok((keeper, Vec::new(), MadeBy::Before));
         }
-        let (ours, theirs) = StdStream::pair()?;
-        ours.set_nonblocking(true)?;
+        let (ours, theirs) = pair()?;
         let made_by = shared.ask(&Out::new().done(), &theirs)?;
-        Ok((ours, made_by))
+        Ok((ours, Vec::new(), made_by))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Shared> {

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -18,8 +17,7 @@ use super::sys::{self, Reaped, Wait};
 use super::{link, tree};
 use crate::sandbox::broker::Broker;
 use crate::sandbox::cell::Inside;
-use crate::sandbox::mounts;
-use crate::sandbox::plan::to_path;
+use crate::sandbox::layers::Layers;
 
 /// How many of the processes that had to be ended are named.
 const NAMED: usize = 16;
@@ -48,12 +46,12 @@ fn serve(control: &OwnedFd, limits: Limits, inside: Option<&Inside>) -> ! {
     let _host_is_gone = link::write(control, &Report::Ready.encode());
     // ends: when the host is gone
     let spawner = getppid();
+    let own_mounts = inside.is_some_and(|inside| inside.own_mounts);
+    let mut keeper =
+        Keeper { control, signals: &signals, limits, inside, spawner, layers: Layers::new(own_mounts) };
     while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
         match Order::decode(&bytes) {
-            Some(Order::Run(order)) => {
-                let keeper = Keeper { control, signals: &signals, limits, inside, spawner };
-                keeper.run(&order, fds);
-            }
+            Some(Order::Run(order)) => keeper.run(&order, fds),
             // The run that this was meant for is over.
             Some(Order::End { .. } | Order::Signal(_)) => {}
             None => break,
@@ -73,12 +71,17 @@ struct Keeper<'a> {
     inside: Option<&'a Inside>,
     /// Who cleans up after this keeper; nobody needs to where the kernel does.
     spawner: Option<Pid>,
+    /// What lies over git directories.
+    layers: Layers,
 }
 
 impl Keeper<'_> {
-    fn run(&self, order: &Launch, fds: Vec<OwnedFd>) {
+    fn run(&mut self, order: &Launch, fds: Vec<OwnedFd>) {
         let mut news = Vec::new();
-        let layers = self.put_layers(order, &mut news);
+        if !self.layers.put(&order.layers) {
+            // It stays as it is: nobody can write there.
+            news.extend(Report::NoLayer.encode());
+        }
         let launched = launch(order, &fds, self.limits, self.inside);
         // Only the program holds them now: when it lets go of them, its reader knows.
         drop(fds);
@@ -92,7 +95,6 @@ impl Keeper<'_> {
             announce: None,
             news,
             broker: None,
-            layers,
         };
         match launched {
             Ok(mut leader) => {
@@ -103,23 +105,7 @@ impl Keeper<'_> {
             Err((step, errno)) => run.failed(step, errno),
         }
         run.watch();
-    }
-
-    /// Puts layers over what is to have some; says where.
-    fn put_layers(&self, order: &Launch, news: &mut Vec<u8>) -> Vec<PathBuf> {
-        let mut put = Vec::new();
-        if !self.inside.is_some_and(|inside| inside.own_mounts) {
-            return put;
-        }
-        for (at, layer) in &order.layers {
-            let (at, layer) = (to_path(at.clone()), String::from_utf8_lossy(layer).into_owned());
-            match mounts::put_layer(&at, &layer) {
-                Ok(()) => put.push(at),
-                // It stays as it is: nobody can write there.
-                Err(_) => news.extend(Report::NoLayer.encode()),
-            }
-        }
-        put
+        self.layers.prepare();
     }
 }
 
@@ -149,8 +135,6 @@ struct Run<'a> {
     news: Vec<u8>,
     /// Judges what the filter cannot.
     broker: Option<Broker>,
-    /// Where layers were put.
-    layers: Vec<PathBuf>,
 }
 
 impl Run<'_> {
@@ -315,13 +299,14 @@ impl Run<'_> {
     fn empty(&mut self) {
         let more = u32::try_from(self.ended.len().saturating_sub(self.names.len())).unwrap_or(u32::MAX);
         let ended = std::mem::take(&mut self.names);
-        let off = self.layers.drain(..).all(|at| mounts::take_layer(&at).is_ok());
+        let touched = self.keeper.layers.touched();
+        let off = !touched || self.keeper.layers.take_off();
         // Without a spawner nobody would clean up after it any more. In a process namespace there is none to see.
-        let again = off && getppid() == self.keeper.spawner;
-        self.news.extend(Report::Empty { used: self.used, ended, more, again }.encode());
+        let again = off && !self.keeper.layers.is_worn() && getppid() == self.keeper.spawner;
+        self.news.extend(Report::Empty { used: self.used, ended, more, again, touched }.encode());
         self.send();
-        if !off {
-            sys::exit(1);
+        if !again {
+            sys::exit(0);
         }
     }
 

@@ -193,7 +193,7 @@ fn confine(inside: &Inside, hear: &OwnedFd) -> Result<(), (Step, Errno)> {
     if let Some(ruleset) = &inside.ruleset {
         confinement::landlock_restrict(ruleset).map_err(at)?;
     }
-    if let Some(listener) = confinement::filter(&inside.filter, true).map_err(at)? {
+    if let Some(listener) = confinement::filter(&inside.filter, inside.brokered).map_err(at)? {
         link::send(hear, &[0], &[listener.as_fd()])
             .map_err(|error| at(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
     }

@@ -48,7 +48,8 @@ pub(crate) enum Report {
     /// What was started has ended; so many of its descendants have not.
     Exited { status: i32, left: u32 },
     /// Nothing is left of it. The keeper waits for the next order, unless it has lost its spawner: then it ends too.
-    Empty { used: Used, ended: Vec<Ended>, more: u32, again: bool },
+    /// `touched`: something was written to a layer, which is off now.
+    Empty { used: Used, ended: Vec<Ended>, more: u32, again: bool, touched: bool },
     /// These are still there though they were killed; the keeper keeps trying.
     Stuck { left: Vec<Ended> },
     /// These were refused to it.
@@ -161,7 +162,7 @@ impl Report {
                 out.signed(*status);
                 out.number(u64::from(*left));
             }
-            Self::Empty { used, ended, more, again } => {
+            Self::Empty { used, ended, more, again, touched } => {
                 out.byte(3);
                 out.time(used.user);
                 out.time(used.system);
@@ -169,6 +170,7 @@ impl Report {
                 out.ended(ended);
                 out.number(u64::from(*more));
                 out.byte(u8::from(*again));
+                out.byte(u8::from(*touched));
             }
             Self::Stuck { left } => {
                 out.byte(4);
@@ -194,7 +196,8 @@ impl Report {
                 let (user, system, peak_memory) = (input.time()?, input.time()?, input.number()?);
                 let used = Used { user, system, peak_memory };
                 let (ended, more) = (input.ended()?, input.number()?.try_into().ok()?);
-                Some(Self::Empty { used, ended, more, again: input.byte()? != 0 })
+                let (again, touched) = (input.byte()? != 0, input.byte()? != 0);
+                Some(Self::Empty { used, ended, more, again, touched })
             }
             4 => Some(Self::Stuck { left: input.ended()? }),
             5 => Some(Self::Ready),
@@ -263,7 +266,7 @@ mod tests {
             Report::Started { pid: 1 },
             Report::Failed { step: Step::Exec, errno: 2 },
             Report::Exited { status: 256, left: 3 },
-            Report::Empty { used, ended: ended.clone(), more: 4, again: true },
+            Report::Empty { used, ended: ended.clone(), more: 4, again: true, touched: false },
             Report::Stuck { left: ended },
             Report::Refused(vec![
                 Refusal::Socket("@x".to_owned()),

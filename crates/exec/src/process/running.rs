@@ -2,8 +2,7 @@
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream as StdStream;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use policy::{Confinement, Enforcement};
@@ -89,20 +88,20 @@ pub(crate) struct Process {
     pub(crate) enforcement: Enforcement,
     /// What it changes in git directories.
     pub(crate) layers: Vec<Borrowed>,
+    /// What these are called.
+    pub(super) names: Vec<String>,
 }
 
 impl Process {
     /// Gives the keeper back for the next run: it has said that nothing is left of this one.
-    pub(crate) fn over(self) {
+    pub(crate) fn over(self, touched: bool) {
         let Ok(keeper) = self.talk.control.into_std() else { return };
-        let push = |idle: &mut Vec<StdStream>| {
-            if idle.len() < MAX_IDLE {
-                idle.push(keeper);
-            }
-        };
-        match &self.cell {
-            Some(cell) => push(&mut cell.idle.lock().unwrap_or_else(PoisonError::into_inner)),
-            None => push(&mut self.spawner.lock().idle),
+        if let Some(cell) = &self.cell {
+            return cell.rest(keeper, self.names, touched);
+        }
+        let mut shared = self.spawner.lock();
+        if shared.idle.len() < MAX_IDLE {
+            shared.idle.push(keeper);
         }
     }
 

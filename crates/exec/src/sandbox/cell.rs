@@ -34,6 +34,8 @@ pub(crate) struct Inside {
     pub(crate) bounds: Bounds,
     pub(crate) ruleset: Option<OwnedFd>,
     pub(crate) filter: Vec<Instruction>,
+    /// Whether calls are judged that the filter cannot judge.
+    pub(crate) brokered: bool,
     /// Keepers are process 1 of a namespace.
     own_processes: bool,
     /// There are mounts of its own, on which layers can be put.
@@ -145,30 +147,33 @@ fn build(plan: Plan) -> Result<Inside, Fault> {
         gaps.remove(&Gap::PrivateTmp);
         gaps.remove(&Gap::Terminals);
     }
+    let brokered = can_listen()?;
+    if !brokered {
+        gaps.insert(Gap::UnixSockets);
+    }
     let rules = FilterRules {
         inet: own_network || plan.network == Network::On,
         namespaces: own_processes,
         landlock: landlock.is_some(),
         root: rustix::process::geteuid().is_root(),
-        brokered: true,
-        recorded: plan.recorded,
+        brokered,
+        recorded: plan.recorded && brokered,
     };
     let bounds = Bounds { plan, own_network };
-    Ok(Inside { bounds, ruleset: landlock, filter: filter(rules), own_processes, own_mounts, gaps })
+    let filter = filter(rules);
+    Ok(Inside { bounds, ruleset: landlock, filter, brokered, own_processes, own_mounts, gaps })
 }
 
-/// Landlock's rules; with mounts of its own the mounts hold without them too.
+/// Landlock's rules. With mounts of its own they are a second layer: all that the policy says holds without them too.
 fn rules(plan: &Plan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> Result<Option<OwnedFd>, Fault> {
+    let oldest = if own_mounts { landlock::USEFUL } else { landlock::OLDEST };
     let version = match sys::landlock_version() {
-        Ok(version) if version >= landlock::OLDEST => version,
-        Ok(_) | Err(_) if own_mounts => {
-            gaps.insert(Gap::OldLandlock);
-            return Ok(None);
-        }
+        Ok(version) if version >= oldest => version,
+        Ok(_) | Err(_) if own_mounts => return Ok(None),
         Ok(_) => return Err(("Landlock is too old here".to_owned(), Errno::NOSYS)),
         Err(errno) => return Err(("asking for Landlock".to_owned(), errno)),
     };
-    if version < landlock::WHOLE {
+    if version < landlock::WHOLE && !own_mounts {
         gaps.insert(Gap::OldLandlock);
     }
     let rules = landlock::ruleset(&plan.writable, own_mounts, version);
@@ -230,4 +235,25 @@ fn can_own_processes(plan: &Plan, gaps: &mut BTreeSet<Gap>) -> Result<bool, Faul
         }
     }
     Ok(true)
+}
+
+/// Tries whether calls can be judged here: only one sandbox around a process can.
+fn can_listen() -> Result<bool, Fault> {
+    const NO_FILTER: i32 = 2;
+    let doing = |errno| ("making a filter for system calls".to_owned(), errno);
+    let pid = sys::fork_into(Namespaces::NONE).map_err(doing)?;
+    if pid == 0 {
+        let allow = [Instruction { code: 6, jt: 0, jf: 0, k: 0x7fff_0000 }];
+        let _old_kernel = rustix::thread::set_no_new_privs(true);
+        confined::exit(match sys::filter(&allow, true) {
+            Ok(_) => 0,
+            Err(Errno::BUSY) => 1,
+            Err(_) => NO_FILTER,
+        });
+    }
+    match confined::wait_for(pid) {
+        Some(0) => Ok(true),
+        Some(1) => Ok(false),
+        _ => Err(doing(Errno::NOSYS)),
+    }
 }

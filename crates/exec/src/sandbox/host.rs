@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -16,10 +17,12 @@ use tokio::time::timeout;
 use super::git::{Landed, Layer, Repository};
 use super::scratch::{self, Scratch};
 use super::survey::{self, Survey};
-use super::{mounts, remedy};
+use super::{layers, mounts, remedy};
 use crate::process::bytes::{In, LENGTH, Out};
 use crate::process::{SpawnFault, Spawner, link};
 
+/// Keepers that wait for the next run.
+const MAX_IDLE: usize = 8;
 /// How long a cell may take to be made. Far more than it takes; a machine may be busy.
 const MADE: Duration = Duration::from_secs(20);
 /// The longest that a cell says of itself.
@@ -38,7 +41,7 @@ pub(crate) struct Cells {
 pub(crate) struct Cell {
     pub(crate) control: StdStream,
     /// Keepers that wait for the next run.
-    pub(crate) idle: Mutex<Vec<StdStream>>,
+    idle: Mutex<Vec<Idle>>,
     reach: Arc<Reach>,
     confinement: Arc<Confinement>,
     scratch: Arc<Scratch>,
@@ -47,37 +50,30 @@ pub(crate) struct Cell {
     pub(crate) enforcement: Enforcement,
     /// Where terminals are opened that have a name in there.
     pub(crate) terminals: Option<OwnedFd>,
-    layers: Mutex<Layers>,
+    /// How many layers there are.
+    layers: AtomicUsize,
 }
 
-/// Layers over git directories: which are free, and how many there are.
-#[derive(Debug, Default)]
-struct Layers {
-    free: Vec<(PathBuf, String)>,
-    made: usize,
-}
+/// A keeper, and the layer that it has for each git directory: what did not land stays in there, for the next run.
+type Idle = (StdStream, Vec<String>);
 
 /// A layer that a run has.
 #[derive(Debug)]
 pub(crate) struct Borrowed {
     pub(crate) at: PathBuf,
     pub(crate) name: String,
-    layer: Option<Layer>,
-    cell: Arc<Cell>,
+    layer: Layer,
 }
 
 impl Borrowed {
     /// Lands what may be landed, while the run goes on.
     pub(crate) fn land(&mut self) -> Landed {
-        self.layer.as_mut().map(Layer::land).unwrap_or_default()
+        self.layer.land()
     }
 
-    /// The run is over: lands, and lets the next run have the layer.
-    pub(crate) fn finish(mut self) -> Landed {
-        let landed = self.layer.take().map(Layer::finish).unwrap_or_default();
-        let mut layers = self.cell.layers.lock().unwrap_or_else(PoisonError::into_inner);
-        layers.free.push((self.at.clone(), self.name.clone()));
-        landed
+    /// The run is over, and the layer is off if it was `touched`: lands what is in it.
+    pub(crate) fn finish(self, touched: bool) -> Landed {
+        if touched { self.layer.finish() } else { Landed::default() }
     }
 }
 
@@ -157,7 +153,7 @@ async fn strongest(
                     tier,
                     enforcement,
                     terminals: made.terminals,
-                    layers: Mutex::default(),
+                    layers: AtomicUsize::new(0),
                 });
             }
             Err(why) => missing.push(Missing { tier, why }),
@@ -261,26 +257,36 @@ impl Cell {
         &self.confinement
     }
 
-    /// A layer for each git directory, for one run.
-    pub(crate) fn layers(self: &Arc<Self>) -> Vec<Borrowed> {
-        let mut layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A keeper that waits, and its layers.
+    pub(crate) fn idle(&self) -> Option<Idle> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Layers for a keeper that is being made.
+    pub(crate) fn new_layers(&self) -> Vec<String> {
+        let number = |_| self.layers.fetch_add(1, Ordering::Relaxed).to_string();
+        self.survey.repositories.iter().map(number).collect()
+    }
+
+    /// A keeper waits again. Where nothing was written it has gone on to the next layer.
+    pub(crate) fn rest(&self, keeper: StdStream, names: Vec<String>, touched: bool) {
+        let names = if touched { names } else { names.iter().map(|name| layers::next(name)).collect() };
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE {
+            idle.push((keeper, names));
+        }
+    }
+
+    /// The layers of a keeper, for one run.
+    pub(crate) fn layers(&self, names: &[String]) -> Vec<Borrowed> {
         let all = self.scratch.path().join("layers");
-        let borrow = |repository: &Repository| {
-            // The one that was used last holds what is not on the host.
-            let free = layers.free.iter().rposition(|(at, _)| *at == repository.at);
-            let name = match free.map(|free| layers.free.remove(free)) {
-                Some((_, name)) => name,
-                None => {
-                    layers.made += 1;
-                    layers.made.to_string()
-                }
-            };
-            let directory = all.join(&name);
+        let borrow = |(repository, name): (&Repository, &String)| {
+            let directory = all.join(name);
             scratch::layer(&directory).ok()?;
-            let layer = Some(Layer::new(repository.clone(), directory.join("upper")));
-            Some(Borrowed { at: repository.at.clone(), name, layer, cell: Arc::clone(self) })
+            let layer = Layer::new(repository.clone(), directory.join("upper"));
+            Some(Borrowed { at: repository.at.clone(), name: name.clone(), layer })
         };
-        self.survey.repositories.iter().filter_map(borrow).collect()
+        self.survey.repositories.iter().zip(names).filter_map(borrow).collect()
     }
 
     /// What is where, for people.

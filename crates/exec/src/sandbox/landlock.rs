@@ -10,6 +10,8 @@ use super::sys;
 
 /// The oldest version that will do: it knows `truncate`, which is a write.
 pub(crate) const OLDEST: u32 = 3;
+/// The oldest version that does not get in the way: before it, nothing could be moved to another directory.
+pub(crate) const USEFUL: u32 = 2;
 /// From this version on devices are protected from `ioctl`, and sockets and signals stay among the confined.
 pub(crate) const WHOLE: u32 = 6;
 

@@ -10,6 +10,7 @@ pub(crate) mod filter;
 pub(crate) mod git;
 pub(crate) mod host;
 mod landlock;
+pub(crate) mod layers;
 mod loopback;
 pub(crate) mod mounts;
 pub(crate) mod plan;

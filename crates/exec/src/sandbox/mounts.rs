@@ -108,7 +108,7 @@ fn prepare(mount: &Mount) -> Result<Ready<'_>> {
             FileType::Directory => ready(tmpfs("0000")?, true),
             _ => return Err(Errno::NOENT),
         },
-        What::Overlay { upper, work } => ready(overlay(&mount.at, upper, work)?, false),
+        What::Overlay { upper, work } => ready(overlay(&named(&mount.at)?, upper, work)?, false),
     })
 }
 
@@ -213,11 +213,15 @@ pub(crate) fn own_proc(processes: Option<u64>) -> Result<bool> {
 /// How many numbers the kernel never gives to a process.
 const RESERVED: u64 = 301;
 
-/// Lets what is written below `at` go to a layer of ours instead.
-pub(crate) fn put_layer(at: &Path, layer: &str) -> Result<()> {
-    let (upper, work) =
-        (Path::new(LAYERS).join(layer).join("upper"), Path::new(LAYERS).join(layer).join("work"));
-    let tree = overlay(at, &upper, &work)?;
+/// Names the directory at `path`, to be what lies beneath layers.
+pub(crate) fn named(path: &Path) -> Result<OwnedFd> {
+    open(path, OFlags::DIRECTORY)
+}
+
+/// Lets what is written below `at`, which is `lower`, go to a layer of ours instead.
+pub(crate) fn put_layer(at: &Path, lower: &OwnedFd, layer: &str) -> Result<()> {
+    let layer = Path::new(LAYERS).join(layer);
+    let tree = overlay(lower, &layer.join("upper"), &layer.join("work"))?;
     attach(&Ready { at, tree, seal: false, is_directory: true, devices: false })
 }
 
@@ -226,14 +230,12 @@ pub(crate) fn take_layer(at: &Path) -> Result<()> {
     unmount(at, UnmountFlags::NOFOLLOW)
 }
 
-fn overlay(lower: &Path, upper: &Path, work: &Path) -> Result<OwnedFd> {
+fn overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd> {
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let (upper, work) = (named(upper)?, named(work)?);
     // By descriptor: a path may be long and hold what separates layers.
-    let mut held = Vec::new();
-    for (key, path) in [("lowerdir", lower), ("upperdir", upper), ("workdir", work)] {
-        let directory = open(path, OFlags::DIRECTORY)?;
+    for (key, directory) in [("lowerdir", lower), ("upperdir", &upper), ("workdir", &work)] {
         fsconfig_set_string(&context, key, format!("/proc/self/fd/{}", directory.as_raw_fd()))?;
-        held.push(directory);
     }
     fsconfig_set_flag(&context, "userxattr")?;
     mounted(&context)

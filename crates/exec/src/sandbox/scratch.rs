@@ -103,7 +103,8 @@ fn give_up(path: &Path, held: &OwnedFd) {
     }
 }
 
-fn is_empty(path: &Path) -> bool {
+/// Whether there is a directory with nothing in it.
+pub(crate) fn is_empty(path: &Path) -> bool {
     let Ok(Ok(mut entries)) = directory(path).map(Dir::read_from) else { return false };
     entries.all(|entry| entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b"..")))
 }

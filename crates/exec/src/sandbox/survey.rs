@@ -50,6 +50,20 @@ const CACHES: &[&str] = &[
     ".node-gyp",
 ];
 
+/// Variables that say where such a directory is instead.
+const CACHE_VARIABLES: &[&str] = &[
+    "CARGO_HOME",
+    "XDG_CACHE_HOME",
+    "npm_config_cache",
+    "PIP_CACHE_DIR",
+    "UV_CACHE_DIR",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GRADLE_USER_HOME",
+    "CCACHE_DIR",
+    "YARN_CACHE_FOLDER",
+];
+
 /// The plan for a cell, and what else the host has to know of it.
 #[derive(Debug)]
 pub(crate) struct Survey {
@@ -200,14 +214,21 @@ fn visible(places: &mut Places, confinement: &Confinement, reach: &Reach) {
 }
 
 fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, writable: &mut Vec<PathBuf>) {
-    let Some(home) = &confinement.home else { return };
-    let is_writable = |path: &Path| confinement.writable.iter().any(|root| path.starts_with(root));
-    for (number, name) in CACHES.iter().enumerate() {
-        let path = home.join(name);
-        if !is_directory(&path) || is_writable(&path) {
+    let in_home = confinement.home.iter().flat_map(|home| CACHES.iter().map(|name| home.join(name)));
+    let named = CACHE_VARIABLES.iter().filter_map(|name| std::env::var_os(name).map(PathBuf::from));
+    let roots = || confinement.writable.iter();
+    for (number, path) in in_home.chain(named).enumerate() {
+        let Ok(path) = crate::fs::real(&path) else { continue };
+        // What can be written already needs no layer; what holds a root, or is held by a cache, gets none.
+        let in_the_way = roots().any(|root| path.starts_with(root) || root.starts_with(&path))
+            || places
+                .0
+                .iter()
+                .any(|(place, what)| path.starts_with(place) && matches!(what, What::Overlay { .. }))
+            || path.components().count() < SHALLOWEST;
+        if !is_directory(&path) || in_the_way {
             continue;
         }
-        let Ok(path) = crate::fs::real(&path) else { continue };
         let layer = scratch.path().join("caches").join(number.to_string());
         if scratch::layer(&layer).is_ok() {
             let (upper, work) = (layer.join("upper"), layer.join("work"));
@@ -216,6 +237,9 @@ fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, wri
         }
     }
 }
+
+/// A cache lies deeper than this: a variable that says `/` or `/usr` is a mistake, or worse.
+const SHALLOWEST: usize = 3;
 
 /// Where package managers and others write if what they use by default is not there or cannot be written.
 fn variables(confinement: &Confinement, temporary: &Path, tier: Tier) -> Vec<(&'static str, PathBuf)> {
@@ -229,6 +253,11 @@ fn variables(confinement: &Confinement, temporary: &Path, tier: Tier) -> Vec<(&'
         ("npm_config_cache", ".npm", "npm"),
         ("CCACHE_DIR", ".cache/ccache", "ccache"),
     ] {
+        // Whoever says where theirs is gets a layer there, if it is there.
+        let named = std::env::var_os(variable).map(PathBuf::from);
+        if tier >= Tier::Namespaces && named.is_some_and(|path| is_directory(&path)) {
+            continue;
+        }
         let in_home = confinement.home.as_ref().map(|home| home.join(default));
         // An overlay covers what lies below it.
         let covered = tier >= Tier::Namespaces

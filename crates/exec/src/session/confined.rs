@@ -47,10 +47,10 @@ impl Confined {
         };
     }
 
-    /// The run is over: what may land lands.
-    pub(super) fn finish(&mut self) {
+    /// The run is over: what may land lands, if anything was `touched`.
+    pub(super) fn finish(&mut self, touched: bool) {
         for layer in std::mem::take(&mut self.layers) {
-            self.landed.add(layer.finish());
+            self.landed.add(layer.finish(touched));
         }
     }
 }

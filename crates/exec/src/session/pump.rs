@@ -115,10 +115,10 @@ impl Moving {
         loop {
             self.obey().await;
             match self.news().await {
-                News::Report(Some(Report::Empty { used, ended, more, again })) => {
+                News::Report(Some(Report::Empty { used, ended, more, again, touched })) => {
                     self.drain().await;
                     let over = |exit| Stage::Over { exit, used, ended, more };
-                    return self.over(over, again);
+                    return self.over(over, again, touched);
                 }
                 News::Report(Some(report)) => self.report(report, command),
                 // The keeper was killed. What it kept is killed for it, and may have said something before.
@@ -193,16 +193,16 @@ impl Moving {
         }
     }
 
-    fn over(self, stage: impl FnOnce(Exit) -> Stage, again: bool) {
+    fn over(self, stage: impl FnOnce(Exit) -> Stage, again: bool, touched: bool) {
         let mut state = self.session.lock();
-        state.confined.finish();
+        state.confined.finish(touched);
         let exit = if let Stage::Leaving { exit, .. } = state.stage { exit } else { Exit::Code(-1) };
         state.stage = stage(exit);
         state.over_at.get_or_insert_with(Instant::now);
         state.input.open = false;
         drop(state);
         if again {
-            self.process.over();
+            self.process.over(touched);
         }
     }
 

@@ -103,8 +103,10 @@ impl Layer {
         plan.items.sort_by_key(Item::phase);
         let mut landing = Landing::new(self, &host, &upper);
         landing.carry_out(&mut plan);
-        let report = landing.report;
+        let mut report = landing.report;
         sweep(&upper, &plan, &report.settled);
+        // What an earlier run has left was told then.
+        report.kept.retain(|path| upper.changed(path).is_none_or(|at| at >= self.began));
         report.told()
     }
 

@@ -109,6 +109,12 @@ impl Upper {
         matches!(sys::beneath(self.dir.as_fd(), path, sys::PEEK), Err(Errno::NOENT))
     }
 
+    /// When what has this name was last changed.
+    pub(super) fn changed(&self, path: &Path) -> Option<i128> {
+        let found = sys::beneath(self.dir.as_fd(), path, sys::PEEK).ok()?;
+        Some(sys::changed(&rustix::fs::fstat(&found).ok()?))
+    }
+
     /// Whether there is a regular file of this name, and not one that stands for a deletion.
     pub(super) fn holds(&self, path: &Path) -> bool {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };

@@ -1,0 +1,148 @@
+//! Confinement: what it costs over a bare start, beside bwrap and Codex; with a large host; in a real build.
+#![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark runs peers and prints")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use toolgate::{CancellationToken, SandboxPolicy, ToolCall, Toolgate, json};
+
+mod timing;
+
+use timing::{bare, rounds, row, spreads};
+
+const GIB: usize = 1 << 30;
+/// What every sandbox here is asked for: everything read-only but one directory and `/tmp`, no network, own processes.
+const BWRAP: &[&str] = &[
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    "--tmpfs",
+    "/tmp",
+    "--tmpfs",
+    "/run",
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-net",
+    "--unshare-uts",
+    "--new-session",
+    "--die-with-parent",
+];
+
+fn main() {
+    toolgate::init();
+    println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
+    let runtime = Runtime::new().expect("a runtime can be made");
+    let _inside = runtime.enter();
+    let place = workspace();
+    let toolgate = |sandbox| {
+        let built = Toolgate::at(&place).with_tools().sandbox(sandbox).build();
+        built.expect("the tools go together")
+    };
+    let (confined, unconfined) =
+        (toolgate(SandboxPolicy::WorkspaceWrite), toolgate(SandboxPolicy::FullAccess));
+    small(&runtime, &confined, &unconfined);
+    peers(&place);
+    large(&runtime, &confined);
+    build(&runtime, &confined, &unconfined, &place);
+    files(&runtime, &confined, &unconfined);
+    let _still_there = fs::remove_dir_all(&place);
+}
+
+/// Not below `/tmp`, which is private in there.
+fn workspace() -> PathBuf {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandbox-bench");
+    let _not_there = fs::remove_dir_all(&place);
+    fs::create_dir_all(place.join("crate/src")).expect("there is room");
+    let manifest = "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
+    fs::write(place.join("crate/Cargo.toml"), manifest).expect("there is room");
+    let functions: String = (0..400)
+        .map(|n| format!("pub fn f{n}(x: u64) -> String {{ format!(\"{{}}\", x + {n}) }}\n"))
+        .collect();
+    fs::write(place.join("crate/src/lib.rs"), functions).expect("there is room");
+    fs::write(place.join("crate/src/main.rs"), "fn main() { println!(\"{}\", small::f7(1)); }\n")
+        .expect("there is room");
+    exec::fs::real(&place).expect("it was just made")
+}
+
+fn call(runtime: &Runtime, toolgate: &Toolgate, cmd: &str) {
+    let arguments = json!({ "cmd": cmd, "yield_time_ms": 300_000 }).to_string();
+    let call = ToolCall::function("bench", "exec_command", arguments);
+    let answer = runtime.block_on(toolgate.router().dispatch(call, CancellationToken::new()));
+    assert!(answer.success, "{}", answer.joined_text());
+}
+
+fn small(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate) {
+    let [ours, open, fork] = spreads(
+        400,
+        [&mut || call(runtime, confined, "true"), &mut || call(runtime, unconfined, "true"), &mut || {
+            bare("/bin/true", &[]);
+        }],
+    );
+    row("confined `true` through `dispatch` / bare fork+exec of `true`", ours.p50, fork.p50);
+    row("… / the same unconfined", ours.p50, open.p50);
+    let over = ours.p50.saturating_sub(fork.p50);
+    println!("| … over bare fork+exec | {over:.0?} | (bar: 2 ms) | |");
+    let spread = ours.p99.as_secs_f64() / ours.p50.as_secs_f64();
+    println!("| … p99 | {:.2?} | (bar: 3 × p50) | {spread:.2} |", ours.p99);
+}
+
+/// Whole programs, as a person starts them.
+fn peers(place: &Path) {
+    let here = place.to_string_lossy().into_owned();
+    let toolgate = env!("CARGO_BIN_EXE_toolgate");
+    let mut ours = || run(Command::new(toolgate).args(["sandbox", "--cwd", &here, "--", "/bin/true"]));
+    let has = |program: &str| {
+        Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    };
+    let bwrap = std::env::var("BWRAP").unwrap_or_else(|_| "bwrap".to_owned());
+    if has(&bwrap) {
+        let bind = ["--bind", &here, &here, "--", "/bin/true"];
+        let [us, peer] = rounds(100, [&mut ours, &mut || run(Command::new(&bwrap).args(BWRAP).args(bind))]);
+        row("`toolgate sandbox -- true`, a program of its own / `bwrap` with the same mounts", us, peer);
+    }
+    if let Ok(codex) = std::env::var("CODEX") {
+        let mut theirs = || run(Command::new(&codex).current_dir(place).args(["sandbox", "--", "/bin/true"]));
+        let [us, peer] = rounds(30, [&mut ours, &mut theirs]);
+        row("… / `codex sandbox -- true`", us, peer);
+    }
+}
+
+fn run(command: &mut Command) {
+    let done =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output().expect("it runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+fn large(runtime: &Runtime, confined: &Toolgate) {
+    let mut mine = || call(runtime, confined, "true");
+    let [small] = rounds(200, [&mut mine]);
+    let ballast = vec![1_u8; 4 * GIB];
+    let [large] = rounds(200, [&mut mine]);
+    std::hint::black_box(&ballast[GIB]);
+    row("confined `true`, a host of 4 GiB / of a few MiB", large, small);
+}
+
+fn build(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate, place: &Path) {
+    let script = format!(
+        "cd {}/crate && rm -rf target && CARGO_TARGET_DIR=target cargo build --quiet --offline",
+        place.display()
+    );
+    let [us, peer]: [Duration; 2] =
+        rounds(9, [&mut || call(runtime, confined, &script), &mut || call(runtime, unconfined, &script)]);
+    row("`cargo build` of a small crate, confined / unconfined (bar: 1.05)", us, peer);
+}
+
+fn files(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate) {
+    let script = "mkdir d && cd d && seq 3000 | xargs touch && tar cf ../t.tar . && tar xf ../t.tar && cd .. && rm -r d t.tar";
+    let [us, peer] =
+        rounds(9, [&mut || call(runtime, confined, script), &mut || call(runtime, unconfined, script)]);
+    row("3,000 files made, packed, unpacked and removed, confined / unconfined", us, peer);
+}

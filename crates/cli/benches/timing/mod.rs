@@ -1,0 +1,54 @@
+//! Works timed in turns, and rows of a table.
+#![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark runs peers and prints")]
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Runs a program with nothing around it.
+pub(crate) fn bare(program: &str, arguments: &[&str]) {
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().stdin(Stdio::null()).stdout(Stdio::null());
+    assert!(command.status().is_ok_and(|status| status.success()));
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let began = Instant::now();
+    work();
+    began.elapsed()
+}
+
+/// The median, and the 99th of a hundred.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spread {
+    pub(crate) p50: Duration,
+    pub(crate) p99: Duration,
+}
+
+fn spread(mut times: Vec<Duration>) -> Spread {
+    times.sort();
+    Spread { p50: times[times.len() / 2], p99: times[times.len() * 99 / 100] }
+}
+
+/// Takes turns, so that what else the machine does hits all alike; the median of each.
+pub(crate) fn rounds<const N: usize>(rounds: usize, works: [&mut dyn FnMut(); N]) -> [Duration; N] {
+    spreads(rounds, works).map(|spread| spread.p50)
+}
+
+/// The same with more than the median.
+pub(crate) fn spreads<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(); N]) -> [Spread; N] {
+    works.iter_mut().for_each(|work| work());
+    let mut times = [const { Vec::new() }; N];
+    for round in 0..rounds {
+        for at in 0..N {
+            let at = (at + round) % N;
+            times[at].push(timed(&mut *works[at]));
+        }
+    }
+    times.map(spread)
+}
+
+/// A row: ours, the peer's, and the ratio.
+pub(crate) fn row(work: &str, us: Duration, peer: Duration) {
+    let ratio = us.as_secs_f64() / peer.as_secs_f64();
+    println!("| {work} | {us:.2?} | {peer:.2?} | {ratio:.2} |");
+}

@@ -1,0 +1,372 @@
+//! Commands under a policy that confines them, called as a model would: what they share, what they are refused, what is left.
+#![expect(clippy::disallowed_methods, reason = "tests make and look at what others would")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use policy::{Confinement, Denial, Enforcement, Limits, Network, SandboxPolicy};
+use serde_json::{Value, json};
+use testkit::trials;
+use tokio::runtime::Runtime;
+use toolgate::{ToolOutput, Toolgate};
+
+trials![
+    a_command_is_confined_and_says_so,
+    file_tools_find_what_commands_wrote_to_their_tmp,
+    what_git_does_lands_and_what_it_must_not_does_not,
+    a_rebase_goes_on_in_the_next_call,
+    the_user_s_own_commits_are_seen_between_calls,
+    a_commit_in_a_session_lands_when_it_yields,
+    a_server_of_one_call_is_reached_by_the_next,
+    a_connection_that_is_refused_has_a_name,
+    a_socket_is_reached_by_name_only,
+    secrets_are_hidden_from_commands_too,
+    a_terminal_has_a_name_in_there,
+    many_at_a_time,
+    limits_hold,
+    nothing_is_left_in_the_workspace,
+    what_cannot_be_enforced_is_refused,
+    an_escalation_changes_nothing,
+];
+
+/// A tool system over a directory that is not below `/tmp`.
+struct Bench {
+    toolgate: Toolgate,
+    directory: tempfile::TempDir,
+    runtime: Runtime,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::with(Confinement::default())
+    }
+
+    fn with(confinement: Confinement) -> Self {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let toolgate = Toolgate::at(directory.path())
+            .with_tools()
+            .sandbox(SandboxPolicy::WorkspaceWrite)
+            .confinement(confinement)
+            .build()
+            .unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        Self { toolgate, directory, runtime }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
+        self.runtime.block_on(self.toolgate.call(tool, arguments))
+    }
+
+    fn sh(&self, script: &str) -> String {
+        let answer = self.call(
+            "exec_command",
+            json!({ "cmd": script, "shell": "bash", "login": false, "yield_time_ms": 30_000 }),
+        );
+        let text = answer.joined_text();
+        assert!(answer.success, "{script}: {text}");
+        text.split_once("Output:\n").unwrap().1.to_owned()
+    }
+
+    /// The user's own git, outside.
+    fn git(&self, arguments: &str) -> String {
+        let out = Command::new("sh")
+            .args(["-c", &format!("git {arguments}")])
+            .current_dir(self.directory.path())
+            .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")])
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "git {arguments}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    }
+
+    fn repository(&self) {
+        self.git("init -q -b main .");
+        self.git("config user.email a@b.c");
+        self.git("config user.name me");
+        fs::write(self.path("f"), "1\n").unwrap();
+        self.git("add f");
+        self.git("commit -q -m one");
+    }
+}
+
+fn a_command_is_confined_and_says_so() {
+    let bench = Bench::new();
+    let outside = bench.directory.path().parent().unwrap().join(format!("outside-{}", std::process::id()));
+    let script = format!("echo in > in; echo out > {}", outside.display());
+    let answer = bench.call("shell", json!({ "command": ["sh", "-c", script] }));
+    assert!(!answer.success && !outside.exists());
+    assert_eq!(fs::read_to_string(bench.path("in")).unwrap(), "in\n");
+    assert_eq!(answer.facts.enforcement, Some(Enforcement::Full));
+    let structured = answer.structured.unwrap();
+    assert_eq!(structured["sandbox"]["enforcement"], "full");
+    let perhaps = structured["sandbox"]["perhaps_refused"][0].as_str().unwrap().to_owned();
+    assert!(perhaps.starts_with(&format!("`{}` may not be changed", outside.display())), "{perhaps}");
+}
+
+fn file_tools_find_what_commands_wrote_to_their_tmp() {
+    let bench = Bench::new();
+    let name = format!("toolgate-{}", std::process::id());
+    bench.sh(&format!(
+        "echo hello > /tmp/{name}; echo there > /var/tmp/{name}; mkdir /tmp/d; echo $TMPDIR > /tmp/d/t"
+    ));
+    let read = |path: String| bench.call("read_file", json!({ "path": path })).joined_text();
+    assert_eq!(read(format!("/tmp/{name}")), "1| hello");
+    assert_eq!(read(format!("/var/tmp/{name}")), "1| there");
+    assert_eq!(read("/tmp/d/t".to_owned()), "1| /tmp");
+    assert!(!Path::new("/tmp").join(&name).exists());
+    let listed = bench.call("list_dir", json!({ "path": "/tmp" })).joined_text();
+    assert!(listed.contains(&name), "{listed}");
+    let found = bench.call("grep_files", json!({ "pattern": "hel+o", "path": "/tmp" })).joined_text();
+    assert!(found.contains("hello"), "{found}");
+    assert_eq!(
+        bench.call("exec_command", json!({ "cmd": "pwd", "workdir": "/tmp/d" })).joined_text().lines().last(),
+        Some("/tmp/d")
+    );
+}
+
+fn what_git_does_lands_and_what_it_must_not_does_not() {
+    let bench = Bench::new();
+    bench.repository();
+    let config = fs::read_to_string(bench.path(".git/config")).unwrap();
+    bench.sh("echo 2 >> f; git commit -qam two; git branch side; git stash list; echo 3 >> f; git stash -q; git tag v1");
+    assert_eq!(bench.git("log --format=%s"), "two\none\n");
+    assert_eq!(bench.git("branch --format='%(refname:short)'"), "main\nside\n");
+    assert_eq!(bench.git("stash list").lines().count(), 1);
+    bench.sh("git stash pop -q; test $(wc -l < f) = 3");
+    let told = bench.call(
+        "shell",
+        json!({ "command": ["sh", "-c", "git config user.name other; git config core.fsmonitor 'touch /pwned'; echo x > .git/hooks/pre-commit; cp -r .git evil; echo ../evil > .git/commondir"] }),
+    );
+    assert!(told.joined_text().contains("Changed in the sandbox only"), "{}", told.joined_text());
+    // The session goes on with what it has changed, and is not told again.
+    let again =
+        bench.call("shell", json!({ "command": ["git", "config", "--file", ".git/config", "user.name"] }));
+    assert!(again.joined_text().ends_with("other\n"), "{}", again.joined_text());
+    assert!(!again.joined_text().contains("sandbox only"), "{}", again.joined_text());
+    assert_eq!(fs::read_to_string(bench.path(".git/config")).unwrap(), config);
+    for name in ["commondir", "hooks/pre-commit"] {
+        assert!(!bench.path(".git").join(name).exists(), "{name}");
+    }
+    assert_eq!(bench.git("fsck --no-progress --no-dangling"), "");
+}
+
+fn a_rebase_goes_on_in_the_next_call() {
+    let bench = Bench::new();
+    bench.repository();
+    bench.git("checkout -q -b topic");
+    fs::write(bench.path("f"), "topic\n").unwrap();
+    bench.git("commit -q -a -m topic");
+    bench.git("checkout -q main");
+    fs::write(bench.path("f"), "main\n").unwrap();
+    bench.git("commit -q -a -m main");
+    bench.git("checkout -q topic");
+    let stopped = bench.call("shell", json!({ "command": ["git", "rebase", "main"] }));
+    assert!(!stopped.success);
+    bench.sh("echo both > f; git add f; GIT_EDITOR=true git rebase --continue");
+    assert_eq!(bench.git("log --format=%s"), "topic\nmain\none\n");
+    assert_eq!(bench.git("status --porcelain"), "");
+}
+
+fn the_user_s_own_commits_are_seen_between_calls() {
+    let bench = Bench::new();
+    bench.repository();
+    for round in 0..4 {
+        assert_eq!(bench.sh("git log --format=%s | wc -l").trim(), (2 * round + 1).to_string());
+        fs::write(bench.path("f"), format!("user {round}\n")).unwrap();
+        bench.git(&format!("commit -q -a -m user{round}"));
+        assert_eq!(bench.sh("git status --porcelain; git log --format=%s -1"), format!("user{round}\n"));
+        bench.sh(&format!("echo model {round} > f; git commit -q -a -m model{round}"));
+        assert_eq!(bench.git("log --format=%s -1"), format!("model{round}\n"));
+    }
+}
+
+fn a_commit_in_a_session_lands_when_it_yields() {
+    let bench = Bench::new();
+    bench.repository();
+    let begun =
+        bench.call("exec_command", json!({ "cmd": "bash --norc", "tty": true, "yield_time_ms": 500 }));
+    let id = begun.structured.unwrap()["session_id"].as_u64().unwrap();
+    let chars = "echo 2 >> f; git commit -qam 'from a session'; echo do''ne\n";
+    // ends: when the answer has the word, which the shell writes last
+    let mut seen = bench
+        .call("write_stdin", json!({ "session_id": id, "chars": chars, "yield_time_ms": 500 }))
+        .joined_text();
+    while !seen.contains("done") {
+        seen = bench
+            .call("write_stdin", json!({ "session_id": id, "chars": "", "yield_time_ms": 500 }))
+            .joined_text();
+    }
+    bench.call("write_stdin", json!({ "session_id": id, "chars": "\n", "yield_time_ms": 300 }));
+    assert_eq!(bench.git("log --format=%s -1"), "from a session\n");
+    assert_eq!(bench.sh("git log --format=%s -1"), "from a session\n");
+    assert!(bench.call("kill_session", json!({ "session_id": id })).success);
+    assert_eq!(bench.git("fsck --no-progress --no-dangling"), "");
+}
+
+fn a_server_of_one_call_is_reached_by_the_next() {
+    let bench = Bench::new();
+    let script = "import http.server, functools\ns = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\nopen('port','w').write(str(s.server_port))\ns.serve_forever()";
+    fs::write(bench.path("serve.py"), script).unwrap();
+    let begun = bench.call("exec_command", json!({ "cmd": "python3 serve.py", "yield_time_ms": 250 }));
+    assert!(begun.success, "{}", begun.joined_text());
+    bench.sh("until [ -s port ]; do sleep 0.05; done; python3 -c \"import urllib.request as u; print(u.urlopen('http://localhost:' + open('port').read() + '/serve.py').status)\" | grep 200");
+    // Nobody outside hears it.
+    let port: u16 = fs::read_to_string(bench.path("port")).unwrap().parse().unwrap();
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+}
+
+fn a_connection_that_is_refused_has_a_name() {
+    let bench = Bench::new();
+    let script = "import socket; socket.create_connection(('192.0.2.7', 443), 5)";
+    let answer = bench.call("shell", json!({ "command": ["python3", "-c", script] }));
+    assert!(!answer.success);
+    let denial = Denial::MayNotConnect { target: "192.0.2.7:443".to_owned(), network: Network::Loopback };
+    assert_eq!(answer.facts.denials, [denial.clone()]);
+    assert!(
+        answer.joined_text().contains(&format!("Refused by the sandbox: {denial}\n")),
+        "{}",
+        answer.joined_text()
+    );
+}
+
+fn a_socket_is_reached_by_name_only() {
+    // Short: the address of a unix socket holds a hundred bytes.
+    let outside = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (named, unnamed) = (outside.path().join("n"), outside.path().join("u"));
+    let listeners = [&named, &unnamed].map(|path| std::os::unix::net::UnixListener::bind(path).unwrap());
+    let sockets = vec![named.to_string_lossy().into_owned()];
+    let bench = Bench::with(Confinement { sockets, writable: vec![], ..Confinement::default() });
+    let connect = |path: &Path| {
+        let script =
+            format!("import socket; s = socket.socket(socket.AF_UNIX); s.connect('{}')", path.display());
+        bench.call("shell", json!({ "command": ["python3", "-c", script] }))
+    };
+    let answer = connect(&named);
+    assert!(answer.success, "{}", answer.joined_text());
+    assert!(!connect(&unnamed).success);
+    drop(listeners);
+    bench.sh("python3 -c \"import socket,threading; s=socket.socket(socket.AF_UNIX); s.bind('own'); s.listen(); c=socket.socket(socket.AF_UNIX); c.connect('own'); a,_=s.accept(); c.send(b'x'); assert a.recv(1)==b'x'\"");
+}
+
+fn secrets_are_hidden_from_commands_too() {
+    let bench = Bench::new();
+    fs::write(bench.path(".env"), "TOKEN=1\n").unwrap();
+    fs::create_dir_all(bench.path("sub")).unwrap();
+    fs::write(bench.path("sub/.env.local"), "TOKEN=2\n").unwrap();
+    for script in [
+        "cat .env",
+        "cat sub/.env.local",
+        "mv sub x; cat x/.env.local",
+        "ln .env h; cat h",
+        "cp .env c; cat c",
+    ] {
+        let answer = bench.call("shell", json!({ "command": ["sh", "-c", script] }));
+        assert!(!answer.joined_text().contains("TOKEN"), "{script}: {}", answer.joined_text());
+    }
+    assert_eq!(fs::read_to_string(bench.path(".env")).unwrap(), "TOKEN=1\n");
+    assert!(!bench.call("read_file", json!({ "path": ".env" })).success);
+}
+
+fn a_terminal_has_a_name_in_there() {
+    let bench = Bench::new();
+    let answer = bench.call(
+        "exec_command",
+        json!({ "cmd": "tty; stty size; echo x > /dev/tty", "tty": true, "rows": 30, "cols": 90 }),
+    );
+    let text = answer.joined_text();
+    assert!(text.contains("/dev/pts/") && text.contains("30 90") && text.ends_with("x\n"), "{text}");
+}
+
+fn many_at_a_time() {
+    let bench = Bench::new();
+    bench.repository();
+    let answers = bench.runtime.block_on(async {
+        let call = |n: usize| {
+            let script = format!("git log --format=%s; echo {n} > out{n}; sleep 0.0{}; cat out{n}", n % 10);
+            bench.toolgate.call("exec_command", json!({ "cmd": script, "yield_time_ms": 30_000 }))
+        };
+        let mut all = Vec::new();
+        for n in 0..24 {
+            all.push(call(n));
+        }
+        let mut answers = Vec::new();
+        for call in all {
+            answers.push(call.await.joined_text());
+        }
+        answers
+    });
+    for (n, answer) in answers.iter().enumerate() {
+        assert!(answer.ends_with(&format!("one\n{n}\n")), "{answer}");
+    }
+}
+
+fn limits_hold() {
+    let limits = Limits {
+        processes: Some(60),
+        file_size: Some(1 << 20),
+        open_files: Some(32),
+        memory: Some(256 << 20),
+    };
+    let bench = Bench::with(Confinement { limits, ..Confinement::default() });
+    let fails = |script: &str| {
+        let answer = bench.call("shell", json!({ "command": ["bash", "-c", script], "timeout_ms": 30_000 }));
+        assert!(!answer.success, "{script}: {}", answer.joined_text());
+    };
+    fails("head -c 2000000 /dev/zero > big");
+    assert!(fs::metadata(bench.path("big")).unwrap().len() <= 1 << 20);
+    fails("python3 -c 'l=[open(\"/dev/null\") for _ in range(100)]'");
+    fails("python3 -c 'x = bytearray(1 << 30)'");
+    // Numbers below 300 are given out once: there may be so many more. Kernels before 6.14 have no limit for one namespace; then it is a gap, and told.
+    let forked = bench.call("shell", json!({ "command": ["bash", "-c", "for i in $(seq 500); do sleep 5 & done; wait"], "timeout_ms": 20_000 }));
+    match forked.facts.enforcement {
+        Some(Enforcement::Full) => assert!(
+            forked.joined_text().contains("Resource temporarily unavailable"),
+            "{}",
+            forked.joined_text()
+        ),
+        other => assert!(matches!(other, Some(Enforcement::Partial(_))), "{other:?}"),
+    }
+}
+
+fn nothing_is_left_in_the_workspace() {
+    let bench = Bench::new();
+    bench.sh(
+        "ls -a | grep -q '^.codex$'; ! mkdir .codex/x; ! touch .agents/x; ! mv .claude y; ! rmdir .toolgate",
+    );
+    let directory = bench.directory.path().to_owned();
+    assert!(directory.join(".codex").exists());
+    let Bench { toolgate, directory: held, runtime } = bench;
+    runtime.block_on(toolgate.close());
+    drop(toolgate);
+    drop(runtime);
+    let left: Vec<_> = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.is_empty(), "{left:?}");
+    drop(held);
+}
+
+fn what_cannot_be_enforced_is_refused() {
+    let confinement = Confinement {
+        at_most: policy::Tier::Seccomp,
+        at_least: policy::AtLeast(policy::Tier::Namespaces),
+        ..Confinement::default()
+    };
+    let answer = Bench::with(confinement).call("shell", json!({ "command": ["true"] }));
+    assert!(!answer.success);
+    let text = answer.joined_text();
+    assert!(text.contains("nothing is run: the policy demands at least namespaces"), "{text}");
+}
+
+fn an_escalation_changes_nothing() {
+    let bench = Bench::new();
+    let answer = bench.call(
+        "shell",
+        json!({ "command": ["touch", "/etc/toolgate-was-here"], "sandbox_permissions": "require_escalated", "justification": "please" }),
+    );
+    assert!(!answer.success && !Path::new("/etc/toolgate-was-here").exists());
+}
