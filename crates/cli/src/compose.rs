@@ -157,7 +157,10 @@ impl Composed {
 
     /// The confinement alone.
     pub(crate) fn sandbox(self) -> Result<toolgate::Sandbox, Fault> {
-        self.builder.sandbox_alone().map_err(|fault| Fault::usage(fault.to_string()))
+        self.builder.sandbox_alone().map_err(|fault| match fault {
+            BuildFault::Scratch(_) => Fault::unconfined(fault.to_string()),
+            other => Fault::usage(other.to_string()),
+        })
     }
 
     /// Puts it together.

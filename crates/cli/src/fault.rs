@@ -28,6 +28,11 @@ impl Fault {
         Self { message: Some(message.into()), hint: None, code: USAGE }
     }
 
+    /// The machine does not let a command be confined.
+    pub(crate) fn unconfined(message: impl Into<String>) -> Self {
+        Self { message: Some(message.into()), hint: None, code: UNCONFINED }
+    }
+
     /// Says what to try.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

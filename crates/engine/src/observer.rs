@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use policy::Enforcement;
 use tool::{BoxFuture, CallId, ErrorKind, Listen, Notice, Usage};
 
 /// What happens to a call.
@@ -29,6 +30,8 @@ pub enum Event {
         elapsed: Duration,
         /// What its process took, if there was one.
         usage: Option<Usage>,
+        /// What held for its process, if there was one.
+        enforcement: Option<Enforcement>,
     },
 }
 

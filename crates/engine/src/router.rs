@@ -158,7 +158,8 @@ impl Shared {
             answer(outcome, elapsed, |output| shorten(output, self.limits.output_tokens, &call.id, keep));
         let (success, error, usage) = (output.success, output.facts.error, output.facts.usage);
         self.metrics.count(name.as_deref(), success, elapsed);
-        self.observers.saw(&call.id, &Event::Finished { success, error, elapsed, usage });
+        let enforcement = output.facts.enforcement.clone();
+        self.observers.saw(&call.id, &Event::Finished { success, error, elapsed, usage, enforcement });
         tracing::debug!(success, error = error.map(tool::ErrorKind::as_str), ?elapsed, "answered");
         output
     }

@@ -108,9 +108,9 @@ impl Gap {
             }
             Self::Processes => "the names and arguments of other processes can be seen",
             Self::ProcessLimit => "the number of processes is not limited",
-            Self::PrivateTmp => "`/tmp` cannot be written; TMPDIR is a private directory",
+            Self::PrivateTmp => "`/tmp` and `/dev/shm` cannot be written; TMPDIR is a private directory",
             Self::Loopback => "there is no loopback network",
-            Self::Terminals => "programs cannot make terminals",
+            Self::Terminals => "programs cannot make terminals, nor open their own but as `/dev/tty`",
             Self::UnixSockets => "unix sockets cannot be made: there is another sandbox around this one",
             Self::GitReadOnly => "git can read but not commit",
             Self::Caches => "package caches cannot be written",

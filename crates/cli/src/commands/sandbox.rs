@@ -31,6 +31,10 @@ pub(crate) fn run(args: SandboxCommand) -> Result<ExitCode, Fault> {
         if config.sandbox.source == Source::BuiltIn {
             config.sandbox.value = config::Sandbox::WorkspaceWrite;
         }
+        // It is their own shell that it was typed in; what looks like credentials stays behind all the same.
+        if config.commands.inherit.source == Source::BuiltIn {
+            config.commands.inherit.value = config::Inherit::All;
+        }
     })?;
     let sandbox = composed.recorded(explain).sandbox()?;
     super::block_on(async {

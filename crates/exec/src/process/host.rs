@@ -317,15 +317,13 @@ impl Command {
             env.extend(cell.variables().iter().map(|(name, value)| ((*name).into(), value.clone().into())));
             directory = inside.into_os_string().into_vec();
         }
-        let layer =
-            |layer: &Borrowed| (layer.at.as_os_str().as_bytes().to_owned(), layer.name.clone().into_bytes());
         Launch {
             argv: self.argv.iter().map(|word| word.as_bytes().to_owned()).collect(),
             env: env.iter().map(variable).collect(),
             terminal: matches!(self.stdio, Stdio::Terminal(_)),
             prelude: self.prelude.is_some(),
             directory,
-            layers: layers.iter().map(layer).collect(),
+            layers: layers.iter().map(|layer| layer.wanted.clone()).collect(),
         }
     }
 

@@ -17,6 +17,7 @@ use super::sys::{self, Reaped, Wait};
 use super::{link, tree};
 use crate::sandbox::broker::Broker;
 use crate::sandbox::cell::Inside;
+use crate::sandbox::landlock;
 use crate::sandbox::layers::Layers;
 
 /// How many of the processes that had to be ended are named.
@@ -81,6 +82,9 @@ impl Keeper<'_> {
         if !self.layers.put(&order.layers) {
             // It stays as it is: nobody can write there.
             news.extend(Report::NoLayer.encode());
+        }
+        if let Some(rules) = self.inside.and_then(|inside| inside.ruleset.as_ref()) {
+            landlock::allow_given(rules, &fds);
         }
         let launched = launch(order, &fds, self.limits, self.inside);
         // Only the program holds them now: when it lets go of them, its reader knows.

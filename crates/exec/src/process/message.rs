@@ -5,6 +5,7 @@ use std::time::Duration;
 pub(super) use super::bytes::LENGTH;
 use super::bytes::{In, Out};
 use crate::sandbox::Refusal;
+use crate::sandbox::layers::Wanted;
 
 /// The longest order: the kernel takes no more than two megabytes of arguments and variables.
 pub(super) const MAX_ORDER: usize = 8 << 20;
@@ -32,8 +33,7 @@ pub(super) struct Launch {
     pub(super) prelude: bool,
     /// The working directory by its path in the cell; without a cell it comes as a descriptor.
     pub(super) directory: Vec<u8>,
-    /// Directories, and the names of the layers that are put over them.
-    pub(super) layers: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) layers: Vec<Wanted>,
 }
 
 /// What a keeper tells its host.
@@ -107,9 +107,8 @@ impl Order {
                 }
                 out.bytes(&launch.directory);
                 out.number(launch.layers.len() as u64);
-                for (at, layer) in &launch.layers {
-                    out.bytes(at);
-                    out.bytes(layer);
+                for layer in &launch.layers {
+                    layer.write(&mut out);
                 }
             }
             Self::End { grace } => {
@@ -132,8 +131,7 @@ impl Order {
                 let (argv, env) = (input.list()?, input.list()?);
                 let directory = input.bytes()?.to_owned();
                 let count = input.number()?;
-                let mut layer = |_| Some((input.bytes()?.to_owned(), input.bytes()?.to_owned()));
-                let layers = (0..count).map(&mut layer).collect::<Option<_>>()?;
+                let layers = (0..count).map(|_| Wanted::read(&mut input)).collect::<Option<_>>()?;
                 Some(Self::Run(Launch { argv, env, terminal, prelude, directory, layers }))
             }
             1 => Some(Self::End { grace: input.time()? }),
@@ -254,7 +252,11 @@ mod tests {
             terminal: true,
             prelude: false,
             directory: b"/w".to_vec(),
-            layers: vec![(b"/w/.git".to_vec(), b"7".to_vec())],
+            layers: vec![Wanted {
+                at: "/w/.git".into(),
+                name: "7".to_owned(),
+                ignored: b"/.codex/\n".to_vec(),
+            }],
         };
         for order in [Order::Run(launch), Order::End { grace: Duration::from_millis(5) }, Order::Signal(2)] {
             assert_eq!(Order::decode(&order.encode()[LENGTH..]), Some(order));

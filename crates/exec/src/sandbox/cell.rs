@@ -11,11 +11,13 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use policy::{Gap, Network, Tier};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::DumpableBehavior;
 
 use super::bpf::Instruction;
@@ -46,8 +48,8 @@ pub(crate) struct Inside {
 /// Becomes the cell of `plan` and serves the host at the other end of `control`.
 pub(crate) fn serve(plan: Plan, control: &OwnedFd, limits: confined::Limits) -> ! {
     let _old_kernel = rustix::thread::set_name(c"toolgate-cell");
-    let inside = match build(plan) {
-        Ok(inside) => inside,
+    let (inside, mut spare) = match build(plan, limits) {
+        Ok(built) => built,
         Err((doing, errno)) => {
             let _host_is_gone = link::write(control, &unable(&doing, errno));
             confined::exit(0)
@@ -76,22 +78,70 @@ pub(crate) fn serve(plan: Plan, control: &OwnedFd, limits: confined::Limits) -> 
         let mut fds = Vec::new();
         let got = link::receive(open, &mut [0; 1], &mut fds);
         let Some(keeper) = got.ok().filter(|&got| got > 0).and_then(|_| fds.pop()) else {
-            host = None;
+            // The spare one goes too.
+            (host, spare) = (None, None);
             continue;
         };
+        // If none can be made, the host sees its end close, and says so.
+        if let Some(ready) = spare.take().or_else(|| Spare::make(&inside, limits).ok()) {
+            ready.employ(&keeper);
+        }
+        spare = Spare::make(&inside, limits).ok();
+    }
+}
+
+/// A keeper that is there and waits for the host that it will serve.
+struct Spare(OwnedFd);
+
+/// What a spare keeper says first.
+const MADE: u8 = 0;
+const MADE_WITHOUT_LIMIT: u8 = 1;
+
+impl Spare {
+    /// Makes one. It says how that went: see [`Spare::outcome`].
+    fn make(inside: &Inside, limits: confined::Limits) -> rustix::io::Result<Self> {
         let namespaces = match inside.own_processes {
             true => Namespaces::PID.and(Namespaces::MOUNT),
             // Layers are put on where no other keeper sees them.
             false if inside.own_mounts => Namespaces::MOUNT,
             false => Namespaces::NONE,
         };
-        // If it cannot be made, the host sees its end close, and says so.
-        if sys::fork_into(namespaces) == Ok(0) {
-            if inside.own_processes && mounts::own_proc(inside.bounds.plan.limits.processes).is_err() {
-                confined::exit(1);
-            }
-            confined::keep(&keeper, limits, &inside);
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        if sys::fork_into(namespaces)? != 0 {
+            return Ok(Self(ours));
         }
+        drop(ours);
+        let made = match inside.own_processes {
+            true => match mounts::own_proc(inside.bounds.plan.limits.processes) {
+                Ok(true) => MADE,
+                Ok(false) => MADE_WITHOUT_LIMIT,
+                Err(_) => confined::exit(1),
+            },
+            false => MADE,
+        };
+        let mut fds = Vec::new();
+        let employed =
+            link::write(&theirs, &[made]).and_then(|()| link::receive(&theirs, &mut [0; 1], &mut fds));
+        match fds.pop().filter(|_| employed.is_ok()) {
+            Some(control) => {
+                drop(theirs);
+                confined::keep(&control, limits, inside)
+            }
+            None => confined::exit(0),
+        }
+    }
+
+    /// What it said; `None` if it could not be made.
+    fn outcome(&self) -> Option<u8> {
+        let mut word = [0; 1];
+        let got = link::receive(&self.0, &mut word, &mut Vec::new()).ok()?;
+        (got == 1).then_some(word[0])
+    }
+
+    /// Has it serve whoever holds the other end of `control`.
+    fn employ(self, control: &OwnedFd) {
+        let _gone = link::send(&self.0, &[0], &[control.as_fd()]);
     }
 }
 
@@ -119,49 +169,79 @@ fn terminals() -> Option<OwnedFd> {
     rustix::fs::open("/dev/pts", flags, Mode::empty()).ok()
 }
 
-fn build(plan: Plan) -> Result<Inside, Fault> {
+fn build(plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>), Fault> {
     let mut gaps = BTreeSet::new();
     let own_mounts = plan.tier >= Tier::Namespaces;
     let own_network = own_mounts && plan.network != Network::On;
-    let mut own_processes = false;
     if own_mounts {
         enter(&plan)?;
         if !mounts::build(&plan)? {
             gaps.insert(Gap::Caches);
         }
-        own_processes = can_own_processes(&plan, &mut gaps)?;
         sys::forget_capabilities().map_err(|errno| ("giving up capabilities".to_owned(), errno))?;
     } else {
-        gaps.extend([Gap::Protected, Gap::DenyRead, Gap::Metadata, Gap::Processes, Gap::PrivateTmp]);
-        gaps.extend([Gap::Caches, Gap::Terminals]);
-        if plan.network == Network::Loopback {
-            gaps.insert(Gap::Loopback);
-        }
+        gaps.extend(without_namespaces(&plan));
     }
-    if plan.limits.processes.is_some() && !own_processes {
-        gaps.insert(Gap::ProcessLimit);
-    }
-    let landlock = if plan.tier >= Tier::Landlock { rules(&plan, own_mounts, &mut gaps)? } else { None };
-    if plan.tier < Tier::Landlock {
-        gaps.insert(Gap::Writes);
-        gaps.remove(&Gap::PrivateTmp);
-        gaps.remove(&Gap::Terminals);
-    }
+    let ruleset = if plan.tier >= Tier::Landlock { rules(&plan, own_mounts, &mut gaps)? } else { None };
     let brokered = can_listen()?;
     if !brokered {
         gaps.insert(Gap::UnixSockets);
     }
     let rules = FilterRules {
         inet: own_network || plan.network == Network::On,
-        namespaces: own_processes,
-        landlock: landlock.is_some(),
+        namespaces: own_mounts,
+        landlock: ruleset.is_some(),
         root: rustix::process::geteuid().is_root(),
         brokered,
         recorded: plan.recorded && brokered,
     };
     let bounds = Bounds { plan, own_network };
-    let filter = filter(rules);
-    Ok(Inside { bounds, ruleset: landlock, filter, brokered, own_processes, own_mounts, gaps })
+    let mut inside = Inside {
+        bounds,
+        ruleset,
+        filter: filter(rules),
+        brokered,
+        own_processes: own_mounts,
+        own_mounts,
+        gaps,
+    };
+    let spare = Spare::make(&inside, limits).map_err(|errno| ("making a keeper".to_owned(), errno))?;
+    match spare.outcome() {
+        Some(MADE) => {}
+        Some(_) => {
+            inside.gaps.insert(Gap::ProcessLimit);
+        }
+        // Some containers let nobody have a `/proc`: then there is no process namespace either.
+        None if own_mounts => {
+            inside.own_processes = false;
+            inside.filter = filter(FilterRules { namespaces: false, ..rules });
+            inside.gaps.extend([Gap::Proc, Gap::Processes]);
+            if inside.bounds.plan.limits.processes.is_some() {
+                inside.gaps.insert(Gap::ProcessLimit);
+            }
+            return Ok((inside, None));
+        }
+        None => return Err(("making a keeper".to_owned(), Errno::AGAIN)),
+    }
+    Ok((inside, Some(spare)))
+}
+
+/// What does not hold without them.
+fn without_namespaces(plan: &Plan) -> BTreeSet<Gap> {
+    let mut gaps =
+        BTreeSet::from([Gap::Protected, Gap::DenyRead, Gap::Metadata, Gap::Processes, Gap::Caches]);
+    if plan.network == Network::Loopback {
+        gaps.insert(Gap::Loopback);
+    }
+    if plan.limits.processes.is_some() {
+        gaps.insert(Gap::ProcessLimit);
+    }
+    if plan.tier >= Tier::Landlock {
+        gaps.extend([Gap::PrivateTmp, Gap::Terminals]);
+    } else {
+        gaps.insert(Gap::Writes);
+    }
+    gaps
 }
 
 /// Landlock's rules. With mounts of its own they are a second layer: all that the policy says holds without them too.
@@ -176,7 +256,11 @@ fn rules(plan: &Plan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> Result<Opti
     if version < landlock::WHOLE && !own_mounts {
         gaps.insert(Gap::OldLandlock);
     }
-    let rules = landlock::ruleset(&plan.writable, own_mounts, version);
+    let mut writable = plan.writable.clone();
+    // Landlock does not see what a layer is put over, only what lies above; the mounts there are read-only all the same.
+    let layered = plan.mounts.iter().filter(|mount| mount.is_layered(plan));
+    writable.extend(layered.filter_map(|mount| mount.at.parent()).map(Path::to_owned));
+    let rules = landlock::ruleset(&writable, own_mounts, version);
     rules.map(Some).map_err(|errno| ("making Landlock's rules".to_owned(), errno))
 }
 
@@ -212,34 +296,20 @@ fn write(path: &str, text: &str) -> rustix::io::Result<()> {
     written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
-/// Tries whether a keeper can have a process namespace and a `/proc` for it: some containers let nobody.
-fn can_own_processes(plan: &Plan, gaps: &mut BTreeSet<Gap>) -> Result<bool, Fault> {
-    let doing = |errno| ("making a process namespace".to_owned(), errno);
-    const UNLIMITED: i32 = 3;
-    let pid = sys::fork_into(Namespaces::PID.and(Namespaces::MOUNT)).map_err(doing)?;
-    if pid == 0 {
-        confined::exit(match mounts::own_proc(plan.limits.processes) {
-            Ok(true) => 0,
-            Ok(false) => UNLIMITED,
-            Err(_) => 1,
-        });
-    }
-    match confined::wait_for(pid) {
-        Some(0) => {}
-        Some(UNLIMITED) => {
-            gaps.insert(Gap::ProcessLimit);
-        }
-        _ => {
-            gaps.extend([Gap::Proc, Gap::Processes]);
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// Tries whether calls can be judged here: only one sandbox around a process can.
 fn can_listen() -> Result<bool, Fault> {
     const NO_FILTER: i32 = 2;
+    // Who is under no filter is in no other sandbox.
+    if rustix::fs::open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .and_then(|status| {
+            let mut text = [0; 4096];
+            let read = rustix::io::read(&status, &mut text)?;
+            Ok(String::from_utf8_lossy(&text[..read]).contains("Seccomp:\t0"))
+        })
+        .unwrap_or(false)
+    {
+        return Ok(true);
+    }
     let doing = |errno| ("making a filter for system calls".to_owned(), errno);
     let pid = sys::fork_into(Namespaces::NONE).map_err(doing)?;
     if pid == 0 {

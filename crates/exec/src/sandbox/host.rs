@@ -15,6 +15,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::git::{Landed, Layer, Repository};
+use super::layers::Wanted;
 use super::scratch::{self, Scratch};
 use super::survey::{self, Survey};
 use super::{layers, mounts, remedy};
@@ -60,8 +61,7 @@ type Idle = (StdStream, Vec<String>);
 /// A layer that a run has.
 #[derive(Debug)]
 pub(crate) struct Borrowed {
-    pub(crate) at: PathBuf,
-    pub(crate) name: String,
+    pub(crate) wanted: Wanted,
     layer: Layer,
 }
 
@@ -284,7 +284,11 @@ impl Cell {
             let directory = all.join(name);
             scratch::layer(&directory).ok()?;
             let layer = Layer::new(repository.clone(), directory.join("upper"));
-            Some(Borrowed { at: repository.at.clone(), name: name.clone(), layer })
+            let ignored = self.survey.ignored(&repository.root);
+            Some(Borrowed {
+                wanted: Wanted { at: repository.at.clone(), name: name.clone(), ignored },
+                layer,
+            })
         };
         self.survey.repositories.iter().zip(names).filter_map(borrow).collect()
     }

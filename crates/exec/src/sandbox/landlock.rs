@@ -58,6 +58,19 @@ pub(crate) fn ruleset(writable: &[PathBuf], own_devices: bool, version: u32) -> 
     Ok(rules)
 }
 
+/// Lets files that a program is given be opened again by their descriptors, e.g. as `/dev/stdout`, as they were opened.
+pub(crate) fn allow_given(rules: &OwnedFd, given: &[OwnedFd]) {
+    for fd in given {
+        let is_file = |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let is_written = |flags: OFlags| flags.intersects(OFlags::WRONLY | OFlags::RDWR);
+        if rustix::fs::fstat(fd).is_ok_and(is_file) && rustix::fs::fcntl_getfl(fd).is_ok_and(is_written) {
+            // Older kernels do not know `truncate`; then it goes without.
+            let _as_it_is = sys::landlock_allow(rules, fd, READ_FILE | WRITE_FILE | TRUNCATE)
+                .or_else(|_| sys::landlock_allow(rules, fd, READ_FILE | WRITE_FILE));
+        }
+    }
+}
+
 fn allow(rules: &OwnedFd, path: &Path, rights: u64) -> Result<()> {
     let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let is_directory = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) == FileType::Directory;

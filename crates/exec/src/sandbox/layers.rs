@@ -5,23 +5,63 @@
 //! written to is taken off: what is in it is about to be landed.
 
 use std::cell::{Cell, RefCell};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdir, openat, statat};
+use rustix::io::{Errno, Result};
 
 use super::mounts;
 use super::plan::to_path;
 use super::scratch;
+use crate::process::bytes::{In, Out};
 
 /// A keeper with so many over one another makes way for a new one.
 const WORN: usize = 200;
+/// What git ignores in a repository, beside what the repository says.
+const EXCLUDE: &str = "info/exclude";
+/// A longer one is left as it is.
+const MAX_EXCLUDE: usize = 1 << 20;
+
+/// A layer that a run wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Over this directory.
+    pub(crate) at: PathBuf,
+    /// With what is written in a directory of this name.
+    pub(crate) name: String,
+    /// What git is to ignore in it: directories of ours, which nobody can remove.
+    pub(crate) ignored: Vec<u8>,
+}
+
+impl Wanted {
+    pub(crate) fn write(&self, out: &mut Out) {
+        out.bytes(self.at.as_os_str().as_bytes());
+        out.bytes(self.name.as_bytes());
+        out.bytes(&self.ignored);
+    }
+
+    pub(crate) fn read(input: &mut In<'_>) -> Option<Self> {
+        let (at, name) = (to_path(input.bytes()?.to_vec()), input.bytes()?.to_vec());
+        Some(Self { at, name: String::from_utf8(name).ok()?, ignored: input.bytes()?.to_vec() })
+    }
+}
+
+/// One that is on.
+#[derive(Debug)]
+struct On {
+    wanted: Wanted,
+    /// What we wrote into it ourselves: how long it is and when it was changed.
+    ours: Option<(i64, i64)>,
+}
 
 /// What lies over git directories.
 #[derive(Debug)]
 pub(crate) struct Layers {
     /// Whether there are mounts of its own to put them on.
     own_mounts: bool,
-    /// Where, and the directory that holds what is written.
-    on: RefCell<Vec<(PathBuf, String)>>,
+    on: RefCell<Vec<On>>,
     /// What lies beneath all of them.
     beneath: RefCell<Vec<(PathBuf, OwnedFd)>>,
     put: Cell<usize>,
@@ -33,56 +73,46 @@ impl Layers {
     }
 
     /// Puts on what is not on yet; says whether all are.
-    pub(crate) fn put(&self, wanted: &[(Vec<u8>, Vec<u8>)]) -> bool {
-        if !self.own_mounts {
-            return true;
-        }
-        let mut all = true;
-        for (at, name) in wanted {
-            let (at, name) = (to_path(at.clone()), String::from_utf8_lossy(name).into_owned());
-            all &= self.on.borrow().contains(&(at.clone(), name.clone())) || self.put_one(at, name);
-        }
-        all
+    pub(crate) fn put(&self, wanted: &[Wanted]) -> bool {
+        let is_on = |wanted: &Wanted| self.on.borrow().iter().any(|on| on.wanted == *wanted);
+        let put = |wanted: &Wanted| is_on(wanted) || self.put_one(wanted.clone()).is_ok();
+        // Each, whatever became of the others.
+        !self.own_mounts || wanted.iter().map(put).fold(true, |all, one| all && one)
     }
 
-    fn put_one(&self, at: PathBuf, name: String) -> bool {
-        let made = scratch::layer(&Path::new(mounts::LAYERS).join(&name));
-        if made.and_then(|()| self.put_over(&at, &name)).is_err() {
-            return false;
+    fn put_one(&self, wanted: Wanted) -> Result<()> {
+        scratch::layer(&Path::new(mounts::LAYERS).join(&wanted.name))?;
+        let mut beneath = self.beneath.borrow_mut();
+        if !beneath.iter().any(|(place, _)| *place == wanted.at) {
+            beneath.push((wanted.at.clone(), mounts::named(&wanted.at)?));
         }
+        let (_, lower) = beneath.iter().find(|(place, _)| *place == wanted.at).ok_or(Errno::NOENT)?;
+        let ours = if wanted.ignored.is_empty() { None } else { ignore(lower, &wanted).ok() };
+        mounts::put_layer(&wanted.at, lower, &wanted.name)?;
         self.put.set(self.put.get() + 1);
         let mut on = self.on.borrow_mut();
-        on.retain(|(place, _)| *place != at);
-        on.push((at, name));
-        true
-    }
-
-    fn put_over(&self, at: &Path, name: &str) -> rustix::io::Result<()> {
-        let mut beneath = self.beneath.borrow_mut();
-        if !beneath.iter().any(|(place, _)| place == at) {
-            beneath.push((at.to_owned(), mounts::named(at)?));
-        }
-        match beneath.iter().find(|(place, _)| place == at) {
-            Some((_, lower)) => mounts::put_layer(at, lower, name),
-            None => Err(rustix::io::Errno::NOENT),
-        }
+        on.retain(|on| on.wanted.at != wanted.at);
+        on.push(On { wanted, ours });
+        Ok(())
     }
 
     /// Whether anything was written to one.
     pub(crate) fn touched(&self) -> bool {
-        self.on.borrow().iter().any(|(_, name)| !scratch::is_empty(&upper(name)))
+        self.on.borrow().iter().any(|on| !on.is_pristine())
     }
 
     /// Takes all of them off; says whether that was done.
     pub(crate) fn take_off(&self) -> bool {
-        self.on.borrow_mut().drain(..).all(|(at, _)| mounts::take_layer(&at).is_ok())
+        self.on.borrow_mut().drain(..).all(|on| mounts::take_layer(&on.wanted.at).is_ok())
     }
 
     /// Puts on what the next run gets, if this one wrote nothing.
     pub(crate) fn prepare(&self) {
-        let on: Vec<_> = self.on.borrow().clone();
-        for (at, name) in on {
-            self.put_one(at, next(&name));
+        let on: Vec<Wanted> = self.on.borrow().iter().map(|on| on.wanted.clone()).collect();
+        for wanted in on {
+            let name = next(&wanted.name);
+            // If it cannot be, the next run is told so.
+            let _later = self.put_one(Wanted { name, ..wanted });
         }
     }
 
@@ -90,6 +120,59 @@ impl Layers {
     pub(crate) fn is_worn(&self) -> bool {
         self.put.get() >= WORN
     }
+}
+
+impl On {
+    /// Whether it holds nothing but what we wrote.
+    fn is_pristine(&self) -> bool {
+        let upper = upper(&self.wanted.name);
+        match self.ours {
+            None => scratch::is_empty(&upper),
+            Some(ours) => {
+                scratch::holds_only(&upper, c"info")
+                    && scratch::holds_only(&upper.join("info"), c"exclude")
+                    && stamp(&upper.join(EXCLUDE)).is_ok_and(|now| now == ours)
+            }
+        }
+    }
+}
+
+/// Has git ignore more than the repository says; unless the layer has its own word on that from before.
+fn ignore(lower: impl AsFd, wanted: &Wanted) -> Result<(i64, i64)> {
+    // Only a repository has anything to ignore.
+    statat(&lower, "HEAD", AtFlags::SYMLINK_NOFOLLOW)?;
+    let upper = upper(&wanted.name);
+    let mut text = read(&lower)?;
+    if !text.is_empty() && !text.ends_with(b"\n") {
+        text.push(b'\n');
+    }
+    text.extend(&wanted.ignored);
+    mkdir(upper.join("info"), Mode::from_raw_mode(0o755))?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(CWD, upper.join(EXCLUDE), flags, Mode::from_raw_mode(0o644))?;
+    rustix::io::write(&file, &text)?;
+    stamp(&upper.join(EXCLUDE))
+}
+
+fn read(lower: impl AsFd) -> Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match openat(lower, EXCLUDE, flags, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut text = vec![0; MAX_EXCLUDE];
+    let read = rustix::io::read(&file, &mut text)?;
+    text.truncate(read);
+    if read == MAX_EXCLUDE { Err(Errno::FBIG) } else { Ok(text) }
+}
+
+/// How long a file is, and when it was last changed.
+fn stamp(path: &Path) -> Result<(i64, i64)> {
+    let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok((
+        stat.st_size,
+        stat.st_mtime.wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec.cast_signed()),
+    ))
 }
 
 fn upper(name: &str) -> PathBuf {

@@ -9,7 +9,7 @@ pub(crate) mod cell;
 pub(crate) mod filter;
 pub(crate) mod git;
 pub(crate) mod host;
-mod landlock;
+pub(crate) mod landlock;
 pub(crate) mod layers;
 mod loopback;
 pub(crate) mod mounts;

@@ -112,6 +112,11 @@ impl Plan {
 }
 
 impl Mount {
+    /// Whether a layer is put over it for each run: it is read-only, and said to be writable.
+    pub(crate) fn is_layered(&self, plan: &Plan) -> bool {
+        matches!(self.what, What::Tree { writable: false, .. }) && plan.writable.contains(&self.at)
+    }
+
     fn read(input: &mut In<'_>) -> Option<Self> {
         let next = |input: &mut In<'_>| Some(to_path(input.bytes()?.to_vec()));
         let at = next(input)?;

@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, chmodat, flock, fstat, mkdir, mkdirat, open, openat,
-    unlinkat,
+    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, XattrFlags, chmodat, fgetxattr, flock, fsetxattr, fstat,
+    mkdir, mkdirat, open, openat, unlinkat,
 };
 use rustix::io::Errno;
 
 /// How deep a tree is removed. What lies deeper was put there to be in the way.
 const MAX_DEPTH: usize = 300;
+/// How a directory is marked that only holds a place.
+const MARK: &str = "user.toolgate.placeholder";
 /// Where it is noted what was made in places of others, to be removed again.
 const NOTES: &str = "placeholders";
 
@@ -31,6 +33,9 @@ impl Scratch {
     /// Makes one, and removes those that nobody uses any more.
     pub fn new() -> io::Result<Self> {
         let all = ours()?;
+        // Until this one is locked, nobody takes it for one that was left.
+        let held = directory(&all)?;
+        flock(&held, FlockOperation::LockExclusive)?;
         sweep(&all);
         // ends: some name is free
         for _ in 0..100 {
@@ -68,21 +73,29 @@ impl Scratch {
     }
 
     /// Makes an empty directory `path` that others are not to make, if there is nothing; it goes when nobody needs it any
-    /// more. Says whether it is one of these.
+    /// more. Says whether there is one, made now or by another session.
     pub(crate) fn placeholder(&self, path: &Path) -> bool {
-        let made = mkdir(path, Mode::from_raw_mode(0o755));
+        let made = mkdir(path, Mode::from_raw_mode(0o755)).is_ok();
         let Ok(held) = directory(path) else { return false };
+        if made {
+            // Whoever finds it knows whose it is.
+            let _not_here = fsetxattr(&held, MARK, b"1", XattrFlags::empty());
+        } else if fgetxattr(&held, MARK, &mut [0; 1]).is_err() || !is_empty(path) {
+            return false;
+        }
         // Another session may have made it, and is not to take it away from this one.
         let _cannot = flock(&held, FlockOperation::NonBlockingLockShared);
         let mut placeholders = self.placeholders.lock().unwrap_or_else(PoisonError::into_inner);
-        placeholders.push((path.to_owned(), held));
+        if !placeholders.iter().any(|(known, _)| known == path) {
+            placeholders.push((path.to_owned(), held));
+        }
         let mut notes = Vec::new();
         for (path, _) in placeholders.iter() {
             notes.extend(path.as_os_str().as_encoded_bytes());
             notes.push(0);
         }
         let _not_noted = write(&self.path.join(NOTES), &notes);
-        made.is_ok() || is_empty(path)
+        true
     }
 }
 
@@ -105,8 +118,17 @@ fn give_up(path: &Path, held: &OwnedFd) {
 
 /// Whether there is a directory with nothing in it.
 pub(crate) fn is_empty(path: &Path) -> bool {
+    holds_only(path, c"")
+}
+
+/// Whether there is a directory with nothing in it, or only this.
+pub(crate) fn holds_only(path: &Path, name: &std::ffi::CStr) -> bool {
     let Ok(Ok(mut entries)) = directory(path).map(Dir::read_from) else { return false };
-    entries.all(|entry| entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b"..")))
+    entries.all(|entry| {
+        entry.is_ok_and(|entry| {
+            matches!(entry.file_name().to_bytes(), b"." | b"..") || entry.file_name() == name
+        })
+    })
 }
 
 fn directory(path: &Path) -> rustix::io::Result<OwnedFd> {

@@ -1,6 +1,7 @@
 //! A policy and what is there on this machine → the plan of a cell.
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::{Confinement, PROTECTED, Reach, Tier};
@@ -69,6 +70,8 @@ const CACHE_VARIABLES: &[&str] = &[
 pub(crate) struct Survey {
     pub(crate) plan: Plan,
     pub(crate) repositories: Vec<Repository>,
+    /// Directories that were made to hold a place.
+    held: Vec<PathBuf>,
     /// Variables that send what would be written elsewhere into the private directory.
     pub(crate) variables: Vec<(&'static str, PathBuf)>,
     /// Not every file that globs could mean was looked at.
@@ -90,6 +93,7 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
             recorded: confinement.recorded,
         },
         repositories: Vec::new(),
+        held: Vec::new(),
         variables: Vec::new(),
         cut: false,
     };
@@ -107,12 +111,19 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
             if exists(path).is_none() && !scratch.placeholder(path) {
                 continue;
             }
+            if scratch.placeholder(path) {
+                survey.held.push(path.clone());
+            }
             places.tree(path, false);
             places.pin(path, &confinement.writable);
         }
+        let mut found = Found::default();
         for root in &confinement.writable {
-            protect(&mut places, root, confinement, scratch, &mut survey.repositories, &mut survey.cut);
+            protect(&mut places, root, confinement, scratch, &mut found);
         }
+        survey.held.extend(found.held);
+        survey.repositories = found.repositories;
+        survey.cut |= found.cut;
         for Repository { at, .. } in &survey.repositories {
             places.tree(at, false);
             places.pin(at, &confinement.writable);
@@ -131,6 +142,14 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
     survey.variables = variables(confinement, &temporary, tier);
     survey.plan.mounts = places.0.into_iter().map(|(at, what)| Mount { at, what }).collect();
     survey
+}
+
+impl Survey {
+    /// Lines for git to ignore what holds a place in the tree at `root`.
+    pub(crate) fn ignored(&self, root: &Path) -> Vec<u8> {
+        let below = self.held.iter().filter_map(|path| path.strip_prefix(root).ok());
+        below.flat_map(|path| [b"/", path.as_os_str().as_bytes(), b"/\n"].concat()).collect()
+    }
 }
 
 /// What is put where; sorted, so that what lies above comes first.
@@ -272,19 +291,30 @@ fn variables(confinement: &Confinement, temporary: &Path, tier: Tier) -> Vec<(&'
     variables
 }
 
+/// What was found in writable roots.
+#[derive(Default)]
+struct Found {
+    repositories: Vec<Repository>,
+    held: Vec<PathBuf>,
+    cut: bool,
+}
+
 /// Keeps what decides about agents and git in a writable root as it is.
 fn protect(
     places: &mut Places,
     root: &Path,
     confinement: &Confinement,
     scratch: &Scratch,
-    repositories: &mut Vec<Repository>,
-    cut: &mut bool,
+    found: &mut Found,
 ) {
     for name in PROTECTED {
         let path = root.join(name);
         match exists(&path) {
-            None if scratch.placeholder(&path) => places.tree(&path, false),
+            // Another session may hold it already.
+            None | Some(FileType::Directory) if scratch.placeholder(&path) => {
+                places.tree(&path, false);
+                found.held.push(path);
+            }
             // It cannot be made, so nobody else like us can.
             None => {}
             Some(FileType::Symlink) => {
@@ -300,19 +330,30 @@ fn protect(
             Some(_) => places.tree(&path, false),
         }
     }
-    let found = git::repositories(root);
-    *cut |= found.cut;
+    let git = git::repositories(root);
+    found.cut |= git.cut;
+    let repositories = &mut found.repositories;
     let at = root.join(".git");
-    if exists(&at).is_none() && scratch.placeholder(&at) {
+    if scratch.placeholder(&at) {
+        // A directory of a repository: git looks upwards.
+        let above = root.ancestors().skip(1).take_while(|above| is_ours(above));
+        let above = above.map(|above| Repository { at: above.join(".git"), root: above.to_owned() });
+        let above = above.into_iter().find(|repository| is_directory(&repository.at));
+        repositories.extend(above.filter(|above| !repositories.contains(above)));
         repositories.push(Repository { at, root: root.to_owned() });
     }
-    for pointer in found.pointers {
+    for pointer in git.pointers {
         places.tree(&pointer, false);
         places.pin(&pointer, &confinement.writable);
     }
-    let new =
-        found.repositories.into_iter().filter(|found| !repositories.iter().any(|known| known.at == found.at));
-    repositories.extend(new.collect::<Vec<_>>());
+    let known: Vec<PathBuf> = repositories.iter().map(|known| known.at.clone()).collect();
+    repositories.extend(git.repositories.into_iter().filter(|new| !known.contains(&new.at)));
+}
+
+/// Whether a directory belongs to this user: git does not look into those of others either.
+fn is_ours(path: &Path) -> bool {
+    statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
 }
 
 /// Where `path` of the host is in a cell.

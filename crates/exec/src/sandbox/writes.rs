@@ -6,6 +6,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use policy::Tier;
+
 use super::broker::{link, read_memory};
 use super::plan::{Plan, What};
 use super::sys::Asked;
@@ -18,14 +20,14 @@ const PAGE: u64 = 4096;
 /// Whether the plan lets `path` be changed: the innermost mount decides.
 pub(crate) fn may_write(path: &Path, plan: &Plan) -> bool {
     let below = |at: &Path| path.starts_with(at).then(|| at.components().count());
-    let inner = plan.mounts.iter().rev().filter_map(|mount| Some((below(&mount.at)?, &mount.what)));
-    let inner = inner.max_by_key(|(depth, _)| *depth);
-    match inner {
-        Some((_, What::Tree { writable, .. })) => *writable,
+    let inner = plan.mounts.iter().rev().filter_map(|mount| Some((below(&mount.at)?, mount)));
+    let inner = inner.max_by_key(|(depth, _)| *depth).map(|(_, mount)| mount);
+    match inner.map(|mount| (mount, &mount.what)) {
+        Some((mount, What::Tree { writable, .. })) => *writable || mount.is_layered(plan),
         Some((_, What::Overlay { .. })) => true,
         Some((_, What::Devices)) => path.starts_with("/dev/shm"),
         Some((_, What::Empty | What::Hidden)) => false,
-        None => plan.writable.iter().any(|root| path.starts_with(root)),
+        None => plan.tier < Tier::Namespaces && plan.writable.iter().any(|root| path.starts_with(root)),
     }
 }
 

@@ -159,9 +159,10 @@ impl Shells {
         command
     }
 
-    /// The command that is `argv` and nothing else.
+    /// The command that is `argv` and nothing else, for a person: nothing is set that only suits models.
     pub fn plain(&self, argv: Vec<String>, directory: Found, stdio: Stdio) -> Command {
-        let env = self.variables(&directory, &stdio);
+        let mut env = self.variables.clone();
+        env.insert("PWD".into(), directory.path().into());
         Command::new(argv, env, Arc::new(directory), stdio)
     }
 

@@ -63,13 +63,16 @@ impl Observer for Events {
             Event::Queued { tool } => json!({ "event": "queued", "tool": tool }),
             Event::Started => json!({ "event": "started" }),
             Event::Notice(notice) => notified(notice),
-            Event::Finished { success, error, elapsed, usage: used } => {
+            Event::Finished { success, error, elapsed, usage: used, enforcement } => {
                 let error = error.map(toolgate::ErrorKind::as_str);
                 let elapsed = ms(*elapsed);
                 let mut line =
                     json!({ "event": "finished", "success": success, "error": error, "elapsed_ms": elapsed });
                 if let Some(used) = used {
                     line["usage"] = usage(*used);
+                }
+                if let Some(enforcement) = enforcement {
+                    line["enforcement"] = json!(enforcement.as_str());
                 }
                 line
             }
