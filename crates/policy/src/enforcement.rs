@@ -57,6 +57,8 @@ pub enum Gap {
     ProcessLimit,
     /// No mounts: `/tmp` of its own.
     PrivateTmp,
+    /// No mounts: shared memory of its own.
+    SharedMemory,
     /// No network namespace: a loopback of its own.
     Loopback,
     /// No mounts: terminals of its own.
@@ -77,7 +79,7 @@ pub enum Gap {
 
 impl Gap {
     /// Each of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Writes,
         Self::Protected,
         Self::DenyRead,
@@ -85,6 +87,7 @@ impl Gap {
         Self::Processes,
         Self::ProcessLimit,
         Self::PrivateTmp,
+        Self::SharedMemory,
         Self::Loopback,
         Self::Terminals,
         Self::UnixSockets,
@@ -108,9 +111,10 @@ impl Gap {
             }
             Self::Processes => "the names and arguments of other processes can be seen",
             Self::ProcessLimit => "the number of processes is not limited",
-            Self::PrivateTmp => "`/tmp` and `/dev/shm` cannot be written; TMPDIR is a private directory",
+            Self::PrivateTmp => "`/tmp` cannot be written; TMPDIR is a private directory",
+            Self::SharedMemory => "what other programs of the user share in `/dev/shm` can be changed",
             Self::Loopback => "there is no loopback network",
-            Self::Terminals => "programs cannot make terminals, nor open their own but as `/dev/tty`",
+            Self::Terminals => "programs cannot make terminals",
             Self::UnixSockets => "unix sockets cannot be made: there is another sandbox around this one",
             Self::GitReadOnly => "git can read but not commit",
             Self::Caches => "package caches cannot be written",

@@ -8,5 +8,5 @@ mod workspace;
 
 pub use bless::assert_committed;
 pub use session::Session;
-pub use trials::run as run_trials;
+pub use trials::{Case, run as run_trials, run_cases};
 pub use workspace::Workspace;

@@ -1,8 +1,8 @@
 //! Judges the few system calls that a filter cannot: to whom a socket connects. Notes what was refused.
 //!
-//! The caller's memory is read once, and where the decision counts the call is made here, for the caller: whatever it
-//! writes there meanwhile changes nothing. Where the kernel decides anyway (there is no way out of a network
-//! namespace), the call just goes on.
+//! The caller's memory is read once and its socket is taken once, and the connection is made here, for the caller: whatever
+//! it writes there or puts in the socket's place meanwhile changes nothing. Letting the call itself go on would let the
+//! kernel look at both again.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use policy::Network;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, fcntl_getfl, fcntl_setfl, openat};
 use rustix::io::{Errno, Result};
-use rustix::net::SocketAddrUnix;
+use rustix::net::AddressFamily;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::plan::Plan;
@@ -27,8 +28,9 @@ use super::writes;
 const MAX_TOLD: usize = 16;
 /// The longest address of a socket.
 const MAX_ADDRESS: usize = 128;
-/// How often a socket whose queue is full is tried again.
-const AGAIN: Duration = Duration::from_millis(5);
+/// How soon a connection that is on its way is looked at, and how often then.
+const SOON: Duration = Duration::from_micros(200);
+const AGAIN: Duration = Duration::from_millis(2);
 
 /// Answers for one run.
 pub(crate) struct Broker {
@@ -42,8 +44,13 @@ pub(crate) struct Broker {
 struct Waiting {
     asked: Asked,
     socket: OwnedFd,
-    to: SocketAddrUnix,
+    to: Vec<u8>,
+    /// What the address names, if that is a descriptor.
     _held: Option<OwnedFd>,
+    /// How the socket was set before.
+    flags: OFlags,
+    /// Whether it is on its way, and not just to be tried again.
+    begun: bool,
     again: Instant,
 }
 
@@ -102,14 +109,22 @@ impl Broker {
             if !sys::still_asked(&self.listener, &waiting.asked) {
                 continue;
             }
-            match connect_now(&waiting.socket, &waiting.to) {
-                Err(Errno::AGAIN) => {
+            let outcome = if waiting.begun {
+                arrived(&waiting.socket)
+            } else {
+                sys::connect(&waiting.socket, &waiting.to)
+            };
+            match outcome {
+                Err(Errno::AGAIN | Errno::INPROGRESS) => {
+                    waiting.begun |= outcome == Err(Errno::INPROGRESS);
                     waiting.again = now + AGAIN;
                     self.waiting.push(waiting);
+                    continue;
                 }
                 Ok(()) => sys::answer(&self.listener, &waiting.asked, Answer::Done),
                 Err(errno) => sys::answer(&self.listener, &waiting.asked, Answer::Fails(errno)),
             }
+            let _as_before = fcntl_setfl(&waiting.socket, waiting.flags);
         }
     }
 
@@ -126,32 +141,41 @@ impl Broker {
         if let Err(errno) = read_memory(asked.pid, asked.args[1], &mut bytes[..length]) {
             return Some(Answer::Fails(errno));
         }
-        if !sys::still_asked(&self.listener, asked) {
-            return Some(Answer::GoOn);
-        }
-        match target(&bytes[..length]) {
-            Target::Internet(to) if may_connect(to, bounds.plan.network) => Some(Answer::GoOn),
-            Target::Internet(to) => {
+        let socket = match socket_of(asked) {
+            Ok(socket) => socket,
+            Err(errno) => return Some(Answer::Fails(errno)),
+        };
+        let bytes = &bytes[..length];
+        // It is the socket that says who can be reached with it, and this one is ours now.
+        let is_unix = rustix::net::sockopt::socket_domain(&socket) == Ok(AddressFamily::UNIX);
+        match (target(bytes), is_unix) {
+            (Target::Internet(to), false) if !may_connect(to, bounds.plan.network) => {
                 self.tell(Refusal::Connect(to));
                 Some(Answer::Fails(Errno::NETUNREACH))
             }
-            Target::Path(path) => self.connect_path(asked, path, bounds),
-            Target::Abstract(name) => self.connect_abstract(asked, name, bounds),
-            Target::Other => Some(Answer::GoOn),
+            (Target::Path(path), true) => self.connect_path(asked, socket, path, bounds),
+            (Target::Abstract(name), true) => self.connect_abstract(asked, socket, name, bounds),
+            (Target::Path(_) | Target::Abstract(_), false) => Some(Answer::Fails(Errno::AFNOSUPPORT)),
+            (Target::Internet(_) | Target::Other, _) => self.connect_for(asked, socket, bytes.to_vec(), None),
         }
     }
 
-    fn connect_abstract(&mut self, asked: &Asked, name: &[u8], bounds: &Bounds) -> Option<Answer> {
+    fn connect_abstract(
+        &mut self,
+        asked: &Asked,
+        socket: OwnedFd,
+        name: &[u8],
+        bounds: &Bounds,
+    ) -> Option<Answer> {
         let shown = [b"@", name].concat();
         if bounds.own_network || bounds.plan.sockets.contains(&shown) {
-            let to = SocketAddrUnix::new_abstract_name(name).ok()?;
-            return self.connect_for(asked, to, None);
+            return self.connect_for(asked, socket, unix_address(&[b"\0", name].concat()), None);
         }
         self.tell(Refusal::Socket(String::from_utf8_lossy(&shown).into_owned()));
         Some(Answer::Fails(Errno::ACCESS))
     }
 
-    fn connect_path(&mut self, asked: &Asked, path: &[u8], bounds: &Bounds) -> Option<Answer> {
+    fn connect_path(&mut self, asked: &Asked, own: OwnedFd, path: &[u8], bounds: &Bounds) -> Option<Answer> {
         let path = Path::new(OsStr::from_bytes(path));
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let from = if path.is_absolute() {
@@ -180,41 +204,55 @@ impl Broker {
             self.tell(Refusal::Socket(real.to_string_lossy().into_owned()));
             return Some(Answer::Fails(Errno::ACCESS));
         }
-        match SocketAddrUnix::new(by_descriptor) {
-            Ok(to) => self.connect_for(asked, to, Some(socket)),
-            Err(errno) => Some(Answer::Fails(errno)),
-        }
+        self.connect_for(asked, own, unix_address(by_descriptor.as_bytes()), Some(socket))
     }
 
     /// Connects the caller's socket.
-    fn connect_for(&mut self, asked: &Asked, to: SocketAddrUnix, held: Option<OwnedFd>) -> Option<Answer> {
-        let socket = match socket_of(asked) {
-            Ok(socket) => socket,
+    fn connect_for(
+        &mut self,
+        asked: &Asked,
+        socket: OwnedFd,
+        to: Vec<u8>,
+        held: Option<OwnedFd>,
+    ) -> Option<Answer> {
+        if !sys::still_asked(&self.listener, asked) {
+            return Some(Answer::Fails(Errno::INTR));
+        }
+        let flags = match fcntl_getfl(&socket) {
+            Ok(flags) => flags,
             Err(errno) => return Some(Answer::Fails(errno)),
         };
-        if !sys::still_asked(&self.listener, asked) {
-            return Some(Answer::GoOn);
+        let waits = !flags.contains(OFlags::NONBLOCK);
+        // Whoever waits, it is not this process.
+        let _as_it_is = fcntl_setfl(&socket, flags | OFlags::NONBLOCK);
+        let outcome = sys::connect(&socket, &to);
+        if waits && matches!(outcome, Err(Errno::AGAIN | Errno::INPROGRESS)) {
+            let (begun, again) = (outcome == Err(Errno::INPROGRESS), Instant::now() + SOON);
+            let asked = *asked;
+            self.waiting.push(Waiting { asked, socket, to, _held: held, flags, begun, again });
+            return None;
         }
-        let waits = fcntl_getfl(&socket).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
-        match connect_now(&socket, &to) {
-            Ok(()) => Some(Answer::Done),
-            Err(Errno::AGAIN) if waits => {
-                let again = Instant::now() + AGAIN;
-                self.waiting.push(Waiting { asked: *asked, socket, to, _held: held, again });
-                None
-            }
-            Err(errno) => Some(Answer::Fails(errno)),
-        }
+        let _as_before = fcntl_setfl(&socket, flags);
+        Some(match outcome {
+            Ok(()) => Answer::Done,
+            Err(errno) => Answer::Fails(errno),
+        })
     }
 }
 
-/// Connects without waiting, whatever the socket is set to.
-fn connect_now(socket: &OwnedFd, to: &SocketAddrUnix) -> Result<()> {
-    let before = fcntl_getfl(socket)?;
-    fcntl_setfl(socket, before | OFlags::NONBLOCK)?;
-    let connected = rustix::net::connect(socket, to);
-    let _as_before = fcntl_setfl(socket, before);
-    connected
+/// Whether a connection that is on its way has arrived, or how it failed.
+fn arrived(socket: &OwnedFd) -> Result<()> {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&now))? {
+        0 => Err(Errno::INPROGRESS),
+        _ => rustix::net::sockopt::socket_error(socket)?,
+    }
+}
+
+/// The address of a unix socket, as the kernel reads it.
+fn unix_address(name: &[u8]) -> Vec<u8> {
+    const UNIX: u16 = 1;
+    [&UNIX.to_ne_bytes(), name].concat()
 }
 
 /// The socket that the caller means.

@@ -180,6 +180,8 @@ fn build(plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>)
         }
         sys::forget_capabilities().map_err(|errno| ("giving up capabilities".to_owned(), errno))?;
     } else {
+        // Only root has some to give up.
+        let _has_none = sys::forget_capabilities();
         gaps.extend(without_namespaces(&plan));
     }
     let ruleset = if plan.tier >= Tier::Landlock { rules(&plan, own_mounts, &mut gaps)? } else { None };
@@ -237,7 +239,7 @@ fn without_namespaces(plan: &Plan) -> BTreeSet<Gap> {
         gaps.insert(Gap::ProcessLimit);
     }
     if plan.tier >= Tier::Landlock {
-        gaps.extend([Gap::PrivateTmp, Gap::Terminals]);
+        gaps.extend([Gap::PrivateTmp, Gap::SharedMemory, Gap::Terminals]);
     } else {
         gaps.insert(Gap::Writes);
     }

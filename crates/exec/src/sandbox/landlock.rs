@@ -48,8 +48,9 @@ pub(crate) fn ruleset(writable: &[PathBuf], own_devices: bool, version: u32) -> 
     let mut devices: Vec<&str> = DEVICES.to_vec();
     if own_devices {
         devices.extend(OWN_DEVICES);
-        allow(&rules, Path::new("/dev/shm"), known)?;
     }
+    // Of its own, or else a gap: without it, programs that share memory do not work.
+    let _not_there = allow(&rules, Path::new("/dev/shm"), known);
     for device in devices {
         let rights = (READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV) & known;
         // A system may have none of this kind.
@@ -63,10 +64,11 @@ pub(crate) fn allow_given(rules: &OwnedFd, given: &[OwnedFd]) {
     for fd in given {
         let is_file = |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let is_written = |flags: OFlags| flags.intersects(OFlags::WRONLY | OFlags::RDWR);
-        if rustix::fs::fstat(fd).is_ok_and(is_file) && rustix::fs::fcntl_getfl(fd).is_ok_and(is_written) {
-            // Older kernels do not know `truncate`; then it goes without.
-            let _as_it_is = sys::landlock_allow(rules, fd, READ_FILE | WRITE_FILE | TRUNCATE)
-                .or_else(|_| sys::landlock_allow(rules, fd, READ_FILE | WRITE_FILE));
+        let again = rustix::fs::fstat(fd).is_ok_and(is_file) || rustix::termios::isatty(fd);
+        if again && rustix::fs::fcntl_getfl(fd).is_ok_and(is_written) {
+            // Older kernels do not know the last ones; then it goes without.
+            let _as_it_is = sys::landlock_allow(rules, fd, READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV)
+                .or_else(|_| sys::landlock_allow(rules, fd, READ_FILE | WRITE_FILE | TRUNCATE));
         }
     }
 }

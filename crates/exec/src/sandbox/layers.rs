@@ -77,7 +77,8 @@ impl Layers {
         let is_on = |wanted: &Wanted| self.on.borrow().iter().any(|on| on.wanted == *wanted);
         let put = |wanted: &Wanted| is_on(wanted) || self.put_one(wanted.clone()).is_ok();
         // Each, whatever became of the others.
-        !self.own_mounts || wanted.iter().map(put).fold(true, |all, one| all && one)
+        let put: Vec<bool> = wanted.iter().filter(|_| self.own_mounts).map(put).collect();
+        !put.contains(&false)
     }
 
     fn put_one(&self, wanted: Wanted) -> Result<()> {

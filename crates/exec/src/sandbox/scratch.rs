@@ -111,8 +111,17 @@ impl Drop for Scratch {
 
 /// Removes an empty directory that nobody else holds.
 fn give_up(path: &Path, held: &OwnedFd) {
-    if flock(held, FlockOperation::NonBlockingLockExclusive).is_ok() {
+    if flock(held, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return;
+    }
+    // A command may have made what lies above read-only.
+    if rustix::fs::rmdir(path) == Err(Errno::ACCESS)
+        && let Some(above) = path.parent().and_then(|above| directory(above).ok())
+        && let Ok(mode) = fstat(&above).map(|stat| Mode::from_raw_mode(stat.st_mode))
+    {
+        let _not_ours = rustix::fs::fchmod(&above, mode | Mode::RWXU);
         let _not_empty = rustix::fs::rmdir(path);
+        let _as_before = rustix::fs::fchmod(&above, mode);
     }
 }
 

@@ -1,14 +1,14 @@
 //! A policy and what is there on this machine → the plan of a cell.
 
 use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use policy::{Confinement, PROTECTED, Reach, Tier};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
 use super::git::{self, Repository};
-use super::plan::{Mount, Plan, What};
+use super::plan::{Mount, Plan, What, to_path};
 use super::scratch::{self, Scratch};
 use super::secrets;
 
@@ -87,7 +87,7 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
             network: confinement.network,
             mounts: Vec::new(),
             writable: confinement.writable.clone(),
-            sockets: confinement.sockets.iter().map(|name| name.as_bytes().to_owned()).collect(),
+            sockets: sockets(confinement),
             layers: None,
             limits: confinement.limits,
             recorded: confinement.recorded,
@@ -181,6 +181,15 @@ impl Places {
     }
 }
 
+/// The sockets that may be connected to, by where they really are: `/var/run` is mostly `/run`.
+fn sockets(confinement: &Confinement) -> Vec<Vec<u8>> {
+    let real = |name: &String| match crate::fs::real(Path::new(name)) {
+        Ok(real) if name.starts_with('/') => real.into_os_string().into_vec(),
+        _ => name.clone().into_bytes(),
+    };
+    confinement.sockets.iter().map(real).collect()
+}
+
 fn exists(path: &Path) -> Option<FileType> {
     let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some(FileType::from_raw_mode(stat.st_mode))
@@ -221,7 +230,7 @@ fn system(places: &mut Places, scratch: &Scratch) {
 /// What may be read though it lies in a place that is replaced.
 fn visible(places: &mut Places, confinement: &Confinement, reach: &Reach) {
     let roots = reach.roots().map(Path::to_owned).chain(confinement.home.clone());
-    let sockets = confinement.sockets.iter().filter(|name| name.starts_with('/')).map(PathBuf::from);
+    let sockets = sockets(confinement).into_iter().filter(|name| name.starts_with(b"/")).map(to_path);
     for path in roots.chain(sockets) {
         let is_replaced =
             REPLACED.iter().any(|replaced| path.starts_with(replaced) && path != Path::new(replaced));

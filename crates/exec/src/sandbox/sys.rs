@@ -217,6 +217,14 @@ pub(crate) enum Answer {
     Fails(Errno),
 }
 
+/// Connects `socket` to the address in `bytes`, of whatever kind.
+pub(crate) fn connect(socket: impl AsFd, bytes: &[u8]) -> Result<()> {
+    let length = libc::socklen_t::try_from(bytes.len()).map_err(|_| Errno::INVAL)?;
+    // SAFETY: the kernel reads as many bytes as are there.
+    let done = unsafe { libc::connect(socket.as_fd().as_raw_fd(), bytes.as_ptr().cast(), length) };
+    result(done.into()).map(drop)
+}
+
 const RECEIVE: u64 = 0xc050_2100;
 const SEND: u64 = 0xc018_2101;
 const IS_VALID: u64 = 0x4008_2102;

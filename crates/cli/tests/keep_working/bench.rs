@@ -1,0 +1,306 @@
+//! One workload, tried once: its directories are made, it runs, and what it left is looked at.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use tempfile::TempDir;
+
+use crate::machine::{Machine, toolgate};
+use crate::process::{Ended, NOBODY, Program, Running, User, quoted};
+use crate::workload::{Beside, Home, Output, Place, Streams, Workload};
+
+/// How much is kept apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tier {
+    Namespaces,
+    Landlock,
+}
+
+impl Tier {
+    pub(crate) const ALL: [Self; 2] = [Self::Namespaces, Self::Landlock];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::Landlock => "landlock",
+        }
+    }
+}
+
+/// What every script can use.
+const PRELUDE: &str = r#"set -euo pipefail
+wait_for() {
+  for _ in {1..400}; do if "$@"; then return 0; fi; sleep 0.05; done
+  echo "waited in vain for: $*" >&2; return 1
+}
+is() { [ "$1" = "$2" ] || { printf 'is:\n%s\nand not:\n%s\n' "$1" "$2" >&2; return 1; }; }
+has() { grep "$@" >/dev/null; }
+fails() { if "$@"; then echo "does not fail: $*" >&2; return 1; fi; }
+repo() { git init -q "$1"; (cd "$1"; echo one >a.txt; git add a.txt; git commit -qm first); }
+subjects() { git log --format=%s "$@"; }
+sound() { git -C "${1:-.}" fsck --strict --no-dangling; git -C "${1:-.}" status >/dev/null; }
+clean() { sound "${1:-.}"; is "$(git -C "${1:-.}" status --porcelain)" ''; }
+"#;
+
+const GITCONFIG: &str = r#"[user]
+	name = Keeper
+	email = keeper@example.org
+[init]
+	defaultBranch = main
+[gc]
+	auto = 0
+"#;
+/// A shell that runs one script does not read this.
+const BASHRC: &str = "echo the bashrc was read; echo the bashrc was read >&2\n";
+
+/// What a workload did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seen {
+    said: Vec<String>,
+    /// What is in the workspace afterwards.
+    names: BTreeSet<String>,
+}
+
+/// Tries `workload` without and with the sandbox.
+///
+/// # Panics
+/// If it does not work; the message says what to type to see it again.
+pub(crate) fn prove(machine: &Machine, workload: &Workload, tier: Tier, user: User) {
+    let told = control(machine, workload, user);
+    let told = told.unwrap_or_else(|fault| panic!("it does not even work without the sandbox: {fault}"));
+    let seen = Bench::new(machine, workload, Some(tier), user).attempt();
+    let seen = seen.unwrap_or_else(|fault| panic!("{fault}"));
+    assert_eq!(seen.names, told.names, "what is in the workspace afterwards, and without the sandbox");
+    if workload.setting.output == Output::Same {
+        assert_eq!(seen.said, told.said, "what it prints, and what it prints without the sandbox");
+    }
+}
+
+type Told = Arc<OnceLock<Result<Seen, String>>>;
+
+/// What a workload does without the sandbox: once for each user.
+fn control(machine: &Machine, workload: &Workload, user: User) -> Result<Seen, String> {
+    static TOLD: Mutex<Option<HashMap<(&str, User), Told>>> = Mutex::new(None);
+    let mut table = TOLD.lock().unwrap();
+    let told: Told = Arc::clone(table.get_or_insert_default().entry((workload.name, user)).or_default());
+    drop(table);
+    told.get_or_init(|| Bench::new(machine, workload, None, user).attempt()).clone()
+}
+
+struct Bench<'a> {
+    machine: &'a Machine,
+    workload: &'a Workload,
+    /// Not confined without.
+    tier: Option<Tier>,
+    user: User,
+    base: TempDir,
+    workspace: PathBuf,
+    /// Keeps a workspace elsewhere.
+    _elsewhere: Option<TempDir>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(machine: &'a Machine, workload: &'a Workload, tier: Option<Tier>, user: User) -> Self {
+        let base = directory_of(user, &machine.room);
+        let elsewhere =
+            matches!(workload.setting.place, Place::Tmp).then(|| directory_of(user, "/tmp".as_ref()));
+        let home = base.path().join("home");
+        let workspace = match workload.setting.place {
+            Place::At(path) => base.path().join(path),
+            Place::Tmp => elsewhere.as_ref().unwrap().path().to_owned(),
+        };
+        for directory in [&home, &workspace] {
+            fs::create_dir_all(directory).unwrap();
+        }
+        fs::write(home.join(".gitconfig"), GITCONFIG).unwrap();
+        fs::write(home.join(".bashrc"), BASHRC).unwrap();
+        if user == User::Nobody {
+            give(base.path());
+        }
+        Self { machine, workload, tier, user, base, workspace, _elsewhere: elsewhere }
+    }
+
+    fn attempt(mut self) -> Result<Seen, String> {
+        let seen = self.steps();
+        if std::env::var_os("TOOLGATE_KEEP").is_some() {
+            self.base.disable_cleanup(true);
+        }
+        let tier = self.tier.map_or("not confined", Tier::name);
+        let who = format!("{} ({tier}, {})", self.workload.name, self.user.name());
+        seen.map_err(|fault| format!("{who}: {fault}\nbase: {}", self.base.path().display()))
+    }
+
+    fn steps(&self) -> Result<Seen, String> {
+        self.person("before", self.workload.before)?;
+        let mut said = Vec::new();
+        for (number, script) in self.workload.runs.iter().enumerate() {
+            let last = number + 1 == self.workload.runs.len();
+            let status = if last { self.workload.setting.status } else { 0 };
+            let beside = if number == 0 { self.beside()? } else { None };
+            let program = self.run(script);
+            let what = format!("run {}", number + 1);
+            let ended = program.run().map_err(|fault| told(&what, &program, &fault));
+            let ended = ended.and_then(|ended| check(&what, &program, &ended, status).map(|()| ended));
+            let other = beside.map_or(Ok(()), |(program, running)| finish(&program, running));
+            let ended = match (ended, other) {
+                (Ok(ended), Ok(())) => ended,
+                (Err(fault), Ok(())) | (Ok(_), Err(fault)) => return Err(fault),
+                // One may have waited for the other in vain.
+                (Err(one), Err(other)) => return Err(format!("{one}\n{other}")),
+            };
+            said.push(ended.stdout);
+        }
+        self.person("after", self.workload.after)?;
+        let names = self.names()?;
+        Ok(Seen { said, names })
+    }
+
+    fn beside(&self) -> Result<Option<(Program, Running)>, String> {
+        let program = match self.workload.beside {
+            Beside::Nothing => return Ok(None),
+            Beside::Run(script) => self.run(script),
+            Beside::Person(script) => self.program(self.bash(script)),
+        };
+        let running = program.start()?;
+        Ok(Some((program, running)))
+    }
+
+    /// Runs a script that is not confined.
+    fn person(&self, what: &str, script: &str) -> Result<(), String> {
+        let program = self.program(self.bash(script));
+        let ended = program.run().map_err(|fault| told(what, &program, &fault))?;
+        check(what, &program, &ended, 0)
+    }
+
+    /// A script that is confined, if this bench is.
+    fn run(&self, script: &str) -> Program {
+        let setting = self.workload.setting;
+        let mut argv: Vec<String> = setting.wrapper.iter().map(|word| (*word).to_owned()).collect();
+        if let Streams::Terminal(talk) = setting.streams {
+            argv.extend(["python3".to_owned(), self.machine.shelf.at("terminal.py"), talk.len().to_string()]);
+            argv.extend(talk.iter().flat_map(|(wait, send)| [(*wait).to_owned(), (*send).to_owned()]));
+        }
+        if let Some(tier) = self.tier {
+            argv.extend([toolgate(), "sandbox".to_owned(), "--tier".to_owned(), tier.name().to_owned()]);
+            let base = self.base.path().display().to_string();
+            argv.extend(setting.flags.iter().map(|flag| flag.replace("$BASE", &base)));
+            argv.push("--".to_owned());
+        }
+        argv.extend(self.bash(script));
+        let mut program = self.program(argv);
+        match setting.streams {
+            Streams::Input(input) => program.input = input,
+            Streams::File => program.output = Some(self.base.path().join("output.txt")),
+            Streams::Pipes | Streams::Terminal(_) => {}
+        }
+        program
+    }
+
+    fn bash(&self, script: &str) -> Vec<String> {
+        let names = [
+            ("BASE", self.base.path().display().to_string()),
+            ("WS", self.workspace.display().to_string()),
+            ("SHELF", self.machine.shelf.at("")),
+            ("TIER", self.tier.map_or("none", Tier::name).to_owned()),
+        ];
+        let names: Vec<String> =
+            names.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
+        let script = format!("{PRELUDE}{}\n{script}", names.join(" "));
+        vec!["bash".to_owned(), "-c".to_owned(), script]
+    }
+
+    fn program(&self, argv: Vec<String>) -> Program {
+        let environment = self.environment();
+        let directory = self.workspace.clone();
+        Program { argv, directory, environment, user: self.user, input: "", output: None }
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        if self.workload.setting.home == Home::Real {
+            // What `cargo` told this test is not for the builds in it.
+            let told =
+                |name: &str| name.starts_with("CARGO") && name != "CARGO_HOME" || name == "LD_LIBRARY_PATH";
+            return std::env::vars().filter(|(name, _)| !told(name)).collect();
+        }
+        let login = match self.user {
+            User::Nobody => "nobody".to_owned(),
+            User::Oneself => std::env::var("USER").unwrap_or_else(|_| self.user.name()),
+        };
+        let environment = [
+            ("PATH", self.machine.path(self.user)),
+            ("HOME", &self.base.path().join("home").display().to_string()),
+            ("USER", &login),
+            ("LOGNAME", &login),
+            ("SHELL", "/bin/bash"),
+            ("LANG", "C.UTF-8"),
+            ("TERM", "xterm"),
+        ];
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        environment.into_iter().map(owned).collect()
+    }
+
+    /// What is in the workspace; all of it must be the user's.
+    fn names(&self) -> Result<BTreeSet<String>, String> {
+        let owner = self.user.number();
+        let mut names = BTreeSet::new();
+        for entry in fs::read_dir(&self.workspace).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is = entry.metadata().unwrap().uid();
+            if is != owner && self.tier.is_some() && self.user == User::Nobody {
+                return Err(format!("`{name}` belongs to {is} and not to {owner}"));
+            }
+            names.insert(name);
+        }
+        Ok(names)
+    }
+}
+
+fn directory_of(user: User, place: &Path) -> TempDir {
+    let made = tempfile::Builder::new().prefix("keep-").tempdir_in(place).unwrap();
+    fs::set_permissions(made.path(), Permissions::from_mode(0o755)).unwrap();
+    if user == User::Nobody {
+        give(made.path());
+    }
+    made
+}
+
+/// Gives a directory and all below it to nobody.
+fn give(path: &Path) {
+    chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    if path.is_dir() {
+        fs::read_dir(path).unwrap().for_each(|entry| give(&entry.unwrap().path()));
+    }
+}
+
+/// Waits for what ran beside.
+fn finish(program: &Program, running: Running) -> Result<(), String> {
+    let ended = running.end().map_err(|fault| told("beside", program, &fault))?;
+    check("beside", program, &ended, 0)
+}
+
+fn check(what: &str, program: &Program, ended: &Ended, status: i32) -> Result<(), String> {
+    if ended.status == status {
+        return Ok(());
+    }
+    let how = format!("ended with {} and not with {status}", ended.status);
+    Err(told(
+        what,
+        program,
+        &format!("{how}\nstdout:\n{}\nstderr:\n{}", tail(&ended.stdout), tail(&ended.stderr)),
+    ))
+}
+
+fn told(what: &str, program: &Program, fault: &str) -> String {
+    format!("{what}: {fault}\nto see it again:\n{}", program.shown())
+}
+
+/// The last of it.
+fn tail(text: &str) -> &str {
+    let start = text.len().saturating_sub(3000);
+    let start = (start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    &text[start..]
+}

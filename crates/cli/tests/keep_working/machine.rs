@@ -1,0 +1,115 @@
+//! This machine: who can run the program, what is installed, and where there is room for workspaces.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::process::{Program, User, is_root};
+use crate::shelf::Shelf;
+use crate::workload::{Who, Workload};
+
+/// The program under test. Another one can be named with `TOOLGATE`.
+pub(crate) fn toolgate() -> String {
+    std::env::var("TOOLGATE").unwrap_or_else(|_| env!("CARGO_BIN_EXE_toolgate").to_owned())
+}
+
+/// What is known before the first test.
+pub(crate) struct Machine {
+    pub(crate) shelf: Shelf,
+    /// Below this are the workspaces: not `/tmp`, and in no repository.
+    pub(crate) room: PathBuf,
+    users: BTreeMap<User, Standing>,
+}
+
+/// What a user has.
+struct Standing {
+    /// Why nothing can be run as this user.
+    trouble: Option<String>,
+    path: String,
+    /// Of the programs that workloads need.
+    missing: BTreeSet<String>,
+}
+
+impl Machine {
+    pub(crate) fn look(workloads: &[Workload]) -> Self {
+        let shelf = Shelf::open();
+        let users = if is_root() { vec![User::Oneself, User::Nobody] } else { vec![User::Oneself] };
+        let standing = |user: &User| (*user, Standing::of(*user, &shelf, workloads));
+        let users = users.iter().map(standing).collect();
+        Self { shelf, room: room(), users }
+    }
+
+    pub(crate) fn users(&self) -> Vec<User> {
+        self.users.keys().copied().collect()
+    }
+
+    /// The search path of a user.
+    pub(crate) fn path(&self, user: User) -> &str {
+        &self.users[&user].path
+    }
+
+    /// Why `user` cannot try `workload` here.
+    pub(crate) fn lacks(&self, workload: &Workload, user: User) -> Option<String> {
+        let standing = &self.users[&user];
+        let needs = workload.needs;
+        let program = needs.programs.iter().find(|name| standing.missing.contains(**name));
+        let item = needs.shelf.iter().find_map(|item| self.shelf.lacks(item));
+        let wrong_user = match needs.who {
+            Who::Everybody => None,
+            Who::Oneself => (user != User::Oneself).then(|| "only for whoever runs the tests".to_owned()),
+            Who::NotRoot => user.is_root().then(|| "not for root".to_owned()),
+            Who::Root => (!user.is_root()).then(|| "only for root".to_owned()),
+        };
+        let program = program.map(|name| format!("`{name}` is not installed for {}", user.name()));
+        // Whoever runs the tests is to see them fail.
+        let trouble = standing.trouble.clone().filter(|_| user == User::Nobody);
+        wrong_user.or(trouble).or(program).or(item)
+    }
+}
+
+impl Standing {
+    fn of(user: User, shelf: &Shelf, workloads: &[Workload]) -> Self {
+        let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
+        let path = match shelf.toolchain(user) {
+            Some(bin) => format!("{}:{path}", bin.display()),
+            None => path,
+        };
+        let bash = |script: String| Program {
+            argv: vec!["/bin/bash".to_owned(), "-c".to_owned(), script],
+            directory: PathBuf::from("/"),
+            environment: vec![("PATH".to_owned(), path.clone())],
+            user,
+            input: "",
+            output: None,
+        };
+        let started = bash(format!("'{}' --version", toolgate())).run();
+        let trouble = match started {
+            Ok(ended) if ended.status == 0 => None,
+            Ok(ended) => {
+                Some(format!("{} cannot run `{}`: {}", user.name(), toolgate(), ended.stderr.trim()))
+            }
+            Err(fault) => Some(fault),
+        };
+        let programs: BTreeSet<&str> =
+            workloads.iter().flat_map(|workload| workload.needs.programs).copied().collect();
+        let programs: Vec<&str> = programs.into_iter().collect();
+        let script = format!("for p in {}; do type -P $p >/dev/null || echo $p; done", programs.join(" "));
+        let said = bash(script).run().map(|ended| ended.stdout).unwrap_or_default();
+        Self { trouble, path, missing: said.lines().map(str::to_owned).collect() }
+    }
+}
+
+/// A directory that everybody can pass, that is not `/tmp`, and that is in no repository.
+fn room() -> PathBuf {
+    let home = || std::env::var_os("HOME").map(PathBuf::from);
+    let places = match std::env::var_os("TOOLGATE_ROOM") {
+        Some(named) => vec![PathBuf::from(named)],
+        None if is_root() => vec!["/home".into(), "/srv".into(), "/var/cache".into()],
+        None => home().into_iter().collect(),
+    };
+    let fits = |place: &PathBuf| {
+        let free = |above: &Path| !above.join(".git").exists();
+        place.ancestors().all(free) && fs::canonicalize(place).is_ok_and(|real| real == *place)
+    };
+    places.into_iter().find(fits).expect("there is no room: name a directory with `TOOLGATE_ROOM`")
+}

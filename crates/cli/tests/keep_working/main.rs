@@ -1,0 +1,73 @@
+//! What people and agents do all day works in the sandbox as it does outside: `git`, `cargo`, `npm`, servers…
+//!
+//! Each workload runs without the sandbox first: what does not work there says nothing about the sandbox. What
+//! it left is looked at from outside. `TOOLGATE` names another program to test, `TOOLGATE_KEEP=1` leaves the
+//! directories, `TOOLGATE_ROOM` says where they are made.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests may unwrap, start real programs and look at real files"
+)]
+
+mod bench;
+mod cargo;
+mod compile;
+mod git;
+mod git_places;
+mod machine;
+mod network;
+mod node;
+mod places;
+mod process;
+mod python;
+mod sharing;
+mod shelf;
+mod shell;
+mod streams;
+mod system;
+mod workload;
+
+use std::sync::Arc;
+
+use testkit::Case;
+
+use bench::Tier;
+use machine::Machine;
+use process::User;
+use workload::Workload;
+
+fn main() {
+    let lists = [
+        git::ALL,
+        git_places::ALL,
+        cargo::ALL,
+        node::ALL,
+        python::ALL,
+        compile::ALL,
+        shell::ALL,
+        system::ALL,
+        network::ALL,
+        places::ALL,
+        sharing::ALL,
+        streams::ALL,
+    ];
+    let workloads: Vec<Workload> = lists.concat();
+    let machine = Arc::new(Machine::look(&workloads));
+    let mut cases = Vec::new();
+    for workload in workloads {
+        for user in machine.users() {
+            cases.extend(Tier::ALL.map(|tier| case(&machine, workload, tier, user)));
+        }
+    }
+    testkit::run_cases(cases);
+}
+
+fn case(machine: &Arc<Machine>, workload: Workload, tier: Tier, user: User) -> Case {
+    let unexpected = workload.needs.namespaces.filter(|_| tier == Tier::Landlock).map(str::to_owned);
+    let machine = Arc::clone(machine);
+    Case {
+        name: format!("{}::{}::{}", workload.name, tier.name(), user.name()),
+        skip: unexpected.or_else(|| machine.lacks(&workload, user)),
+        test: Box::new(move || bench::prove(&machine, &workload, tier, user)),
+    }
+}

@@ -1,0 +1,209 @@
+//! A program that is run to its end, or to the end of our patience.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Gid, Uid, fchown};
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// When a program counts as hung. How fast it is does not matter.
+const HUNG: Duration = Duration::from_secs(60);
+/// How long output is waited for when the program itself has ended.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// Who runs a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum User {
+    /// Whoever runs the tests.
+    Oneself,
+    /// The user 65534.
+    Nobody,
+}
+
+/// The number of the user and of the group of nobody.
+pub(crate) const NOBODY: u32 = 65534;
+
+impl User {
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Nobody => "nobody".to_owned(),
+            Self::Oneself if is_root() => "root".to_owned(),
+            Self::Oneself => "user".to_owned(),
+        }
+    }
+
+    pub(crate) fn is_root(self) -> bool {
+        self == Self::Oneself && is_root()
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Self::Nobody => NOBODY,
+            Self::Oneself => rustix::process::getuid().as_raw(),
+        }
+    }
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::getuid().is_root()
+}
+
+/// What is to be run.
+pub(crate) struct Program {
+    pub(crate) argv: Vec<String>,
+    pub(crate) directory: PathBuf,
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) user: User,
+    pub(crate) input: &'static str,
+    /// Where standard output goes, if not to us.
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// How it ended, and what it said.
+pub(crate) struct Ended {
+    /// As a shell has it: 128 and the signal for a program that was killed.
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A program that runs.
+pub(crate) struct Running {
+    child: Child,
+    began: Instant,
+    stdout: Option<JoinHandle<String>>,
+    stderr: Option<JoinHandle<String>>,
+    output: Option<PathBuf>,
+}
+
+impl Program {
+    pub(crate) fn run(&self) -> Result<Ended, String> {
+        self.start()?.end()
+    }
+
+    pub(crate) fn start(&self) -> Result<Running, String> {
+        let mut command = Command::new(&self.argv[0]);
+        command.args(&self.argv[1..]).current_dir(&self.directory);
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+        let (stdout, to_stdout) = self.pipe();
+        let (stderr, to_stderr) = self.pipe();
+        command.stdin(Stdio::piped()).stdout(to_stdout).stderr(to_stderr).process_group(0);
+        if let Some(output) = &self.output {
+            let file = File::create(output).map_err(|error| format!("{}: {error}", output.display()))?;
+            command.stdout(self.given(file.into()));
+        }
+        if self.user == User::Nobody {
+            // Takes the other groups away, too.
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let mut child = command.spawn().map_err(|error| format!("`{}`: {error}", self.argv[0]))?;
+        let mut input = child.stdin.take().unwrap();
+        let bytes = self.input.as_bytes();
+        // A program need not read all of it.
+        thread::spawn(move || input.write_all(bytes).is_ok());
+        // Has the other ends of the pipes.
+        drop(command);
+        let (stdout, stderr) = (Some(gather(stdout)), Some(gather(stderr)));
+        Ok(Running { child, began: Instant::now(), stdout, stderr, output: self.output.clone() })
+    }
+
+    /// A pipe whose other end is the user's: it can be opened again by its name.
+    fn pipe(&self) -> (File, OwnedFd) {
+        let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).unwrap();
+        (reader.into(), self.given(writer))
+    }
+
+    /// The descriptor, which now belongs to the user.
+    fn given(&self, descriptor: OwnedFd) -> OwnedFd {
+        if self.user == User::Nobody {
+            fchown(&descriptor, Some(Uid::from_raw(NOBODY)), Some(Gid::from_raw(NOBODY))).unwrap();
+        }
+        descriptor
+    }
+
+    /// What to type to run it again.
+    pub(crate) fn shown(&self) -> String {
+        let mut words = vec!["cd".to_owned(), quoted(&self.directory.to_string_lossy()), "&&".to_owned()];
+        if self.user == User::Nobody {
+            words.push("setpriv --reuid 65534 --regid 65534 --clear-groups --".to_owned());
+        }
+        words.extend(["env".to_owned(), "-i".to_owned()]);
+        words.extend(self.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value))));
+        words.extend(self.argv.iter().map(|word| quoted(word)));
+        words.join(" ")
+    }
+}
+
+impl Running {
+    pub(crate) fn end(mut self) -> Result<Ended, String> {
+        let status = self.wait()?;
+        let stdout = self.said(|running| &mut running.stdout)?;
+        let stderr = self.said(|running| &mut running.stderr)?;
+        let stdout = self.output.take().map_or(Ok(stdout), |path| read(&path))?;
+        let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
+        Ok(Ended { status, stdout, stderr })
+    }
+
+    fn wait(&mut self) -> Result<ExitStatus, String> {
+        // ends: with the program, or when it hangs
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return Ok(status);
+            }
+            if self.began.elapsed() > HUNG {
+                self.kill();
+                let status = self.child.wait().unwrap();
+                let said = self.said(|running| &mut running.stderr).unwrap_or_default();
+                return Err(format!("it hangs: killed after {HUNG:?} ({status})\nstderr:\n{said}"));
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn kill(&self) {
+        let group = Pid::from_raw(self.child.id().cast_signed()).unwrap();
+        let _gone_already = kill_process_group(group, Signal::KILL);
+    }
+
+    /// What came through one of the pipes.
+    fn said(&mut self, pipe: fn(&mut Self) -> &mut Option<JoinHandle<String>>) -> Result<String, String> {
+        let Some(thread) = pipe(self).take() else { return Ok(String::new()) };
+        let began = Instant::now();
+        while !thread.is_finished() {
+            if began.elapsed() > DRAIN {
+                self.kill();
+                return Err("it has ended, but something holds its output open".to_owned());
+            }
+            sleep(Duration::from_millis(1));
+        }
+        Ok(thread.join().unwrap())
+    }
+}
+
+fn gather(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _what_came = pipe.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// A word as a shell wants it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

@@ -1,0 +1,177 @@
+//! What workloads need and nobody has lying about: packages, a cache that is already filled, a toolchain for everybody.
+//!
+//! It is made once, in the target folder, by the usual clients.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio, id};
+
+use crate::process::{User, is_root};
+
+/// Talks to a program at a terminal.
+const TERMINAL: &str = include_str!("terminal.py");
+/// A package registry for `npm`, with one package in it.
+const REGISTRY: &str = include_str!("registry.py");
+
+/// What is made, and how. Each script has a directory of its own.
+const ITEMS: &[(&str, &str)] = &[("npm", NPM), ("wheel", WHEEL), ("pytest", PYTEST), ("crates", CRATES)];
+
+/// A package as a file, and a cache as it is after the package was installed from a registry.
+const NPM: &str = r#"mkdir package && cd package
+cat >package.json <<'END'
+{"name": "keep-tiny", "version": "1.0.0", "main": "index.js", "bin": {"keep-tiny": "cli.js"}}
+END
+echo 'module.exports = () => "tiny";' >index.js
+printf '#!/usr/bin/env node\nconsole.log(require("./index.js")());\n' >cli.js
+npm pack --silent --pack-destination .. && cd ..
+mkdir user && cd user && echo '{}' >package.json
+export npm_config_cache="$PWD/../cache"
+python3 "$REGISTRY" ../keep-tiny-1.0.0.tgz ../url &
+server=$!
+trap 'kill $server' EXIT
+for _ in {1..200}; do [ -s ../url ] && break; sleep 0.05; done
+env -u http_proxy -u HTTP_PROXY npm install --silent --no-audit --no-fund --registry "$(cat ../url)" keep-tiny@1.0.0
+rm -rf ../cache/_logs ../cache/_update-notifier-last-checked
+"#;
+
+/// A package as a file: a wheel is no more than this.
+const WHEEL: &str = r#"python3 - <<'END'
+import zipfile
+with zipfile.ZipFile("keep_tiny-1.0-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("keep_tiny.py", "def main():\n    print('tiny')\n")
+    about = "keep_tiny-1.0.dist-info/"
+    wheel.writestr(about + "METADATA", "Metadata-Version: 2.1\nName: keep-tiny\nVersion: 1.0\n")
+    wheel.writestr(about + "WHEEL", "Wheel-Version: 1.0\nGenerator: keep\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr(about + "entry_points.txt", "[console_scripts]\nkeep-tiny = keep_tiny:main\n")
+    wheel.writestr(about + "RECORD", "keep_tiny.py,,\n")
+END
+"#;
+
+const PYTEST: &str = "python3 -m pip install -q --disable-pip-version-check --target . pytest";
+
+/// The cache of a user of `cargo` who has used `cfg-if`.
+const CRATES: &str = r#"mkdir -p project/src && cd project
+printf '[package]\nname = "user"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\ncfg-if = "1"\n[workspace]\n' >Cargo.toml
+echo 'cfg_if::cfg_if! { if #[cfg(unix)] { fn main() { println!("unix"); } } }' >src/main.rs
+CARGO_HOME="$PWD/../home" cargo fetch -q
+"#;
+
+/// As much of a toolchain as a build needs. Links, where that can be.
+const TOOLCHAIN: &str = r#"host=$(rustc -vV | sed -n 's/^host: //p')
+mkdir -p bin lib/rustlib
+cp -l "$SYSROOT"/bin/{cargo,rustc,rustdoc} bin || cp "$SYSROOT"/bin/{cargo,rustc,rustdoc} bin
+cp -rl "$SYSROOT"/lib/*.so* lib || cp -r "$SYSROOT"/lib/*.so* lib
+cp -rl "$SYSROOT/lib/rustlib/$host" lib/rustlib || cp -r "$SYSROOT/lib/rustlib/$host" lib/rustlib
+"#;
+
+/// What is on it.
+pub(crate) struct Shelf {
+    path: PathBuf,
+    /// Why something is not.
+    lacks: BTreeMap<&'static str, String>,
+    /// The directory of `cargo` for oneself, and for nobody.
+    own: Option<PathBuf>,
+    everybodys: Option<PathBuf>,
+}
+
+impl Shelf {
+    /// Makes what is not there yet.
+    pub(crate) fn open() -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("keep-working");
+        fs::create_dir_all(&path).unwrap();
+        for (name, text) in [("terminal.py", TERMINAL), ("registry.py", REGISTRY)] {
+            put(&path.join(name), text);
+        }
+        let mut lacks = BTreeMap::new();
+        for (name, script) in ITEMS {
+            if let Err(why) = make(&path, name, script, &[]) {
+                lacks.insert(*name, why);
+            }
+        }
+        let own = sysroot();
+        let everybodys = own.as_deref().filter(|_| is_root()).and_then(|own| shared(&path, own));
+        Self { path, lacks, own: own.map(|root| root.join("bin")), everybodys }
+    }
+
+    /// The path of something on the shelf.
+    pub(crate) fn at(&self, name: &str) -> String {
+        self.path.join(name).display().to_string()
+    }
+
+    /// Why `item` is not there.
+    pub(crate) fn lacks(&self, item: &str) -> Option<String> {
+        self.lacks.get(item).cloned()
+    }
+
+    /// Where `cargo` is, for `user`.
+    pub(crate) fn toolchain(&self, user: User) -> Option<&Path> {
+        match user {
+            User::Oneself => self.own.as_deref(),
+            User::Nobody => self.everybodys.as_deref(),
+        }
+    }
+}
+
+/// Writes a file, unless it is so already: somebody may be reading it.
+fn put(path: &Path, text: &str) {
+    if fs::read_to_string(path).is_ok_and(|is| is == text) {
+        return;
+    }
+    let making = path.with_extension(format!("making-{}", id()));
+    fs::write(&making, text).unwrap();
+    fs::rename(&making, path).unwrap();
+}
+
+/// Where the toolchain is that `cargo` uses: without `rustup` in between, which needs the user's home.
+fn sysroot() -> Option<PathBuf> {
+    let output = Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
+    let path = String::from_utf8(output.stdout).ok()?;
+    Some(PathBuf::from(path.trim()))
+}
+
+/// A toolchain that nobody can use: often it is in the home of root.
+fn shared(shelf: &Path, own: &Path) -> Option<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    let made = fs::metadata(own.join("bin/rustc")).and_then(|rustc| rustc.modified()).ok()?;
+    (own, made).hash(&mut hasher);
+    let name = format!("toolchain-{:016x}", hasher.finish());
+    let root = own.to_str()?;
+    make(shelf, &name, TOOLCHAIN, &[("SYSROOT", root)]).ok()?;
+    Some(shelf.join(name).join("bin"))
+}
+
+/// Runs `script` in a directory aside, which then gets its name: it is there whole, or not at all.
+fn make(shelf: &Path, name: &str, script: &str, names: &[(&str, &str)]) -> Result<(), String> {
+    let made = shelf.join(name);
+    let stamp = made.join(".made-by");
+    if fs::read_to_string(&stamp).is_ok_and(|by| by == script) {
+        return Ok(());
+    }
+    let making = shelf.join(format!("making-{name}-{}", id()));
+    let _none = fs::remove_dir_all(&making);
+    fs::create_dir_all(&making).unwrap();
+    let script_of = format!("set -euo pipefail; umask 022\n{script}");
+    let output = Command::new("bash")
+        .args(["-c", &script_of])
+        .current_dir(&making)
+        .envs(names.iter().copied())
+        .env("REGISTRY", shelf.join("registry.py"))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("`bash`: {error}"))?;
+    if !output.status.success() {
+        let _ = fs::remove_dir_all(&making);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+        return Err(format!("`{name}` cannot be made here ({}): {last}", output.status));
+    }
+    fs::write(making.join(".made-by"), script).unwrap();
+    let _old = fs::remove_dir_all(&made);
+    if fs::rename(&making, &made).is_err() {
+        // Somebody else was faster.
+        let _ = fs::remove_dir_all(&making);
+    }
+    Ok(())
+}
