@@ -58,7 +58,6 @@ impl Machine {
             Who::Everybody => None,
             Who::Oneself => (user != User::Oneself).then(|| "only for whoever runs the tests".to_owned()),
             Who::NotRoot => user.is_root().then(|| "not for root".to_owned()),
-            Who::Root => (!user.is_root()).then(|| "only for root".to_owned()),
         };
         let program = program.map(|name| format!("`{name}` is not installed for {}", user.name()));
         // Whoever runs the tests is to see them fail.

@@ -1,6 +1,6 @@
 //! What programs ask about the machine and the user, and what they are told.
 
-use crate::workload::{NO_INTERNET, Who, Workload};
+use crate::workload::{NO_INTERNET, Workload};
 
 pub(crate) const ALL: &[Workload] = &[
     Workload::new(

@@ -99,8 +99,6 @@ pub(crate) enum Who {
     Oneself,
     /// What refuses to run as root.
     NotRoot,
-    /// What only root can do outside.
-    Root,
 }
 
 pub(crate) const NO_INTERNET: &str = "no sockets of the internet families without namespaces";

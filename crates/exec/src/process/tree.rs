@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpgid, getpid, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+    Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
 };
 
 use super::message::Ended;
@@ -48,7 +48,8 @@ pub(super) fn signal(pids: &BTreeSet<i32>, signal: Signal) {
 /// Kills all, whole process groups at a time: nobody in one can fork between being looked at and being hit, so a fork
 /// bomb does not outrun this. A group of a process below us was made below us: each program begins with its own.
 pub(super) fn kill(except: &BTreeSet<i32>) -> BTreeSet<i32> {
-    let ours = getpgid(None).map_or(0, |group| group.as_raw_nonzero().get());
+    // Process 1 of a namespace has one that it cannot see: then it is none of these.
+    let ours = parent_and_group(getpid().as_raw_nonzero().get()).map_or(0, |(_, group)| group);
     let mut killed = BTreeSet::new();
     // ends: when a look finds no new one, or after so many
     for _ in 0..MAX_PASSES {

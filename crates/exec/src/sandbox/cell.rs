@@ -86,6 +86,8 @@ pub(crate) fn serve(plan: Plan, control: &OwnedFd, limits: confined::Limits) -> 
         if let Some(ready) = spare.take().or_else(|| Spare::make(&inside, limits).ok()) {
             ready.employ(&keeper);
         }
+        // The next one is not to hold this end open.
+        drop(keeper);
         spare = Spare::make(&inside, limits).ok();
     }
 }

@@ -9,12 +9,14 @@ pub(super) enum Verdict {
     Land(Form, Removal),
     /// The linked worktrees, or one of them: nothing to write, but a whole one may be removed.
     Worktree,
-    /// A step of a longer work such as a rebase: it may hold commands, so it stays, but the host's may be removed whole.
+    /// Of a longer work such as a rebase: it may hold commands, so it is judged as a whole elsewhere.
     State,
     /// Locks and half-written things: nobody misses them.
     Junk,
     /// What `git init` copies from its templates. It stays, and is worth a word only if the host has one too.
     Template,
+    /// It stays, and nobody hears of it: we put it there ourselves.
+    Private,
     /// It stays.
     Keep,
     /// It stays, because nothing is known of it.
@@ -41,12 +43,12 @@ pub(super) enum Form {
     Pack(&'static [u8]),
     /// The index of a pack: with it, the pack counts.
     PackIndex,
-    /// Something about objects that is replaced as a whole; begins with these bytes.
-    Digest(&'static [u8]),
     /// The configuration of a new repository.
     Config,
     /// A history of a reference.
     Log,
+    /// A file of a longer work.
+    State,
     /// Free text.
     Text,
     /// Object ids, one to a line.
@@ -86,7 +88,7 @@ pub(super) fn judge(parts: &[&[u8]]) -> Verdict {
         // A list for web servers that know nothing of git; every repack makes it anew.
         [b"info", b"refs"] => Verdict::Junk,
         [b"hooks", name] if name.ends_with(b".sample") => Verdict::Template,
-        [b"info", b"exclude"] => Verdict::Template,
+        [b"info", b"exclude"] => Verdict::Private,
         [b"hooks" | b"info", ..] | [b"commondir" | b"gitdir" | b"config.worktree"] => Verdict::Keep,
         _ => either(parts),
     }
@@ -117,6 +119,12 @@ pub(super) fn in_store(parts: &[&[u8]]) -> bool {
 /// better that the host keeps its branches.
 pub(super) fn is_replaceable(parts: &[&[u8]]) -> bool {
     matches!(parts, [b"worktrees", ..]) || matches!(judge(parts), Verdict::Land(_, Removal::Tree))
+}
+
+/// A directory in which git keeps a longer work.
+pub(super) fn is_operation(parts: &[&[u8]]) -> bool {
+    matches!(parts.last(), Some(&(b"rebase-merge" | b"rebase-apply" | b"sequencer")))
+        && judge(parts) == Verdict::State
 }
 
 /// Names that a repository and a linked worktree have in common.
@@ -167,10 +175,11 @@ fn object(rest: &[&[u8]]) -> Verdict {
         {
             Form::Loose
         }
+        // What git could work out itself, and would believe although it is wrong.
+        [b"info", b"commit-graph"] | [b"info", b"commit-graphs", _, ..] => return Verdict::Junk,
+        [b"pack", b"multi-pack-index.d"] => return Verdict::Unknown,
+        [b"pack", name, ..] if name.starts_with(b"multi-pack-index") => return Verdict::Junk,
         [b"pack", name] => return pack(name),
-        [b"info", b"commit-graph"] => Form::Digest(b"CGPH"),
-        [b"info", b"commit-graphs", b"commit-graph-chain"] => Form::Ids,
-        [b"info", b"commit-graphs", name] if graph(name) => Form::Digest(b"CGPH"),
         [b"info", b"packs"] => Form::Text,
         [b"info", b"alternates" | b"http-alternates"] => return Verdict::Keep,
         _ => return Verdict::Unknown,
@@ -178,26 +187,14 @@ fn object(rest: &[&[u8]]) -> Verdict {
     Verdict::Land(form, Removal::Never)
 }
 
-fn graph(name: &[u8]) -> bool {
-    name.strip_prefix(b"graph-").and_then(|rest| rest.strip_suffix(b".graph")).is_some_and(hex)
-}
-
 fn pack(name: &[u8]) -> Verdict {
-    let Some(dot) = name.iter().rposition(|byte| *byte == b'.') else {
-        return match name {
-            b"multi-pack-index" => Verdict::Land(Form::Digest(b"MIDX"), Removal::Never),
-            _ => Verdict::Unknown,
-        };
-    };
-    let (stem, ending) = name.split_at(dot);
-    let many = stem.strip_prefix(b"multi-pack-index-").is_some_and(hex);
-    if !many && !stem.strip_prefix(b"pack-").is_some_and(hex) {
+    let (stem, ending) = name.split_at(name.iter().rposition(|byte| *byte == b'.').unwrap_or(0));
+    if !stem.strip_prefix(b"pack-").is_some_and(hex) {
         return Verdict::Unknown;
     }
     let form = match ending {
         b".bitmap" => Form::Pack(b"BITM"),
         b".rev" => Form::Pack(b"RIDX"),
-        _ if many => return Verdict::Unknown,
         b".pack" => Form::Pack(b"PACK"),
         b".mtimes" => Form::Pack(b"MTME"),
         b".promisor" => Form::Pack(b""),
@@ -255,8 +252,6 @@ pub(super) enum Phase {
     Objects,
     /// What makes packs count.
     PackIndexes,
-    /// What is said of all objects together.
-    Digests,
     /// Everything else.
     Rest,
     /// Packed references, before any loose one that is now packed is removed.
@@ -277,8 +272,7 @@ impl Form {
         match self {
             Self::Loose | Self::Pack(_) => Phase::Objects,
             Self::PackIndex => Phase::PackIndexes,
-            Self::Digest(_) => Phase::Digests,
-            Self::Config | Self::Log | Self::Text | Self::Ids | Self::Name => Phase::Rest,
+            Self::State | Self::Config | Self::Log | Self::Text | Self::Ids | Self::Name => Phase::Rest,
             Self::Commondir | Self::Gitdir | Self::SharedIndex => Phase::Rest,
             Self::PackedRefs => Phase::PackedRefs,
             Self::Ref => Phase::Refs,

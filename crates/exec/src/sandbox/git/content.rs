@@ -27,9 +27,9 @@ impl Form {
         match self {
             Self::Ref | Self::Head | Self::Name | Self::Commondir => REFERENCE,
             Self::Gitdir => 2 * 4096,
-            Self::Ids | Self::Config => IDS,
+            Self::Ids | Self::Config | Self::State => IDS,
             Self::Log | Self::Text | Self::PackedRefs => TEXT,
-            Self::Index | Self::SharedIndex | Self::Digest(_) => INDEX,
+            Self::Index | Self::SharedIndex => INDEX,
             Self::Loose | Self::Pack(_) | Self::PackIndex => PACK,
         }
     }
@@ -38,8 +38,8 @@ impl Form {
     pub(super) fn check(self) -> Check {
         match self {
             Self::Ref | Self::Head | Self::Name | Self::Commondir | Self::Gitdir => Check::Whole,
-            Self::Ids | Self::Config | Self::PackedRefs => Check::Whole,
-            Self::Log | Self::Text | Self::Index | Self::SharedIndex | Self::Digest(_) => Check::Start,
+            Self::Ids | Self::Config | Self::PackedRefs | Self::State => Check::Whole,
+            Self::Log | Self::Text | Self::Index | Self::SharedIndex => Check::Start,
             Self::Loose | Self::Pack(_) | Self::PackIndex => Check::Start,
         }
     }
@@ -48,7 +48,7 @@ impl Form {
     pub(super) fn begins(self, start: &[u8]) -> bool {
         match self {
             Self::Loose => deflated(start),
-            Self::Pack(magic) | Self::Digest(magic) => start.starts_with(magic),
+            Self::Pack(magic) => start.starts_with(magic),
             Self::PackIndex => start.starts_with(b"\xfftOc"),
             Self::Index | Self::SharedIndex => start.starts_with(b"DIRC"),
             _ => true,
@@ -116,7 +116,8 @@ pub(super) fn is_tree_inside(text: &[u8], at: &Path, root: &Path) -> bool {
     })
 }
 
-fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// The lines of `text`, none if it is empty.
+pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     text.split(|byte| *byte == b'\n').filter(move |_| !text.is_empty())
 }
@@ -126,7 +127,8 @@ pub(super) fn hex(text: &[u8]) -> bool {
     matches!(text.len(), 40 | 64) && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn is_name(name: &[u8]) -> bool {
+/// Whether `name` is one of a reference, without `refs/`.
+pub(super) fn is_name(name: &[u8]) -> bool {
     let parts: Vec<&[u8]> = name.split(|byte| *byte == b'/').collect();
     reference_name(&parts)
 }

@@ -79,10 +79,10 @@ pub(super) fn unique() -> OsString {
 }
 
 /// Writes the content.
-pub(super) fn write(to: &mut File, body: &mut Body) -> std::io::Result<()> {
+pub(super) fn write(to: &mut File, body: &Body) -> std::io::Result<()> {
     match body {
         Body::Bytes(bytes) => to.write_all(bytes),
-        Body::File(file, size) => std::io::copy(&mut file.take(*size), to).map(drop),
+        Body::File(file, size) => std::io::copy(&mut { file }.take(*size), to).map(drop),
     }
 }
 

@@ -1,25 +1,28 @@
 //! One landing: carries out what an upper directory asks for, as far as contents and the host's own changes admit it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Stat;
-
-use super::allowed::{Form, Phase, Removal, in_store};
+use super::allowed::{self, Form, Phase, Removal, Verdict, in_store};
+use super::config;
 use super::content::{is_ids, is_name_or_id, is_packed, is_reference, is_tree_inside};
 use super::layer::{Layer, Report};
+use super::operation::Group;
 use super::paths::{parts, shown, spelled};
 use super::place::{Change, Fault, Host, Mark, Put};
 use super::plan::{Item, Job, Plan};
 use super::upper::{Body, Unread, Upper};
-use super::{config, index, sys};
 
 /// One landing.
 pub(super) struct Landing<'a> {
-    layer: &'a mut Layer,
-    host: &'a Host,
-    upper: &'a Upper,
+    pub(super) layer: &'a mut Layer,
+    pub(super) host: &'a Host,
+    pub(super) upper: &'a Upper,
     pub(super) report: Report,
+    /// What longer works that do not land hold back.
+    pub(super) held: Vec<Group>,
+    /// References that somebody else has moved, and the sandbox from there: where the host's are.
+    pub(super) forwards: HashMap<PathBuf, Vec<u8>>,
     /// Not all objects landed.
     incomplete: bool,
     /// Packed references stayed behind.
@@ -39,7 +42,8 @@ enum End {
 impl<'a> Landing<'a> {
     /// A landing from `upper` to `host`.
     pub(super) fn new(layer: &'a mut Layer, host: &'a Host, upper: &'a Upper) -> Self {
-        Self { layer, host, upper, report: Report::default(), incomplete: false, unpacked: false }
+        let (report, held, forwards) = Default::default();
+        Self { layer, host, upper, report, held, forwards, incomplete: false, unpacked: false }
     }
 
     /// Does everything in its order.
@@ -52,15 +56,28 @@ impl<'a> Landing<'a> {
             self.report.faults.push("there are too many files: only a part was looked at".to_owned());
         }
         self.make_wanted(plan);
-        for item in plan.items.drain(..) {
+        let objects = plan.items.partition_point(|item| item.phase() <= Phase::PackIndexes);
+        plan.items.drain(..objects).for_each(|item| self.one(item));
+        if self.incomplete {
             // Better an old reference than one to an object that is not there.
-            if item.phase() > Phase::Digests && self.incomplete {
+            if !plan.items.is_empty() {
                 self.report
                     .faults
                     .push("not all objects landed, so references, index and HEAD stay too".to_owned());
-                return;
             }
-            self.one(item);
+            return;
+        }
+        self.find_forwards(&plan.items);
+        self.operations(plan);
+        for item in plan.items.drain(..) {
+            match self.held.iter().find(|group| group.holds(&item)) {
+                None => self.one(item),
+                Some(group) if group.contested => {
+                    let (rescue, phase) = (rescue(&item), item.phase());
+                    self.note(item.path, phase, Put::Conflict, rescue.as_deref());
+                }
+                Some(_) => {}
+            }
         }
     }
 
@@ -103,9 +120,9 @@ impl<'a> Landing<'a> {
                 self.report.kept.insert(path.clone());
                 self.layer.done.insert(path, mark);
             }
-            Ok(End::Put(put)) => self.note(path, phase, put, rescue),
+            Ok(End::Put(put)) => self.note(path, phase, put, rescue.as_deref()),
             Err(fault) => {
-                self.incomplete |= phase <= Phase::Digests;
+                self.incomplete |= phase <= Phase::PackIndexes;
                 self.report.faults.push(match fault {
                     Fault::Locked => format!("{} is locked by another git", shown(&path)),
                     Fault::Io(error) => format!("{}: {error}", shown(&path)),
@@ -114,7 +131,7 @@ impl<'a> Landing<'a> {
         }
     }
 
-    fn note(&mut self, path: PathBuf, phase: Phase, put: Put, rescue: Option<String>) {
+    fn note(&mut self, path: PathBuf, phase: Phase, put: Put, rescue: Option<&str>) {
         match put {
             Put::Landed(mark) => {
                 self.report.landed += 1;
@@ -134,9 +151,11 @@ impl<'a> Landing<'a> {
             }
             Put::Same => {}
             Put::Conflict => {
-                let name = shown(&path);
-                let told = rescue.map_or_else(|| name.clone(), |id| format!("{name} (in the sandbox: {id})"));
-                self.report.conflicts.insert(told);
+                // With a history its reference is told; and what was last in an editor is nobody's loss.
+                let log = matches!(allowed::judge(&parts(&path)), Verdict::Land(Form::Log, _));
+                if !log && !shown(&path).ends_with("_EDITMSG") {
+                    self.report.conflicts.insert(told(&path, rescue));
+                }
             }
             Put::Kept => {
                 self.report.kept.insert(path);
@@ -150,7 +169,7 @@ impl<'a> Landing<'a> {
         &self,
         path: &Path,
         form: Form,
-        mut body: Body,
+        body: Body,
         (removal, changed): (Removal, i128),
     ) -> Result<End, Fault> {
         if form == Form::Config {
@@ -162,10 +181,15 @@ impl<'a> Landing<'a> {
             return Ok(End::Put(Put::Kept));
         }
         let put = if form.is_forever() {
-            self.host.add(path, &mut body)?
+            self.host.add(path, &body)?
+        } else if form == Form::Ref && !self.host.has(path) && self.is_moved(path, &body, changed) {
+            Put::Conflict
         } else {
-            let by_others = self.by_others(changed);
-            self.host.replace(path, &mut body, &Change { removal, by_others: &by_others })?
+            let by_others = self.ask(form, &body, changed);
+            let asked = Change { removal, by_others: &*by_others };
+            let put = self.host.replace(path, &body, &asked)?;
+            drop(by_others);
+            if put == Put::Conflict && form == Form::Log { self.add_entries(path, &body)? } else { put }
         };
         Ok(End::Put(put))
     }
@@ -183,8 +207,8 @@ impl<'a> Landing<'a> {
             Form::Gitdir => {
                 inside(bytes) && self.host.small(path, form.limit()).is_none_or(|old| inside(&old))
             }
-            Form::Config | Form::Loose | Form::Pack(_) | Form::PackIndex | Form::Digest(_) => false,
-            Form::Log | Form::Text | Form::SharedIndex | Form::Index => false,
+            Form::Config | Form::Loose | Form::Pack(_) | Form::PackIndex => false,
+            Form::Log | Form::Text | Form::SharedIndex | Form::Index | Form::State => false,
         }
     }
 
@@ -214,7 +238,7 @@ impl<'a> Landing<'a> {
             removal: Removal::Never,
             by_others: &|_, stat| self.layer.done.get(path) != Some(&Mark::of(stat)),
         };
-        match self.host.replace(path, &mut Body::Bytes(rewritten.text.into_bytes()), &change)? {
+        match self.host.replace(path, &Body::Bytes(rewritten.text.into_bytes()), &change)? {
             Put::Landed(mark) if !rewritten.complete => Ok(End::Partly(mark)),
             Put::Same if !rewritten.complete => Ok(End::Put(Put::Kept)),
             put => Ok(End::Put(put)),
@@ -238,23 +262,6 @@ impl<'a> Landing<'a> {
         let by_others = self.by_others(changed);
         Ok(End::Put(self.host.remove(path, &Change { removal, by_others: &by_others })?))
     }
-
-    /// Whether a file of the host was changed by somebody else since the run began, or since the change `changed` was made
-    /// by an earlier run.
-    fn by_others(&self, changed: i128) -> impl Fn(&Path, &Stat) -> bool {
-        let since = self.layer.began.min(changed);
-        move |path, stat| {
-            sys::changed(stat) > since
-                && self.layer.done.get(path) != Some(&Mark::of(stat))
-                && !self.refreshed(path)
-        }
-    }
-
-    /// Whether the host's index only has new times in it.
-    fn refreshed(&self, path: &Path) -> bool {
-        let now = self.layer.indexes.get(path).zip(self.host.file(path));
-        now.is_some_and(|(then, now)| index::agree(then, &now))
-    }
 }
 
 /// The id that a reference has in the sandbox, with which its commit is found again after a conflict.
@@ -262,4 +269,17 @@ fn rescue(item: &Item) -> Option<String> {
     let Job::Write(Form::Ref | Form::Head, Some(Ok(Body::Bytes(bytes)))) = &item.job else { return None };
     let text = std::str::from_utf8(bytes).ok().filter(|_| is_ids(bytes))?;
     Some(text.trim().to_owned())
+}
+
+/// A conflict in words.
+fn told(path: &Path, rescue: Option<&str>) -> String {
+    let name = shown(path);
+    let is_branch = parts(path).windows(2).any(|two| two == [b"refs".as_slice(), b"heads"]);
+    match rescue {
+        None => name,
+        Some(id) if is_branch || path.ends_with("HEAD") => {
+            format!("{name} (in the sandbox: {id}; git merge {id} brings it in)")
+        }
+        Some(id) => format!("{name} (in the sandbox: {id})"),
+    }
 }

@@ -17,6 +17,8 @@ use super::upper::Upper;
 const TOLD: usize = 16;
 /// How many worktrees have their index held open.
 const INDEXES: usize = 8;
+/// How far the clock of a file system may be behind, in nanoseconds.
+const BEHIND: i128 = 20_000_000;
 
 /// What a run changes in one git directory, and what of it may land.
 #[derive(Debug)]
@@ -106,8 +108,13 @@ impl Layer {
         let mut report = landing.report;
         sweep(&upper, &plan, &report.settled);
         // What an earlier run has left was told then.
-        report.kept.retain(|path| upper.changed(path).is_none_or(|at| at >= self.began));
+        report.kept.retain(|path| upper.changed(path).is_none_or(|at| self.is_new(at)));
         report.told()
+    }
+
+    /// Whether this was done by this run, and not by an earlier one.
+    pub(super) fn is_new(&self, changed: i128) -> bool {
+        changed >= self.began - BEHIND
     }
 
     /// What an earlier landing brought to the host, and the run has removed since. In a directory that is new, that
@@ -116,8 +123,11 @@ impl Layer {
         let mut gone = HashSet::new();
         for path in self.done.keys().filter(|path| upper.lacks(path)) {
             let tree: PathBuf = path.iter().take(2).collect();
+            let work = path.parent().filter(|dir| allowed::is_operation(&parts(dir)));
             if path.starts_with("worktrees") && upper.lacks(&tree) {
                 gone.insert((tree, Removal::Tree));
+            } else if let Some(work) = work.filter(|work| upper.lacks(work)) {
+                gone.insert((work.to_owned(), Removal::Tree));
             } else if let Verdict::Land(_, Removal::File | Removal::Tree) = allowed::judge(&parts(path)) {
                 gone.insert((path.clone(), Removal::File));
             }

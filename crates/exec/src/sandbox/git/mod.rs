@@ -5,21 +5,26 @@
 //! throughout, also while it is read. No `git` is ever run here.
 //!
 //! `allowed` judges names, `content` and `config` judge contents, `plan` reads the upper directory, `place` writes to the
-//! host, `upper` and `sys` are the system calls beneath.
+//! host; `operation` and `steps` are for a rebase that stopped halfway, `forward` for references that the host has moved;
+//! `upper` and `sys` are the system calls beneath.
 
 use std::path::PathBuf;
 
 mod allowed;
+mod clear;
 mod config;
 mod content;
 mod discover;
 mod draft;
+mod forward;
 mod index;
 mod landing;
 mod layer;
+mod operation;
 mod paths;
 mod place;
 mod plan;
+mod steps;
 mod sys;
 mod upper;
 

@@ -2,21 +2,22 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use super::allowed::{self, Removal, Verdict};
+use super::allowed::Removal;
 use super::draft::{Draft, lock, same, unique, write};
 use super::paths::parts;
 use super::sys;
 use super::upper::Body;
 
 /// How many names are read of a directory on the host, and how many are removed at once.
-const NAMES: usize = 20_000;
+pub(super) const NAMES: usize = 20_000;
 const DIRECTORY: OFlags = sys::PEEK.union(OFlags::DIRECTORY);
 
 /// The host's git directory.
@@ -94,7 +95,7 @@ impl Host {
     }
 
     /// Takes the lock of `name`. What a run sees it never forgets: then nobody else may hold it, and that has to do.
-    fn lock<'a>(&self, dir: BorrowedFd<'a>, name: &OsStr) -> Result<Option<Draft<'a>>, Fault> {
+    pub(super) fn lock<'a>(&self, dir: BorrowedFd<'a>, name: &OsStr) -> Result<Option<Draft<'a>>, Fault> {
         if !self.is_seen {
             return lock(dir, name).map(Some);
         }
@@ -157,13 +158,14 @@ impl Host {
         Ok(at)
     }
 
-    fn parent(&self, path: &Path) -> rustix::io::Result<(OwnedFd, OsString)> {
+    /// The directory that `path` is in, and its name there.
+    pub(super) fn parent(&self, path: &Path) -> rustix::io::Result<(OwnedFd, OsString)> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
         Ok((sys::beneath(self.dir.as_fd(), parent, DIRECTORY)?, name.to_owned()))
     }
 
     /// Puts a file that is named by the hash of its content: if there is one, it is left alone.
-    pub(super) fn add(&self, path: &Path, body: &mut Body) -> Result<Put, Fault> {
+    pub(super) fn add(&self, path: &Path, body: &Body) -> Result<Put, Fault> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(Put::Kept) };
         let dir = match self.make(parent) {
             Err(Errno::LOOP | Errno::NOTDIR) => return Ok(Put::Kept),
@@ -184,7 +186,7 @@ impl Host {
     }
 
     /// Replaces a file as git does: while a lock is held, a new file takes the name.
-    pub(super) fn replace(&self, path: &Path, body: &mut Body, change: &Change<'_>) -> Result<Put, Fault> {
+    pub(super) fn replace(&self, path: &Path, body: &Body, change: &Change<'_>) -> Result<Put, Fault> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(Put::Kept) };
         let dir = match self.make(parent) {
             Err(Errno::NOTDIR) => match self.clear_way(parent, change)? {
@@ -214,12 +216,23 @@ impl Host {
         Ok(Put::Landed(draft.place(name, RenameFlags::empty())?))
     }
 
+    /// Adds to a file in place, as git does with the history of a reference.
+    pub(super) fn append(&self, path: &Path, text: &[u8]) -> Result<Put, Fault> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(sys::beneath(self.dir.as_fd(), path, flags)?);
+        if sys::kind(&rustix::fs::fstat(&file)?) != FileType::RegularFile {
+            return Ok(Put::Kept);
+        }
+        file.write_all(text)?;
+        Ok(Put::Landed(Mark::of(&rustix::fs::fstat(&file)?)))
+    }
+
     /// What is to be said of the file that `body` would replace. `None`: nothing speaks against it.
     fn judge_present(
         &self,
         dir: BorrowedFd<'_>,
         path: &Path,
-        body: &mut Body,
+        body: &Body,
         change: &Change<'_>,
     ) -> Result<Option<Put>, Fault> {
         let Some(name) = path.file_name() else { return Ok(Some(Put::Kept)) };
@@ -230,69 +243,5 @@ impl Host {
             FileType::Directory if change.removal == Removal::Tree => Some(self.remove_tree(path, change)?),
             _ => Some(Put::Kept),
         })
-    }
-
-    /// A branch `a` that is now `a/b`: removes the file that is where a directory must be.
-    fn clear_way(&self, parent: &Path, change: &Change<'_>) -> Result<Put, Fault> {
-        let blocks =
-            |path: &&Path| self.look(path).is_some_and(|stat| sys::kind(&stat) != FileType::Directory);
-        let Some(path) = parent.ancestors().find(blocks) else { return Ok(Put::Kept) };
-        match allowed::judge(&parts(path)) {
-            Verdict::Land(_, Removal::File | Removal::Tree) => {
-                self.remove(path, &Change { removal: Removal::File, by_others: change.by_others })
-            }
-            _ => Ok(Put::Kept),
-        }
-    }
-
-    /// Removes a file, or a directory with all it holds.
-    pub(super) fn remove(&self, path: &Path, change: &Change<'_>) -> Result<Put, Fault> {
-        let (dir, name) = match self.parent(path) {
-            Err(Errno::NOENT) => return Ok(Put::Same),
-            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(Put::Kept),
-            other => other?,
-        };
-        let Some(stat) = sys::look(dir.as_fd(), &name)? else { return Ok(Put::Same) };
-        match (sys::kind(&stat), change.removal) {
-            (FileType::RegularFile, Removal::File | Removal::Tree) => {}
-            (FileType::Directory, Removal::Tree) => return self.remove_tree(path, change),
-            _ => return Ok(Put::Kept),
-        }
-        if (change.by_others)(path, &stat) {
-            return Ok(Put::Conflict);
-        }
-        let _lock = self.lock(dir.as_fd(), &name)?;
-        if sys::look(dir.as_fd(), &name)?.is_some_and(|stat| (change.by_others)(path, &stat)) {
-            return Ok(Put::Conflict);
-        }
-        rustix::fs::unlinkat(&dir, &name, AtFlags::empty())?;
-        Ok(Put::Removed)
-    }
-
-    fn remove_tree(&self, path: &Path, change: &Change<'_>) -> Result<Put, Fault> {
-        let mut all = vec![path.to_owned()];
-        let mut next = 0;
-        // ends: a tree has finitely many directories, and NAMES is the most
-        while let Some(path) = all.get(next).cloned() {
-            next += 1;
-            match self.look(&path).filter(|stat| sys::kind(stat) == FileType::Directory) {
-                Some(_) => all.extend(self.names(&path).into_iter().map(|name| path.join(name))),
-                None if self.look(&path).is_some_and(|stat| (change.by_others)(&path, &stat)) => {
-                    return Ok(Put::Conflict);
-                }
-                None => {}
-            }
-            if all.len() > NAMES {
-                return Ok(Put::Kept);
-            }
-        }
-        for path in all.iter().rev() {
-            let (dir, name) = self.parent(path)?;
-            match rustix::fs::unlinkat(&dir, &name, AtFlags::empty()) {
-                Err(Errno::ISDIR) => rustix::fs::unlinkat(&dir, &name, AtFlags::REMOVEDIR)?,
-                other => other?,
-            }
-        }
-        Ok(Put::Removed)
     }
 }

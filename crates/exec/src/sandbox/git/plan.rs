@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use super::allowed::{self, Form, Phase, Removal, Verdict};
 use super::content::Check;
+use super::operation::Operation;
 use super::paths::parts;
 use super::place::Host;
 use super::upper::{Body, Kind, Listing, Opaque, Unread, Upper};
@@ -68,6 +69,9 @@ pub(super) struct Plan {
     pub(super) cut: bool,
     /// What could not be read.
     pub(super) unread: Vec<PathBuf>,
+    /// Longer works that were begun or gone on with.
+    pub(super) operations: Vec<Operation>,
+    begun: Vec<Task>,
     stores: VecDeque<Task>,
     seen: usize,
 }
@@ -97,6 +101,9 @@ impl Plan {
         plan.walk(VecDeque::from([Task { path: PathBuf::new(), below: Below::Shown }]), upper, host);
         plan.expect_packed(upper);
         plan.hold(upper);
+        let begun = std::mem::take(&mut plan.begun).into_iter();
+        let read = |task: Task| Operation::read(upper, host, task.path, task.below != Below::Shown);
+        plan.operations = begun.filter_map(read).collect();
         let stores = std::mem::take(&mut plan.stores);
         plan.walk(stores, upper, host);
         plan.items.sort_by_key(Item::phase);
@@ -152,6 +159,7 @@ impl Plan {
     fn enter(&mut self, task: Task, waiting: &mut VecDeque<Task>) {
         let parts = parts(&task.path);
         match allowed::judge(&parts) {
+            Verdict::State if allowed::is_operation(&parts) => self.begun.push(task),
             Verdict::State | Verdict::Junk => {}
             _ if parts.len() > DEPTH => self.kept.push(task.path),
             _ if allowed::is_store(&parts) => self.stores.push_back(task),
@@ -165,7 +173,7 @@ impl Plan {
                 self.items.push(Item { path, removal, changed, job: Job::Write(form, None) });
             }
             Verdict::Junk => self.dropped.push(path),
-            Verdict::State => {}
+            Verdict::State | Verdict::Private => {}
             Verdict::Template if !host.has(&path) => {}
             // As after a second `git init`.
             Verdict::Template | Verdict::Keep
@@ -178,7 +186,7 @@ impl Plan {
     fn odd(&mut self, path: PathBuf) {
         match allowed::judge(&parts(&path)) {
             Verdict::Junk => self.dropped.push(path),
-            Verdict::State => {}
+            Verdict::State | Verdict::Private => {}
             _ => self.kept.push(path),
         }
     }
@@ -186,7 +194,6 @@ impl Plan {
     /// The sandbox has deleted the host's.
     fn gone(&mut self, path: PathBuf, changed: i128, host: &Host) {
         let parts = parts(&path);
-        let whole = matches!(parts.last(), Some(&(b"rebase-merge" | b"rebase-apply" | b"sequencer")));
         let remove = |path, removal| Item { path, removal, changed, job: Job::Remove };
         match allowed::judge(&parts) {
             // Something else may need an object, so they stay on the host, and the next command sees them again.
@@ -200,8 +207,8 @@ impl Plan {
                 self.dropped.push(path);
             }
             Verdict::Worktree => self.items.push(remove(path, Removal::Tree)),
-            Verdict::State if whole => self.items.push(remove(path, Removal::Tree)),
-            Verdict::State => {}
+            Verdict::State if allowed::is_operation(&parts) => self.items.push(remove(path, Removal::Tree)),
+            Verdict::State | Verdict::Private => {}
             Verdict::Junk => self.dropped.push(path),
             Verdict::Template | Verdict::Keep | Verdict::Unknown => self.kept.push(path),
         }

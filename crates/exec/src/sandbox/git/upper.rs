@@ -76,14 +76,18 @@ impl Upper {
         Ok(Self { dir: sys::root(path)? })
     }
 
-    /// Whether there is anything in it.
+    /// Whether there is nothing in it but the `info/exclude` that every run is given.
     pub(super) fn is_empty(&self) -> Result<bool> {
-        let mut empty = true;
-        sys::list(self.dir.as_fd(), |_, _| {
-            empty = false;
-            ControlFlow::Break(())
+        Ok(self.has_only("", "info")? && self.has_only("info", "exclude").or_else(not_there)?)
+    }
+
+    fn has_only(&self, dir: &str, only: &str) -> Result<bool> {
+        let dir = sys::beneath(self.dir.as_fd(), Path::new(dir), sys::LIST)?;
+        let mut empty = marked(dir.as_fd(), OPAQUE).is_none();
+        sys::list(dir.as_fd(), |name, _| {
+            empty &= name == only;
+            if empty { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        rustix::fs::seek(&self.dir, rustix::fs::SeekFrom::Start(0))?;
         Ok(empty)
     }
 
@@ -179,6 +183,15 @@ impl Upper {
         if let Ok(dir) = sys::beneath(self.dir.as_fd(), parent, sys::PEEK | rustix::fs::OFlags::DIRECTORY) {
             let _ = rustix::fs::unlinkat(&dir, name, flags);
         }
+    }
+}
+
+/// What is not there is empty; what is no directory is not.
+fn not_there(errno: Errno) -> Result<bool> {
+    match errno {
+        Errno::NOENT => Ok(true),
+        Errno::NOTDIR | Errno::LOOP => Ok(false),
+        other => Err(other),
     }
 }
 

@@ -69,7 +69,7 @@ fn a_change_of_the_host_wins_also_over_an_earlier_run() {
     // What an earlier run left is older than what the host did then.
     std::thread::sleep(std::time::Duration::from_millis(20));
     lab.host("git commit -q --allow-empty -m two");
-    let conflict = format!("refs/heads/main (in the sandbox: {first})");
+    let conflict = format!("refs/heads/main (in the sandbox: {first}; git merge {first} brings it in)");
     assert_eq!(lab.layer().finish(), Landed { conflicts: vec![conflict], ..Landed::default() });
     assert_ne!(lab.id(), first);
 }
@@ -83,10 +83,15 @@ fn what_landed_may_land_again() {
         assert_eq!(layer.land(), landed(1));
         assert_eq!((read(&lab, "COMMIT_EDITMSG"), layer.land()), (text.to_owned(), Landed::default()));
     }
-    lab.plant("COMMIT_EDITMSG", "four");
-    plant(&lab.git().join("COMMIT_EDITMSG"), b"host");
-    assert_eq!(layer.finish().conflicts, ["COMMIT_EDITMSG"]);
-    assert_eq!(read(&lab, "COMMIT_EDITMSG"), "host");
+    for name in ["COMMIT_EDITMSG", "MERGE_MSG"] {
+        lab.plant(name, "four");
+        plant(&lab.git().join(name), b"host");
+    }
+    assert_eq!(layer.finish().conflicts, ["MERGE_MSG"]);
+    assert_eq!(
+        (read(&lab, "COMMIT_EDITMSG"), read(&lab, "MERGE_MSG")),
+        ("host".to_owned(), "host".to_owned())
+    );
 }
 
 #[test]
@@ -106,12 +111,13 @@ fn deletions_land_where_they_may() {
     let lab = Lab::with_commit();
     lab.host("git branch a; git branch b/c; touch .git/MERGE_HEAD; git pack-refs; echo x > .git/hooks/mine");
     lab.host("git branch d; git branch e/f");
+    let layer = lab.layer();
     for path in
         ["refs/heads/d", "refs/heads/e", "MERGE_HEAD", "packed-refs", "index", "HEAD", "config", "hooks/mine"]
     {
         whiteout(&lab, path);
     }
-    let told = lab.layer().finish();
+    let told = layer.finish();
     assert_eq!((told.landed, told.faults), (3, vec![]));
     assert_eq!(told.kept_back, ["HEAD", "config", "hooks/mine", "index", "packed-refs"]);
     assert_eq!(lab.host("git branch --format='%(refname:short)'"), "a\nb/c\nmain\n");
@@ -122,9 +128,10 @@ fn deletions_land_where_they_may() {
 fn references_are_not_lost_when_packed_ones_cannot_land() {
     let lab = Lab::with_commit();
     lab.host("git branch a");
+    let layer = lab.layer();
     lab.plant("packed-refs", "nonsense");
     whiteout(&lab, "refs/heads/a");
-    let told = lab.layer().finish();
+    let told = layer.finish();
     assert_eq!(
         (told.kept_back, told.conflicts),
         (vec!["packed-refs".to_owned()], vec!["refs/heads/a".to_owned()])
@@ -135,13 +142,47 @@ fn references_are_not_lost_when_packed_ones_cannot_land() {
 #[test]
 fn nothing_refers_to_objects_that_could_not_land() {
     let lab = Lab::with_commit();
-    let id = lab.id();
-    lab.plant("refs/heads/new", &id);
-    let long = format!("objects/info/commit-graphs/graph-{id}.graph");
-    lab.plant(&long, "CGPH");
-    std::fs::create_dir_all(lab.git().join("objects/info/commit-graphs")).unwrap();
-    std::fs::write(lab.git().join(format!("{long}.lock")), "").unwrap();
+    if rustix::process::getuid().is_root() {
+        return;
+    }
+    lab.plant("refs/heads/new", lab.id());
+    lab.plant("rebase-apply/next", "1");
+    lab.plant("objects/ab/01234567890123456789012345678901234567", b"\x78\x01x");
+    lab.host("mkdir .git/objects/ab; chmod 555 .git/objects/ab");
     let told = lab.layer().finish();
     assert_eq!((told.landed, told.faults.len()), (0, 2), "{told:?}");
     assert!(!lab.git().join("refs/heads/new").exists());
+}
+
+#[test]
+fn what_git_could_work_out_itself_does_not_land() {
+    let lab = Lab::with_commit();
+    let before = lab.state();
+    for name in ["info/commit-graph", "info/commit-graphs/commit-graph-chain", "pack/multi-pack-index"] {
+        lab.plant(&format!("objects/{name}"), "lies");
+    }
+    assert_eq!(lab.layer().finish(), Landed::default());
+    assert_eq!((lab.state(), lab.left()), (before, vec![]));
+}
+
+#[test]
+fn the_exclude_that_a_run_is_given_is_nobodys_business() {
+    let lab = Lab::with_commit();
+    let before = lab.state();
+    let (mut layer, given) = (lab.layer(), lab.upper.join("info/exclude"));
+    lab.plant("info/exclude", "ours\n");
+    assert!(crate::sandbox::git::upper::Upper::open(&lab.upper).unwrap().is_empty().unwrap());
+    assert_eq!(layer.land(), Landed::default());
+    assert_eq!(layer.finish(), Landed::default());
+    let layer = lab.layer();
+    lab.plant("refs/heads/x", lab.id());
+    assert_eq!(layer.finish(), landed(1));
+    std::fs::remove_file(lab.git().join("refs/heads/x")).unwrap();
+    assert_eq!((lab.state(), lab.left()), (before, vec!["info/exclude".to_owned()]));
+    let layer = lab.layer();
+    std::fs::remove_file(&given).unwrap();
+    whiteout(&lab, "info/exclude");
+    assert_eq!(layer.finish(), Landed::default());
+    lab.plant("info/attributes", "x");
+    assert!(!crate::sandbox::git::upper::Upper::open(&lab.upper).unwrap().is_empty().unwrap());
 }

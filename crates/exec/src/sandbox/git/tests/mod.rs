@@ -3,7 +3,10 @@
 mod attack;
 mod config;
 mod discover;
+mod forward;
 mod hand;
 mod names;
+mod operation;
 mod overlay;
+mod steps;
 mod support;

@@ -1,0 +1,172 @@
+//! What a case is: an attack as a shell script, what shows that it worked, and what each tier is to do about it.
+
+/// One attack, or one thing that must go on working.
+#[derive(Clone, Copy)]
+pub(crate) struct Case {
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    /// On the host, as the user, before the run.
+    pub(crate) setup: &'static str,
+    /// Bash around the run, on the host: it ends in `exec "$@"`, and what it opens is inherited.
+    pub(crate) wrap: &'static str,
+    pub(crate) flags: &'static [&'static str],
+    /// In the sandbox.
+    pub(crate) run: &'static str,
+    /// Unconfined, where `run` itself would do harm there.
+    pub(crate) control: Option<&'static str>,
+    pub(crate) sees: Sees,
+    /// What the output must hold, confined or not.
+    pub(crate) works: &'static str,
+    pub(crate) code: Option<i32>,
+    /// What must succeed on the host afterwards.
+    pub(crate) lands: &'static str,
+    pub(crate) ends: Ends,
+    /// For namespaces, landlock, seccomp.
+    pub(crate) expect: [Expect; 3],
+    /// The same for root, where that differs.
+    pub(crate) as_root: Option<[Expect; 3]>,
+}
+
+/// What shows that an attack worked. Whatever it is, any change of the host's state is a breach.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sees {
+    /// Something of the host's state has changed: a file outside, a hit on a socket, the victim.
+    Host,
+    /// The output holds this.
+    Text(&'static str),
+    /// There is such a path on the host afterwards. It is removed.
+    Made(&'static str),
+    /// There is such a file, and it is setuid or setgid.
+    Setuid(&'static str),
+    /// The user's next `git` runs what the attack left.
+    Git,
+    /// The user's git shows another commit than the one that is there.
+    Replaced,
+    /// The user's repository is damaged.
+    Fsck,
+    /// A process of the run still holds `$WS/lock`.
+    Held,
+    /// Nothing: only `works` and `code` count.
+    Nothing,
+}
+
+/// How a run ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    ByItself,
+    /// `toolgate` gets this signal once `$WS/lock` is held.
+    Signal(i32),
+}
+
+/// What is to happen.
+#[derive(Clone, Copy)]
+pub(crate) enum Expect {
+    Holds,
+    /// The tier cannot hold it, and why.
+    Gap(&'static str),
+    /// `toolgate` says no before anything runs.
+    Refuses,
+    /// It is not run, and why.
+    Not(&'static str),
+}
+
+pub(crate) const LET: Sees = Sees::Text("LET");
+
+const BASE: Case = Case {
+    id: "",
+    title: "",
+    setup: "",
+    wrap: "",
+    flags: &[],
+    run: "",
+    control: None,
+    sees: Sees::Host,
+    works: "",
+    code: None,
+    lands: "",
+    ends: Ends::ByItself,
+    expect: [Expect::Holds; 3],
+    as_root: None,
+};
+
+/// An attack that must not change the host.
+pub(crate) const fn host(id: &'static str, title: &'static str, run: &'static str) -> Case {
+    Case { id, title, run, ..BASE }
+}
+
+/// An attack after which the output must not hold `text`.
+pub(crate) const fn text(
+    id: &'static str,
+    title: &'static str,
+    text: &'static str,
+    run: &'static str,
+) -> Case {
+    Case { id, title, run, sees: Sees::Text(text), ..BASE }
+}
+
+/// A probe's attack: the kernel must not let it happen.
+pub(crate) const fn call(id: &'static str, title: &'static str, run: &'static str) -> Case {
+    Case { id, title, run, sees: LET, ..BASE }
+}
+
+/// Something that must go on working: the output holds `works`.
+pub(crate) const fn good(
+    id: &'static str,
+    title: &'static str,
+    works: &'static str,
+    run: &'static str,
+) -> Case {
+    Case { id, title, run, works, sees: Sees::Nothing, ..BASE }
+}
+
+impl Case {
+    pub(crate) const fn setup(self, setup: &'static str) -> Self {
+        Self { setup, ..self }
+    }
+
+    pub(crate) const fn wrap(self, wrap: &'static str) -> Self {
+        Self { wrap, ..self }
+    }
+
+    pub(crate) const fn flags(self, flags: &'static [&'static str]) -> Self {
+        Self { flags, ..self }
+    }
+
+    pub(crate) const fn control(self, control: &'static str) -> Self {
+        Self { control: Some(control), ..self }
+    }
+
+    pub(crate) const fn sees(self, sees: Sees) -> Self {
+        Self { sees, ..self }
+    }
+
+    pub(crate) const fn works(self, works: &'static str) -> Self {
+        Self { works, ..self }
+    }
+
+    pub(crate) const fn code(self, code: i32) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
+    pub(crate) const fn lands(self, lands: &'static str) -> Self {
+        Self { lands, ..self }
+    }
+
+    pub(crate) const fn signal(self, signal: i32) -> Self {
+        Self { ends: Ends::Signal(signal), ..self }
+    }
+
+    pub(crate) const fn expect(self, expect: [Expect; 3]) -> Self {
+        Self { expect, ..self }
+    }
+
+    pub(crate) const fn as_root(self, expect: [Expect; 3]) -> Self {
+        Self { as_root: Some(expect), ..self }
+    }
+
+    /// Everything of it that a variable may be named in.
+    pub(crate) fn mentions(&self, name: &str) -> bool {
+        [self.setup, self.wrap, self.run, self.control.unwrap_or("")].iter().any(|text| text.contains(name))
+            || self.flags.iter().any(|flag| flag.contains(name))
+    }
+}

@@ -1,0 +1,96 @@
+//! The table: what is tried, and what each tier is to do about it.
+
+/// The processes in sight; where those are the machine's, only the shell, its parent and the victim.
+macro_rules! in_sight {
+    ($script:literal) => {
+        concat!(
+            "[ \"$(readlink /proc/self/ns/pid)\" != \"$PIDNS\" ] && set -- /proc/[0-9]* || ",
+            "set -- /proc/$$ /proc/$PPID /proc/$V; ",
+            $script
+        )
+    };
+}
+
+/// Only in a process namespace of its own, for what would otherwise hit the machine.
+macro_rules! alone {
+    ($script:literal) => {
+        concat!("[ \"$(readlink /proc/self/ns/pid)\" != \"$PIDNS\" ] && { ", $script, "; }")
+    };
+}
+
+mod admin;
+mod descriptors;
+mod environment;
+mod git;
+mod lifetime;
+mod metadata;
+mod mounts;
+mod network;
+mod processes;
+mod reads;
+mod roots;
+mod syscalls;
+mod unix;
+mod writes;
+
+use std::collections::BTreeSet;
+
+use crate::suite::case::{Case, Expect};
+
+/// Every case, in the order of the matrix.
+pub(crate) fn all() -> impl Iterator<Item = &'static Case> {
+    let tables = [
+        writes::CASES,
+        metadata::CASES,
+        descriptors::CASES,
+        admin::CASES,
+        mounts::CASES,
+        roots::CASES,
+        git::CASES,
+        network::CASES,
+        unix::CASES,
+        processes::CASES,
+        syscalls::CASES,
+        lifetime::CASES,
+        reads::CASES,
+        environment::CASES,
+    ];
+    tables.into_iter().flatten()
+}
+
+/// Cases that there are at least.
+const ENOUGH: usize = 150;
+
+/// Whether every case has a name of its own, and every gap a reason.
+pub(crate) fn check() -> Result<(), String> {
+    let mut ids = BTreeSet::new();
+    let twice: Vec<&str> = all().map(|case| case.id).filter(|id| !ids.insert(*id)).collect();
+    let silent = all().filter(|case| {
+        let rows = [Some(case.expect), case.as_root].into_iter().flatten().flatten();
+        rows.into_iter().any(|expect| matches!(expect, Expect::Gap(why) | Expect::Not(why) if why.len() < 10))
+    });
+    let silent: Vec<&str> = silent.map(|case| case.id).collect();
+    if ids.len() < ENOUGH || !twice.is_empty() || !silent.is_empty() {
+        return Err(format!("{} cases; twice: {twice:?}; without a reason: {silent:?}", ids.len()));
+    }
+    Ok(())
+}
+
+const HOLDS: Expect = Expect::Holds;
+const PATHLESS: Expect = Expect::Gap("a filter of system calls knows no paths");
+const NO_NAMESPACES: Expect = Expect::Gap("without namespaces the host's processes and IPC are in sight");
+
+/// A path is what decides: namespaces and Landlock hold it.
+const PATHS: [Expect; 3] = [HOLDS, HOLDS, PATHLESS];
+/// Landlock mediates no change of metadata.
+const META: [Expect; 3] =
+    [HOLDS, Expect::Gap("Landlock does not see changes of modes, owners, times and attributes"), PATHLESS];
+/// Landlock only ever adds rights below a directory.
+const INNER: [Expect; 3] =
+    [HOLDS, Expect::Gap("Landlock cannot take away what lies in a writable directory"), PATHLESS];
+/// The same for what is read.
+const HIDDEN: [Expect; 3] =
+    [HOLDS, Expect::Gap("Landlock cannot hide what lies in a readable directory"), PATHLESS];
+/// Only a view of its own keeps it from the host.
+const PRIVATE: [Expect; 3] =
+    [HOLDS, Expect::Gap("without a mount namespace there is no private view"), PATHLESS];

@@ -1,0 +1,41 @@
+//! The environment, and what starts a sandbox wrongly.
+
+use crate::suite::case::{Case, Expect, Sees, good, host, text};
+
+const R: [Expect; 3] = [Expect::Refuses; 3];
+
+pub(super) const CASES: &[Case] = &[
+    text("3F-136", "the provider's key", "sk-host", "env"),
+    text("3F-136b", "a token", "token-host", "env"),
+    text("3F-136c", "the agent's socket", "SSH_AUTH_SOCK=", "env"),
+    text("3F-136d", "what a shell would load", "loaded", "echo $X; env | grep BASH_ENV && echo loaded")
+        .setup("echo 'X=loaded' > rc")
+        .wrap("export BASH_ENV=$WS/rc; exec \"$@\""),
+    text("3F-136e", "a function of the outer shell", "function-ran", "f1")
+        .wrap("f1() { echo function-ran; }; export -f f1; exec \"$@\""),
+    good("3F-136f", "PATH and HOME", "home", "echo $PATH $HOME"),
+    host("3F-150", "the workspace is the root of all", "echo x > $OUT/new")
+        .flags(&["--cwd", "/"])
+        .expect(ROOTED)
+        .as_root(R),
+    host("3F-150b", "the workspace is not there", "echo x")
+        .flags(&["--cwd", "$D/none"])
+        .control("echo x > $OUT/new")
+        .expect(R),
+    host("3F-150c", "the workspace is a file", "echo x")
+        .flags(&["--cwd", "$OUT/v"])
+        .control("echo x > $OUT/new")
+        .expect(R),
+    host("3F-150d", "a tier that is too weak", "echo x > $OUT/new")
+        .flags(&["--require", "namespaces"])
+        .expect(WEAK),
+    host("3F-150e", "a writable root that is a link", "echo x > $OUT/d/new")
+        .flags(&["--writable", "$WS/dlnk"])
+        .expect([Expect::Gap("a link that the user names is followed"); 3]),
+    good("3F-152", "danger-full-access is as it says", "LET", "$P create $OUT/../new2; rm $OUT/../new2")
+        .flags(&["--mode", "danger-full-access"])
+        .sees(Sees::Nothing),
+];
+
+const WEAK: [Expect; 3] = [Expect::Holds, Expect::Refuses, Expect::Refuses];
+const ROOTED: [Expect; 3] = R;

@@ -1,0 +1,296 @@
+//! Repositories: what the user's next `git` would run or believe.
+
+use super::{HOLDS, INNER, PATHLESS, PATHS};
+use crate::suite::case::{Case, Expect, Sees, good, host};
+
+const UNKNOWN: Expect = Expect::Gap("a repository that is new is not known when the mounts are made");
+const NEW: [Expect; 3] = [UNKNOWN, UNKNOWN, UNKNOWN];
+const L: Expect = Expect::Gap("Landlock cannot take away what lies in a writable directory");
+const GIT: [Expect; 3] = [HOLDS, L, PATHLESS];
+
+/// Scripts have a payload at hand: `$OUT/PWN` is what the user's git makes if it runs it.
+macro_rules! with_payload {
+    ($script:literal) => {
+        concat!("printf '#!/bin/sh\\ntouch %s\\n' $OUT/PWN > pay; chmod 755 pay; ", $script)
+    };
+}
+
+pub(super) const CASES: &[Case] = &[
+    host("3B-49", "a hook", with_payload!("cp pay .git/hooks/pre-commit")).sees(Sees::Git).expect(INNER),
+    host("3B-50", "the configuration appended to", "printf '[core]\\n\\tpager = x\\n' >> .git/config")
+        .expect(INNER),
+    host("3B-50b", "core.fsmonitor by git config", with_payload!("git config core.fsmonitor $WS/pay"))
+        .sees(Sees::Git)
+        .expect(INNER),
+    host(
+        "3B-50c",
+        "core.hooksPath by git config",
+        with_payload!("mkdir h; cp pay h/pre-commit; git config core.hooksPath $WS/h"),
+    )
+    .sees(Sees::Git)
+    .expect(INNER),
+    host(
+        "3B-50d",
+        "config.worktree",
+        with_payload!(
+            "git config extensions.worktreeConfig true; printf '[core]\\nfsmonitor=%s\\n' $WS/pay \
+        > .git/config.worktree"
+        ),
+    )
+    .sees(Sees::Git)
+    .expect(INNER),
+    host(
+        "3B-51",
+        ".git moved and copied back",
+        with_payload!(
+            "mv .git old; cp -r old .git; git config core.fsmonitor $WS/pay; cp pay \
+        .git/hooks/pre-commit"
+        ),
+    )
+    .sees(Sees::Git)
+    .expect(INNER),
+    host(
+        "3B-51b",
+        ".git removed and made again",
+        with_payload!("rm -rf .git; git init -q .; git config core.fsmonitor $WS/pay"),
+    )
+    .sees(Sees::Git)
+    .expect(INNER),
+    host(
+        "3B-51c",
+        ".git exchanged",
+        with_payload!("cp -r .git e; GIT_DIR=e git config core.fsmonitor $WS/pay; $P exchange e .git"),
+    )
+    .sees(Sees::Git)
+    .expect(INNER),
+    host(
+        "3B-52",
+        "commondir",
+        with_payload!(
+            "cp -r .git evil; GIT_DIR=evil git config core.fsmonitor $WS/pay; echo ../evil > \
+        .git/commondir"
+        ),
+    )
+    .sees(Sees::Git)
+    .expect(INNER),
+    host(
+        "3B-53",
+        ".git replaced by a pointer",
+        with_payload!(
+            "cp -r .git evil; GIT_DIR=evil git config core.fsmonitor $WS/pay; rm -rf .git; echo \
+        'gitdir: evil' > .git"
+        ),
+    )
+    .sees(Sees::Git)
+    .expect(INNER),
+    host(
+        "3B-53b",
+        "a worktree's pointer replaced",
+        with_payload!(
+            "cp -r $OUT/repo/.git evil; GIT_DIR=evil git config core.fsmonitor $WS/pay; \
+        GIT_DIR=evil git config core.bare false; rm -f .git; echo 'gitdir: evil' > .git"
+        ),
+    )
+    .setup(
+        "rm -rf .git sub; git -C $OUT/repo worktree add -f --detach $WS/t; mv t/.git .git; \
+        echo $WS/.git > $OUT/repo/.git/worktrees/t/gitdir",
+    )
+    .sees(Sees::Git)
+    .expect(INNER),
+    host(
+        "3B-53c",
+        "a worktree's own repository, its configuration",
+        with_payload!("git config core.fsmonitor $WS/pay"),
+    )
+    .setup(
+        "rm -rf .git sub; git -C $OUT/repo worktree add -f --detach $WS/t; mv t/.git .git; \
+        echo $WS/.git > $OUT/repo/.git/worktrees/t/gitdir",
+    )
+    .sees(Sees::Git)
+    .expect(PATHS),
+    host("3B-54", "no .git: one made", with_payload!("git init -q .; git config core.fsmonitor $WS/pay"))
+        .setup("rm -rf .git")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-55", "a nested repository's hook", with_payload!("cp pay sub/.git/hooks/pre-commit"))
+        .sees(Sees::Git)
+        .expect(INNER),
+    host(
+        "3B-55b",
+        "a nested repository's parent moved",
+        with_payload!("mv sub s; mkdir sub; cp -r s/.git sub/; git -C sub config core.fsmonitor $WS/pay"),
+    )
+    .sees(Sees::Git)
+    .expect(INNER),
+    host(
+        "3B-55c",
+        "a nested repository's configuration",
+        with_payload!("git -C sub config core.fsmonitor $WS/pay"),
+    )
+    .sees(Sees::Git)
+    .expect(INNER),
+    host(
+        "3B-56",
+        "a repository in a new directory",
+        with_payload!("git init -q new; git -C new config core.fsmonitor $WS/pay"),
+    )
+    .sees(Sees::Git)
+    .expect(NEW),
+    host(
+        "3B-56b",
+        "a bare repository in a new directory",
+        with_payload!(
+            "git init -q --bare bare.git; cd bare.git; git config core.bare false; git config \
+        core.worktree $WS; git config core.fsmonitor $WS/pay"
+        ),
+    )
+    .sees(Sees::Git)
+    .expect(NEW),
+    host(
+        "3B-58",
+        "a submodule's repository",
+        with_payload!(
+            "git init -q m; mkdir -p .git/modules; mv m/.git .git/modules/m; echo 'gitdir: \
+        ../.git/modules/m' > m/.git; cd .git/modules/m; git config core.worktree ../../../m; \
+        git config core.fsmonitor $WS/pay; mkdir -p hooks; cp $WS/pay hooks/pre-commit"
+        ),
+    )
+    .sees(Sees::Git)
+    .expect(INNER),
+    host(
+        "3B-55d",
+        "a nested repository six levels down",
+        with_payload!("git -C a/b/c/d/e/f config core.fsmonitor $WS/pay"),
+    )
+    .setup("git init -q a/b/c/d/e/f")
+    .sees(Sees::Git)
+    .expect([Expect::Gap("repositories are looked for four levels down"), L, PATHLESS]),
+    host(
+        "3B-58b",
+        "a worktree's entry",
+        "mkdir -p .git/worktrees/x; echo ../../../evil > .git/worktrees/x/commondir",
+    )
+    .expect(INNER),
+    host("3B-59", "info/attributes", "echo '* filter=x' > .git/info/attributes").expect(INNER),
+    host(
+        "3B-59b",
+        "a rebase that runs something",
+        with_payload!(
+            "mkdir .git/rebase-merge; cd .git/rebase-merge; echo \"exec $WS/pay\" > \
+        git-rebase-todo; echo main > head-name; git rev-parse HEAD > onto; cp onto orig-head; \
+        touch interactive; : > done"
+        ),
+    )
+    .sees(Sees::Git)
+    .expect(INNER),
+    host(
+        "3B-59c",
+        "objects/info/alternates",
+        "mkdir -p .git/objects/info; echo $OUT/repo/.git/objects > .git/objects/info/alternates",
+    )
+    .expect(INNER),
+    host("3B-59d", "info/exclude", "echo x >> .git/info/exclude").expect(INNER),
+    host("3B-59e", "info/grafts", "git rev-parse HEAD > .git/info/grafts").expect(INNER),
+    host("3B-59f", "a new file, a new directory", "echo x > .git/new; mkdir .git/newdir").expect(INNER),
+    host("3B-59g", "shallow", "git rev-parse HEAD > .git/shallow").expect([
+        Expect::Gap("where history ends lands too: a fetch of less than all of it is work of the sandbox"),
+        L,
+        PATHLESS,
+    ]),
+    host(
+        "3B-70",
+        "objects is a link to outside",
+        "mv .git/objects o; ln -s $OUT/d .git/objects; mkdir -p .git/objects/aa; echo x > \
+        .git/objects/aa/bb",
+    )
+    .expect(PATHS_L),
+    host(
+        "3B-70b",
+        "refs is a link to outside",
+        "mv .git/refs r; ln -s $OUT/d .git/refs; echo x > .git/refs/new",
+    )
+    .expect(PATHS_L),
+    host("3B-70c", "the index is a link to outside", "rm .git/index; ln -s $OUT/v .git/index")
+        .expect(PATHS_L),
+    host("3B-70d", "HEAD is a link to outside", "rm .git/HEAD; ln -s $OUT/v .git/HEAD").expect(PATHS_L),
+    host(
+        "3B-70e",
+        "logs is a link to outside",
+        "rm -rf .git/logs; ln -s $OUT/d .git/logs; echo x > .git/logs/HEAD; git commit \
+        --allow-empty -qm x",
+    )
+    .expect(PATHS_L),
+    host(
+        "3B-70f",
+        "a directory of refs is a link to outside",
+        "mkdir $WS/t; rm -rf .git/refs/heads; ln -s $OUT/d .git/refs/heads; git rev-parse \
+        HEAD; echo x > .git/refs/heads/new",
+    )
+    .expect([HOLDS, HOLDS, PATHLESS]),
+    host(
+        "3B-70g",
+        "a hard link to outside in refs",
+        "ln $OUT/v .git/refs/heads/v; ln hard .git/refs/heads/t; echo x > .git/refs/heads/t",
+    )
+    .expect([HOLDS, TWIN, TWIN]),
+    good(
+        "3B-71",
+        "a pipe in objects does not stop the call",
+        "made",
+        "mkdir -p .git/objects/aa; mkfifo .git/objects/aa/$(printf %038d 1) && echo made",
+    ),
+    good(
+        "3B-71b",
+        "a pipe as the index does not stop the call",
+        "made",
+        "rm .git/index; mkfifo .git/index; echo made",
+    ),
+    host(
+        "3B-71c",
+        "a setuid file in objects",
+        "mkdir -p .git/objects/aa; f=.git/objects/aa/$(printf %038d 1); cp pay $f 2>/dev/null \
+        || cp /bin/true $f; chmod 4755 $f",
+    )
+    .sees(Sees::Setuid("$WS/.git/objects/aa/00000000000000000000000000000000000001"))
+    .as_root([HOLDS; 3])
+    .expect([HOLDS, OWN, OWN]),
+    host(
+        "3B-72",
+        "an object that was there overwritten",
+        "f=$(find .git/objects/?? -type f | head -1); chmod u+w $f; echo x > $f",
+    )
+    .sees(Sees::Fsck)
+    .expect(GIT),
+    host("3B-72b", "every object removed", "rm -rf .git/objects/*").sees(Sees::Fsck).expect(GIT),
+    host(
+        "3B-75",
+        "a commit replaced by another, in packed-refs",
+        "h=$(git rev-parse HEAD); e=$(git commit-tree -m evil HEAD^{tree}); echo \"$e \
+        refs/replace/$h\" >> .git/packed-refs; mkdir -p .git/refs/replace; echo $e > \
+        .git/refs/replace/$h; git log -1 --format=%s > /dev/null",
+    )
+    .sees(Sees::Replaced)
+    .expect(GIT),
+    host(
+        "3B-73",
+        "a ref whose name climbs",
+        "echo \"$(git rev-parse HEAD) refs/heads/../../hooks/pre-commit\" > .git/packed-refs; \
+        git pack-refs --all",
+    )
+    .control("echo x > .git/hooks/pre-commit"),
+    good(
+        "3B-74",
+        "a commit lands",
+        "two",
+        "echo two > two; git add two && git commit -qm two && git log -1 --format=%s",
+    )
+    .lands("git log -1 --format=%s | grep -q two && git fsck && git diff --cached --quiet"),
+    good("3B-74b", "a branch and a tag", "b1", "git branch b1 && git tag t1 && git branch --list b1")
+        .lands("git rev-parse -q --verify b1 && git rev-parse -q --verify t1"),
+    good("3B-74c", "status, diff and log", "one", "git status --short; git diff --stat; git log --oneline"),
+];
+
+/// What is made inside may be a link; what lands must not follow it.
+const PATHS_L: [Expect; 3] = [HOLDS, L, PATHLESS];
+const TWIN: Expect = Expect::Gap("a link that was there before is the same file, and its path is inside");
+const OWN: Expect = Expect::Gap("a setuid file of an unprivileged user lends that user's rights only");

@@ -1,0 +1,196 @@
+//! Each layer proves that it is there: what a process in the sandbox sees of itself, next to what the host sees.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::suite::case::host;
+use crate::suite::run::{sandboxed, simply, unconfined};
+use crate::suite::tier::Tier;
+use crate::suite::world::{User, World};
+
+type Check = fn(Tier, User) -> Result<(), String>;
+
+/// The layers of `tier`.
+pub(crate) fn all(tier: Tier) -> impl Iterator<Item = (&'static str, Check)> {
+    let every: &[(&str, Check)] = &[
+        ("no new privileges", |tier, user| status(tier, user, "NoNewPrivs", "1")),
+        ("a seccomp filter", |tier, user| status(tier, user, "Seccomp", "2")),
+        ("no effective capabilities", |tier, user| status(tier, user, "CapEff", NONE)),
+        ("no permitted capabilities", |tier, user| status(tier, user, "CapPrm", NONE)),
+        ("no inheritable capabilities", |tier, user| status(tier, user, "CapInh", NONE)),
+        ("no ambient capabilities", |tier, user| status(tier, user, "CapAmb", NONE)),
+        ("an empty bounding set", bounding),
+        ("no descriptors but three", descriptors),
+        ("no cores", no_cores),
+        ("the filter answers", filter_answers),
+        ("the filter has no gate for i386", no_i386),
+    ];
+    let landlock: &[(&str, Check)] =
+        &[("a landlock domain", landlocked), ("writes outside are refused", landlock_refuses)];
+    let namespaces: &[(&str, Check)] = &[
+        ("a user namespace", |_, user| namespace(user, "user")),
+        ("a mount namespace", |_, user| namespace(user, "mnt")),
+        ("a process namespace", |_, user| namespace(user, "pid")),
+        ("an IPC namespace", |_, user| namespace(user, "ipc")),
+        ("a network namespace", |_, user| namespace(user, "net")),
+        ("every mount but the roots is read-only", read_only),
+        ("few processes", few_processes),
+        ("a first process that shows nothing", mute_init),
+        ("empty directories that go again", placeholders_go),
+        ("protection that outlives another run", outlives),
+    ];
+    let (landlock, namespaces) = match tier {
+        Tier::Namespaces => (landlock, namespaces),
+        Tier::Landlock => (landlock, &[][..]),
+        Tier::Seccomp => (&[][..], &[][..]),
+    };
+    [every, landlock, namespaces].concat().into_iter()
+}
+
+const NONE: &str = "0000000000000000";
+
+fn said(tier: Tier, user: User, script: &'static str) -> Result<String, String> {
+    let (_world, ran) = simply(tier, user, &[], script);
+    match ran.output.split_once("@ran\n") {
+        Some((_, said)) => Ok(said.trim().to_owned()),
+        None => Err(format!("not run, exit code {:?}: {}", ran.code, ran.output.trim())),
+    }
+}
+
+fn same(is: &str, should: &str) -> Result<(), String> {
+    if is == should { Ok(()) } else { Err(format!("it is `{is}`, not `{should}`")) }
+}
+
+fn status(tier: Tier, user: User, field: &str, should: &str) -> Result<(), String> {
+    let text = said(tier, user, "cat /proc/self/status")?;
+    let fields: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once(":\t")).collect();
+    same(fields.get(field).copied().unwrap_or("nothing"), should)
+}
+
+/// Only who has capabilities can take them out of it; whoever has none gains none by it.
+fn bounding(tier: Tier, user: User) -> Result<(), String> {
+    if tier == Tier::Namespaces || user == User::Root { status(tier, user, "CapBnd", NONE) } else { Ok(()) }
+}
+
+fn namespace(user: User, name: &str) -> Result<(), String> {
+    let host = fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
+    let inside = said(Tier::Namespaces, user, "cd /proc/self/ns && ls -l")?;
+    let inside = inside.lines().find_map(|line| line.split_once(&format!("{name} -> "))).map(|(_, at)| at);
+    match inside {
+        Some(inside) if host.to_str() != Some(inside) => Ok(()),
+        inside => Err(format!("{inside:?} inside, {} outside", host.display())),
+    }
+}
+
+fn descriptors(tier: Tier, user: User) -> Result<(), String> {
+    // The shell that lists them has its own copy of the directory.
+    same(
+        &said(tier, user, "for f in /proc/self/fd/*; do [ -e $f ] && echo ${f##*/}; done | tr '\\n' ' '")?,
+        "0 1 2",
+    )
+}
+
+fn no_cores(tier: Tier, user: User) -> Result<(), String> {
+    same(&said(tier, user, "ulimit -Hc")?, "0")
+}
+
+/// A filter answers before the kernel looks at an argument.
+fn filter_answers(tier: Tier, user: User) -> Result<(), String> {
+    let unfiltered = unconfined(
+        user,
+        &format!("{} probe try settimeofday", crate::suite::world::ground().probe.display()),
+    );
+    same(unfiltered.trim(), "LET")?;
+    let text = said(tier, user, "$P try settimeofday")?;
+    if text.contains("refused") { Ok(()) } else { Err(text) }
+}
+
+fn no_i386(tier: Tier, user: User) -> Result<(), String> {
+    let text = said(tier, user, "$P int80 getpid; echo ended $?")?;
+    if text.contains("LET") { Err(text) } else { Ok(()) }
+}
+
+/// A process can be in 16 domains of Landlock: if it can enter fewer, it was in some already.
+fn landlocked(tier: Tier, user: User) -> Result<(), String> {
+    let unconfined =
+        unconfined(user, &format!("{} probe domains", crate::suite::world::ground().probe.display()));
+    same(unconfined.trim(), "16")?;
+    let text = said(tier, user, "$P domains")?;
+    if text.parse::<u32>().is_ok_and(|count| count < 16) { Ok(()) } else { Err(text) }
+}
+
+/// Without namespaces nothing else stands in the way.
+fn landlock_refuses(tier: Tier, user: User) -> Result<(), String> {
+    let text = said(tier, user, "$P create $OUT/new; $P create $WS/new")?;
+    let refused = if tier == Tier::Namespaces { "refused EROFS\nLET" } else { "refused EACCES\nLET" };
+    same(&text, refused)
+}
+
+fn read_only(tier: Tier, user: User) -> Result<(), String> {
+    let (world, ran) = simply(tier, user, &[], "cat /proc/self/mounts");
+    let ours = world.path("ws").display().to_string();
+    let private = ["/tmp", "/var/tmp", "/dev", "/proc", "/run"];
+    let root = ran.output.lines().filter_map(|line| line.split_once(" / ")).next_back();
+    if !root.is_some_and(|(_, rest)| rest.contains(" ro,")) {
+        return Err(format!("the root is not read-only: {}", ran.output));
+    }
+    let fields = ran.output.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let writable: Vec<String> = fields
+        // Of an overlay nothing reaches the host but what lands.
+        .filter(|fields| {
+            fields.len() > 3 && fields[2] != "overlay" && !fields[3].split(',').any(|option| option == "ro")
+        })
+        .map(|fields| fields[1].to_owned())
+        .filter(|at| !at.starts_with(&ours) && !private.iter().any(|above| at.starts_with(above)))
+        .collect();
+    if writable.is_empty() { Ok(()) } else { Err(format!("writable mounts: {writable:?}")) }
+}
+
+fn few_processes(tier: Tier, user: User) -> Result<(), String> {
+    let text = said(tier, user, "set -- /proc/[0-9]*; echo $#")?;
+    if text.parse::<u32>().is_ok_and(|count| count <= 4) { Ok(()) } else { Err(text) }
+}
+
+/// That it has descriptors may be seen; not what they are.
+fn mute_init(tier: Tier, user: User) -> Result<(), String> {
+    let script = "cat /proc/1/environ /proc/1/maps 2>/dev/null | wc -c; readlink /proc/1/fd/* /proc/1/root /proc/1/cwd | wc -l";
+    same(&said(tier, user, script)?.replace('\n', " "), "0 0")
+}
+
+/// What is missing is held by empty directories in the workspace. They go with the run, or with the next one.
+fn placeholders_go(tier: Tier, user: User) -> Result<(), String> {
+    let case = host("", "", "exec 9>lock; flock 9; sleep 5").signal(9);
+    let world = World::new(user, &case);
+    let left = |when: &str| {
+        let names = [".claude", ".agents"].map(|name| world.path("ws").join(name));
+        let left = names.iter().filter(|path| path.exists()).count();
+        if left == 0 { Ok(()) } else { Err(format!("{left} are left {when}")) }
+    };
+    let simple = host("", "", "true");
+    world.run(&simple, &sandboxed(&world, &simple, tier));
+    left("after a run")?;
+    world.run(&case, &sandboxed(&world, &case, tier));
+    world.run(&simple, &sandboxed(&world, &simple, tier));
+    left("after a run that was killed, and another one")
+}
+
+/// What another run in the same workspace made, and takes away when it ends, must not have held this one.
+fn outlives(tier: Tier, user: User) -> Result<(), String> {
+    let first = host("", "", "exec 9>lock; flock 9; sleep 0.4");
+    let second = host(
+        "",
+        "",
+        "sleep 0.6; mkdir .claude; echo x > .claude/x; git init -q .; git config core.fsmonitor x",
+    );
+    let world = World::new(user, &first);
+    std::thread::scope(|scope| {
+        scope.spawn(|| world.run(&first, &sandboxed(&world, &first, tier)));
+        world.wait_until_locked(|| false);
+        world.run(&second, &sandboxed(&world, &second, tier));
+    });
+    let config = fs::read_to_string(world.path("ws/.git/config")).unwrap_or_default();
+    let written =
+        [(".claude", world.path("ws/.claude/x").exists()), (".git/config", config.contains("fsmonitor"))];
+    let written: Vec<&str> = written.iter().filter(|(_, written)| *written).map(|(name, _)| *name).collect();
+    if written.is_empty() { Ok(()) } else { Err(format!("written: {written:?}")) }
+}

@@ -1,0 +1,115 @@
+//! What held where, as one table.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use crate::suite::case::{Case, Expect};
+use crate::suite::cases;
+use crate::suite::run::Outcome;
+use crate::suite::tier::Tier;
+use crate::suite::world::User;
+
+/// What a case came to in a tier, for a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cell {
+    Holds,
+    Refused,
+    /// As the table says it would.
+    Gap(&'static str),
+    /// Not as the table says.
+    Breach,
+    Broken,
+    /// A gap of the table that is none.
+    Closed,
+    /// It shows nothing even without a sandbox.
+    Inert,
+    NotRun,
+}
+
+impl Cell {
+    pub(crate) fn of(expected: Expect, outcome: &Outcome) -> Self {
+        match (expected, outcome) {
+            (_, Outcome::Inert(_)) => Self::Inert,
+            (Expect::Not(_), _) => Self::NotRun,
+            (Expect::Refuses, Outcome::Refused(_)) => Self::Refused,
+            (Expect::Refuses, Outcome::Held) => Self::Broken,
+            (Expect::Gap(_), Outcome::Held) => Self::Closed,
+            (Expect::Gap(why), Outcome::Breached(_) | Outcome::Broken(_)) => Self::Gap(why),
+            (Expect::Holds, Outcome::Held) => Self::Holds,
+            (Expect::Holds | Expect::Refuses, Outcome::Breached(_)) => Self::Breach,
+            (Expect::Holds | Expect::Gap(_), Outcome::Refused(_)) => Self::Broken,
+            (Expect::Holds | Expect::Refuses, Outcome::Broken(_)) => Self::Broken,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Refused => "refused",
+            Self::Gap(_) => "gap",
+            Self::Breach => "BREACH",
+            Self::Broken => "BROKEN",
+            Self::Closed => "CLOSED",
+            Self::Inert => "inert",
+            Self::NotRun => "-",
+        }
+    }
+}
+
+type Column = (Tier, User);
+static NOTES: Mutex<BTreeMap<(&str, Tier, User), Cell>> = Mutex::new(BTreeMap::new());
+/// Cases below which a table says no more than the lines above it.
+const FEW: usize = 20;
+
+pub(crate) fn note(case: &'static Case, tier: Tier, user: User, cell: Cell) {
+    NOTES.lock().unwrap_or_else(PoisonError::into_inner).insert((case.id, tier, user), cell);
+}
+
+/// Prints what was noted, then every gap with its reason.
+pub(crate) fn print() {
+    let notes = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
+    if notes.len() < FEW {
+        return;
+    }
+    let columns: Vec<Column> =
+        Tier::ALL.iter().flat_map(|&tier| User::all().iter().map(move |&user| (tier, user))).collect();
+    let head: String = columns
+        .iter()
+        .map(|(tier, user)| format!("{:<12}", format!("{}:{}", &tier.name()[..4], user.name())))
+        .collect();
+    println!("{:<64}{head}", "case");
+    for case in cases::all() {
+        let cells: Vec<Option<&Cell>> =
+            columns.iter().map(|&(tier, user)| notes.get(&(case.id, tier, user))).collect();
+        if cells.iter().all(Option::is_none) {
+            continue;
+        }
+        let title: String = format!("{} {}", case.id, case.title).chars().take(62).collect();
+        let row: String =
+            cells.iter().map(|cell| format!("{:<12}", cell.map_or("", |cell| cell.word()))).collect();
+        println!("{title:<64}{}", row.trim_end());
+    }
+    println!();
+    for (tier, user) in columns {
+        let of = |(key, _): &(&(&str, Tier, User), &Cell)| key.1 == tier && key.2 == user;
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        notes.iter().filter(of).for_each(|(_, cell)| *counts.entry(cell.word()).or_default() += 1);
+        let counts: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+        println!("{:>10} as {:<7} {}", tier.name(), user.name(), counts.join(", "));
+    }
+    println!("\ngaps:");
+    for tier in Tier::ALL {
+        let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for ((id, at, _), cell) in notes.iter() {
+            if let (Cell::Gap(why), true) = (cell, *at == tier) {
+                let ids = gaps.entry(why).or_default();
+                if !ids.contains(id) {
+                    ids.push(id);
+                }
+            }
+        }
+        for (why, ids) in gaps {
+            println!("{:>10}  {why}: {}", tier.name(), ids.join(" "));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A program that asks the kernel for one thing. It prints `LET` and exits with 0 if the kernel let it happen, and
+//! prints `refused` with the error and exits with 1 if not. All raw system calls of these tests are in this file.
+#![expect(unsafe_code, reason = "attacks are system calls that no library makes")]
+#![expect(clippy::cast_possible_truncation, reason = "arguments are what the kernel makes of them")]
+
+mod files;
+mod kernel;
+mod memory;
+mod mounts;
+mod processes;
+mod sockets;
+mod uring;
+mod victim;
+
+use std::ffi::CString;
+
+/// The number of the error that a system call came back with.
+pub(crate) type Errno = i32;
+pub(crate) type Tried = Result<(), Errno>;
+
+/// What a probe does, by its name.
+type Probe = fn(&Args<'_>) -> Tried;
+
+pub(crate) struct Args<'a>(&'a [String]);
+
+impl Args<'_> {
+    /// The argument at `at`, or the end of the program.
+    fn text(&self, at: usize) -> &str {
+        self.0.get(at).map_or_else(|| usage("an argument is missing"), String::as_str)
+    }
+
+    fn path(&self, at: usize) -> CString {
+        CString::new(self.text(at)).unwrap()
+    }
+
+    fn number(&self, at: usize) -> usize {
+        let text = self.text(at);
+        let number =
+            text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| usize::from_str_radix(hex, 16));
+        number.unwrap_or_else(|_| usage(&format!("`{text}` is no number")))
+    }
+}
+
+fn usage(why: &str) -> ! {
+    println!("usage: {why}");
+    std::process::exit(2)
+}
+
+pub(crate) fn main(args: &[String]) -> ! {
+    let Some((name, rest)) = args.split_first() else { usage("which probe?") };
+    let tables =
+        [files::PROBES, kernel::PROBES, mounts::PROBES, processes::PROBES, sockets::PROBES, uring::PROBES];
+    let tables = tables.into_iter().chain([memory::PROBES, victim::PROBES]);
+    let Some((_, probe)) = tables.flatten().find(|(known, _)| known == name) else { usage("no such probe") };
+    match probe(&Args(rest)) {
+        Ok(()) => {
+            println!("LET");
+            std::process::exit(0)
+        }
+        Err(errno) => {
+            println!("refused {}", name_of(errno));
+            std::process::exit(1)
+        }
+    }
+}
+
+fn name_of(errno: Errno) -> String {
+    let name = match errno {
+        libc::EPERM => "EPERM",
+        libc::EACCES => "EACCES",
+        libc::ENOSYS => "ENOSYS",
+        libc::EROFS => "EROFS",
+        libc::ENOENT => "ENOENT",
+        libc::EXDEV => "EXDEV",
+        libc::EAFNOSUPPORT => "EAFNOSUPPORT",
+        _ => return std::io::Error::from_raw_os_error(errno).to_string(),
+    };
+    name.to_owned()
+}
+
+/// A system call. Pointers are passed as the numbers they are.
+pub(crate) fn raw(number: i64, args: &[usize]) -> Result<usize, Errno> {
+    let mut all = [0; 6];
+    all[..args.len()].copy_from_slice(args);
+    // SAFETY: every caller passes addresses of values that live until the call returns, and lengths that are theirs;
+    // this process has one thread and ends right after. A call that is refused reads nothing.
+    let done = unsafe { libc::syscall(number, all[0], all[1], all[2], all[3], all[4], all[5]) };
+    if done == -1 {
+        Err(std::io::Error::last_os_error().raw_os_error().unwrap())
+    } else {
+        Ok(done.cast_unsigned() as usize)
+    }
+}
+
+/// `raw`, if only whether it worked counts.
+pub(crate) fn attempt(number: i64, args: &[usize]) -> Tried {
+    raw(number, args).map(drop)
+}
+
+/// The address of `value`, for [`raw`].
+pub(crate) fn at<T: ?Sized>(value: &T) -> usize {
+    std::ptr::from_ref(value).cast::<()>() as usize
+}
+
+/// The address of `value`, for calls that write to it.
+pub(crate) fn at_mut<T: ?Sized>(value: &mut T) -> usize {
+    std::ptr::from_mut(value).cast::<()>() as usize
+}
+
+/// The current directory, where a call wants a descriptor.
+pub(crate) const CWD: usize = libc::AT_FDCWD as usize;
+
+/// The word at `address`, which [`raw`] has mapped.
+pub(crate) fn peek(address: usize) -> u32 {
+    // SAFETY: the caller got the address from a mapping of the kernel's that is still there, and it is aligned.
+    unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_volatile() }
+}
+
+/// Sets the word at `address`, which [`raw`] has mapped.
+pub(crate) fn poke(address: usize, value: u32) {
+    // SAFETY: as for `peek`; nothing else in this process has a reference to it.
+    unsafe { std::ptr::with_exposed_provenance_mut::<u32>(address).write_volatile(value) }
+    // The kernel reads it in a system call that follows.
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+}
+
+/// A system call through the gate of 32-bit programs.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn int80(number: u32, args: [u32; 3]) -> Result<usize, Errno> {
+    let done: i64;
+    // SAFETY: the gate clobbers what is named here; the arguments are numbers, or addresses below 4 GiB.
+    unsafe {
+        std::arch::asm!(
+            "xchg {first}, rbx",
+            "int 0x80",
+            "xchg {first}, rbx",
+            first = inout(reg) u64::from(args[0]) => _,
+            inlateout("rax") i64::from(number) => done,
+            in("rcx") u64::from(args[1]),
+            in("rdx") u64::from(args[2]),
+            lateout("r8") _, lateout("r9") _, lateout("r10") _, lateout("r11") _,
+        );
+    }
+    // The gate's result has 32 bits.
+    let done = done as i32;
+    if done < 0 { Err(-done) } else { Ok(done.cast_unsigned() as usize) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn int80(_number: u32, _args: [u32; 3]) -> Result<usize, Errno> {
+    Err(libc::ENOSYS)
+}

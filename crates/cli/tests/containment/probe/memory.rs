@@ -1,0 +1,95 @@
+//! Memory of others: debuggers' calls, shared segments, message queues, keys.
+
+use super::{Args, Probe, Tried, at, at_mut, attempt, raw};
+
+pub(super) const PROBES: &[(&str, Probe)] = &[
+    ("ptrace", |args| attach(args.number(0))),
+    ("ptrace-seize", |args| trace(libc::PTRACE_SEIZE, args.number(0))),
+    ("ptrace-self", |_| trace(libc::PTRACE_TRACEME, 0)),
+    ("pvm-read", |args| process_vm(libc::SYS_process_vm_readv, args)),
+    ("pvm-write", |args| process_vm(libc::SYS_process_vm_writev, args)),
+    ("mem-write", mem_write),
+    ("move-pages", |args| {
+        attempt(libc::SYS_move_pages, &[args.number(0), 1, at(&[args.number(1)]), 0, at(&[0i32]), 0])
+    }),
+    ("migrate-pages", |args| attempt(libc::SYS_migrate_pages, &[args.number(0), 64, at(&1u64), at(&1u64)])),
+    ("madvise", madvise),
+    ("shmat", shmat),
+    ("shm-new", |_| attempt(libc::SYS_shmget, &[0, 4096, 0o600])),
+    ("mq-send", mq_send),
+    ("mq-new", mq_new),
+    ("msgq", |args| attempt(libc::SYS_msgget, &[args.number(0), 0o1600])),
+    ("semaphore", |_| attempt(libc::SYS_semget, &[0, 1, 0o600])),
+    ("add-key", |_| add_key()),
+    ("keyctl", |_| attempt(libc::SYS_keyctl, &[0, KEYRING, 1])),
+    ("keyctl-describe", |_| attempt(libc::SYS_keyctl, &[6, KEYRING, 0, 0])),
+    ("request-key", |_| key(attempt(libc::SYS_request_key, &[at(c"user"), at(c"tgc-none"), 0, 0]))),
+    ("memfd", |_| attempt(libc::SYS_memfd_create, &[at(c"m"), 0])),
+];
+
+/// The user's session keyring.
+const KEYRING: usize = -5i32 as u32 as usize;
+
+fn trace(request: u32, pid: usize) -> Tried {
+    attempt(libc::SYS_ptrace, &[request as usize, pid, 0, 0])
+}
+
+fn attach(pid: usize) -> Tried {
+    trace(libc::PTRACE_ATTACH, pid)?;
+    raw(libc::SYS_wait4, &[pid, 0, libc::__WALL as usize, 0])?;
+    trace(libc::PTRACE_DETACH, pid)
+}
+
+fn process_vm(number: i64, args: &Args<'_>) -> Tried {
+    let mut buffer = *b"overwritten--";
+    let (ours, theirs) = ([at_mut(&mut buffer), buffer.len()], [args.number(1), buffer.len()]);
+    raw(number, &[args.number(0), at(&ours), 1, at(&theirs), 1, 0])?;
+    println!("read {}", String::from_utf8_lossy(&buffer));
+    Ok(())
+}
+
+fn mem_write(args: &Args<'_>) -> Tried {
+    let path = std::ffi::CString::new(format!("/proc/{}/mem", args.number(0))).unwrap();
+    let file = super::files::descriptor(&path, libc::O_RDWR)?;
+    attempt(libc::SYS_pwrite64, &[file, at(b"overwritten"), 11, args.number(1)])
+}
+
+fn madvise(args: &Args<'_>) -> Tried {
+    let pidfd = raw(libc::SYS_pidfd_open, &[args.number(0), 0])?;
+    let range = [args.number(1) & !4095, 4096];
+    attempt(libc::SYS_process_madvise, &[pidfd, at(&range), 1, libc::MADV_PAGEOUT as usize, 0])
+}
+
+fn shmat(args: &Args<'_>) -> Tried {
+    let address = raw(libc::SYS_shmat, &[args.number(0), 0, 0])?;
+    super::poke(address, u32::from_ne_bytes(*b"OVER"));
+    Ok(())
+}
+
+fn mq_open(args: &Args<'_>, flags: i32) -> Result<usize, i32> {
+    raw(libc::SYS_mq_open, &[at(args.path(0).as_c_str()), (libc::O_RDWR | flags) as usize, 0o600, 0])
+}
+
+fn mq_send(args: &Args<'_>) -> Tried {
+    attempt(libc::SYS_mq_timedsend, &[mq_open(args, 0)?, at(b"x"), 1, 0, 0])
+}
+
+/// Makes a queue and removes it.
+fn mq_new(args: &Args<'_>) -> Tried {
+    mq_open(args, libc::O_CREAT)?;
+    attempt(libc::SYS_mq_unlink, &[at(args.path(0).as_c_str())])
+}
+
+/// To this process's own keyring: it goes when the process does.
+fn add_key() -> Tried {
+    const OWN: usize = -2i32 as u32 as usize;
+    attempt(libc::SYS_add_key, &[at(c"user"), at(c"tgc"), at(b"x"), 1, OWN])
+}
+
+/// That there is no such key is an answer.
+fn key(tried: Tried) -> Tried {
+    match tried {
+        Err(libc::ENOKEY) => Ok(()),
+        tried => tried,
+    }
+}

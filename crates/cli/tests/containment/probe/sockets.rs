@@ -1,0 +1,202 @@
+//! Sockets of every family, and every way to reach one.
+
+use super::{Args, Errno, Probe, Tried, at, at_mut, attempt, int80, raw};
+
+pub(super) const PROBES: &[(&str, Probe)] = &[
+    ("tcp4", |args| connect(INET, STREAM, 0, &v4(args))),
+    ("tcp6", |args| connect(INET6, STREAM, 0, &v6(args))),
+    ("mptcp", |args| connect(INET, STREAM, 262, &v4(args))),
+    ("sctp", |_| attempt(libc::SYS_socket, &[INET, STREAM, 132])),
+    ("udplite", |_| attempt(libc::SYS_socket, &[INET, DGRAM, 136])),
+    ("udp4", |args| send(INET, 0, &v4(args))),
+    ("udp6", |args| send(INET6, 0, &v6(args))),
+    ("udp4-sendmsg", |args| send_message(socket(INET, DGRAM, 0)?, &v4(args))),
+    ("tfo", |args| tfo(&v4(args))),
+    ("socket", |args| attempt(libc::SYS_socket, &[args.number(0), args.number(1), args.number(2)])),
+    ("families", |_| families()),
+    ("ping", |_| attempt(libc::SYS_socket, &[INET, DGRAM, 1])),
+    ("raw", |_| attempt(libc::SYS_socket, &[INET, 3, 1])),
+    ("stream", |args| connect(UNIX, STREAM, 0, &unix(args))),
+    ("seqpacket", |_| attempt(libc::SYS_socket, &[UNIX, 5, 0])),
+    ("dgram", |args| send(UNIX, 0, &unix(args))),
+    ("dgram-connect", |args| connect(UNIX, DGRAM, 0, &unix(args))),
+    ("dgram-sendmsg", |args| send_message(socket(UNIX, DGRAM, 0)?, &unix(args))),
+    ("dgram-sendmmsg", |args| send_messages(socket(UNIX, DGRAM, 0)?, &unix(args))),
+    ("dgram-raw", |args| send_message(socket(UNIX, 3, 0)?, &unix(args))),
+    ("dgram-high", |args| {
+        send_message(raw(libc::SYS_socket, &[1 << 32 | UNIX, 1 << 32 | DGRAM, 0])?, &unix(args))
+    }),
+    ("pair-dgram", |args| send_message(pair(DGRAM)?, &unix(args))),
+    ("pair-raw", |args| send_message(pair(3)?, &unix(args))),
+    ("stream-sendmsg", |args| send_message(socket(UNIX, STREAM, 0)?, &unix(args))),
+    ("stream-fd", stream_fd),
+    ("stream-race", stream_race),
+    ("family-race", family_race),
+    ("bind", |args| {
+        attempt(libc::SYS_bind, &[socket(UNIX, STREAM, 0)?, at(unix(args).as_slice()), unix(args).len()])
+    }),
+    ("abstract", |args| connect(UNIX, STREAM, 0, &abstract_name(args))),
+    ("abstract-dgram", |args| send(UNIX, 0, &abstract_name(args))),
+    ("portal", portal),
+    ("vsock", vsock),
+    ("netlink", |args| attempt(libc::SYS_socket, &[16, 3, args.number(0)])),
+    ("int80", |args| match args.text(0) {
+        "getpid" => int80(20, [0; 3]).map(drop),
+        // socket(AF_INET, SOCK_STREAM, 0)
+        "socket" => int80(359, [2, 1, 0]).map(drop),
+        _ => super::usage("getpid or socket"),
+    }),
+    ("x32", |_| attempt(0x4000_0000 | libc::SYS_socket, &[INET, STREAM, 0])),
+    // The kernel takes 32 bits of each: a socket of the family that talks to the hypervisor.
+    ("high", |_| attempt(1 << 32 | libc::SYS_socket, &[1 << 32 | 40, STREAM, 0])),
+];
+
+const UNIX: usize = 1;
+const INET: usize = 2;
+const INET6: usize = 10;
+const STREAM: usize = 1;
+const DGRAM: usize = 2;
+
+pub(super) fn v4(args: &Args<'_>) -> Vec<u8> {
+    let address: std::net::Ipv4Addr = args.text(0).parse().unwrap();
+    let port = u16::try_from(args.number(1)).unwrap();
+    [&2u16.to_ne_bytes()[..], &port.to_be_bytes(), &address.octets(), &[0; 8]].concat()
+}
+
+fn v6(args: &Args<'_>) -> Vec<u8> {
+    let address: std::net::Ipv6Addr = args.text(0).parse().unwrap();
+    let port = u16::try_from(args.number(1)).unwrap();
+    [&10u16.to_ne_bytes()[..], &port.to_be_bytes(), &[0; 4], &address.octets(), &[0; 4]].concat()
+}
+
+fn unix(args: &Args<'_>) -> Vec<u8> {
+    [&1u16.to_ne_bytes()[..], args.text(0).as_bytes(), &[0]].concat()
+}
+
+fn abstract_name(args: &Args<'_>) -> Vec<u8> {
+    [&1u16.to_ne_bytes()[..], &[0], args.text(0).as_bytes()].concat()
+}
+
+fn socket(family: usize, kind: usize, protocol: usize) -> Result<usize, Errno> {
+    raw(libc::SYS_socket, &[family, kind, protocol])
+}
+
+fn connect(family: usize, kind: usize, protocol: usize, to: &[u8]) -> Tried {
+    attempt(libc::SYS_connect, &[socket(family, kind, protocol)?, at(to), to.len()])
+}
+
+fn send(family: usize, flags: usize, to: &[u8]) -> Tried {
+    attempt(libc::SYS_sendto, &[socket(family, DGRAM, 0)?, at(b"x"), 1, flags, at(to), to.len()])
+}
+
+/// Data with the first packet: a connection without `connect`.
+fn tfo(to: &[u8]) -> Tried {
+    let flags = libc::MSG_FASTOPEN as usize;
+    attempt(libc::SYS_sendto, &[socket(INET, STREAM, 0)?, at(b"x"), 1, flags, at(to), to.len()])
+}
+
+fn pair(kind: usize) -> Result<usize, Errno> {
+    let mut ends = [0i32; 2];
+    raw(libc::SYS_socketpair, &[UNIX, kind, 0, at_mut(&mut ends)])?;
+    Ok(ends[0] as usize)
+}
+
+/// The kernel's `msghdr`: where to, what, nothing beside it.
+fn message(to: &[u8], what: &[usize; 2]) -> [usize; 8] {
+    [at(to), to.len(), at(what), 1, 0, 0, 0, 0]
+}
+
+fn send_message(socket: usize, to: &[u8]) -> Tried {
+    let what = [at(b"x"), 1];
+    attempt(libc::SYS_sendmsg, &[socket, at(&message(to, &what)), 0])
+}
+
+fn send_messages(socket: usize, to: &[u8]) -> Tried {
+    let what = [at(b"x"), 1];
+    attempt(libc::SYS_sendmmsg, &[socket, at(&message(to, &what)), 1, 0])
+}
+
+/// Through the link of `/proc` to a descriptor of the socket's file.
+fn stream_fd(args: &Args<'_>) -> Tried {
+    let file = super::files::descriptor(&args.path(0), libc::O_PATH)?;
+    let to = [&1u16.to_ne_bytes()[..], format!("/proc/self/fd/{file}").as_bytes(), &[0]].concat();
+    connect(UNIX, STREAM, 0, &to)
+}
+
+/// Another thread changes one letter of the name between the look and the use: `0` is allowed, `1` is not.
+fn stream_race(args: &Args<'_>) -> Tried {
+    let pairs = args.text(0).bytes().zip(args.text(1).bytes());
+    let Some((at, (good, bad))) = pairs.enumerate().find(|(_, (a, b))| a != b) else {
+        super::usage("two names")
+    };
+    race(unix(args), at + 2, good, bad)
+}
+
+/// Another thread changes the family: `1` is one of which nobody looks at the rest.
+fn family_race(args: &Args<'_>) -> Tried {
+    let family = u8::try_from(args.number(1)).unwrap();
+    race([unix(args), vec![0; 16]].concat(), 0, family, 1)
+}
+
+/// Connects to `address` again and again, of which one byte is now `good`, now `bad`. What is hit is seen on the host.
+fn race(address: Vec<u8>, byte: usize, good: u8, bad: u8) -> Tried {
+    use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+    static DONE: AtomicBool = AtomicBool::new(false);
+    let address: &'static [AtomicU8] = Vec::leak(address.into_iter().map(AtomicU8::new).collect());
+    let swapper = std::thread::spawn(move || {
+        while !DONE.load(Ordering::Relaxed) {
+            address[byte].store(bad, Ordering::Relaxed);
+            address[byte].store(good, Ordering::Relaxed);
+        }
+    });
+    let until = std::time::Instant::now() + std::time::Duration::from_millis(400);
+    let mut done = Err(libc::EACCES);
+    while std::time::Instant::now() < until && done.is_err() {
+        let Ok(socket) = socket(UNIX, STREAM, 0) else { break };
+        let connected = attempt(libc::SYS_connect, &[socket, at(address), address.len()]);
+        let mut peer = [0u8; 128];
+        let mut length = 128u32;
+        // Whom it is: the good one is no success.
+        let named = raw(libc::SYS_getpeername, &[socket, at_mut(&mut peer), at_mut(&mut length)]);
+        let is_bad = named.is_ok()
+            && peer.windows(7).any(|part| part == b"/s.sock")
+            && peer.windows(5).any(|part| part == b"/out/");
+        if connected.is_ok() && is_bad {
+            done = Ok(());
+        }
+        let _closed = attempt(libc::SYS_close, &[socket]);
+    }
+    DONE.store(true, Ordering::Relaxed);
+    let _ended = swapper.join();
+    done
+}
+
+/// Gets a directory from a helper outside, and makes a file in it.
+fn portal(args: &Args<'_>) -> Tried {
+    let socket = socket(UNIX, STREAM, 0)?;
+    let to = unix(args);
+    raw(libc::SYS_connect, &[socket, at(to.as_slice()), to.len()])?;
+    let mut byte = [0u8];
+    let what = [at_mut(&mut byte), 1];
+    let mut control = [0u64; 4];
+    let header = [0, 0, at(&what), 1, at_mut(&mut control), size_of_val(&control), 0];
+    raw(libc::SYS_recvmsg, &[socket, at(&header), 0])?;
+    let bytes = control[2].to_ne_bytes();
+    let directory = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    println!("got {directory}");
+    let flags = (libc::O_CREAT | libc::O_WRONLY) as usize;
+    attempt(libc::SYS_openat, &[directory as usize, at(c"new"), flags, 0o644])
+}
+
+fn vsock(_args: &Args<'_>) -> Tried {
+    attempt(libc::SYS_socket, &[40, STREAM, 0])
+}
+
+/// Every family but unix, inet, inet6 and netlink.
+fn families() -> Tried {
+    let others = (0..46).filter(|family| ![UNIX, INET, INET6, 16].contains(family));
+    let open = |family: &usize| [1, 2, 3, 5].iter().any(|&kind| socket(*family, kind, 0).is_ok());
+    let found: Vec<usize> = others.filter(open).collect();
+    println!("families {found:?}");
+    if found.is_empty() { Err(libc::EAFNOSUPPORT) } else { Ok(()) }
+}

@@ -1,0 +1,37 @@
+//! The process that is attacked, and what holds locks.
+
+use std::io::Read;
+
+use super::{Args, Probe, Tried, at, at_mut, peek, poke, raw};
+
+pub(super) const PROBES: &[(&str, Probe)] = &[("victim", victim)];
+
+const QUEUE: usize = (libc::O_CREAT | libc::O_RDWR | libc::O_NONBLOCK) as usize;
+
+/// Has a secret in its memory, one in a shared segment, and an empty message queue that has the name `0`. Says where,
+/// waits for the end of its input, and says what they hold then.
+fn victim(args: &Args<'_>) -> Tried {
+    let memory: &'static mut [u8; 16] = Box::leak(Box::new(*b"memory-secret\0\0\0"));
+    let segment = raw(libc::SYS_shmget, &[libc::IPC_PRIVATE as usize, 4096, 0o666])?;
+    let shared = raw(libc::SYS_shmat, &[segment, 0, 0])?;
+    // It goes when this process does, and can be attached until then.
+    raw(libc::SYS_shmctl, &[segment, libc::IPC_RMID as usize, 0])?;
+    for (at, word) in b"shm-secret\0\0".chunks(4).enumerate() {
+        poke(shared + at * 4, u32::from_ne_bytes(word.try_into().unwrap()));
+    }
+    let name = args.path(0);
+    let queue = raw(libc::SYS_mq_open, &[at(name.as_c_str()), QUEUE, 0o666, 0]);
+    println!("{:#x} {segment}", memory.as_ptr() as usize);
+    let _end = std::io::stdin().read_to_end(&mut Vec::new());
+    let words = (0..3).flat_map(|at| peek(shared + at * 4).to_ne_bytes()).collect::<Vec<u8>>();
+    let mut attributes = [0u64; 8];
+    if let Ok(queue) = queue {
+        raw(libc::SYS_mq_getsetattr, &[queue, 0, at_mut(&mut attributes)])?;
+        raw(libc::SYS_mq_unlink, &[at(name.as_c_str())])?;
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
+    // Read as memory that others may have changed.
+    let memory = std::hint::black_box(memory);
+    println!("{} {} mq {}", text(memory), text(&words), attributes[3]);
+    std::process::exit(0)
+}

@@ -1,0 +1,279 @@
+//! Runs a case, unconfined and confined, and says what came of it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{PipeReader, Read, pipe};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::suite::case::{Case, Ends, Sees};
+use crate::suite::tier::Tier;
+use crate::suite::watch::Watch;
+use crate::suite::world::{User, World, ground};
+
+/// When a run counts as hung, and until when what it left must be gone.
+const HUNG: Duration = Duration::from_secs(15);
+const GONE: Duration = Duration::from_millis(1500);
+/// What a script says first: it was run.
+const RAN: &str = "@ran";
+/// The exit codes of a sandbox that was not asked for properly, or could not be made.
+const NO_SANDBOX: [i32; 2] = [2, 125];
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing happened that should not.
+    Held,
+    /// It did, and this shows it.
+    Breached(String),
+    /// Something that must work does not.
+    Broken(String),
+    /// `toolgate` said no.
+    Refused(String),
+    /// Even unconfined nothing happens here.
+    Inert(String),
+}
+
+/// What a program did that was run for a case.
+pub(crate) struct Ran {
+    pub(crate) output: String,
+    pub(crate) code: Option<i32>,
+    hung: bool,
+}
+
+/// Runs `case` in `tier`, if it shows anything when it is not confined.
+pub(crate) fn confined(case: &Case, tier: Tier, user: User) -> Outcome {
+    if let Some(why) = inert(case, user) {
+        return Outcome::Inert(why);
+    }
+    let world = World::new(user, case);
+    let before = Watch::new(&world, case);
+    let ran = world.run(case, &sandboxed(&world, case, tier));
+    judge(case, world, &before, &ran)
+}
+
+/// Why `case` proves nothing for `user` here, if so. Found out once.
+pub(crate) fn inert(case: &Case, user: User) -> Option<String> {
+    static KNOWN: Mutex<BTreeMap<(&str, User), Option<String>>> = Mutex::new(BTreeMap::new());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(why) = known().get(&(case.id, user)) {
+        return why.clone();
+    }
+    let why = match control(case, user) {
+        (Outcome::Breached(_), _) => None,
+        (Outcome::Held, _) if case.sees == Sees::Nothing => None,
+        (outcome, ran) => Some(format!("{outcome:?} when not confined: {}", ran.output.trim())),
+    };
+    known().insert((case.id, user), why.clone());
+    why
+}
+
+fn control(case: &Case, user: User) -> (Outcome, Ran) {
+    let world = World::new(user, case);
+    let before = Watch::new(&world, case);
+    let script = case.control.unwrap_or(case.run);
+    let argv = vec!["/bin/bash".to_owned(), "-c".to_owned(), script_of(&world, script)];
+    let ran = world.run(case, &argv);
+    (judge(case, world, &before, &ran), ran)
+}
+
+fn script_of(world: &World, script: &str) -> String {
+    format!("echo {RAN}; {}{script}", world.variables())
+}
+
+/// The command line of `toolgate` for `case`.
+pub(crate) fn sandboxed(world: &World, case: &Case, tier: Tier) -> Vec<String> {
+    let mut argv = vec![ground().toolgate.display().to_string(), "sandbox".to_owned()];
+    argv.extend(["--tier".to_owned(), tier.name().to_owned()]);
+    if !case.flags.contains(&"--require") {
+        argv.extend(["--require".to_owned(), tier.name().to_owned()]);
+    }
+    argv.extend(case.flags.iter().map(|flag| world.expand(flag)));
+    argv.extend(["--", "/bin/bash", "-c"].map(str::to_owned));
+    argv.push(script_of(world, case.run));
+    argv
+}
+
+impl World {
+    /// Runs `argv` in the workspace, inside the case's wrapping.
+    pub(crate) fn run(&self, case: &Case, argv: &[String]) -> Ran {
+        let mut command = if case.wrap.is_empty() {
+            self.user.command(Path::new(&argv[0]))
+        } else {
+            let mut shell = self.user.command(Path::new("/bin/bash"));
+            shell.arg("-c").arg(format!("{}{}", self.variables(), case.wrap)).arg("bash").arg(&argv[0]);
+            shell
+        };
+        let (read, write) = pipe().unwrap();
+        command.args(&argv[1..]).current_dir(self.path("ws")).env("HOME", self.path("home"));
+        command.env("OPENAI_API_KEY", "sk-host").env("MY_TOKEN", "token-host");
+        command.env("SSH_AUTH_SOCK", self.path("out/s.sock"));
+        command.stdin(Stdio::null()).stdout(write.try_clone().unwrap()).stderr(write);
+        let mut child = command.spawn().unwrap();
+        // It keeps the pipe's other end open.
+        drop(command);
+        if let Ends::Signal(signal) = case.ends {
+            self.wait_until_locked(|| child.try_wait().unwrap().is_some());
+            let signal = Signal::from_named_raw(signal).unwrap();
+            let _dead = kill_process(Pid::from_child(&child), signal);
+        }
+        let status = wait(&mut child);
+        Ran { output: rest_of(read), code: status.and_then(|status| status.code()), hung: status.is_none() }
+    }
+
+    /// Waits for a process that holds `ws/lock`, or for the end of the one that should.
+    pub(crate) fn wait_until_locked(&self, mut ended: impl FnMut() -> bool) {
+        let start = Instant::now();
+        while start.elapsed() < HUNG && !self.is_locked() && !ended() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Whether a process holds `ws/lock`.
+    fn is_locked(&self) -> bool {
+        let Ok(file) = File::open(self.path("ws/lock")) else { return false };
+        flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
+    }
+
+    fn stays_locked(&self) -> bool {
+        let start = Instant::now();
+        while self.is_locked() {
+            if start.elapsed() > GONE {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        false
+    }
+}
+
+fn wait(child: &mut Child) -> Option<ExitStatus> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status);
+        }
+        if start.elapsed() > HUNG {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What was written so far: a process that outlives the run may hold the other end for ever.
+fn rest_of(mut read: PipeReader) -> String {
+    rustix::io::ioctl_fionbio(&read, true).unwrap();
+    let mut bytes = Vec::new();
+    let _until_empty = read.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What the host says.
+fn judge(case: &Case, mut world: World, before: &Watch, ran: &Ran) -> Outcome {
+    let mut seen = before.changes(&Watch::new(&world, case));
+    seen.extend(world.sockets.hits());
+    if case.sees == Sees::Nothing {
+        // It is there to change what it may.
+        seen.clear();
+    }
+    seen.extend(evidence(case, &world, ran));
+    if let Some(victim) = world.victim.take() {
+        let words = victim.last_words();
+        if words != "memory-secret shm-secret mq 0" {
+            seen.push(format!("the victim is dead or was written to: `{words}`"));
+        }
+    }
+    let said = ran.output.trim();
+    // It was killed then, so what it left says nothing.
+    if ran.hung {
+        return Outcome::Broken(format!("it does not end: {said}; {}", seen.join("; ")));
+    }
+    if !seen.is_empty() {
+        return Outcome::Breached(seen.join("; "));
+    }
+    if !ran.output.contains(RAN) {
+        return match ran.code {
+            Some(code) if NO_SANDBOX.contains(&code) => Outcome::Refused(said.to_owned()),
+            code => Outcome::Broken(format!("the command was not run, exit code {code:?}: {said}")),
+        };
+    }
+    if !ran.output.contains(case.works) {
+        return Outcome::Broken(format!("`{}` is not in: {said}", case.works));
+    }
+    if !case.lands.is_empty() && !world.says(case.lands) {
+        return Outcome::Broken(format!("`{}` does not hold on the host", case.lands));
+    }
+    match case.code {
+        Some(code) if ran.code != Some(code) => {
+            Outcome::Broken(format!("exit code {:?}, not {code}", ran.code))
+        }
+        _ => Outcome::Held,
+    }
+}
+
+/// What the case itself looks for.
+fn evidence(case: &Case, world: &World, ran: &Ran) -> Option<String> {
+    match case.sees {
+        Sees::Host | Sees::Nothing => None,
+        Sees::Text(text) => {
+            ran.output.contains(text).then(|| format!("it printed `{text}`: {}", ran.output.trim()))
+        }
+        Sees::Made(path) => made(Path::new(&world.expand(path))),
+        Sees::Setuid(path) => {
+            let path = world.expand(path);
+            let mode = fs::symlink_metadata(&path).map_or(0, |meta| meta.permissions().mode());
+            (mode & 0o6000 != 0).then(|| format!("{path} has mode {mode:o}"))
+        }
+        Sees::Git => {
+            let dirs = ". sub new m bare.git a/b/c/d/e/f $OUT/repo";
+            let git =
+                "git status; git log -1; git diff; git commit --allow-empty -qm x; git rebase --continue";
+            world.on_host(&format!("for d in {dirs}; do [ -d $d ] && (cd $d && {{ {git}; }}); done"));
+            world.path("out/PWN").exists().then(|| "the user's git ran what was left".to_owned())
+        }
+        Sees::Replaced => {
+            let shown = world.says("git log -1 --format=%s | grep -q evil");
+            shown.then(|| "the user's git shows another commit".to_owned())
+        }
+        Sees::Fsck => {
+            world.on_host("git fsck --full && git log -1 -p || touch $OUT/damaged");
+            world.path("out/damaged").exists().then(|| "the repository is damaged".to_owned())
+        }
+        Sees::Held => world.stays_locked().then(|| "a process outlived the run".to_owned()),
+    }
+}
+
+fn made(path: &Path) -> Option<String> {
+    let meta = path.symlink_metadata().ok()?;
+    let gone = if meta.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+    Some(format!("{} was made ({gone:?})", path.display()))
+}
+
+/// Runs `script` in `tier` with nothing special around it.
+pub(crate) fn simply(
+    tier: Tier,
+    user: User,
+    flags: &'static [&'static str],
+    script: &'static str,
+) -> (World, Ran) {
+    let case = crate::suite::case::host("", "", script).flags(flags);
+    let world = World::new(user, &case);
+    let argv = sandboxed(&world, &case, tier);
+    let ran = world.run(&case, &argv);
+    (world, ran)
+}
+
+/// A program of the host's, run as `user`.
+pub(crate) fn unconfined(user: User, script: &str) -> String {
+    let mut shell: Command = user.command(Path::new("/bin/bash"));
+    let output = shell.arg("-c").arg(script).stdin(Stdio::null()).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

@@ -1,0 +1,63 @@
+//! The tests: every case in every tier, as every user.
+
+mod case;
+mod cases;
+mod layers;
+mod matrix;
+mod probe;
+mod run;
+mod sockets;
+mod tier;
+mod watch;
+mod world;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+use case::{Case, Expect};
+use matrix::Cell;
+use run::Outcome;
+use tier::Tier;
+use world::User;
+
+/// Becomes a probe if the first argument says so, and runs the tests if not.
+pub(crate) fn main() {
+    let mut args = std::env::args().skip(1);
+    if args.next().as_deref() == Some("probe") {
+        probe::main(&args.collect::<Vec<_>>());
+    }
+    let mut trials = vec![Trial::test("the table is sound", || Ok(cases::check()?))];
+    for tier in Tier::ALL {
+        for &user in User::all() {
+            trials.extend(layers::all(tier).map(|(name, check)| {
+                let name = format!("{}::{}::layer {name}", tier.name(), user.name());
+                Trial::test(name, move || Ok(check(tier, user)?))
+            }));
+            trials.extend(cases::all().map(|case| {
+                let name = format!("{}::{}::{} {}", tier.name(), user.name(), case.id, case.title);
+                Trial::ignorable_test(name, move || trial(case, tier, user))
+            }));
+        }
+    }
+    let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
+    matrix::print();
+    world::leave();
+    conclusion.exit();
+}
+
+/// Runs one case, and compares what came of it with what the table says.
+fn trial(case: &'static Case, tier: Tier, user: User) -> Result<Completion, Failed> {
+    let expected = tier.expects(case, user);
+    if let Expect::Not(why) = expected {
+        matrix::note(case, tier, user, Cell::NotRun);
+        return Ok(Completion::ignored_with(why));
+    }
+    let outcome = run::confined(case, tier, user);
+    let cell = Cell::of(expected, &outcome);
+    matrix::note(case, tier, user, cell);
+    match (cell, outcome) {
+        (Cell::Inert, Outcome::Inert(why)) => Ok(Completion::ignored_with(format!("inert: {why}"))),
+        (Cell::Holds | Cell::Refused | Cell::Gap(_), _) => Ok(Completion::Completed),
+        (Cell::Closed, _) => Err("the table lists this as a gap, and it holds".into()),
+        (_, outcome) => Err(format!("{outcome:?}\n  {}", case.run).into()),
+    }
+}

@@ -1,0 +1,153 @@
+//! What of the host must be the same after a run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use crate::suite::case::{Case, Ends, Sees};
+use crate::suite::world::World;
+
+/// In a workspace, these are never written.
+const PROTECTED: &[&str] = &[".toolgate", ".codex", ".claude", ".agents"];
+/// In `.git`, these may land.
+const LANDS: &[&str] = &["objects", "refs", "logs", "index", "HEAD", "packed-refs"];
+/// And these may come and go.
+const WORDS: &[&str] = &["COMMIT_EDITMSG", "ORIG_HEAD", "description"];
+/// But not these.
+const STAYS: &[&str] = &["objects/info"];
+
+/// The state of files and of the victim at one time.
+pub(crate) struct Watch {
+    files: BTreeMap<PathBuf, String>,
+    victim: Option<String>,
+}
+
+impl Watch {
+    pub(crate) fn new(world: &World, case: &Case) -> Self {
+        let mut files = BTreeMap::new();
+        let roots: Vec<PathBuf> = values(case, "--writable", world).collect();
+        for entry in fs::read_dir(&world.dir).unwrap() {
+            let path = entry.unwrap().path();
+            if !path.ends_with("ws") {
+                look(&path, &roots, &mut files);
+            }
+        }
+        if case.flags.contains(&"read-only") {
+            look(&world.path("ws"), &roots, &mut files);
+        }
+        look(&world.path("ws/.env"), &[], &mut files);
+        for root in roots.iter().chain([&world.path("ws")]) {
+            // What is not there is held by an empty directory, which a killed run cannot take away.
+            if case.ends != Ends::ByItself {
+                continue;
+            }
+            PROTECTED.iter().for_each(|name| look(&root.join(name), &[], &mut files));
+            look(&root.join(".ssh"), &[], &mut files);
+            // What git makes of it all is looked at then.
+            if case.sees != Sees::Git {
+                git(&root.join(".git"), &mut files);
+            }
+        }
+        values(case, "--read-only", world).for_each(|path| look(&path, &roots, &mut files));
+        if case.sees != Sees::Git {
+            git(&world.path("ws/sub/.git"), &mut files);
+        }
+        let victim = world.victim.as_ref().map(|victim| {
+            let status = victim.proc("status");
+            let affinity = status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap_or("dead");
+            let stat = victim.proc("stat");
+            // Without what a sleeping process may do by itself: priority, nice and policy are what count.
+            let rest: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+            let fields: Vec<&&str> = [15, 16, 38].iter().filter_map(|at| rest.get(*at)).collect();
+            format!("{affinity} {fields:?} {} {}", victim.proc("oom_score_adj"), victim.proc("limits"))
+        });
+        Self { files, victim }
+    }
+
+    /// What is different now, in words.
+    pub(crate) fn changes(&self, now: &Self) -> Vec<String> {
+        let mut changes = Vec::new();
+        for (path, was) in &self.files {
+            match now.files.get(path) {
+                None => changes.push(format!("{} is gone", path.display())),
+                Some(is) if is != was => changes.push(format!("{} changed: {was} → {is}", path.display())),
+                Some(_) => {}
+            }
+        }
+        for path in now.files.keys().filter(|path| !self.files.contains_key(*path)) {
+            changes.push(format!("{} is new", path.display()));
+        }
+        if let (Some(was), Some(is)) = (&self.victim, &now.victim)
+            && was != is
+        {
+            changes.push("the victim's priority, affinity or limits changed".to_owned());
+        }
+        changes
+    }
+}
+
+/// The paths that `case` gives for `flag`.
+fn values(case: &Case, flag: &str, world: &World) -> impl Iterator<Item = PathBuf> {
+    let pairs = case.flags.windows(2).filter(move |pair| pair[0] == flag);
+    pairs.map(|pair| PathBuf::from(world.expand(pair[1])))
+}
+
+/// What `.git` holds beside what may land there.
+fn git(dir: &Path, files: &mut BTreeMap<PathBuf, String>) {
+    let Ok(meta) = dir.symlink_metadata() else { return };
+    files.insert(dir.to_owned(), format!("{:o} {}", meta.mode(), meta.uid()));
+    if !meta.is_dir() {
+        return look(dir, &[], files);
+    }
+    for entry in fs::read_dir(dir).unwrap() {
+        let entry = entry.unwrap();
+        if WORDS.iter().any(|name| entry.file_name() == *name) {
+            continue;
+        }
+        if LANDS.iter().any(|name| entry.file_name() == *name) {
+            // It lands as a file or a directory, not as a link to somewhere.
+            let kind = entry.path().symlink_metadata().unwrap().file_type();
+            if !kind.is_file() && !kind.is_dir() {
+                files.insert(entry.path(), format!("{kind:?}"));
+            }
+        } else {
+            look(&entry.path(), &[], files);
+        }
+    }
+    for name in STAYS {
+        look(&dir.join(name), &[], files);
+    }
+}
+
+/// Everything about a path and what is below it that a user could see change, but for `roots`.
+fn look(path: &Path, roots: &[PathBuf], files: &mut BTreeMap<PathBuf, String>) {
+    if roots.iter().any(|root| root == path) {
+        return;
+    }
+    let Ok(meta) = path.symlink_metadata() else { return };
+    let kind = meta.file_type();
+    let mut hasher = DefaultHasher::new();
+    if kind.is_file() {
+        fs::read(path).unwrap_or_default().hash(&mut hasher);
+    } else if kind.is_symlink() {
+        fs::read_link(path).unwrap().hash(&mut hasher);
+    }
+    let text = format!(
+        "{:o} {}:{} {} links, changed {}.{}, {:x}",
+        meta.mode(),
+        meta.uid(),
+        meta.gid(),
+        if kind.is_dir() || kind.is_socket() { 0 } else { meta.nlink() },
+        meta.ctime(),
+        meta.ctime_nsec(),
+        hasher.finish()
+    );
+    files.insert(path.to_owned(), text);
+    if kind.is_dir() {
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            look(&entry.path(), roots, files);
+        }
+    }
+}

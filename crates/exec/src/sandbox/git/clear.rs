@@ -1,0 +1,78 @@
+//! Removing from the host's git directory.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType};
+use rustix::io::Errno;
+
+use super::allowed::{self, Removal, Verdict};
+use super::paths::parts;
+use super::place::{Change, Fault, Host, NAMES, Put};
+use super::sys;
+
+impl Host {
+    /// A branch `a` that is now `a/b`: removes the file that is where a directory must be.
+    pub(super) fn clear_way(&self, parent: &Path, change: &Change<'_>) -> Result<Put, Fault> {
+        let blocks =
+            |path: &&Path| self.look(path).is_some_and(|stat| sys::kind(&stat) != FileType::Directory);
+        let Some(path) = parent.ancestors().find(blocks) else { return Ok(Put::Kept) };
+        match allowed::judge(&parts(path)) {
+            Verdict::Land(_, Removal::File | Removal::Tree) => {
+                self.remove(path, &Change { removal: Removal::File, by_others: change.by_others })
+            }
+            _ => Ok(Put::Kept),
+        }
+    }
+
+    /// Removes a file, or a directory with all it holds.
+    pub(super) fn remove(&self, path: &Path, change: &Change<'_>) -> Result<Put, Fault> {
+        let (dir, name) = match self.parent(path) {
+            Err(Errno::NOENT) => return Ok(Put::Same),
+            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(Put::Kept),
+            other => other?,
+        };
+        let Some(stat) = sys::look(dir.as_fd(), &name)? else { return Ok(Put::Same) };
+        match (sys::kind(&stat), change.removal) {
+            (FileType::RegularFile, Removal::File | Removal::Tree) => {}
+            (FileType::Directory, Removal::Tree) => return self.remove_tree(path, change),
+            _ => return Ok(Put::Kept),
+        }
+        if (change.by_others)(path, &stat) {
+            return Ok(Put::Conflict);
+        }
+        let _lock = self.lock(dir.as_fd(), &name)?;
+        if sys::look(dir.as_fd(), &name)?.is_some_and(|stat| (change.by_others)(path, &stat)) {
+            return Ok(Put::Conflict);
+        }
+        rustix::fs::unlinkat(&dir, &name, AtFlags::empty())?;
+        Ok(Put::Removed)
+    }
+
+    pub(super) fn remove_tree(&self, path: &Path, change: &Change<'_>) -> Result<Put, Fault> {
+        let mut all = vec![path.to_owned()];
+        let mut next = 0;
+        // ends: a tree has finitely many directories, and NAMES is the most
+        while let Some(path) = all.get(next).cloned() {
+            next += 1;
+            match self.look(&path).filter(|stat| sys::kind(stat) == FileType::Directory) {
+                Some(_) => all.extend(self.names(&path).into_iter().map(|name| path.join(name))),
+                None if self.look(&path).is_some_and(|stat| (change.by_others)(&path, &stat)) => {
+                    return Ok(Put::Conflict);
+                }
+                None => {}
+            }
+            if all.len() > NAMES {
+                return Ok(Put::Kept);
+            }
+        }
+        for path in all.iter().rev() {
+            let (dir, name) = self.parent(path)?;
+            match rustix::fs::unlinkat(&dir, &name, AtFlags::empty()) {
+                Err(Errno::ISDIR) => rustix::fs::unlinkat(&dir, &name, AtFlags::REMOVEDIR)?,
+                other => other?,
+            }
+        }
+        Ok(Put::Removed)
+    }
+}

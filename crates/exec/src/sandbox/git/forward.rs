@@ -1,0 +1,167 @@
+//! References that somebody else moved while a run was under way: whether the run knew, and went on from there.
+//!
+//! A history of a reference is appended to, never replaced. If the one in the sandbox has the last entry of the host's,
+//! and goes on from it without a gap, then the run saw what the host has, and moved from there.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Stat;
+
+use super::allowed::Form;
+use super::content::{hex, lines};
+use super::landing::Landing;
+use super::paths::parts;
+use super::place::{Fault, Mark, Put};
+use super::plan::{Item, Job};
+use super::upper::Body;
+use super::{index, sys};
+
+/// How long a history may be to be looked at.
+const LONGEST: u64 = 16 << 20;
+
+/// Whether somebody else has changed this file of the host in a way that matters.
+pub(super) type Ask<'a> = Box<dyn Fn(&Path, &Stat) -> bool + 'a>;
+
+/// What one history has after the last entry of another.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Tail<'a> {
+    /// The ids it leads from and to.
+    pub(super) from: &'a [u8],
+    pub(super) to: &'a [u8],
+    /// Its entries.
+    pub(super) text: &'a [u8],
+}
+
+/// What `sandbox` has after the last entry of `host`. `None` if it does not go on from there, step by step.
+pub(super) fn tail<'a>(host: &'a [u8], sandbox: &'a [u8]) -> Option<Tail<'a>> {
+    let last =
+        host.split_inclusive(|byte| *byte == b'\n').next_back().filter(|line| line.ends_with(b"\n"))?;
+    let (_, from) = step(last)?;
+    let mut starts = (0..=sandbox.len().checked_sub(last.len())?).rev();
+    let start = starts.find(|at| {
+        sandbox[*at..].starts_with(last) && at.checked_sub(1).is_none_or(|before| sandbox[before] == b'\n')
+    })?;
+    let text = &sandbox[start + last.len()..];
+    let mut to = from;
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let (old, new) = step(line).filter(|_| line.ends_with(b"\n"))?;
+        if old != to {
+            return None;
+        }
+        to = new;
+    }
+    Some(Tail { from, to, text })
+}
+
+/// The two ids that an entry of a history begins with.
+fn step(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut words = line.split(|byte| *byte == b' ');
+    let (old, new) = (words.next()?, words.next()?);
+    (hex(old) && hex(new)).then_some((old, new))
+}
+
+impl Landing<'_> {
+    /// Notes the references that the host has moved, and that the sandbox has moved on from there.
+    pub(super) fn find_forwards(&mut self, items: &[Item]) {
+        for item in items {
+            let Job::Write(Form::Ref, Some(Ok(Body::Bytes(text)))) = &item.job else { continue };
+            let Some(from) = self.moved(&item.path, item.changed) else { continue };
+            if self.goes_on(&item.path, &from, text) {
+                self.forwards.insert(item.path.clone(), from);
+            }
+        }
+    }
+
+    /// Where the host's reference is now, if somebody else may have moved it.
+    pub(super) fn moved(&self, path: &Path, changed: i128) -> Option<Vec<u8>> {
+        let by_others = self.by_others(changed);
+        let file = match self.host.look(path) {
+            Some(_) => path.to_owned(),
+            None => split(path)?.0.join("packed-refs"),
+        };
+        let stat = self.host.look(&file)?;
+        by_others(&file, &stat).then(|| self.value(path)).flatten()
+    }
+
+    /// Where the host's reference is now.
+    pub(super) fn value(&self, path: &Path) -> Option<Vec<u8>> {
+        if self.host.has(path) {
+            let text = self.host.small(path, Form::Ref.limit())?;
+            return lines(&text).next().filter(|line| hex(line)).map(<[u8]>::to_vec);
+        }
+        let (git, name) = split(path)?;
+        let packed = self.host.small(&git.join("packed-refs"), LONGEST)?;
+        let name = name.to_str()?.as_bytes();
+        lines(&packed).find_map(|line| {
+            let id = line.strip_suffix(name)?.strip_suffix(b" ")?;
+            hex(id).then(|| id.to_vec())
+        })
+    }
+
+    fn goes_on(&self, path: &Path, from: &[u8], text: &[u8]) -> bool {
+        let Some((git, name)) = split(path) else { return false };
+        let log = git.join("logs").join(name);
+        let logs = self.host.small(&log, LONGEST).zip(self.upper.small(&log, LONGEST));
+        logs.is_some_and(|(host, sandbox)| {
+            tail(&host, &sandbox).is_some_and(|tail| {
+                tail.from == from && lines(text).next().is_some_and(|line| line == tail.to)
+            })
+        })
+    }
+
+    /// Whether somebody else has moved a packed reference, and the sandbox not from there.
+    pub(super) fn is_moved(&self, path: &Path, body: &Body, changed: i128) -> bool {
+        let Some(value) = self.moved(path, changed) else { return false };
+        let same = matches!(body, Body::Bytes(text) if text.strip_suffix(b"\n").unwrap_or(text) == value);
+        !same && self.forwards.get(path) != Some(&value)
+    }
+
+    /// A history that both have changed: what the sandbox adds is added.
+    pub(super) fn add_entries(&self, path: &Path, body: &Body) -> Result<Put, Fault> {
+        let Body::File(file, size) = body else { return Ok(Put::Conflict) };
+        let texts = self.host.small(path, LONGEST).zip(whole(file, *size));
+        let Some((host, sandbox)) = texts else { return Ok(Put::Conflict) };
+        match tail(&host, &sandbox) {
+            None => Ok(Put::Conflict),
+            Some(tail) if tail.text.is_empty() => Ok(Put::Same),
+            Some(tail) => self.host.append(path, tail.text),
+        }
+    }
+
+    /// Whether a file of the host was changed by somebody else since the run began, or since the change `changed` was made
+    /// by an earlier run.
+    pub(super) fn by_others(&self, changed: i128) -> impl Fn(&Path, &Stat) -> bool {
+        let since = self.layer.began.min(changed);
+        move |path, stat| sys::changed(stat) > since && self.layer.done.get(path) != Some(&Mark::of(stat))
+    }
+
+    /// As `by_others`, but it is no matter if `body` has what was changed.
+    pub(super) fn ask<'b>(&'b self, form: Form, body: &'b Body, changed: i128) -> Ask<'b> {
+        let by_others = self.by_others(changed);
+        match (form, body) {
+            (Form::Ref, _) => Box::new(move |path, stat| {
+                let from = self.forwards.get(path);
+                by_others(path, stat) && from.is_none_or(|from| self.value(path).as_ref() != Some(from))
+            }),
+            (Form::Index, Body::File(new, _)) => Box::new(move |path, stat| {
+                let now = self.layer.indexes.get(path).zip(self.host.file(path));
+                by_others(path, stat) && !now.is_some_and(|(then, now)| index::includes(then, &now, new))
+            }),
+            _ => Box::new(by_others),
+        }
+    }
+}
+
+fn whole(file: &File, size: u64) -> Option<Vec<u8>> {
+    let mut text = vec![0; usize::try_from(size).ok().filter(|_| size <= LONGEST)?];
+    file.read_exact_at(&mut text, 0).ok()?;
+    Some(text)
+}
+
+/// The git directory of a reference, and its name.
+fn split(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let at = parts(path).iter().position(|part| *part == b"refs")?;
+    Some((path.iter().take(at).collect(), path.iter().skip(at).collect()))
+}

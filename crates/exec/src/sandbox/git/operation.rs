@@ -1,0 +1,269 @@
+//! A longer work that stopped halfway, such as a rebase at a conflict: it lands as a whole or not at all.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use super::content::lines;
+use super::landing::Landing;
+use super::paths::{parts, shown};
+use super::place::{Change, Fault, Host, Put};
+use super::plan::{Item, Job, Plan};
+use super::upper::{Body, Kind, Opaque, Unread, Upper};
+use super::{allowed, draft, steps, sys};
+
+/// How many files one may have, and how much they hold together.
+const FILES: usize = 10_000;
+const MEMORY: usize = 64 << 20;
+
+/// What a directory of the upper directory makes of a longer work.
+#[derive(Debug)]
+pub(super) struct Operation {
+    dir: PathBuf,
+    writes: Vec<(PathBuf, Vec<u8>)>,
+    removals: Vec<PathBuf>,
+    /// What need not stay in the upper directory once it has landed.
+    swept: Vec<PathBuf>,
+    /// The first and the last change.
+    changed: (i128, i128),
+    /// Why it cannot land.
+    wrong: Option<String>,
+    /// It rests on one that the host had, and has no more.
+    lost: bool,
+}
+
+/// What belongs to a longer work besides its directory: without it, it would be half done.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// The git directory, of a linked worktree perhaps, and the one with the branches.
+    git: PathBuf,
+    common: PathBuf,
+    /// The branches that are checked out, here and there.
+    branches: HashSet<PathBuf>,
+    /// The host's changed meanwhile, or else it only waits.
+    pub(super) contested: bool,
+}
+
+impl Operation {
+    /// Reads `dir`. `None` if nothing is changed in it. `hidden`: what the host has there is deleted.
+    pub(super) fn read(upper: &Upper, host: &Host, dir: PathBuf, hidden: bool) -> Option<Self> {
+        let listing = upper.list(&dir, FILES).ok()?;
+        let hidden = hidden || listing.opaque;
+        let mut found = Self {
+            writes: Vec::new(),
+            removals: Vec::new(),
+            swept: Vec::new(),
+            changed: (listing.changed, listing.changed),
+            wrong: (listing.entries.len() == FILES).then(|| format!("{} holds too much", shown(&dir))),
+            lost: false,
+            dir,
+        };
+        let mut here = HashSet::new();
+        let mut room = MEMORY;
+        for (name, kind) in listing.entries {
+            found.take(upper, found.dir.join(&name), &kind, &mut room);
+            here.insert(name);
+        }
+        if hidden {
+            let missing = host.names(&found.dir).into_iter().filter(|name| !here.contains(name));
+            found.removals.extend(missing.map(|name| found.dir.join(name)));
+        }
+        if found.writes.is_empty() && found.removals.is_empty() && found.wrong.is_none() {
+            return None;
+        }
+        found.complete(host, hidden);
+        Some(found)
+    }
+
+    fn take(&mut self, upper: &Upper, path: PathBuf, kind: &Kind, room: &mut usize) {
+        let names = parts(&path);
+        let [.., dir, name] = names.as_slice() else { return };
+        let changed = match kind {
+            _ if name.ends_with(b".lock") => return self.swept.push(path),
+            Kind::Whiteout(changed) => *changed,
+            Kind::File(stat) => sys::changed(stat),
+            Kind::Directory | Kind::Other => return self.refuse(&path, "is no plain file"),
+        };
+        self.changed = (self.changed.0.min(changed), self.changed.1.max(changed));
+        if matches!(kind, Kind::Whiteout(_)) {
+            self.removals.push(path.clone());
+            return self.swept.push(path);
+        }
+        match upper.body(&path, allowed::Form::State) {
+            Ok(Body::Bytes(text)) if text.len() <= *room => {
+                *room -= text.len();
+                if let Err(wrong) = steps::check(dir, name, &text) {
+                    self.refuse(&path, wrong);
+                }
+                self.swept.push(path.clone());
+                self.writes.push((path, text));
+            }
+            Ok(_) => self.refuse(&path, "is too large"),
+            Err(Unread::Gone) => {}
+            Err(Unread::Unfit) => self.refuse(&path, "is no plain file"),
+            Err(Unread::Fault(_)) => self.refuse(&path, "cannot be read"),
+        }
+    }
+
+    fn refuse(&mut self, path: &Path, wrong: &str) {
+        self.wrong.get_or_insert_with(|| format!("{} {wrong}", shown(path)));
+    }
+
+    /// Sees whether host and sandbox together have all that git needs.
+    fn complete(&mut self, host: &Host, hidden: bool) {
+        let needed = steps::needed(parts(&self.dir).last().copied().unwrap_or_default());
+        let lacks = |name: &&str| {
+            let path = self.dir.join(name);
+            let written = self.writes.iter().any(|(known, _)| *known == path);
+            !written && (hidden || self.removals.contains(&path) || !host.has(&path))
+        };
+        let Some(name) = needed.iter().find(|name| lacks(name)).map(|name| self.dir.join(name)) else {
+            return;
+        };
+        self.lost = !hidden && !host.has(&self.dir);
+        if !self.lost {
+            self.refuse(&name, "is missing");
+        }
+    }
+}
+
+impl Group {
+    fn new(upper: &Upper, host: &Host, dir: &Path) -> Self {
+        let git = dir.parent().unwrap_or(Path::new("")).to_owned();
+        let linked = git.parent().filter(|above| above.ends_with("worktrees")).and_then(Path::parent);
+        let common = linked.unwrap_or(&git).to_owned();
+        let head = git.join("HEAD");
+        let texts = [upper.small(&head, 1024), host.small(&head, 1024)];
+        let branches = texts.into_iter().flatten().filter_map(|text| {
+            let name = lines(&text).next()?.strip_prefix(b"ref: ")?;
+            Some(PathBuf::from(std::str::from_utf8(name).ok()?))
+        });
+        let branches = branches.collect();
+        Self { git, common, branches, contested: false }
+    }
+
+    /// Whether this must not land, or not be removed, while the work does not land.
+    pub(super) fn holds(&self, item: &Item) -> bool {
+        let own = item.path.strip_prefix(&self.git).is_ok_and(|below| match parts(below).as_slice() {
+            [b"HEAD" | b"ORIG_HEAD" | b"index" | b"AUTO_MERGE" | b"SQUASH_MSG"] | [b"logs", b"HEAD"] => true,
+            [b"CHERRY_PICK_HEAD" | b"REVERT_HEAD" | b"REBASE_HEAD"] => true,
+            [b"refs", b"rewritten", ..] | [b"logs", b"refs", b"rewritten", ..] => true,
+            [name] => name.starts_with(b"MERGE_"),
+            _ => false,
+        });
+        own || item.path.strip_prefix(&self.common).is_ok_and(|below| {
+            let name = below.strip_prefix("logs").unwrap_or(below);
+            // A branch that is packed now is not to be seen twice, nor not at all.
+            let packed = below == Path::new("packed-refs")
+                || below.starts_with("refs") && matches!(item.job, Job::Remove);
+            packed || self.branches.contains(name)
+        })
+    }
+}
+
+impl Landing<'_> {
+    /// Lands the longer works of `plan` that may land, and notes what the others hold back. There may be two in one git
+    /// directory, a pick in a rebase: they share HEAD and index, and so their fate.
+    pub(super) fn operations(&mut self, plan: &mut Plan) {
+        let all = std::mem::take(&mut plan.operations);
+        let mut contested = HashSet::new();
+        let mut wrong = HashMap::new();
+        for operation in &all {
+            let group = Group::new(self.upper, self.host, &operation.dir);
+            match &operation.wrong {
+                Some(why) => {
+                    wrong.entry(group.git).or_insert_with(|| why.clone());
+                }
+                None if self.is_contested(operation, &group, &plan.items) => {
+                    contested.insert(group.git);
+                }
+                None => {}
+            }
+        }
+        for operation in all {
+            let mut group = Group::new(self.upper, self.host, &operation.dir);
+            let known = wrong.get(&group.git).cloned();
+            if known.is_none() && contested.contains(&group.git) {
+                self.report.conflicts.insert(shown(&operation.dir));
+                group.contested = true;
+                self.held.push(group);
+            } else if let Some(why) = known.or_else(|| self.land(&operation).err()) {
+                self.hold(group, &operation, &why, &plan.items);
+                continue;
+            }
+            self.report.settled.extend(operation.swept);
+            plan.directories.push((operation.dir, Opaque::Clear));
+        }
+    }
+
+    /// Says that a work stays in the sandbox, unless an earlier run has said so.
+    fn hold(&mut self, group: Group, operation: &Operation, why: &str, items: &[Item]) {
+        let newest = items.iter().filter(|item| group.holds(item)).map(|item| item.changed);
+        let newest = newest.fold(operation.changed.1, i128::max);
+        let told =
+            format!("an operation is in progress that cannot land ({why}); it goes on in the sandbox only");
+        if self.layer.is_new(newest) && !self.report.faults.contains(&told) {
+            self.report.faults.push(told);
+        }
+        self.held.push(group);
+    }
+
+    /// Whether somebody else went on with it, or did something else in its place.
+    fn is_contested(&self, operation: &Operation, group: &Group, items: &[Item]) -> bool {
+        let by_others = self.by_others(operation.changed.0);
+        let others = |path: &Path| self.host.look(path).is_some_and(|stat| by_others(path, &stat));
+        let files = self.host.names(&operation.dir);
+        let decides = |item: &&Item| {
+            let name = item.path.strip_prefix(&group.git).unwrap_or(&item.path);
+            let branch =
+                item.path.strip_prefix(&group.common).is_ok_and(|name| group.branches.contains(name));
+            branch || name == Path::new("HEAD") || name == Path::new("index")
+        };
+        operation.lost
+            || files.iter().any(|name| others(&operation.dir.join(name)))
+            || items.iter().filter(decides).any(|item| self.is_overtaken(item))
+    }
+
+    /// Whether the host has something else for this that is newer.
+    fn is_overtaken(&self, item: &Item) -> bool {
+        let Job::Write(form, Some(Ok(body))) = &item.job else { return false };
+        let by_others = self.ask(*form, body, item.changed);
+        self.host.look(&item.path).is_some_and(|stat| by_others(&item.path, &stat))
+            && !self.host.file(&item.path).is_some_and(|file| draft::same(&file, body))
+    }
+
+    fn land(&mut self, operation: &Operation) -> Result<(), String> {
+        let by_others = self.by_others(operation.changed.0);
+        let mut ends = Vec::new();
+        for (path, text) in &operation.writes {
+            let change = Change { removal: allowed::Removal::Never, by_others: &by_others };
+            ends.push((path, self.host.replace(path, &Body::Bytes(text.clone()), &change)));
+        }
+        for path in &operation.removals {
+            let change = Change { removal: allowed::Removal::File, by_others: &by_others };
+            ends.push((path, self.host.remove(path, &change)));
+        }
+        drop(by_others);
+        let mut failed = None;
+        for (path, end) in ends {
+            let wrong = match end {
+                Ok(Put::Landed(mark)) => {
+                    self.report.landed += 1;
+                    self.layer.done.insert(path.clone(), mark);
+                    continue;
+                }
+                Ok(Put::Removed) => {
+                    self.report.landed += 1;
+                    self.layer.done.remove(path);
+                    continue;
+                }
+                Ok(Put::Same) => continue,
+                Ok(Put::Conflict) => "has just been changed outside".to_owned(),
+                Ok(Put::Kept) => "is no plain file outside".to_owned(),
+                Err(Fault::Locked) => "is locked by another git".to_owned(),
+                Err(Fault::Io(error)) => format!("cannot be written: {error}"),
+            };
+            failed.get_or_insert_with(|| format!("{} {wrong}", shown(path)));
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,262 @@
+//! The files in which git keeps a rebase, a series of picks or of patches: which of them may land, and with what in them.
+//!
+//! On the host `git rebase --continue` does what they say. So nothing may be in them that names a program, and only
+//! what git writes itself is known here.
+
+use super::content::{hex, is_name, lines};
+
+/// What is wrong with a file, to be said after its name.
+pub(super) type Wrong = &'static str;
+
+const STRANGE: Wrong = "is not as git writes it";
+const STRATEGIES: &[&[u8]] = &[b"ort", b"recursive", b"resolve", b"octopus", b"ours", b"subtree"];
+const MERGING: &[&[u8]] = &[
+    b"ours",
+    b"theirs",
+    b"patience",
+    b"histogram",
+    b"minimal",
+    b"no-renames",
+    b"find-renames",
+    b"renormalize",
+    b"no-renormalize",
+    b"ignore-space-change",
+    b"ignore-all-space",
+    b"ignore-space-at-eol",
+    b"ignore-cr-at-eol",
+    b"diff-algorithm=histogram",
+    b"diff-algorithm=minimal",
+    b"diff-algorithm=myers",
+    b"diff-algorithm=patience",
+];
+
+/// Judges the file `name` in the directory `dir` of a longer work.
+pub(super) fn check(dir: &[u8], name: &[u8], text: &[u8]) -> Result<(), Wrong> {
+    let fits = match dir {
+        b"rebase-merge" => merging(name, text),
+        b"rebase-apply" => applying(name, text),
+        b"sequencer" => match name {
+            b"todo" => Some(todo(text)),
+            b"head" | b"abort-safety" => Some(sure(is_id(text))),
+            b"opts" => Some(sure(lines(text).all(is_option))),
+            _ => None,
+        },
+        _ => None,
+    };
+    fits.unwrap_or(Err("is not known"))
+}
+
+/// What must be there for git to take it for the work it is.
+pub(super) fn needed(dir: &[u8]) -> &'static [&'static str] {
+    match dir {
+        b"rebase-merge" => &["head-name", "onto", "orig-head"],
+        b"rebase-apply" => &["next", "last"],
+        _ => &["todo", "head"],
+    }
+}
+
+fn sure(fits: bool) -> Result<(), Wrong> {
+    if fits { Ok(()) } else { Err(STRANGE) }
+}
+
+fn merging(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
+    let fits = match name {
+        b"git-rebase-todo" | b"git-rebase-todo.backup" | b"done" | b"dropped" => return Some(todo(text)),
+        b"stopped-sha" | b"amend" | b"squash-onto" => is_id(text),
+        b"msgnum" | b"end" => is_number(text),
+        b"message" | b"message-squash" | b"message-fixup" | b"fixup-message" | b"patch" => true,
+        b"interactive" | b"keep_redundant_commits" | b"drop_redundant_commits" | b"allow_empty" => {
+            one_of(text, &[b""])
+        }
+        b"reschedule-failed-exec" | b"no-reschedule-failed-exec" => one_of(text, &[b""]),
+        b"cdate_is_adate" | b"ignore_date" => one_of(text, &[b""]),
+        b"rewritten-list" => lines(text).all(is_pair),
+        b"rewritten-pending" => lines(text).all(hex),
+        b"current-fixups" => lines(text).all(|line| {
+            line.strip_prefix(b"fixup ").or_else(|| line.strip_prefix(b"squash ")).is_some_and(hex)
+        }),
+        b"refs-to-delete" => {
+            lines(text).all(|line| line.strip_prefix(b"refs/rewritten/").is_some_and(is_name))
+        }
+        b"update-refs" => lines(text)
+            .enumerate()
+            .all(|(number, line)| if number % 3 == 0 { is_branch(line) } else { hex(line) }),
+        _ => return rebasing(name, text),
+    };
+    Some(sure(fits))
+}
+
+fn applying(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
+    let fits = match name {
+        // The mails, and what was made of the one at hand.
+        _ if name.len() >= 4 && name.iter().all(u8::is_ascii_digit) => true,
+        b"final-commit" | b"info" | b"msg" | b"patch" => true,
+        b"patch-merge-index" => text.starts_with(b"DIRC"),
+        b"abort-safety" | b"original-commit" => is_id(text),
+        b"apply-opt" | b"applying" | b"rebasing" => one_of(text, &[b""]),
+        b"next" | b"last" => is_number(text),
+        b"keep" => one_of(text, &[b"t", b"f", b"b"]),
+        b"messageid" | b"sign" | b"threeway" | b"utf8" => one_of(text, &[b"t", b"f"]),
+        b"scissors" | b"rerere-autoupdate" => one_of(text, &[b"", b"t", b"f"]),
+        b"quoted-cr" => one_of(text, &[b"", b"nowarn", b"warn", b"strip"]),
+        b"rewritten" => lines(text).all(is_pair),
+        _ => return rebasing(name, text),
+    };
+    Some(sure(fits))
+}
+
+/// What both kinds of a rebase have.
+fn rebasing(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
+    let fits = match name {
+        b"onto" | b"orig-head" | b"autostash" => is_id(text),
+        b"head-name" => line(text).is_some_and(|name| name == b"detached HEAD" || is_branch(name)),
+        b"author-script" => is_author(text),
+        b"quiet" | b"verbose" => one_of(text, &[b"", b"t", b"f"]),
+        b"signoff" => one_of(text, &[b"", b"--signoff"]),
+        b"allow_rerere_autoupdate" => one_of(text, &[b"", b"--rerere-autoupdate", b"--no-rerere-autoupdate"]),
+        // Any other names a key.
+        b"gpg_sign_opt" => one_of(text, &[b"", b"-S"]),
+        // Any other is the name of a program.
+        b"strategy" => one_of(text, STRATEGIES),
+        b"strategy_opts" => line(text).is_some_and(|line| words(line).all(is_merging)),
+        _ => return None,
+    };
+    Some(sure(fits))
+}
+
+fn line(text: &[u8]) -> Option<&[u8]> {
+    let line = text.strip_suffix(b"\n").unwrap_or(text);
+    (!line.contains(&b'\n')).then_some(line)
+}
+
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty())
+}
+
+fn one_of(text: &[u8], known: &[&[u8]]) -> bool {
+    line(text).is_some_and(|line| known.contains(&line))
+}
+
+fn is_id(text: &[u8]) -> bool {
+    line(text).is_some_and(|line| line.is_empty() || hex(line))
+}
+
+fn is_number(text: &[u8]) -> bool {
+    line(text).is_some_and(|line| (1..10).contains(&line.len()) && line.iter().all(u8::is_ascii_digit))
+}
+
+fn is_pair(line: &[u8]) -> bool {
+    let mut ids = line.split(|byte| *byte == b' ');
+    ids.next().is_some_and(hex) && ids.next().is_some_and(hex) && ids.next().is_none()
+}
+
+fn is_branch(name: &[u8]) -> bool {
+    name.strip_prefix(b"refs/heads/").is_some_and(is_name)
+}
+
+/// An option of a merge, as git notes it: once with two dashes, now in quotes.
+fn is_merging(word: &[u8]) -> bool {
+    let word = word.strip_prefix(b"\"").and_then(|word| word.strip_suffix(b"\"")).unwrap_or(word);
+    let word = word.strip_prefix(b"--").unwrap_or(word);
+    MERGING.contains(&word) || word.strip_prefix(b"find-renames=").is_some_and(is_number)
+}
+
+/// A line of the options of a series of picks, which are a configuration file.
+fn is_option(line: &[u8]) -> bool {
+    if line == b"[options]" {
+        return true;
+    }
+    let Some(line) = line.strip_prefix(b"\t") else { return false };
+    let Some(middle) = line.windows(3).position(|three| three == b" = ") else { return false };
+    let (name, value) = (&line[..middle], &line[middle + 3..]);
+    match name {
+        b"no-commit" | b"edit" | b"allow-empty" | b"allow-empty-message" | b"drop-redundant-commits" => {
+            matches!(value, b"true" | b"false")
+        }
+        b"keep-redundant-commits" | b"signoff" | b"record-origin" | b"allow-ff" | b"allow-rerere-auto" => {
+            matches!(value, b"true" | b"false")
+        }
+        b"mainline" => is_number(value),
+        b"strategy" => STRATEGIES.contains(&value),
+        b"strategy-option" => is_merging(value),
+        b"gpg-sign" => matches!(value, b"" | b"\"\""),
+        b"default-msg-cleanup" => {
+            matches!(value, b"verbatim" | b"whitespace" | b"strip" | b"scissors" | b"default")
+        }
+        _ => false,
+    }
+}
+
+/// Three variables in the quotes of a shell. An old git has it run by one.
+fn is_author(text: &[u8]) -> bool {
+    let names = [b"GIT_AUTHOR_NAME=".as_slice(), b"GIT_AUTHOR_EMAIL=", b"GIT_AUTHOR_DATE="];
+    let mut lines = lines(text);
+    let all = names
+        .into_iter()
+        .all(|name| lines.next().and_then(|line| line.strip_prefix(name)).is_some_and(is_quoted));
+    all && lines.next().is_none()
+}
+
+/// One word in single quotes, of which git takes out quotes and exclamation marks.
+fn is_quoted(word: &[u8]) -> bool {
+    let Some(mut rest) = word.strip_prefix(b"'").and_then(|word| word.strip_suffix(b"'")) else {
+        return false;
+    };
+    // ends: `rest` becomes shorter
+    while let Some((first, after)) = rest.split_first() {
+        rest = match first {
+            b'\'' => match after.strip_prefix(b"\\''").or_else(|| after.strip_prefix(b"\\!'")) {
+                Some(after) => after,
+                None => return false,
+            },
+            b'\r' | 0 => return false,
+            _ => after,
+        };
+    }
+    true
+}
+
+fn todo(text: &[u8]) -> Result<(), Wrong> {
+    lines(text).try_for_each(step)
+}
+
+/// One line of what is to be done. git takes blanks off its front, then looks for the command; all that follows is one
+/// line's, whatever is in it. A zero byte ends the text for git, and a carriage return may end the line.
+fn step(line: &[u8]) -> Result<(), Wrong> {
+    if line.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
+        return Err(STRANGE);
+    }
+    let mut parts = words(line);
+    let Some(command) = parts.next().filter(|word| !word.starts_with(b"#")) else { return Ok(()) };
+    let mut parts = parts.take_while(|word| *word != b"#").peekable();
+    let commit = |word: Option<&[u8]>| word.is_some_and(is_short);
+    let label = |word: &[u8]| is_name(word) || is_short(word);
+    let fits = match command {
+        b"exec" | b"x" => return Err("holds `exec`"),
+        b"pick" | b"p" | b"edit" | b"e" | b"reword" | b"r" | b"squash" | b"s" | b"drop" | b"d"
+        | b"revert" => commit(parts.next()),
+        b"fixup" | b"f" => {
+            let _ = parts.next_if(|word| matches!(*word, b"-C" | b"-c"));
+            commit(parts.next())
+        }
+        b"merge" | b"m" => {
+            let known =
+                parts.next_if(|word| matches!(*word, b"-C" | b"-c")).is_none() || commit(parts.next());
+            known && parts.peek().is_some() && parts.all(label)
+        }
+        b"label" | b"l" => parts.next().is_some_and(is_name) && parts.next().is_none(),
+        b"reset" | b"t" => match parts.next() {
+            Some(b"[new") => parts.next() == Some(b"root]".as_slice()),
+            first => first.is_some_and(label) && parts.next().is_none(),
+        },
+        b"update-ref" | b"u" => parts.next().is_some_and(is_branch) && parts.next().is_none(),
+        b"break" | b"b" | b"noop" => parts.next().is_none(),
+        _ => return Err("holds a command that is not known"),
+    };
+    sure(fits)
+}
+
+/// An id, or the beginning of one.
+fn is_short(word: &[u8]) -> bool {
+    (4..=64).contains(&word.len()) && word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
