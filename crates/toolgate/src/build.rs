@@ -331,7 +331,9 @@ fn real_to_be(directory: &Path) -> PathBuf {
     let directory: &Path = &directory.components().collect::<PathBuf>();
     let real = directory.ancestors().find_map(|above| {
         let rest = directory.strip_prefix(above).ok()?;
-        Some(exec::fs::real(above).ok()?.join(rest))
+        let real = exec::fs::real(above).ok()?;
+        // Joining nothing would put a `/` behind it.
+        Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
     });
     real.unwrap_or_else(|| directory.to_owned())
 }

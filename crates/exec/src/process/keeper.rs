@@ -47,9 +47,8 @@ fn serve(control: &OwnedFd, limits: Limits, inside: Option<&Inside>) -> ! {
     let _host_is_gone = link::write(control, &Report::Ready.encode());
     // ends: when the host is gone
     let spawner = getppid();
-    let own_mounts = inside.is_some_and(|inside| inside.own_mounts);
     let mut keeper =
-        Keeper { control, signals: &signals, limits, inside, spawner, layers: Layers::new(own_mounts) };
+        Keeper { control, signals: &signals, limits, inside, spawner, layers: Layers::new(inside) };
     while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
         match Order::decode(&bytes) {
             Some(Order::Run(order)) => keeper.run(&order, fds),

@@ -50,8 +50,8 @@ pub(crate) fn serve(plan: Plan, control: &OwnedFd, limits: confined::Limits) -> 
     let _old_kernel = rustix::thread::set_name(c"toolgate-cell");
     let (inside, mut spare) = match build(plan, limits) {
         Ok(built) => built,
-        Err((doing, errno)) => {
-            let _host_is_gone = link::write(control, &unable(&doing, errno));
+        Err(fault) => {
+            let _host_is_gone = link::write(control, &unable(&fault));
             confined::exit(0)
         }
     };
@@ -157,9 +157,13 @@ fn ready(gaps: &BTreeSet<Gap>) -> Vec<u8> {
 }
 
 /// The words of a cell that cannot be.
-fn unable(doing: &str, errno: Errno) -> Vec<u8> {
+fn unable(fault: &Fault) -> Vec<u8> {
+    let (kind, doing, errno) = match fault {
+        Fault::Machine(doing, errno) => (1, doing, errno),
+        Fault::Path(doing, errno) => (2, doing, errno),
+    };
     let mut out = Out::new();
-    out.byte(1);
+    out.byte(kind);
     out.bytes(doing.as_bytes());
     out.signed(errno.raw_os_error());
     out.done()
@@ -180,7 +184,8 @@ fn build(plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>)
         if !mounts::build(&plan)? {
             gaps.insert(Gap::Caches);
         }
-        sys::forget_capabilities().map_err(|errno| ("giving up capabilities".to_owned(), errno))?;
+        sys::forget_capabilities()
+            .map_err(|errno| Fault::Machine("giving up capabilities".to_owned(), errno))?;
     } else {
         // Only root has some to give up.
         let _has_none = sys::forget_capabilities();
@@ -209,7 +214,8 @@ fn build(plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>)
         own_mounts,
         gaps,
     };
-    let spare = Spare::make(&inside, limits).map_err(|errno| ("making a keeper".to_owned(), errno))?;
+    let spare =
+        Spare::make(&inside, limits).map_err(|errno| Fault::Machine("making a keeper".to_owned(), errno))?;
     match spare.outcome() {
         Some(MADE) => {}
         Some(_) => {
@@ -225,7 +231,7 @@ fn build(plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>)
             }
             return Ok((inside, None));
         }
-        None => return Err(("making a keeper".to_owned(), Errno::AGAIN)),
+        None => return Err(Fault::Machine("making a keeper".to_owned(), Errno::AGAIN)),
     }
     Ok((inside, Some(spare)))
 }
@@ -254,8 +260,8 @@ fn rules(plan: &Plan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> Result<Opti
     let version = match sys::landlock_version() {
         Ok(version) if version >= oldest => version,
         Ok(_) | Err(_) if own_mounts => return Ok(None),
-        Ok(_) => return Err(("Landlock is too old here".to_owned(), Errno::NOSYS)),
-        Err(errno) => return Err(("asking for Landlock".to_owned(), errno)),
+        Ok(_) => return Err(Fault::Machine("Landlock is too old here".to_owned(), Errno::NOSYS)),
+        Err(errno) => return Err(Fault::Machine("asking for Landlock".to_owned(), errno)),
     };
     if version < landlock::WHOLE && !own_mounts {
         gaps.insert(Gap::OldLandlock);
@@ -265,14 +271,14 @@ fn rules(plan: &Plan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> Result<Opti
     let layered = plan.mounts.iter().filter(|mount| mount.is_layered(plan));
     writable.extend(layered.filter_map(|mount| mount.at.parent()).map(Path::to_owned));
     let rules = landlock::ruleset(&writable, own_mounts, version);
-    rules.map(Some).map_err(|errno| ("making Landlock's rules".to_owned(), errno))
+    rules.map(Some).map_err(|errno| Fault::Machine("making Landlock's rules".to_owned(), errno))
 }
 
 /// Enters namespaces of its own, in which this user is who they were.
 fn enter(plan: &Plan) -> Result<(), Fault> {
     let at = |doing: &str| {
         let doing = doing.to_owned();
-        move |errno| (doing, errno)
+        move |errno| Fault::Machine(doing, errno)
     };
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     let mut all = Namespaces::USER.and(Namespaces::MOUNT).and(Namespaces::IPC).and(Namespaces::NAMES);
@@ -314,7 +320,7 @@ fn can_listen() -> Result<bool, Fault> {
     {
         return Ok(true);
     }
-    let doing = |errno| ("making a filter for system calls".to_owned(), errno);
+    let doing = |errno| Fault::Machine("making a filter for system calls".to_owned(), errno);
     let pid = sys::fork_into(Namespaces::NONE).map_err(doing)?;
     if pid == 0 {
         let allow = [Instruction { code: 6, jt: 0, jf: 0, k: 0x7fff_0000 }];

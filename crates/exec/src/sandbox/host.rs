@@ -198,10 +198,15 @@ async fn make(spawner: &Spawner, survey: &Survey) -> Result<Result<Made, String>
             let gaps = (0..count).filter_map(|_| input.byte()).filter_map(gap).collect();
             Ok(Ok(Made { control: control.into_std()?, gaps, terminals }))
         }
-        Some(1) => {
+        Some(kind @ (1 | 2)) => {
             let doing = input.bytes().map(|doing| String::from_utf8_lossy(doing).into_owned());
             let errno = Errno::from_raw_os_error(input.signed().ok_or_else(gone)?);
-            Ok(Err(format!("{}: {}", doing.ok_or_else(gone)?, io::Error::from(errno))))
+            let why = format!("{}: {}", doing.ok_or_else(gone)?, io::Error::from(errno));
+            match kind {
+                1 => Ok(Err(why)),
+                // A weaker tier would not hold what the policy says about it either.
+                _ => Err(io::Error::other(format!("the sandbox could not be built: {why}")).into()),
+            }
         }
         _ => Err(gone().into()),
     }

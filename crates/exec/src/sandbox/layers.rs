@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdir, openat, statat};
 use rustix::io::{Errno, Result};
 
+use super::cell::Inside;
 use super::mounts;
-use super::plan::to_path;
+use super::plan::{What, to_path};
 use super::scratch;
 use crate::process::bytes::{In, Out};
 
@@ -65,11 +66,22 @@ pub(crate) struct Layers {
     /// What lies beneath all of them.
     beneath: RefCell<Vec<(PathBuf, OwnedFd)>>,
     put: Cell<usize>,
+    /// What must be hidden in them again.
+    hidden: Vec<PathBuf>,
 }
 
 impl Layers {
-    pub(crate) fn new(own_mounts: bool) -> Self {
-        Self { own_mounts, on: RefCell::default(), beneath: RefCell::default(), put: Cell::new(0) }
+    pub(crate) fn new(inside: Option<&Inside>) -> Self {
+        let plan = inside.filter(|inside| inside.own_mounts).map(|inside| &inside.bounds.plan);
+        let hidden =
+            plan.into_iter().flat_map(|plan| &plan.mounts).filter(|mount| mount.what == What::Hidden);
+        Self {
+            own_mounts: plan.is_some(),
+            on: RefCell::default(),
+            beneath: RefCell::default(),
+            put: Cell::new(0),
+            hidden: hidden.map(|mount| mount.at.clone()).collect(),
+        }
     }
 
     /// Puts on what is not on yet; says whether all are.
@@ -90,6 +102,9 @@ impl Layers {
         let (_, lower) = beneath.iter().find(|(place, _)| *place == wanted.at).ok_or(Errno::NOENT)?;
         let ours = if wanted.ignored.is_empty() { None } else { ignore(lower, &wanted).ok() };
         mounts::put_layer(&wanted.at, lower, &wanted.name)?;
+        for path in self.hidden.iter().filter(|path| path.starts_with(&wanted.at)) {
+            mounts::hide_all(path)?;
+        }
         self.put.set(self.put.get() + 1);
         let mut on = self.on.borrow_mut();
         on.retain(|on| on.wanted.at != wanted.at);

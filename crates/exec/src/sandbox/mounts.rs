@@ -35,11 +35,24 @@ const LINKS: &[(&str, &str)] = &[
 const MASKED: &[&str] =
     &["kcore", "keys", "key-users", "timer_list", "kpagecount", "kpageflags", "kpagecgroup"];
 
-/// Where something went wrong.
-pub(crate) type Fault = (String, Errno);
+/// What went wrong.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// This machine does not let it be done: there are weaker ways.
+    Machine(String, Errno),
+    /// Something about a path that the policy names: nothing is run before that is mended.
+    Path(String, Errno),
+}
 
 fn at<T>(result: Result<T>, doing: impl FnOnce() -> String) -> std::result::Result<T, Fault> {
-    result.map_err(|errno| (doing(), errno))
+    result.map_err(|errno| Fault::Machine(doing(), errno))
+}
+
+/// The same for a place that is on the list.
+fn at_place<T>(result: Result<T>, doing: &str, place: &Path) -> std::result::Result<T, Fault> {
+    let is_system = ["/tmp", "/var/tmp", "/run", "/dev"].iter().any(|system| place == Path::new(system));
+    let fault = if is_system { Fault::Machine } else { Fault::Path };
+    result.map_err(|errno| fault(format!("{doing} `{}`", place.display()), errno))
 }
 
 /// A mount that is not attached yet.
@@ -63,29 +76,26 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<bool, Fault> {
     let mut overlays = true;
     let mut ready = Vec::new();
     for mount in &plan.mounts {
-        let doing = || format!("preparing `{}`", mount.at.display());
         match prepare(mount) {
             Ok(mount) => ready.push(mount),
             // Nothing is there any more, so there is nothing to hide or to protect.
             Err(Errno::NOENT) if !matches!(mount.what, What::Tree { writable: true, .. }) => {}
             Err(_) if matches!(mount.what, What::Overlay { .. }) => overlays = false,
-            Err(errno) => return Err((doing(), errno)),
+            Err(errno) => at_place(Err(errno), "preparing", &mount.at)?,
         }
     }
     at(sys::restrict_mounts(&root, MountFlags::READ_ONLY_TREE), || "making `/` read-only".to_owned())?;
     for mount in &ready {
-        at(attach(mount), || format!("mounting `{}`", mount.at.display()))?;
+        at_place(attach(mount), "mounting", mount.at)?;
         if mount.devices {
             at(populate(&devices, layers.as_ref()), || "filling `/dev`".to_owned())?;
         }
     }
     for mount in ready.iter().filter(|mount| mount.seal) {
-        at(sys::restrict_mount(&mount.tree, MountFlags::READ_ONLY_TREE), || {
-            format!("sealing `{}`", mount.at.display())
-        })?;
+        at_place(sys::restrict_mount(&mount.tree, MountFlags::READ_ONLY_TREE), "sealing", mount.at)?;
     }
     for mount in plan.mounts.iter().filter(|mount| mount.what == What::Hidden) {
-        at(hide(&mount.at), || format!("hiding `{}`", mount.at.display()))?;
+        at_place(hide(&mount.at), "hiding", &mount.at)?;
     }
     Ok(overlays)
 }
@@ -113,10 +123,13 @@ fn prepare(mount: &Mount) -> Result<Ready<'_>> {
 }
 
 fn attach(mount: &Ready<'_>) -> Result<()> {
-    let target = match open(mount.at, OFlags::empty()) {
+    // A link is put over a link: it leads where it did, and nobody can remove it.
+    let is_link = kind(&mount.tree).is_ok_and(|kind| kind == FileType::Symlink);
+    let flags = if is_link { OFlags::NOFOLLOW } else { OFlags::empty() };
+    let target = match open(mount.at, flags) {
         Err(Errno::NOENT) => {
             make(mount.at, mount.is_directory)?;
-            open(mount.at, OFlags::empty())?
+            open(mount.at, flags)?
         }
         other => other?,
     };
@@ -188,6 +201,20 @@ fn hide(path: &Path) -> Result<()> {
     move_mount(clone(INERT)?, "", &target, "", flags)
 }
 
+/// Hides what is at `path`, a file or a directory with all that is in it.
+pub(crate) fn hide_all(path: &Path) -> Result<()> {
+    match open(path, OFlags::NOFOLLOW).and_then(|found| kind(&found)) {
+        Ok(FileType::Directory) => {
+            let tree = tmpfs("0000")?;
+            sys::restrict_mount(&tree, MountFlags::READ_ONLY_TREE)?;
+            attach(&Ready { at: path, tree, seal: false, is_directory: true, devices: false })
+        }
+        Ok(_) => hide(path),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
 /// Gives this process namespace its own `/proc`, in which nothing can be written.
 pub(crate) fn own_proc(processes: Option<u64>) -> Result<bool> {
     let proc = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
@@ -227,7 +254,8 @@ pub(crate) fn put_layer(at: &Path, lower: &OwnedFd, layer: &str) -> Result<()> {
 
 /// Takes the layer off again.
 pub(crate) fn take_layer(at: &Path) -> Result<()> {
-    unmount(at, UnmountFlags::NOFOLLOW)
+    // With what is hidden in it.
+    unmount(at, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH)
 }
 
 fn overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd> {

@@ -49,6 +49,17 @@ pub(crate) enum What {
     Overlay { upper: PathBuf, work: PathBuf },
 }
 
+impl What {
+    /// Whether something can be written there.
+    pub(crate) fn is_writable(&self) -> bool {
+        match self {
+            Self::Tree { writable, .. } => *writable,
+            Self::Overlay { .. } => true,
+            Self::Empty | Self::Hidden | Self::Devices => false,
+        }
+    }
+}
+
 impl Plan {
     pub(crate) fn write(&self, out: &mut Out) {
         let Self { tier, network, mounts, writable, sockets, layers, limits, recorded } = self;

@@ -75,7 +75,11 @@ impl Scratch {
     /// Makes an empty directory `path` that others are not to make, if there is nothing; it goes when nobody needs it any
     /// more. Says whether there is one, made now or by another session.
     pub(crate) fn placeholder(&self, path: &Path) -> bool {
-        let made = mkdir(path, Mode::from_raw_mode(0o755)).is_ok();
+        let make = || mkdir(path, Mode::from_raw_mode(0o755));
+        // Whoever owns a directory can make it writable: so do we, for a moment.
+        let made = make()
+            .or_else(|errno| if errno == Errno::ACCESS { opened(path, make) } else { Err(errno) })
+            .is_ok();
         let Ok(held) = directory(path) else { return false };
         if made {
             // Whoever finds it knows whose it is.
@@ -115,14 +119,19 @@ fn give_up(path: &Path, held: &OwnedFd) {
         return;
     }
     // A command may have made what lies above read-only.
-    if rustix::fs::rmdir(path) == Err(Errno::ACCESS)
-        && let Some(above) = path.parent().and_then(|above| directory(above).ok())
-        && let Ok(mode) = fstat(&above).map(|stat| Mode::from_raw_mode(stat.st_mode))
-    {
-        let _not_ours = rustix::fs::fchmod(&above, mode | Mode::RWXU);
-        let _not_empty = rustix::fs::rmdir(path);
-        let _as_before = rustix::fs::fchmod(&above, mode);
+    if rustix::fs::rmdir(path) == Err(Errno::ACCESS) {
+        let _not_empty = opened(path, || rustix::fs::rmdir(path));
     }
+}
+
+/// Does `work` while the directory above `path` can be written.
+fn opened(path: &Path, work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+    let above = directory(path.parent().ok_or(Errno::ACCESS)?)?;
+    let mode = Mode::from_raw_mode(fstat(&above)?.st_mode);
+    rustix::fs::fchmod(&above, mode | Mode::RWXU)?;
+    let done = work();
+    rustix::fs::fchmod(&above, mode)?;
+    done
 }
 
 /// Whether there is a directory with nothing in it.

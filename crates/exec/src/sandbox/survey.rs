@@ -11,6 +11,7 @@ use super::git::{self, Repository};
 use super::plan::{Mount, Plan, What, to_path};
 use super::scratch::{self, Scratch};
 use super::secrets;
+use super::writes::normal;
 
 /// Directories that are replaced: whoever has something there has it in a place of its own.
 const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/dev"];
@@ -107,31 +108,40 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
         }
         caches(&mut places, confinement, scratch, writable);
         writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
+        let mut pinned: Vec<PathBuf> = confinement.writable.clone();
         for path in &confinement.read_only {
-            if exists(path).is_none() && !scratch.placeholder(path) {
-                continue;
+            if let Some(place) = read_only(path, confinement, scratch) {
+                survey.held.extend(scratch.placeholder(&place).then(|| place.clone()));
+                places.tree(&place, false);
+                pinned.push(place);
             }
-            if scratch.placeholder(path) {
-                survey.held.push(path.clone());
-            }
-            places.tree(path, false);
-            places.pin(path, &confinement.writable);
         }
         let mut found = Found::default();
         for root in &confinement.writable {
             protect(&mut places, root, confinement, scratch, &mut found);
         }
+        pinned.extend(found.pinned);
         survey.held.extend(found.held);
-        survey.repositories = found.repositories;
         survey.cut |= found.cut;
+        let hidden = secrets::hidden(reach, confinement);
+        survey.cut |= hidden.cut;
+        // What is read-only or hidden anyway gets no layer.
+        let is_hidden = |at: &Path| hidden.paths.iter().any(|path| at.starts_with(path));
+        let is_read_only = |at: &Path| places.innermost(at.parent()?).map(|what| !what.is_writable());
+        found.repositories.retain(|found| {
+            let within = confinement.writable.iter().any(|root| found.at.starts_with(root));
+            !is_hidden(&found.at)
+                && places.0.get(&found.at).is_none_or(What::is_writable)
+                && !(within && is_read_only(&found.at).unwrap_or(false))
+        });
+        survey.repositories = found.repositories;
         for Repository { at, .. } in &survey.repositories {
             places.tree(at, false);
-            places.pin(at, &confinement.writable);
+            pinned.push(at.clone());
             // What is written there goes to a layer.
             writable.push(at.clone());
         }
-        let hidden = secrets::hidden(reach, confinement);
-        survey.cut |= hidden.cut;
+        places.pin(&pinned, &confinement.writable);
         for path in hidden.paths {
             places.put(&path, What::Hidden);
         }
@@ -165,20 +175,39 @@ impl Places {
         self.put(path, What::Tree { from: path.to_owned(), writable });
     }
 
-    /// Makes every directory between `path` and its root a mount: nobody can rename one, and so put another in the place of
-    /// `path`.
-    fn pin(&mut self, path: &Path, roots: &[PathBuf]) {
-        let Some(root) =
-            roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len())
-        else {
-            return;
-        };
-        let between = path.ancestors().skip(1).take_while(|above| *above != root && above.starts_with(root));
-        for above in between {
-            let here = above.to_owned();
-            self.0.entry(here).or_insert_with(|| What::Tree { from: above.to_owned(), writable: true });
-        }
+    /// What the innermost place that holds `path` is.
+    fn innermost(&self, path: &Path) -> Option<&What> {
+        path.ancestors().find_map(|above| self.0.get(above))
     }
+
+    /// Makes every directory between each of `paths` and the outermost root a mount: nobody can rename one, and so put
+    /// another in the place of what lies in it. What it lets be done stays as it is.
+    fn pin(&mut self, paths: &[PathBuf], roots: &[PathBuf]) {
+        let mut pins = Vec::new();
+        for path in paths {
+            let outermost =
+                roots.iter().filter(|root| path.starts_with(root)).min_by_key(|root| root.as_os_str().len());
+            let Some(root) = outermost else { continue };
+            let between =
+                path.ancestors().skip(1).take_while(|above| *above != root && above.starts_with(root));
+            for above in between.filter(|above| !self.0.contains_key(*above)) {
+                let writable = self.innermost(above).is_none_or(What::is_writable);
+                pins.push((above.to_owned(), What::Tree { from: above.to_owned(), writable }));
+            }
+        }
+        self.0.extend(pins);
+    }
+}
+
+/// Where nobody is to write for `path` to stay as it is: the path itself, or what is held in its place if it is not there.
+fn read_only(path: &Path, confinement: &Confinement, scratch: &Scratch) -> Option<PathBuf> {
+    if exists(path).is_some() {
+        return Some(path.to_owned());
+    }
+    let root = confinement.writable.iter().find(|root| path.starts_with(root))?;
+    // The first directory on the way that is missing.
+    let missing = path.ancestors().take_while(|above| *above != root && exists(above).is_none()).last()?;
+    scratch.placeholder(missing).then(|| missing.to_owned())
 }
 
 /// The sockets that may be connected to, by where they really are: `/var/run` is mostly `/run`.
@@ -300,11 +329,33 @@ fn variables(confinement: &Confinement, temporary: &Path, tier: Tier) -> Vec<(&'
     variables
 }
 
+/// Keeps a link as it is, and what it leads to in a writable root, whether or not that is there.
+fn follow(link: &Path, places: &mut Places, confinement: &Confinement, scratch: &Scratch, found: &mut Found) {
+    const HOPS: usize = 8;
+    let mut path = link.to_owned();
+    // ends: after so many links at the latest, as the kernel does
+    for _ in 0..HOPS {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
+        let Ok(above) = crate::fs::real(above) else { return };
+        path = above.join(name);
+        if !confinement.writable.iter().any(|root| path.starts_with(root)) {
+            return;
+        }
+        let Some(place) = read_only(&path, confinement, scratch) else { return };
+        places.tree(&place, false);
+        found.pinned.push(place);
+        let Ok(to) = rustix::fs::readlinkat(CWD, &path, Vec::new()) else { return };
+        path = normal(&above.join(to_path(to.into_bytes())));
+    }
+}
+
 /// What was found in writable roots.
 #[derive(Default)]
 struct Found {
     repositories: Vec<Repository>,
     held: Vec<PathBuf>,
+    /// What must not be moved.
+    pinned: Vec<PathBuf>,
     cut: bool,
 }
 
@@ -322,20 +373,11 @@ fn protect(
             // Another session may hold it already.
             None | Some(FileType::Directory) if scratch.placeholder(&path) => {
                 places.tree(&path, false);
-                found.held.push(path);
+                found.held.push(path.clone());
             }
             // It cannot be made, so nobody else like us can.
             None => {}
-            Some(FileType::Symlink) => {
-                places.tree(&path, false);
-                // What it leads to is meant.
-                if let Ok(real) = crate::fs::real(&path)
-                    && confinement.writable.iter().any(|root| real.starts_with(root))
-                {
-                    places.tree(&real, false);
-                    places.pin(&real, &confinement.writable);
-                }
-            }
+            Some(FileType::Symlink) => follow(&path, places, confinement, scratch, found),
             Some(_) => places.tree(&path, false),
         }
     }
@@ -353,7 +395,7 @@ fn protect(
     }
     for pointer in git.pointers {
         places.tree(&pointer, false);
-        places.pin(&pointer, &confinement.writable);
+        found.pinned.push(pointer);
     }
     let known: Vec<PathBuf> = repositories.iter().map(|known| known.at.clone()).collect();
     repositories.extend(git.repositories.into_iter().filter(|new| !known.contains(&new.at)));

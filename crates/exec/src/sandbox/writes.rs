@@ -109,7 +109,8 @@ fn text(pid: u32, mut at: u64) -> Option<Vec<u8>> {
     None
 }
 
-fn normal(path: &Path) -> PathBuf {
+/// The same without `.` and `..`, by its spelling.
+pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::from("/");
     for part in path.components() {
         match part {

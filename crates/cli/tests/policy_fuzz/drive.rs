@@ -1,0 +1,111 @@
+//! The program that does the operations, confined or not, one line at a time.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::ops::Op;
+
+const SCRIPT: &str = include_str!("driver.py");
+/// How long anything may take on a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The binary under test.
+pub(crate) fn binary() -> PathBuf {
+    let built = option_env!("CARGO_BIN_EXE_toolgate").map(PathBuf::from);
+    std::env::var_os("TOOLGATE_FUZZ_BIN").map(PathBuf::from).or(built).expect("a binary to test")
+}
+
+/// An interpreter that every user can start.
+pub(crate) fn python() -> Option<&'static str> {
+    ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|path| Path::new(path).exists())
+}
+
+/// A running driver.
+pub(crate) struct Driver {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+    errors: Receiver<String>,
+}
+
+/// What came of an operation.
+#[derive(Debug, Clone)]
+pub(crate) struct Outcome {
+    pub(crate) ok: bool,
+    pub(crate) data: Value,
+}
+
+impl Driver {
+    /// Starts one in `cwd`; confined, if there are arguments for that.
+    pub(crate) fn start(
+        confined: Option<&[String]>,
+        user: Option<u32>,
+        cwd: &Path,
+        home: &Path,
+    ) -> Result<Self, String> {
+        let script = [python().unwrap(), "-I", "-S", "-c", SCRIPT];
+        let mut command = Command::new(if confined.is_some() { binary() } else { script[0].into() });
+        match confined {
+            Some(arguments) => command.args(arguments).arg("--").args(script).arg("confined"),
+            None => command.args(&script[1..]).arg("twin"),
+        };
+        if let Some(user) = user {
+            command.uid(user).gid(user);
+        }
+        let mut child = command
+            .current_dir(cwd)
+            .env_clear()
+            .env("HOME", home)
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (tell, lines) = channel();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
+        let (tell, errors) = channel();
+        let mut output = child.stderr.take().unwrap();
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            let _gone = output.read_to_end(&mut text);
+            tell.send(String::from_utf8_lossy(&text).into_owned())
+        });
+        let input = child.stdin.take();
+        let driver = Self { child, input, lines, errors };
+        match driver.line() {
+            Ok(line) if line == "ready" => Ok(driver),
+            Ok(line) => Err(format!("said {line:?} first")),
+            Err(_) => Err(driver.end().1),
+        }
+    }
+
+    fn line(&self) -> Result<String, String> {
+        self.lines.recv_timeout(PATIENCE).map_err(|error| format!("no answer: {error}"))
+    }
+
+    /// Has it do `op` in the tree at `base`.
+    pub(crate) fn act(&mut self, op: &Op, real: &str, base: &str) -> Result<Outcome, String> {
+        let _gone = writeln!(self.input.as_mut().unwrap(), "{}", op.json(real, base));
+        let answer = self.line()?.replace(base, "/TREE");
+        let answer: Value = serde_json::from_str(&answer).map_err(|error| error.to_string())?;
+        Ok(Outcome { ok: answer["ok"] == true, data: answer["data"].clone() })
+    }
+
+    /// Waits for its end: the exit code, and what it said on stderr.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        drop(self.input.take());
+        let errors = self.errors.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+            let _gone = self.child.kill();
+            "does not end".to_owned()
+        });
+        (self.child.wait().unwrap().code(), errors)
+    }
+}

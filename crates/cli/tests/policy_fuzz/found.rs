@@ -1,0 +1,118 @@
+//! What was found once, each as small as it can be.
+
+use crate::judge::Case;
+use crate::ops::Op;
+use crate::policy::{Deny, Policy};
+use crate::tree::{Entry, What};
+
+/// What was wrong, what there is, under which policy, and what is done: kind, path, second path.
+type Found = (&'static str, &'static [&'static str], fn(&mut Policy), &'static [[&'static str; 3]]);
+
+const FOUND: &[Found] = &[
+    (
+        "a read-only file could be written",
+        &["ws/f"],
+        |policy| policy.read_only = paths(&["ws/f"]),
+        &[["write", "ws/f", ""]],
+    ),
+    (
+        "a repository in a read-only directory made the directories above it writable",
+        &["ws/vendor/", "ws/vendor/lib/", "ws/vendor/lib/.git/", "ws/vendor/lib/f"],
+        |policy| policy.read_only = paths(&["ws/vendor"]),
+        &[["write", "ws/vendor/lib/f", ""]],
+    ),
+    (
+        "a repository in a protected directory, too",
+        &["ws/.claude/", "ws/.claude/p/", "ws/.claude/p/.git/", "ws/.claude/p/f"],
+        |_| {},
+        &[["write", "ws/.claude/p/f", ""]],
+    ),
+    (
+        "what leads to a root in a root could be renamed, and what it protects be put anew",
+        &["ws/x/", "ws/x/y/", "ws/x/y/.codex/"],
+        |policy| policy.roots = paths(&["ws/x/y"]),
+        &[["rename", "ws/x", "ws/z"], ["mkdir", "ws/x", ""], ["mkdir", "ws/x/y", ""]],
+    ),
+    (
+        "a repository that is read-only had commits landed",
+        &["ws/.git/", "ws/.git/COMMIT_EDITMSG"],
+        |policy| policy.read_only = paths(&["ws/.git"]),
+        &[["write", "ws/.git/COMMIT_EDITMSG", ""]],
+    ),
+    (
+        "a path in a git directory could be read, though it is denied",
+        &["ws/.git/", "ws/.git/secret"],
+        |policy| policy.deny = vec![Deny::Path("ws/.git/secret".to_owned())],
+        &[["read", "ws/.git/secret", ""]],
+    ),
+    ("a protected name that is a link let nothing start", &["ws/.claude -> ../home"], |_| {}, &[]),
+    ("a `.git` that is a link, too", &["ws/a/", "ws/a/.git -> nowhere"], |_| {}, &[]),
+    (
+        "a protected name that leads nowhere could be made to lead somewhere",
+        &["ws/.claude -> new"],
+        |_| {},
+        &[["mkdir", "ws/new", ""]],
+    ),
+    (
+        "a read-only path that is not there was made on the host, outside of every root",
+        &["out/"],
+        |policy| policy.read_only = paths(&["out/new"]),
+        &[],
+    ),
+    (
+        "a read-only path whose directory is not there could be made",
+        &[],
+        |policy| policy.read_only = paths(&["ws/p/q"]),
+        &[["mkdir", "ws/p", ""], ["mkdir", "ws/p/q", ""]],
+    ),
+    (
+        "protected names could be made in a root that was not writable by its mode",
+        &["out/"],
+        |policy| policy.roots = paths(&["out"]),
+        &[["chmod", "out", ""], ["mkdir", "out/.codex", ""]],
+    ),
+    (
+        "what holds protected names stayed when the root's mode changed",
+        &["sib/"],
+        |policy| policy.roots = paths(&["sib"]),
+        &[["chmod", "sib", ""]],
+    ),
+];
+
+fn paths(all: &[&str]) -> Vec<String> {
+    all.iter().map(|path| (*path).to_owned()).collect()
+}
+
+/// All of them, for this user. Directories end with `/`; `out` cannot be written before its mode is changed.
+pub(crate) fn cases(user: Option<u32>) -> Vec<(&'static str, Case)> {
+    let case = |(name, tree, say, ops): &Found| {
+        let mut policy =
+            Policy { namespaces: true, cwd: "ws".to_owned(), network: "off", ..Policy::default() };
+        say(&mut policy);
+        let tree = ["ws/", "home/"].iter().chain(*tree).map(|line| entry(line)).collect();
+        let op = |[kind, path, to]: &[&'static str; 3]| Op {
+            kind,
+            path: (*path).to_owned(),
+            to: (*to).to_owned(),
+            via: "absolute",
+            text: "written".to_owned(),
+            mode: if *path == "out" { 0o755 } else { 0o555 },
+        };
+        (*name, Case { tree, policy, ops: ops.iter().map(op).collect(), user })
+    };
+    FOUND.iter().map(case).collect()
+}
+
+fn entry(line: &str) -> Entry {
+    let (path, what) = match (line.split_once(" -> "), line.strip_suffix('/')) {
+        (Some((path, to)), _) => (path, What::Link(to.to_owned())),
+        (None, Some(path)) => (path, What::Directory),
+        (None, None) => (line, What::File(format!("token {line}"))),
+    };
+    let mode = match what {
+        What::Directory if path == "out" => 0o555,
+        What::Directory => 0o755,
+        _ => 0o644,
+    };
+    Entry { path: path.to_owned(), what, mode, foreign: false }
+}

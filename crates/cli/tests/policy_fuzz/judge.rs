@@ -1,0 +1,380 @@
+//! One round: a tree, a policy, operations; and the judge, who looks at the host after each.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, lchown};
+use std::path::{Path, PathBuf};
+
+use crate::dice::Dice;
+use crate::drive::{Driver, Outcome};
+use crate::model::{Model, Verdict, Zone};
+use crate::ops::{self, Op};
+use crate::paths::{is_below, resolve};
+use crate::policy::Policy;
+use crate::snapshot::{self, Seen, Snapshot, changes, differences, unlike};
+use crate::tree::{self, Entry};
+
+/// What a round is made of.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub(crate) tree: Vec<Entry>,
+    pub(crate) policy: Policy,
+    pub(crate) ops: Vec<Op>,
+    /// Who does it, if it is not us.
+    pub(crate) user: Option<u32>,
+}
+
+/// Something that is not as it must be.
+#[derive(Debug, Clone)]
+pub(crate) struct Finding {
+    /// What kind of thing, the same for all of its kind.
+    pub(crate) kind: String,
+    /// Exactly what.
+    pub(crate) what: String,
+}
+
+/// How many operations came to what.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Tally {
+    pub(crate) refused: usize,
+    pub(crate) allowed: usize,
+    pub(crate) either: usize,
+    /// Of those that had to be allowed or could be, those that worked.
+    pub(crate) worked: usize,
+    pub(crate) unstarted: usize,
+}
+
+/// Where operations come from.
+pub(crate) enum Source<'a> {
+    /// So many random ones are added to the case.
+    Random(&'a mut Dice, usize),
+    /// Those of the case.
+    Given,
+}
+
+fn finding(kind: &str, what: impl Into<String>) -> Finding {
+    Finding { kind: kind.to_owned(), what: what.into() }
+}
+
+/// A round that goes on.
+struct Round<'a> {
+    case: &'a Case,
+    model: Model,
+    /// The tree of the confined program, and one where the same is done without a sandbox.
+    real: PathBuf,
+    twin: PathBuf,
+    confined: Driver,
+    free: Driver,
+    /// The tree after the last operation.
+    now: Snapshot,
+    /// What must not be read.
+    secrets: Vec<String>,
+    /// Files with a name where they may be written: what is done to them is seen under other names, too.
+    linked: BTreeSet<u64>,
+    /// Whether the start did anything that it must not.
+    made: Result<(), Finding>,
+    /// Empty directories of the session.
+    held: BTreeSet<String>,
+}
+
+/// Plays `case` below `place`.
+pub(crate) fn play(
+    case: &mut Case,
+    mut source: Source<'_>,
+    place: &Path,
+    tally: &mut Tally,
+) -> Result<(), Finding> {
+    let held = fs::canonicalize(place).unwrap();
+    let (real, twin) = (held.join("real"), held.join("twin"));
+    let owner = rustix::process::geteuid().is_root().then(|| case.user.unwrap_or(0));
+    let _listening = (tree::build(&case.tree, &real, owner), tree::build(&case.tree, &twin, owner));
+    let first = snapshot::take(&real);
+    let model = Model::new(&case.policy, &real, &first);
+    let given = case.clone();
+    let Some(mut round) = Round::start(&given, model, real, twin, &first)? else {
+        tally.unstarted += 1;
+        return Ok(());
+    };
+    let special = round.model.special();
+    let mut done = Vec::new();
+    let count = if let Source::Random(_, count) = source { count } else { given.ops.len() };
+    let mut result = Ok(());
+    for number in 0..count {
+        let op = match &mut source {
+            Source::Random(dice, _) => ops::random(dice, &round.now, &special, round.real.to_str().unwrap()),
+            // It was made for another place.
+            Source::Given => given.ops[number].clone(),
+        };
+        if round.is_left_out(&op) {
+            continue;
+        }
+        done.push(op.clone());
+        result = round.one(&op, tally).map_err(|mut found| {
+            found.what = format!("{}: {}", op.line(), found.what);
+            found
+        });
+        if result.is_err() {
+            break;
+        }
+    }
+    case.ops = done;
+    let made = std::mem::replace(&mut round.made, Ok(()));
+    let ended = round.end(result.is_ok());
+    result.and(ended).and(made)
+}
+
+impl<'a> Round<'a> {
+    /// Starts both programs. `None`: the policy hides where they would be.
+    fn start(
+        case: &'a Case,
+        model: Model,
+        real: PathBuf,
+        twin: PathBuf,
+        first: &Snapshot,
+    ) -> Result<Option<Self>, Finding> {
+        let arguments = case.policy.arguments(&real);
+        let confined = match Driver::start(Some(&arguments), case.user, &real, &real.join("home")) {
+            Ok(driver) => driver,
+            Err(_) if model.is_closed() => return Ok(None),
+            Err(why) => return Err(finding(&format!("does not start: {}", unnamed(&why)), why)),
+        };
+        let now = snapshot::take(&real);
+        let made = held(&model, first, &now, &twin);
+        let held = now.keys().filter(|path| !first.contains_key(*path)).cloned().collect();
+        let free = Driver::start(None, case.user, &twin.join(&model.cwd), &twin.join("home"));
+        let free = free.map_err(|why| finding("the twin does not start", why))?;
+        let hidden = |path: &str| model.zone(path) == Zone::Hidden;
+        let secrets = first.iter().filter(|(path, seen)| hidden(path) && seen.kind == 'f' && seen.links == 1);
+        let secrets = secrets.map(|(_, seen)| String::from_utf8_lossy(&seen.body).into_owned());
+        let secrets = secrets.filter(|text| text.starts_with("token")).collect();
+        let linked = first.iter().filter(|(path, seen)| seen.links > 1 && model.zone(path) == Zone::Free);
+        let linked = linked.map(|(_, seen)| seen.inode).collect();
+        Ok(Some(Self { case, model, real, twin, confined, free, now, secrets, linked, made, held }))
+    }
+
+    /// Some things would have to be told to the model at length, and say nothing of the sandbox.
+    fn is_left_out(&self, op: &Op) -> bool {
+        let verdict = self.model.judge(op, &self.real);
+        // Where it works must stay where it is: relative paths are counted from there.
+        let moves = |path: &str| {
+            let real = resolve(&self.real, path, false).real;
+            real.is_some_and(|real| is_below(&self.model.cwd, &real))
+        };
+        let leaves = match op.kind {
+            "rename" | "rmdir" | "exchange" => moves(&op.path) || (!op.to.is_empty() && moves(&op.to)),
+            _ => false,
+        };
+        // Links in a layer are not on the host, where the model looks.
+        let layered = |path: &str| {
+            let real = resolve(&self.real, path, false).real;
+            real.is_some_and(|real| self.model.zone(&real) == Zone::Layer)
+        };
+        let hides = matches!(op.kind, "symlink") && layered(&op.path);
+        let lost = |path: &str| {
+            let way = resolve(&self.real, path, true);
+            way.real.is_none() && way.through.iter().any(|path| self.model.zone(path) == Zone::Layer)
+        };
+        (leaves && verdict != Verdict::Refused) || hides || lost(&op.path) || lost(&op.to)
+    }
+
+    /// Has one operation done, and judges it.
+    fn one(&mut self, op: &Op, tally: &mut Tally) -> Result<(), Finding> {
+        let verdict = self.model.judge(op, &self.real);
+        let reals = self.reals(op);
+        let in_layer = |real: &String| self.model.is_layered(real);
+        let is_free = !reals.iter().flatten().any(in_layer);
+        let (real, twin) = (self.real.to_str().unwrap(), self.twin.to_str().unwrap());
+        let outcome = self.confined.act(op, real, real).map_err(|why| finding("no answer", why))?;
+        let after = snapshot::take(&self.real);
+        match verdict {
+            Verdict::Refused => tally.refused += 1,
+            Verdict::Allowed => tally.allowed += 1,
+            Verdict::Either => tally.either += 1,
+        }
+        let told = outcome.data.to_string();
+        let is_whole = |secret: &&String| told.trim_matches('"') == secret.as_str();
+        if let Some(secret) = self.secrets.iter().find(is_whole) {
+            return Err(finding("a secret is read", format!("{secret:?}")));
+        }
+        if verdict == Verdict::Refused && outcome.ok {
+            let changed = changes(&self.now, &after);
+            let kind = format!("must be refused, and worked: {}", op.kind);
+            return Err(finding(&kind, format!("{} {changed:#?}", outcome.data)));
+        }
+        if verdict == Verdict::Refused
+            || op.kind == "connect"
+            || !is_free
+            || (verdict == Verdict::Either && !outcome.ok)
+        {
+            return self.unchanged(op, &outcome, after);
+        }
+        let expected = self.free.act(op, real, twin).map_err(|why| finding("the twin has no answer", why))?;
+        if expected.ok != outcome.ok {
+            let kind = if expected.ok { "must be allowed, and failed" } else { "works only in the sandbox" };
+            let what = format!("{verdict:?}: {:?}, without a sandbox {:?}", outcome.data, expected.data);
+            return Err(finding(&format!("{kind}: {}", op.kind), what));
+        }
+        tally.worked += usize::from(outcome.ok);
+        self.as_twin(op, &outcome, &expected, &reals, after)
+    }
+
+    /// What the operation is about.
+    fn reals(&self, op: &Op) -> [Option<String>; 2] {
+        let to = resolve(&self.real, &op.to, false).real.filter(|_| !op.to.is_empty());
+        [resolve(&self.real, &op.path, op.follows()).real, to]
+    }
+
+    fn unchanged(&mut self, op: &Op, outcome: &Outcome, after: Snapshot) -> Result<(), Finding> {
+        let changed = changes(&self.now, &after);
+        self.now = after;
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let kind = format!("the host changed, though nothing was to happen there: {}", op.kind);
+        Err(finding(&kind, format!("{outcome:?} {changed:#?}")))
+    }
+
+    /// Compares with what happens without a sandbox.
+    fn as_twin(
+        &mut self,
+        op: &Op,
+        outcome: &Outcome,
+        expected: &Outcome,
+        reals: &[Option<String>; 2],
+        after: Snapshot,
+    ) -> Result<(), Finding> {
+        if !outcome.ok {
+            return self.unchanged(op, outcome, after);
+        }
+        let hides =
+            self.model.zone(&resolve(&self.real, &op.path, true).real.unwrap_or_default()) == Zone::Hidden;
+        if outcome.data != expected.data && !hides {
+            let what = format!("{} and not {}", outcome.data, expected.data);
+            return Err(finding(&format!("another answer than without a sandbox: {}", op.kind), what));
+        }
+        let other = differences(&snapshot::take(&self.twin), &after);
+        if !other.is_empty() {
+            let kind = format!("not what happens without a sandbox: {}", op.kind);
+            return Err(finding(&kind, format!("{other:#?}")));
+        }
+        let gap =
+            matches!(op.kind, "chmod" | "utime" | "setxattr" | "removexattr") && !self.case.policy.namespaces;
+        let frozen = self.frozen(&after);
+        if !frozen.is_empty() && !gap {
+            let kind = format!("what is read-only changed: {}", op.kind);
+            return Err(finding(&kind, format!("{frozen:#?}")));
+        }
+        if let [Some(from), Some(to)] = reals
+            && matches!(op.kind, "rename" | "exchange")
+            && from != to
+        {
+            self.model.moved(from, to, op.kind == "exchange");
+        }
+        self.now = after;
+        Ok(())
+    }
+
+    /// What changed of what must not, in any way. What is hidden may go along with a directory above it.
+    fn frozen(&self, after: &Snapshot) -> Vec<String> {
+        let is_frozen = |path: &str| matches!(self.model.zone(path), Zone::Frozen | Zone::Layer);
+        let part = |all: &Snapshot| -> Snapshot {
+            let kept =
+                all.iter().filter(|(path, seen)| is_frozen(path) && !self.linked.contains(&seen.inode));
+            kept.map(|(path, seen)| (path.clone(), seen.clone())).collect()
+        };
+        changes(&part(&self.now), &part(after))
+    }
+
+    /// Ends both, and looks at what is left.
+    fn end(self, judged: bool) -> Result<(), Finding> {
+        let (code, errors) = self.confined.end();
+        self.free.end();
+        if !judged {
+            return Ok(());
+        }
+        if code != Some(0) {
+            return Err(finding("ends badly", format!("{code:?} {errors}")));
+        }
+        let astray = self.model.astray(&self.real);
+        if !astray.is_empty() {
+            return Err(finding("a protected name leads elsewhere", format!("{astray:?}")));
+        }
+        let after = snapshot::take(&self.real);
+        let left: Vec<&String> =
+            after.keys().filter(|path| !self.now.contains_key(*path) && !in_git(path)).collect();
+        if !left.is_empty() {
+            return Err(finding("the end made something", format!("{left:?}")));
+        }
+        let mut found = Vec::new();
+        for (path, seen) in &self.now {
+            let placeholder = self.held.contains(path);
+            match after.get(path) {
+                None if placeholder => {}
+                Some(now) if placeholder && now.kind == 'd' && !in_git(path) => {
+                    found.push(format!("{path:?} was a placeholder and is still there"));
+                }
+                _ if placeholder => {}
+                None if may_land(&self.model, path) => {}
+                None => found.push(format!("{path:?} is gone")),
+                Some(now) if seen.kind == 'd' && now.inode == seen.inode && now.mode == seen.mode => {}
+                Some(now) if now != seen && !may_land(&self.model, path) => {
+                    found.push(format!("{path:?} was {} and is {}", seen.words(), now.words()));
+                }
+                Some(_) => {}
+            }
+        }
+        if found.is_empty() {
+            Ok(())
+        } else {
+            Err(finding("the end changed something", format!("{found:#?}")))
+        }
+    }
+}
+
+/// Whether this is in a git directory.
+fn in_git(path: &str) -> bool {
+    path.split('/').any(|name| name == ".git")
+}
+
+/// Whether what a command did in a git directory may reach this file.
+fn may_land(model: &Model, path: &str) -> bool {
+    let Some(git) = model.repositories.iter().find(|git| is_below(path, git)) else { return false };
+    let below = path[git.len()..].trim_start_matches('/');
+    let keeps = ["hooks", "config", "commondir", "gitdir", "info", "objects/info/alternates"];
+    !model.is_kept_whole(git) && !keeps.iter().any(|kept| is_below(below, kept))
+}
+
+/// A sentence without the names in it.
+fn unnamed(text: &str) -> String {
+    let words = text.split('`').step_by(2).collect::<Vec<_>>().join("…");
+    words.split_whitespace().filter(|word| !word.starts_with('/')).collect::<Vec<_>>().join(" ")
+}
+
+/// Takes over into the twin what is held by empty directories.
+fn held(model: &Model, first: &Snapshot, now: &Snapshot, twin: &Path) -> Result<(), Finding> {
+    let mut made = Ok(());
+    for (path, seen) in now.iter().filter(|(path, _)| !first.contains_key(*path)) {
+        if seen.kind != 'd' || !model.is_placeholder(path) {
+            made = Err(finding("the start made something", format!("{path:?} {}", seen.words())));
+        }
+        let at = twin.join(path);
+        fs::create_dir(&at).unwrap();
+        fs::set_permissions(&at, fs::Permissions::from_mode(seen.mode)).unwrap();
+        lchown(&at, Some(seen.owner.0), Some(seen.owner.1)).unwrap();
+    }
+    // A directory in which something is held has other times.
+    let same = |_: &str, one: &Seen, other: &Seen| {
+        one == other || (one.kind == 'd' && one.inode == other.inode && one.mode == other.mode)
+    };
+    let known: Snapshot = now
+        .iter()
+        .filter(|(path, _)| first.contains_key(*path))
+        .map(|(path, seen)| (path.clone(), seen.clone()))
+        .collect();
+    let changed = unlike(first, &known, same);
+    if changed.is_empty() {
+        made
+    } else {
+        Err(finding("the start changed something", format!("{changed:#?}")))
+    }
+}

@@ -1,0 +1,173 @@
+//! Random policies and random operations, judged by a simple model and by what the host looks like afterwards.
+//!
+//! A round is a random tree, a random policy, and some operations that one confined program does, one at a time. A
+//! program without a sandbox does in a copy of the tree what the policy allows; both trees must stay alike.
+//!
+//! `TOOLGATE_FUZZ_SEED=…` plays one round again, `TOOLGATE_FUZZ_ROUNDS=…` plays more of them.
+#![cfg(target_os = "linux")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "tests start real programs, and may unwrap"
+)]
+
+mod dice;
+mod drive;
+mod found;
+mod judge;
+mod model;
+mod ops;
+mod paths;
+mod policy;
+mod shrink;
+mod snapshot;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dice::Dice;
+use judge::{Case, Finding, Source, Tally};
+
+/// About ten seconds.
+const ROUNDS: u64 = 60;
+/// Where the rounds begin that are played if nobody says otherwise.
+const SEED: u64 = 1_000;
+const NOBODY: u32 = 65534;
+
+#[test]
+fn the_sandbox_does_what_its_model_says() {
+    if drive::python().is_none() {
+        eprintln!("skipped: there is no python3 for everybody");
+        return;
+    }
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let seed = number("TOOLGATE_FUZZ_SEED");
+    let rounds = number("TOOLGATE_FUZZ_ROUNDS").unwrap_or(if seed.is_some() { 1 } else { ROUNDS });
+    let seed = seed.unwrap_or(SEED);
+    let place = place();
+    let users = users();
+    let mut tally = Tally::default();
+    // The first of each kind.
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    let mut seeds: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for seed in seed..seed + rounds {
+        let user = users[usize::try_from(seed).unwrap() % users.len()];
+        let mut dice = Dice(seed);
+        let tree = tree::random(&mut dice);
+        let policy = policy::random(&mut dice, &tree);
+        let count = 20 + dice.below(41);
+        let mut case = Case { tree, policy, ops: Vec::new(), user };
+        let played = with_place(&place, |place| {
+            judge::play(&mut case, Source::Random(&mut dice, count), place, &mut tally)
+        });
+        let Err(finding) = played else { continue };
+        seeds.entry(finding.kind.clone()).or_default().push(seed);
+        if !found.contains_key(&finding.kind) {
+            let kind = finding.kind.clone();
+            let (case, finding) = shrink::shrink(case, finding, &place);
+            let report = report(seed, &case, &finding);
+            eprintln!("{report}");
+            found.insert(kind, report);
+        }
+    }
+    eprintln!("{rounds} rounds: {tally:?}");
+    assert!(found.is_empty(), "{} kinds of findings: {seeds:#?}", found.len());
+}
+
+#[test]
+fn what_was_found_stays_mended() {
+    if drive::python().is_none() {
+        return;
+    }
+    let place = place();
+    let mut found = Vec::new();
+    for user in users() {
+        for (name, case) in found::cases(*user) {
+            if let Err(finding) = shrink::replay(&case, &place) {
+                found.push(format!("{name} ({user:?}): {}: {}", finding.kind, finding.what));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{} of them are back:\n{}", found.len(), found.join("\n"));
+}
+
+/// Who does it: we, and if we are root somebody who is not.
+fn users() -> &'static [Option<u32>] {
+    if can_be_nobody() { &[None, Some(NOBODY)] } else { &[None] }
+}
+
+/// What a person needs to see it again.
+fn report(seed: u64, case: &Case, finding: &Finding) -> String {
+    let mut text =
+        format!("\n== {}\nTOOLGATE_FUZZ_SEED={seed} cargo test --test policy_fuzz\n", finding.kind);
+    let mut line = |words: String| writeln!(text, "{words}").unwrap();
+    line(format!("user: {:?}", case.user));
+    for tree::Entry { path, what, mode, foreign } in &case.tree {
+        line(format!("  {path:?} {what:?} {mode:04o}{}", if *foreign { " foreign" } else { "" }));
+    }
+    let arguments = case.policy.arguments(Path::new("$T"));
+    let shown: Vec<String> = arguments.iter().map(|word| format!("{word:?}")).collect();
+    line(format!("toolgate {} -- …", shown.join(" ").replace('"', "'")));
+    case.ops.iter().for_each(|op| line(format!("  {}", op.line())));
+    line(finding.what.clone());
+    text
+}
+
+/// A directory that confined programs see as it is: not below `/tmp`, which is private to them.
+fn place() -> PathBuf {
+    let own = std::env::var_os("TOOLGATE_FUZZ_DIR").map(PathBuf::from);
+    let ours = own.unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
+    fs::create_dir_all(&ours).unwrap();
+    let ours = fs::canonicalize(ours).unwrap();
+    let replaced = ["/tmp", "/var/tmp", "/run", "/dev"].iter().any(|replaced| ours.starts_with(replaced));
+    if replaced { "/var/lib".into() } else { ours }
+}
+
+/// Whether this can run as another user, who can get at what is needed.
+fn can_be_nobody() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    let place = tempfile::tempdir_in(place()).unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut probe = Command::new(drive::binary());
+    probe.arg("--version").uid(NOBODY).gid(NOBODY).current_dir("/");
+    let mut look = Command::new("ls");
+    look.arg(place.path()).uid(NOBODY).gid(NOBODY).current_dir("/");
+    is_root
+        && [probe, look]
+            .iter_mut()
+            .all(|command| command.output().is_ok_and(|output| output.status.success()))
+}
+
+/// Does `what` in a directory of its own, always of the same name: what a case has written down holds in the next one too.
+fn with_place<T>(place: &Path, what: impl FnOnce(&Path) -> T) -> T {
+    // Both tests run at a time.
+    let thread = std::thread::current();
+    let name = if thread.name().is_some_and(|name| name.contains("mended")) { "found" } else { "fuzz" };
+    let own = place.join(format!("policy-{name}-{}", std::process::id()));
+    let _not_there = fs::remove_dir_all(&own);
+    fs::create_dir(&own).unwrap();
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+    let result = what(&own);
+    remove(&own);
+    result
+}
+
+/// Removes a tree whose directories may be closed.
+fn remove(path: &Path) {
+    let is_directory = fs::symlink_metadata(path).is_ok_and(|stat| stat.is_dir());
+    if is_directory {
+        let _not_ours = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+        let entries: Vec<PathBuf> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+        entries.iter().for_each(|entry| remove(entry));
+        let _in_use = fs::remove_dir(path);
+    } else {
+        let _gone = fs::remove_file(path);
+    }
+}

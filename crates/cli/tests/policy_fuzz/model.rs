@@ -1,0 +1,321 @@
+//! What must be refused and what must be allowed, written from docs/sandbox.md and not from the code.
+
+use std::path::Path;
+
+use crate::ops::Op;
+use crate::paths::{Kind, Way, is_below, join, kind, parent, resolve};
+use crate::policy::{Deny, GLOBS, Policy};
+use crate::snapshot::Snapshot;
+
+/// Names that stay as they are in every writable root.
+const PROTECTED: &[&str] = &[".toolgate", ".codex", ".claude", ".agents"];
+/// How deep repositories are found.
+const LEVELS: usize = 4;
+
+/// What must come of an operation. The first that holds for any of its paths counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    Refused,
+    Either,
+    /// As without a sandbox.
+    Allowed,
+}
+
+/// What may be done with a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Zone {
+    /// Read and written.
+    Free,
+    /// Read only.
+    Frozen,
+    /// Neither.
+    Hidden,
+    /// Read, and written to a layer: nothing of it is on the host until the end.
+    Layer,
+}
+
+/// What the policy means in this tree. Paths are real ones.
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    namespaces: bool,
+    pub(crate) cwd: String,
+    pub(crate) roots: Vec<String>,
+    read_only: Vec<String>,
+    /// Protected names, and what they lead to.
+    pub(crate) protected: Vec<String>,
+    pub(crate) repositories: Vec<String>,
+    pub(crate) hidden: Vec<String>,
+    caches: Vec<String>,
+    /// Roots that a glob means themselves: it holds below the roots.
+    unsure: Vec<String>,
+    /// Protected names that are links, and where they lead.
+    links: Vec<(String, Option<String>)>,
+}
+
+impl Model {
+    /// The model of `policy` for the tree at `base`, which is `now`.
+    pub(crate) fn new(policy: &Policy, base: &Path, now: &Snapshot) -> Self {
+        let real = |path: &String| real_to_be(base, path);
+        let cwd = real(&policy.cwd);
+        let mut roots: Vec<String> = policy.roots.iter().map(real).collect();
+        roots.extend((!policy.reads).then(|| cwd.clone()));
+        let read_only = policy.read_only.iter().map(real).collect();
+        let caches = vec!["home/.cache".to_owned()];
+        let mut model = Self {
+            namespaces: policy.namespaces,
+            cwd,
+            roots,
+            read_only,
+            protected: Vec::new(),
+            repositories: Vec::new(),
+            hidden: Vec::new(),
+            caches,
+            unsure: Vec::new(),
+            links: Vec::new(),
+        };
+        for root in model.roots.clone() {
+            model.protect(base, &root, now);
+        }
+        for deny in &policy.deny {
+            if let Deny::Path(path) = deny {
+                // A name that is held by an empty directory is there, too.
+                let is_there = |real: &String| now.contains_key(real) || model.is_placeholder(real);
+                let real = resolve(base, path, true).real.filter(is_there);
+                model.hidden.extend(real);
+            }
+        }
+        model.hide_globs(policy, now);
+        model
+    }
+
+    /// Names in a writable root that stay as they are, and its repositories.
+    fn protect(&mut self, base: &Path, root: &str, now: &Snapshot) {
+        for name in PROTECTED {
+            let path = join(root, name);
+            if now.get(&path).is_some_and(|seen| seen.kind == 'l') {
+                let way = resolve(base, &path, true);
+                let inside = |path: &String| self.roots.iter().any(|root| is_below(path, root));
+                let is_link = |path: &String| now.get(path).is_some_and(|seen| seen.kind == 'l');
+                self.links.push((path.clone(), there(base, &path)));
+                let links = way.through.into_iter().filter(is_link);
+                self.protected.extend(links.chain(way.real).filter(inside));
+            }
+            self.protected.push(path);
+        }
+        self.repositories.push(join(root, ".git"));
+        for (path, seen) in now.iter().filter(|(path, _)| is_below(path, root) && is_git(path)) {
+            let depth = path[root.len()..].trim_start_matches('/').matches('/').count();
+            if depth <= LEVELS && !path.contains(".git/") {
+                let list = if seen.kind == 'd' { &mut self.repositories } else { &mut self.protected };
+                list.push(path.clone());
+            }
+        }
+        let is_pointer = |path: &String| now.get(path).is_some_and(|seen| seen.kind != 'd');
+        self.repositories.retain(|path| !is_pointer(path));
+    }
+
+    /// Globs hold below the roots and the working directory, for what is there. They do not look into git directories.
+    fn hide_globs(&mut self, policy: &Policy, now: &Snapshot) {
+        let asked = |glob: &'static str| policy.deny.contains(&Deny::Glob(glob));
+        let built_in = |glob: &str| matches!(glob, "**/.env" | "**/id_rsa" | "~/.ssh");
+        for (glob, means) in GLOBS.iter().filter(|(glob, _)| built_in(glob) || asked(glob)) {
+            let roots = || self.roots.iter().chain([&self.cwd]);
+            let below = |path: &str| roots().any(|root| is_below(path, root) && path != root);
+            let here = |path: &str| below(path) || glob.starts_with('~');
+            let is_meant = |path: &str, kind: char| means(path) && kind != 'l' && !path.contains(".git/");
+            let found = now.iter().filter(|(path, seen)| is_meant(path, seen.kind) && here(path));
+            let found: Vec<String> = found.map(|(path, _)| path.clone()).collect();
+            let unsure = roots().filter(|root| means(root) || ancestors(root).any(means)).cloned();
+            let unsure: Vec<String> = unsure.collect();
+            self.hidden.extend(found);
+            self.unsure.extend(unsure);
+        }
+    }
+
+    /// What may be done with the real path `path`.
+    pub(crate) fn zone(&self, path: &str) -> Zone {
+        let length = |all: &[String]| {
+            all.iter().filter(|one| is_below(path, one)).map(|one| one.len() + 1).max().unwrap_or(0)
+        };
+        let root = length(&self.roots);
+        if !self.namespaces {
+            return if root > 0 { Zone::Free } else { Zone::Frozen };
+        }
+        let repository = length(&self.repositories);
+        match () {
+            () if length(&self.hidden) > 0 => Zone::Hidden,
+            () if repository > root => Zone::Layer,
+            () if length(&self.protected) > root => Zone::Frozen,
+            // The innermost rule decides; of two for one path the narrower.
+            () if root > length(&self.read_only) => Zone::Free,
+            () if root == 0 && length(&self.caches) > 0 => Zone::Layer,
+            () => Zone::Frozen,
+        }
+    }
+
+    /// Whether what is written here goes to a layer, hidden or not.
+    pub(crate) fn is_layered(&self, path: &str) -> bool {
+        let hidden = self.zone(path) == Zone::Hidden;
+        let mut layers = self.repositories.iter().chain(&self.caches);
+        self.zone(path) == Zone::Layer || (hidden && layers.any(|layer| is_below(path, layer)))
+    }
+
+    /// What lies at or below `path` and must stay where it is.
+    fn keeps(&self, path: &str) -> bool {
+        let kept = self.protected.iter().chain(&self.repositories).chain(&self.read_only);
+        self.namespaces
+            && kept
+                .filter(|kept| self.roots.iter().any(|root| is_below(kept, root)))
+                .any(|kept| is_below(kept, path))
+    }
+
+    /// Rules of which each may be a mount: what is in the way of a rename.
+    fn mounts(&self) -> impl Iterator<Item = &String> {
+        let rules = self.protected.iter().chain(&self.repositories).chain(&self.read_only);
+        rules.chain(&self.roots).chain(&self.hidden).chain(&self.caches).filter(|_| self.namespaces)
+    }
+
+    /// The innermost mount that holds the directory `path`: a rule, or a directory above what must stay.
+    fn mount<'a>(&self, path: &'a str) -> Option<&'a str> {
+        let mut all = std::iter::once(path).chain(ancestors(path));
+        all.find(|one| self.keeps(one) || self.mounts().any(|mount| mount == one))
+    }
+
+    /// Judges an operation in the tree as it is now.
+    pub(crate) fn judge(&self, op: &Op, base: &Path) -> Verdict {
+        let one = resolve(base, &op.path, op.follows());
+        let first = self.judge_one(op, base, &one);
+        if op.to.is_empty() {
+            return first;
+        }
+        let two = resolve(base, &op.to, false);
+        let second = self.judge_one(op, base, &two);
+        let mut verdict = first.min(second);
+        if let (Some(one), Some(two)) = (&one.real, &two.real)
+            && self.mount(parent(one).unwrap_or("")) != self.mount(parent(two).unwrap_or(""))
+        {
+            // Across mounts nothing can be renamed.
+            verdict = verdict.min(Verdict::Either);
+        }
+        // To its own name nothing is renamed, which always works.
+        if one.real == two.real { verdict.max(Verdict::Either) } else { verdict }
+    }
+
+    fn judge_one(&self, op: &Op, base: &Path, way: &Way) -> Verdict {
+        // What a link is or a name in there may not be what the host sees.
+        let unsure = way.through.iter().any(|path| matches!(self.zone(path), Zone::Layer | Zone::Hidden));
+        let verdict = match &way.real {
+            Some(real) => self.judge_real(op, base, real),
+            None if way.outside => Verdict::Either,
+            // It fails by itself.
+            None => Verdict::Allowed,
+        };
+        if unsure { verdict.min(Verdict::Either) } else { verdict }
+    }
+
+    fn judge_real(&self, op: &Op, base: &Path, real: &str) -> Verdict {
+        let zone = self.zone(real);
+        let there = kind(&base.join(real));
+        let is_there = there != Kind::Missing;
+        let in_root = self.roots.iter().any(|root| is_below(real, root));
+        match (op.kind, zone) {
+            ("read" | "list", _) if self.unsure.iter().any(|root| is_below(real, root)) => Verdict::Either,
+            ("read" | "list", Zone::Hidden) if is_there => Verdict::Refused,
+            ("connect", Zone::Hidden | Zone::Frozen) => Verdict::Refused,
+            ("read" | "list" | "stat" | "readlink", Zone::Free | Zone::Frozen) => Verdict::Allowed,
+            ("connect", _) | (_, Zone::Hidden | Zone::Layer) => Verdict::Either,
+            // A gap of Landlock, as `toolgate doctor` says.
+            ("chmod" | "utime" | "setxattr" | "removexattr", Zone::Frozen) if !self.namespaces => {
+                Verdict::Either
+            }
+            // The kernel lets a FIFO be written on a read-only mount.
+            ("write" | "append", Zone::Frozen) if there == Kind::Special && in_root => Verdict::Either,
+            (_, Zone::Frozen) => Verdict::Refused,
+            (_, Zone::Free) if op.is_of_entry() => self.judge_entry(op, real),
+            (_, Zone::Free) => Verdict::Allowed,
+        }
+    }
+
+    /// Judges a change of the entry `real`, which is free itself.
+    fn judge_entry(&self, op: &Op, real: &str) -> Verdict {
+        let above = parent(real).map_or(Zone::Frozen, |above| self.zone(above));
+        let moves = matches!(op.kind, "rename" | "exchange" | "rmdir");
+        match above {
+            _ if moves && self.keeps(real) => Verdict::Refused,
+            // A mount itself cannot be removed, and what is below it goes along.
+            _ if moves && self.mounts().any(|mount| is_below(mount, real)) => Verdict::Either,
+            Zone::Frozen => Verdict::Refused,
+            Zone::Hidden | Zone::Layer => Verdict::Either,
+            Zone::Free => Verdict::Allowed,
+        }
+    }
+
+    /// Takes note that `from` is now `to`, and the other way round if they were exchanged.
+    pub(crate) fn moved(&mut self, from: &str, to: &str, exchanged: bool) {
+        for all in [&mut self.roots, &mut self.hidden, &mut self.caches] {
+            for path in all {
+                if is_below(path, from) {
+                    *path = format!("{to}{}", &path[from.len()..]);
+                } else if exchanged && is_below(path, to) {
+                    *path = format!("{from}{}", &path[to.len()..]);
+                }
+            }
+        }
+    }
+
+    /// Whether `path` may be held by an empty directory while the session lives.
+    pub(crate) fn is_placeholder(&self, path: &str) -> bool {
+        let below = |path: &String| self.roots.iter().any(|root| is_below(path, root));
+        let mut held = self.protected.iter().chain(&self.repositories).chain(&self.read_only);
+        self.namespaces && held.any(|held| is_below(held, path) && below(held))
+    }
+
+    /// Whether a rule of the policy, and no root, keeps the repository `path` as it is.
+    pub(crate) fn is_kept_whole(&self, path: &str) -> bool {
+        let length = |all: &[String]| {
+            all.iter().filter(|one| is_below(path, one)).map(|one| one.len() + 1).max().unwrap_or(0)
+        };
+        length(&self.read_only) >= length(&self.roots)
+    }
+
+    /// Protected names that are links and lead elsewhere than they did.
+    pub(crate) fn astray(&self, base: &Path) -> Vec<String> {
+        let strays = |(path, to): &&(String, Option<String>)| there(base, path) != *to;
+        let strays = self.links.iter().filter(strays);
+        if self.namespaces { strays.map(|(path, _)| path.clone()).collect() } else { Vec::new() }
+    }
+
+    /// Whether where the program is to start cannot be read.
+    pub(crate) fn is_closed(&self) -> bool {
+        let mut closed = self.hidden.iter().chain(&self.unsure);
+        closed.any(|path| is_below(&self.cwd, path))
+    }
+
+    /// The paths that the policy is about.
+    pub(crate) fn special(&self) -> Vec<String> {
+        let all = self.protected.iter().chain(&self.repositories).chain(&self.read_only);
+        let all = all.chain(&self.roots).chain(&self.hidden).chain(&self.caches);
+        all.filter(|path| !path.is_empty()).cloned().collect()
+    }
+}
+
+fn is_git(path: &str) -> bool {
+    path == ".git" || path.ends_with("/.git")
+}
+
+fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(parent(path), |path| parent(path))
+}
+
+/// Where a path will be: the part of it that exists, resolved, and the rest as it is.
+fn real_to_be(base: &Path, path: &str) -> String {
+    there(base, path).unwrap_or_else(|| {
+        let above = real_to_be(base, parent(path).unwrap());
+        join(&above, path.rsplit('/').next().unwrap())
+    })
+}
+
+/// Where a path leads, if there is something.
+fn there(base: &Path, path: &str) -> Option<String> {
+    resolve(base, path, true).real.filter(|real| kind(&base.join(real)) != Kind::Missing)
+}

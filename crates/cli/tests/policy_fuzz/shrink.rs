@@ -1,0 +1,71 @@
+//! The smallest case that still shows the same finding.
+
+use std::path::Path;
+
+use crate::judge::{Case, Finding, Source, Tally, play};
+use crate::tree;
+
+/// How many times a case is played again at the most.
+const MOST: usize = 200;
+
+/// Plays the case in a directory of its own.
+pub(crate) fn replay(case: &Case, place: &Path) -> Result<(), Finding> {
+    crate::with_place(place, |place| play(&mut case.clone(), Source::Given, place, &mut Tally::default()))
+}
+
+/// Leaves out whatever is not needed for `finding`.
+pub(crate) fn shrink(case: Case, finding: Finding, place: &Path) -> (Case, Finding) {
+    let mut best = (case, finding);
+    let mut left = MOST;
+    // ends: each turn makes the case smaller
+    while left > 0 && smaller(&mut best, place, &mut left) {}
+    best
+}
+
+/// Tries everything that would make the case smaller. Says whether something did.
+fn smaller(best: &mut (Case, Finding), place: &Path, left: &mut usize) -> bool {
+    let before = *left;
+    let mut found = false;
+    let mut length = best.0.ops.len().div_ceil(2);
+    while length > 0 {
+        let mut at = 0;
+        while at < best.0.ops.len() {
+            let mut case = best.0.clone();
+            let end = (at + length).min(case.ops.len());
+            case.ops.drain(at..end);
+            if keeps(best, case, place, left) {
+                found = true;
+            } else {
+                at += length;
+            }
+        }
+        length /= 2;
+    }
+    for policy in best.0.policy.simpler() {
+        let case = Case { policy, ..best.0.clone() };
+        found |= keeps(best, case, place, left);
+    }
+    for entry in best.0.tree.clone().iter().rev().filter(|entry| !tree::is_top(&entry.path)) {
+        let smaller = tree::without(&best.0.tree, &entry.path);
+        if smaller.len() < best.0.tree.len() {
+            let case = Case { tree: smaller, ..best.0.clone() };
+            found |= keeps(best, case, place, left);
+        }
+    }
+    found && *left < before
+}
+
+/// Takes `case` if it shows the same finding.
+fn keeps(best: &mut (Case, Finding), case: Case, place: &Path, left: &mut usize) -> bool {
+    if *left == 0 {
+        return false;
+    }
+    *left -= 1;
+    match replay(&case, place) {
+        Err(finding) if finding.kind == best.1.kind => {
+            *best = (case, finding);
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,152 @@
+//! Everything that can be seen of a tree, and what became different.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use crate::paths::join;
+
+/// Times before this were set by an operation.
+const EXPLICIT: i64 = 1_100_000_000;
+
+/// All that is known of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) kind: char,
+    pub(crate) mode: u32,
+    pub(crate) owner: (u32, u32),
+    pub(crate) links: u64,
+    pub(crate) inode: u64,
+    pub(crate) size: u64,
+    pub(crate) changed: (i64, i64),
+    pub(crate) modified: (i64, i64),
+    /// The content, or where it leads.
+    pub(crate) body: Vec<u8>,
+    pub(crate) attributes: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// A tree: path → entry.
+pub(crate) type Snapshot = BTreeMap<String, Seen>;
+
+/// Looks at everything below `base`.
+pub(crate) fn take(base: &Path) -> Snapshot {
+    let mut snapshot = Snapshot::new();
+    let mut todo = vec![String::new()];
+    while let Some(path) = todo.pop() {
+        let at = base.join(&path);
+        let Ok(stat) = fs::symlink_metadata(&at) else { continue };
+        let seen = look(base, &at, &stat);
+        if seen.kind == 'd' {
+            let entries = fs::read_dir(&at).into_iter().flatten().filter_map(Result::ok);
+            todo.extend(entries.map(|entry| join(&path, entry.file_name().to_str().unwrap())));
+        }
+        snapshot.insert(path, seen);
+    }
+    snapshot
+}
+
+fn look(base: &Path, at: &Path, stat: &fs::Metadata) -> Seen {
+    let kind = match stat.file_type() {
+        kind if kind.is_dir() => 'd',
+        kind if kind.is_symlink() => 'l',
+        kind if kind.is_fifo() => 'p',
+        kind if kind.is_socket() => 's',
+        _ => 'f',
+    };
+    let body = match kind {
+        // A file that nobody may read has its size and times.
+        'f' => fs::read(at).unwrap_or_default(),
+        'l' => {
+            let to = fs::read_link(at).unwrap();
+            // The same for a tree in another place.
+            let below = to.strip_prefix(base).map(|below| Path::new("/TREE").join(below));
+            below.unwrap_or(to).into_os_string().into_encoded_bytes()
+        }
+        _ => Vec::new(),
+    };
+    Seen {
+        kind,
+        mode: stat.mode() & 0o7777,
+        owner: (stat.uid(), stat.gid()),
+        links: stat.nlink(),
+        inode: stat.ino(),
+        size: if kind == 'f' { stat.size() } else { 0 },
+        changed: (stat.ctime(), stat.ctime_nsec()),
+        modified: (stat.mtime(), stat.mtime_nsec()),
+        body,
+        attributes: if matches!(kind, 'f' | 'd') { attributes(at) } else { Vec::new() },
+    }
+}
+
+fn attributes(at: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut names = vec![0; 1024];
+    let Ok(length) = rustix::fs::llistxattr(at, &mut names) else { return Vec::new() };
+    let names = names[..length].split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    // How the sandbox marks what is its own.
+    let names = names.filter(|name| *name != b"user.toolgate.placeholder");
+    let value = |name: &[u8]| {
+        let mut value = vec![0; 256];
+        let length = rustix::fs::lgetxattr(at, name, &mut value).unwrap_or(0);
+        value[..length].to_vec()
+    };
+    names.map(|name| (name.to_vec(), value(name))).collect()
+}
+
+impl Seen {
+    /// For people.
+    pub(crate) fn words(&self) -> String {
+        let Self { kind, mode, owner, links, inode, changed, modified, body, attributes, .. } = self;
+        let body = String::from_utf8_lossy(body);
+        let times = format!("m{}.{} c{}.{}", modified.0, modified.1, changed.0, changed.1);
+        format!("{kind}{mode:04o} {owner:?} {links} links, inode {inode}, {times}, {body:?} {attributes:?}")
+    }
+
+    /// Whether two trees have the same here, made at different times.
+    fn is_like(&self, other: &Self) -> bool {
+        let plain = |seen: &Self| {
+            (
+                seen.kind,
+                seen.mode,
+                seen.owner,
+                seen.links,
+                seen.size,
+                seen.body.clone(),
+                seen.attributes.clone(),
+            )
+        };
+        let explicit = |seen: &Self| (seen.modified.0 < EXPLICIT).then_some(seen.modified);
+        plain(self) == plain(other) && explicit(self) == explicit(other)
+    }
+}
+
+/// Where `one` is not as `other`, in words.
+pub(crate) fn unlike(
+    one: &Snapshot,
+    other: &Snapshot,
+    same: impl Fn(&str, &Seen, &Seen) -> bool,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    for (path, seen) in one {
+        match other.get(path) {
+            None => found.push(format!("{path:?} is gone")),
+            Some(now) if !same(path, seen, now) => {
+                found.push(format!("{path:?} was {} and is {}", seen.words(), now.words()));
+            }
+            Some(_) => {}
+        }
+    }
+    let new = other.iter().filter(|(path, _)| !one.contains_key(*path));
+    found.extend(new.map(|(path, seen)| format!("{path:?} is new: {}", seen.words())));
+    found
+}
+
+/// Where a tree changed in any way.
+pub(crate) fn changes(before: &Snapshot, after: &Snapshot) -> Vec<String> {
+    unlike(before, after, |_, one, other| one == other)
+}
+
+/// Where two trees that had the same done to them are not alike.
+pub(crate) fn differences(one: &Snapshot, other: &Snapshot) -> Vec<String> {
+    unlike(one, other, |_, one, other| one.is_like(other))
+}

@@ -1,0 +1,189 @@
+//! A small tree that is as odd as trees of users can be, made the same way in two places.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::dice::Dice;
+use crate::paths::{join, parent};
+
+/// One entry; paths are relative to the tree's top.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) path: String,
+    pub(crate) what: What,
+    pub(crate) mode: u32,
+    /// It belongs to somebody else, if there is somebody else.
+    pub(crate) foreign: bool,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum What {
+    Directory,
+    /// With this content.
+    File(String),
+    /// To this path of the tree, written as an absolute one.
+    AbsoluteLink(String),
+    /// As it is.
+    Link(String),
+    /// Another name of this file.
+    HardLink(String),
+    Fifo,
+    Socket,
+}
+
+/// Names that entries get.
+pub(crate) const NAMES: &[&str] = &[
+    "a",
+    "b",
+    "sub",
+    "deep",
+    "two words",
+    "ünï",
+    "new\nline",
+    "-dash",
+    "back\\slash",
+    "x.key",
+    "y.key",
+    "secret",
+    ".env",
+    "id_rsa",
+    "target",
+    "lib",
+];
+/// Names that decide what agents and git do.
+pub(crate) const DECIDING: &[&str] = &[".codex", ".claude", ".agents", ".toolgate", ".git"];
+
+/// A random tree: a workspace, its neighbours, a home.
+pub(crate) fn random(dice: &mut Dice) -> Vec<Entry> {
+    let mut tree = Vec::new();
+    for top in ["ws", "out", "sib", "home", "home/.cache", "home/.ssh"] {
+        let mode = if top.len() < 4 && dice.chance(8) { 0o555 } else { 0o755 };
+        add(&mut tree, top.to_owned(), What::Directory, mode);
+    }
+    add(&mut tree, "home/.ssh/id".to_owned(), What::File("token home-ssh".to_owned()), 0o600);
+    add(&mut tree, "home/.cache/c".to_owned(), What::File("token cache".to_owned()), 0o644);
+    for number in 0..10 + dice.below(24) {
+        let above = random_directory(dice, &tree);
+        let deciding = dice.chance(if above == "ws" { 35 } else { 12 });
+        let name = dice.pick(if deciding { DECIDING } else { NAMES });
+        let path = join(&above, name);
+        if tree.iter().any(|entry| entry.path == path) || path.matches('/').count() > 4 {
+            continue;
+        }
+        if name == ".git" && dice.chance(60) {
+            repository(&mut tree, &path, number);
+            continue;
+        }
+        let (what, mode) = random_what(dice, &tree, number);
+        add(&mut tree, path, what, mode);
+        // What cannot be entered cannot be confined to, either.
+        let is_open = tree.last().is_some_and(|entry| entry.what != What::Directory || entry.mode != 0o700);
+        tree.last_mut().unwrap().foreign = is_open && dice.chance(6);
+    }
+    tree
+}
+
+fn add(tree: &mut Vec<Entry>, path: String, what: What, mode: u32) {
+    tree.push(Entry { path, what, mode, foreign: false });
+}
+
+/// A directory in which more is put: mostly of the workspace.
+fn random_directory(dice: &mut Dice, tree: &[Entry]) -> String {
+    let plain = |entry: &&Entry| entry.what == What::Directory && !entry.path.contains(".git");
+    let all: Vec<&str> = tree.iter().filter(plain).map(|entry| &*entry.path).collect();
+    let inner: Vec<&str> = all.iter().copied().filter(|path| path.starts_with("ws")).collect();
+    let of = if dice.chance(60) { inner } else { all };
+    dice.pick(&of).to_owned()
+}
+
+fn random_what(dice: &mut Dice, tree: &[Entry], number: usize) -> (What, u32) {
+    let any = |dice: &mut Dice| dice.pick(tree).path;
+    match dice.below(100) {
+        0..32 => (What::Directory, dice.pick(&[0o755, 0o755, 0o755, 0o700, 0o555])),
+        32..62 => {
+            let content = format!("token {number}");
+            (What::File(content), dice.pick(&[0o644, 0o644, 0o600, 0o666, 0o444, 0o000]))
+        }
+        62..72 => (What::AbsoluteLink(any(dice)), 0),
+        72..78 => (What::Link(format!("{}{}", dice.pick(&["../", "../../", "./"]), any(dice))), 0),
+        // To a neighbour, to nothing, to itself.
+        78..84 => (What::Link((dice.pick(NAMES)).to_owned()), 0),
+        84..92 => {
+            let is_file = |entry: &&Entry| matches!(entry.what, What::File(_));
+            let files: Vec<&Entry> = tree.iter().filter(is_file).collect();
+            (What::HardLink(dice.pick(&files).path.clone()), 0)
+        }
+        92..96 => (What::Fifo, 0o644),
+        _ => (What::Socket, 0o755),
+    }
+}
+
+/// A git repository as `git init` makes it, by hand: that is faster.
+fn repository(tree: &mut Vec<Entry>, at: &str, number: usize) {
+    for below in ["", "/hooks", "/objects", "/objects/info", "/refs", "/refs/heads"] {
+        add(tree, format!("{at}{below}"), What::Directory, 0o755);
+    }
+    for (below, text) in [
+        ("HEAD", "ref: refs/heads/main\n".to_owned()),
+        ("config", "[core]\n\trepositoryformatversion = 0\n".to_owned()),
+        ("hooks/pre-commit", format!("#!/bin/sh\n# token {number}\n")),
+        ("description", "nothing\n".to_owned()),
+    ] {
+        add(tree, join(at, below), What::File(text), 0o644);
+    }
+}
+
+/// Makes the tree below `base` for user and group `owner`. What is listening must be held.
+pub(crate) fn build(tree: &[Entry], base: &Path, owner: Option<u32>) -> Vec<UnixListener> {
+    let mut listening = Vec::new();
+    fs::create_dir(base).unwrap();
+    for entry in tree {
+        let at = base.join(&entry.path);
+        match &entry.what {
+            What::Directory => fs::create_dir(&at).unwrap(),
+            What::File(content) => fs::write(&at, content).unwrap(),
+            What::AbsoluteLink(to) => symlink(base.join(to), &at).unwrap(),
+            What::Link(to) => symlink(to, &at).unwrap(),
+            What::HardLink(to) => fs::hard_link(base.join(to), &at).unwrap(),
+            What::Fifo => mknodat(CWD, &at, FileType::Fifo, Mode::from(entry.mode), 0).unwrap(),
+            // A path may be too long for an address.
+            What::Socket => match UnixListener::bind(&at) {
+                Ok(listener) => listening.push(listener),
+                Err(_) => mknodat(CWD, &at, FileType::Socket, Mode::from(entry.mode), 0).unwrap(),
+            },
+        }
+    }
+    let other = if owner == Some(0) { 65534 } else { 0 };
+    for entry in tree.iter().rev() {
+        let at = base.join(&entry.path);
+        if let Some(user) = owner.filter(|_| !matches!(entry.what, What::HardLink(_))) {
+            let user = if entry.foreign { other } else { user };
+            lchown(&at, Some(user), Some(user)).unwrap();
+        }
+        if matches!(entry.what, What::Directory | What::File(_) | What::Fifo | What::Socket) {
+            fs::set_permissions(&at, fs::Permissions::from_mode(entry.mode)).unwrap();
+        }
+    }
+    if let Some(user) = owner {
+        lchown(base, Some(user), Some(user)).unwrap();
+    }
+    fs::set_permissions(base, fs::Permissions::from_mode(0o755)).unwrap();
+    listening
+}
+
+/// The tree without this entry, what is below it, and its other names.
+pub(crate) fn without(tree: &[Entry], path: &str) -> Vec<Entry> {
+    let below = |entry: &Entry| crate::paths::is_below(&entry.path, path);
+    let named = |entry: &Entry| matches!(&entry.what, What::HardLink(to) if crate::paths::is_below(to, path));
+    tree.iter().filter(|entry| !below(entry) && !named(entry)).cloned().collect()
+}
+
+/// Whether this can be left out: tops are needed.
+pub(crate) fn is_top(path: &str) -> bool {
+    matches!(path, "ws" | "home") || parent(path).is_none()
+}
