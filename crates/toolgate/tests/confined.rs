@@ -1,5 +1,9 @@
 //! Commands under a policy that confines them, called as a model would: what they share, what they are refused, what is left.
-#![expect(clippy::disallowed_methods, reason = "tests make and look at what others would")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests may unwrap, and make and look at what others would"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -227,7 +231,7 @@ fn a_connection_that_is_refused_has_a_name() {
     let answer = bench.call("shell", json!({ "command": ["python3", "-c", script] }));
     assert!(!answer.success);
     let denial = Denial::MayNotConnect { target: "192.0.2.7:443".to_owned(), network: Network::Loopback };
-    assert_eq!(answer.facts.denials, [denial.clone()]);
+    assert_eq!(answer.facts.denials, std::slice::from_ref(&denial));
     assert!(
         answer.joined_text().contains(&format!("Refused by the sandbox: {denial}\n")),
         "{}",

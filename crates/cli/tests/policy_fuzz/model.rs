@@ -103,6 +103,10 @@ impl Model {
             self.protected.push(path);
         }
         self.repositories.push(join(root, ".git"));
+        // Git looks upwards, and so does the sandbox: the repository that a root is a directory of.
+        let above =
+            std::path::Path::new(root).ancestors().skip(1).map(|above| above.to_string_lossy().into_owned());
+        self.repositories.extend(above.map(|above| join(&above, ".git")).filter(|git| now.contains_key(git)));
         for (path, seen) in now.iter().filter(|(path, _)| is_below(path, root) && is_git(path)) {
             let depth = path[root.len()..].trim_start_matches('/').matches('/').count();
             if depth <= LEVELS && !path.contains(".git/") {

@@ -107,6 +107,8 @@ impl Broker {
                 continue;
             }
             if !sys::still_asked(&self.listener, &waiting.asked) {
+                // The caller was interrupted.
+                let _as_before = fcntl_setfl(&waiting.socket, waiting.flags);
                 continue;
             }
             let outcome = if waiting.begun {
@@ -119,12 +121,14 @@ impl Broker {
                     waiting.begun |= outcome == Err(Errno::INPROGRESS);
                     waiting.again = now + AGAIN;
                     self.waiting.push(waiting);
-                    continue;
                 }
-                Ok(()) => sys::answer(&self.listener, &waiting.asked, Answer::Done),
-                Err(errno) => sys::answer(&self.listener, &waiting.asked, Answer::Fails(errno)),
+                outcome => {
+                    // Before the caller goes on with it.
+                    let _as_before = fcntl_setfl(&waiting.socket, waiting.flags);
+                    let answer = outcome.map_or_else(Answer::Fails, |()| Answer::Done);
+                    sys::answer(&self.listener, &waiting.asked, answer);
+                }
             }
-            let _as_before = fcntl_setfl(&waiting.socket, waiting.flags);
         }
     }
 

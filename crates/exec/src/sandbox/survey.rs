@@ -81,7 +81,6 @@ pub(crate) struct Survey {
 
 /// Looks at what is there.
 pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch, tier: Tier) -> Survey {
-    let mut places = Places::default();
     let mut survey = Survey {
         plan: Plan {
             tier,
@@ -100,58 +99,65 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
     };
     let temporary = if tier >= Tier::Namespaces { PathBuf::from("/tmp") } else { scratch.tmp() };
     if tier >= Tier::Namespaces {
-        let writable = &mut survey.plan.writable;
-        system(&mut places, scratch);
-        visible(&mut places, confinement, reach);
-        for root in &confinement.writable {
-            places.tree(root, true);
-        }
-        caches(&mut places, confinement, scratch, writable);
-        writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
-        let mut pinned: Vec<PathBuf> = confinement.writable.clone();
-        for path in &confinement.read_only {
-            if let Some(place) = read_only(path, confinement, scratch) {
-                survey.held.extend(scratch.placeholder(&place).then(|| place.clone()));
-                places.tree(&place, false);
-                pinned.push(place);
-            }
-        }
-        let mut found = Found::default();
-        for root in &confinement.writable {
-            protect(&mut places, root, confinement, scratch, &mut found);
-        }
-        pinned.extend(found.pinned);
-        survey.held.extend(found.held);
-        survey.cut |= found.cut;
-        let hidden = secrets::hidden(reach, confinement);
-        survey.cut |= hidden.cut;
-        // What is read-only or hidden anyway gets no layer.
-        let is_hidden = |at: &Path| hidden.paths.iter().any(|path| at.starts_with(path));
-        let is_read_only = |at: &Path| places.innermost(at.parent()?).map(|what| !what.is_writable());
-        found.repositories.retain(|found| {
-            let within = confinement.writable.iter().any(|root| found.at.starts_with(root));
-            !is_hidden(&found.at)
-                && places.0.get(&found.at).is_none_or(What::is_writable)
-                && !(within && is_read_only(&found.at).unwrap_or(false))
-        });
-        survey.repositories = found.repositories;
-        for Repository { at, .. } in &survey.repositories {
-            places.tree(at, false);
-            pinned.push(at.clone());
-            // What is written there goes to a layer.
-            writable.push(at.clone());
-        }
-        places.pin(&pinned, &confinement.writable);
-        for path in hidden.paths {
-            places.put(&path, What::Hidden);
-        }
-        survey.plan.layers = Some(scratch.path().join("layers"));
+        let places = view(&mut survey, confinement, reach, scratch);
+        survey.plan.mounts = places.0.into_iter().map(|(at, what)| Mount { at, what }).collect();
     } else {
         survey.plan.writable.push(scratch.path().join("tmp"));
     }
     survey.variables = variables(confinement, &temporary, tier);
-    survey.plan.mounts = places.0.into_iter().map(|(at, what)| Mount { at, what }).collect();
     survey
+}
+
+/// What a cell sees of the file system, and what may be written there.
+fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: &Scratch) -> Places {
+    let mut places = Places::default();
+    let writable = &mut survey.plan.writable;
+    system(&mut places, scratch);
+    visible(&mut places, confinement, reach);
+    for root in &confinement.writable {
+        places.tree(root, true);
+    }
+    caches(&mut places, confinement, scratch, writable);
+    writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
+    let mut pinned: Vec<PathBuf> = confinement.writable.clone();
+    for path in &confinement.read_only {
+        if let Some(place) = read_only(path, confinement, scratch) {
+            survey.held.extend(scratch.placeholder(&place).then(|| place.clone()));
+            places.tree(&place, false);
+            pinned.push(place);
+        }
+    }
+    let mut found = Found::default();
+    for root in &confinement.writable {
+        protect(&mut places, root, confinement, scratch, &mut found);
+    }
+    pinned.extend(found.pinned);
+    survey.held.extend(found.held);
+    survey.cut |= found.cut;
+    let hidden = secrets::hidden(reach, confinement);
+    survey.cut |= hidden.cut;
+    // What is read-only or hidden anyway gets no layer.
+    let is_hidden = |at: &Path| hidden.paths.iter().any(|path| at.starts_with(path));
+    let is_read_only = |at: &Path| places.innermost(at.parent()?).map(|what| !what.is_writable());
+    found.repositories.retain(|found| {
+        let within = confinement.writable.iter().any(|root| found.at.starts_with(root));
+        !is_hidden(&found.at)
+            && places.0.get(&found.at).is_none_or(What::is_writable)
+            && !(within && is_read_only(&found.at).unwrap_or(false))
+    });
+    survey.repositories = found.repositories;
+    for Repository { at, .. } in &survey.repositories {
+        places.tree(at, false);
+        pinned.push(at.clone());
+        // What is written there goes to a layer.
+        writable.push(at.clone());
+    }
+    places.pin(&pinned, &confinement.writable);
+    for path in hidden.paths {
+        places.put(&path, What::Hidden);
+    }
+    survey.plan.layers = Some(scratch.path().join("layers"));
+    places
 }
 
 impl Survey {
@@ -338,7 +344,8 @@ fn follow(link: &Path, places: &mut Places, confinement: &Confinement, scratch: 
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
         let Ok(above) = crate::fs::real(above) else { return };
         path = above.join(name);
-        if !confinement.writable.iter().any(|root| path.starts_with(root)) {
+        let holds_a_root = confinement.writable.iter().any(|root| root.starts_with(&path));
+        if holds_a_root || !confinement.writable.iter().any(|root| path.starts_with(root)) {
             return;
         }
         let Some(place) = read_only(&path, confinement, scratch) else { return };
