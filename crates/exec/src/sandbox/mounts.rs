@@ -23,6 +23,8 @@ const INERT: &str = "/dev/.toolgate/inert";
 /// Where keepers find what layers are made of.
 pub(crate) const LAYERS: &str = "/dev/.toolgate/layers";
 
+/// Directories that are replaced by ones of ours.
+const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 const LINKS: &[(&str, &str)] = &[
     ("ptmx", "pts/ptmx"),
@@ -50,7 +52,7 @@ fn at<T>(result: Result<T>, doing: impl FnOnce() -> String) -> std::result::Resu
 
 /// The same for a place that is on the list.
 fn at_place<T>(result: Result<T>, doing: &str, place: &Path) -> std::result::Result<T, Fault> {
-    let is_system = ["/tmp", "/var/tmp", "/run", "/dev"].iter().any(|system| place == Path::new(system));
+    let is_system = REPLACED.iter().any(|system| place == Path::new(system));
     let fault = if is_system { Fault::Machine } else { Fault::Path };
     result.map_err(|errno| fault(format!("{doing} `{}`", place.display()), errno))
 }
@@ -86,6 +88,12 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<bool, Fault> {
     }
     at(sys::restrict_mounts(&root, MountFlags::READ_ONLY_TREE), || "making `/` read-only".to_owned())?;
     for mount in &ready {
+        // Places in directories that are replaced; never in one of the host's.
+        if REPLACED.iter().any(|replaced| mount.at.starts_with(replaced))
+            && open(mount.at, OFlags::NOFOLLOW).is_err()
+        {
+            at_place(make(mount.at, mount.is_directory), "making", mount.at)?;
+        }
         at_place(attach(mount), "mounting", mount.at)?;
         if mount.devices {
             at(populate(&devices, layers.as_ref()), || "filling `/dev`".to_owned())?;
@@ -126,13 +134,7 @@ fn attach(mount: &Ready<'_>) -> Result<()> {
     // A link is put over a link: it leads where it did, and nobody can remove it.
     let is_link = kind(&mount.tree).is_ok_and(|kind| kind == FileType::Symlink);
     let flags = if is_link { OFlags::NOFOLLOW } else { OFlags::empty() };
-    let target = match open(mount.at, flags) {
-        Err(Errno::NOENT) => {
-            make(mount.at, mount.is_directory)?;
-            open(mount.at, flags)?
-        }
-        other => other?,
-    };
+    let target = open(mount.at, flags)?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     move_mount(&mount.tree, "", &target, "", flags)
 }
