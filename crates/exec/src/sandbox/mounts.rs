@@ -88,10 +88,8 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<bool, Fault> {
     }
     at(sys::restrict_mounts(&root, MountFlags::READ_ONLY_TREE), || "making `/` read-only".to_owned())?;
     for mount in &ready {
-        // Places in directories that are replaced; never in one of the host's.
-        if REPLACED.iter().any(|replaced| mount.at.starts_with(replaced))
-            && open(mount.at, OFlags::NOFOLLOW).is_err()
-        {
+        // Places in what we have put there ourselves; never in a directory of the host's.
+        if plan.is_ours(mount.at) && open(mount.at, OFlags::NOFOLLOW).is_err() {
             at_place(make(mount.at, mount.is_directory), "making", mount.at)?;
         }
         at_place(attach(mount), "mounting", mount.at)?;

@@ -61,6 +61,17 @@ impl What {
 }
 
 impl Plan {
+    /// Whether what holds `path` is nothing of the host's, or a directory of ours in its place.
+    pub(crate) fn is_ours(&self, path: &Path) -> bool {
+        let holds = |mount: &&Mount| path != mount.at && path.starts_with(&mount.at);
+        let innermost = self.mounts.iter().filter(holds).max_by_key(|mount| mount.at.components().count());
+        innermost.is_some_and(|mount| match &mount.what {
+            What::Tree { from, .. } => *from != mount.at,
+            What::Empty | What::Hidden | What::Devices => true,
+            What::Overlay { .. } => false,
+        })
+    }
+
     pub(crate) fn write(&self, out: &mut Out) {
         let Self { tier, network, mounts, writable, sockets, layers, limits, recorded } = self;
         out.byte(*tier as u8);
