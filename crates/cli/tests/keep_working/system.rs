@@ -57,7 +57,7 @@ pub(crate) const ALL: &[Workload] = &[
         &[r#"export GNUPGHOME=$PWD/g; mkdir -m 700 g; 
           g="gpg --batch -q --pinentry-mode loopback --passphrase ''"
           eval "$g" --quick-gen-key keep@example.org ed25519 sign never 2>/dev/null; echo x >x
-          eval "$g" --detach-sign x; gpg -q --verify x.sig x 2>/dev/null; gpgconf --kill all; rm -r g"#],
+          eval "$g" --detach-sign x; gpg -q --verify x.sig x 2>/dev/null; gpgconf --kill all; rm -rf g"#],
     )
     .programs(&["gpg", "gpgconf"]),
     Workload::new(
