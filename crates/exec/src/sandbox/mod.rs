@@ -1,7 +1,7 @@
 //! Confinement on Linux: what a policy says about commands, enforced by the kernel in as many layers as it has.
 //!
-//! The host makes a [`plan::Plan`] out of a policy ([`survey`]); a [`cell`] carries it out once; its keepers put what is
-//! left on each program they start. What cannot be decided by mounts and filters is decided by the [`broker`].
+//! The host makes a `plan::Plan` out of a policy (`survey`); a `cell` carries it out once; its keepers put what is
+//! left on each program they start. What cannot be decided by mounts and filters is decided by the `broker`.
 
 pub(crate) mod bpf;
 pub(crate) mod broker;
