@@ -23,7 +23,7 @@ pub use enforcement::{Enforcement, Gap, Missing, Why};
 pub use environment::{Environment, EnvironmentFault, Inherit, imposed};
 pub use glob::{glob_fault, wildcards};
 pub use intent::{Effect, Escalation, Intent};
-pub use path::{PathFault, resolve};
+pub use path::{PathFault, normal, resolve};
 pub use permit::Permit;
 pub use reach::{Reach, Root};
 pub use sandbox::{AtLeast, Confinement, Limits, Network, PROTECTED, SandboxPolicy, Tier};

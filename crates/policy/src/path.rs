@@ -45,7 +45,8 @@ pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, PathFault> {
     Ok(normal(&cwd.join(text)))
 }
 
-fn normal(path: &Path) -> PathBuf {
+/// The same path from `/` without `.` and `..`, by its spelling.
+pub fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::from("/");
     for part in path.components() {
         match part {

@@ -37,7 +37,7 @@ pub(crate) struct Broker {
     listener: OwnedFd,
     told: BTreeSet<Refusal>,
     news: Vec<Refusal>,
-    /// Connections that wait for room in a queue.
+    /// Connections that are on their way, or wait for room in a queue.
     waiting: Vec<Waiting>,
 }
 

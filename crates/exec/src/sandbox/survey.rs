@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use policy::{Confinement, PROTECTED, Reach, Tier};
+use policy::{Confinement, PROTECTED, Reach, Tier, normal};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
 use super::git::{self, Repository};
 use super::plan::{Mount, Plan, What, to_path};
 use super::scratch::{self, Scratch};
 use super::secrets;
-use super::writes::normal;
 
 /// Directories that are replaced: whoever has something there has it in a place of its own.
 const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/dev"];

@@ -4,9 +4,9 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use policy::Tier;
+use policy::{Tier, normal};
 
 use super::broker::{link, read_memory};
 use super::plan::{Plan, What};
@@ -107,17 +107,4 @@ fn text(pid: u32, mut at: u64) -> Option<Vec<u8>> {
         at = at.checked_add(u64::try_from(room).ok()?)?;
     }
     None
-}
-
-/// The same without `.` and `..`, by its spelling.
-pub(crate) fn normal(path: &Path) -> PathBuf {
-    let mut out = PathBuf::from("/");
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => out.push(name),
-            Component::ParentDir => drop(out.pop()),
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
-    out
 }
