@@ -190,6 +190,25 @@ fn the_user_s_own_commits_are_seen_between_calls() {
         bench.sh(&format!("echo model {round} > f; git commit -q -a -m model{round}"));
         assert_eq!(bench.git("log --format=%s -1"), format!("model{round}\n"));
     }
+    // Commands that only read, so that one layer serves them all.
+    for round in 0..3 {
+        assert_eq!(
+            bench.sh("cat .git/refs/heads/side 2>&1 | tail -c 10; ls .git/refs/heads"),
+            "directory\nmain\n"
+        );
+        bench.git("branch side");
+        assert_eq!(
+            bench.sh("ls .git/refs/heads; git rev-parse side"),
+            format!("main\nside\n{}", bench.git("rev-parse main"))
+        );
+        bench.git("branch -D side");
+        fs::write(bench.path(&format!("ignored{round}")), "").unwrap();
+        assert_eq!(bench.sh("git status --porcelain"), format!("?? ignored{round}\n"));
+        let mut exclude = fs::read_to_string(bench.path(".git/info/exclude")).unwrap();
+        exclude.push_str(&format!("/ignored{round}\n"));
+        fs::write(bench.path(".git/info/exclude"), exclude).unwrap();
+        assert_eq!(bench.sh("git status --porcelain"), "");
+    }
 }
 
 fn a_commit_in_a_session_lands_when_it_yields() {

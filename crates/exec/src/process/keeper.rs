@@ -108,7 +108,7 @@ impl Keeper<'_> {
             Err((step, errno)) => run.failed(step, errno),
         }
         run.watch();
-        self.layers.prepare();
+        self.layers.rest();
     }
 }
 
@@ -305,7 +305,7 @@ impl Run<'_> {
         let touched = self.keeper.layers.touched();
         let off = !touched || self.keeper.layers.take_off();
         // Without a spawner nobody would clean up after it any more. In a process namespace there is none to see.
-        let again = off && !self.keeper.layers.is_worn() && getppid() == self.keeper.spawner;
+        let again = off && getppid() == self.keeper.spawner;
         self.news.extend(Report::Empty { used: self.used, ended, more, again, touched }.encode());
         self.send();
         if !again {

@@ -94,10 +94,10 @@ pub(crate) struct Process {
 
 impl Process {
     /// Gives the keeper back for the next run: it has said that nothing is left of this one.
-    pub(crate) fn over(self, touched: bool) {
+    pub(crate) fn over(self) {
         let Ok(keeper) = self.talk.control.into_std() else { return };
         if let Some(cell) = &self.cell {
-            return cell.rest(keeper, self.names, touched);
+            return cell.rest(keeper, self.names);
         }
         let mut shared = self.spawner.lock();
         if shared.idle.len() < MAX_IDLE {

@@ -18,7 +18,7 @@ use super::git::{Landed, Layer, Repository};
 use super::layers::Wanted;
 use super::scratch::{self, Scratch};
 use super::survey::{self, Survey};
-use super::{layers, mounts, remedy};
+use super::{mounts, remedy};
 use crate::process::bytes::{In, LENGTH, Out};
 use crate::process::{SpawnFault, Spawner, link};
 
@@ -273,9 +273,8 @@ impl Cell {
         self.survey.repositories.iter().map(number).collect()
     }
 
-    /// A keeper waits again. Where nothing was written it has gone on to the next layer.
-    pub(crate) fn rest(&self, keeper: StdStream, names: Vec<String>, touched: bool) {
-        let names = if touched { names } else { names.iter().map(|name| layers::next(name)).collect() };
+    /// A keeper waits again.
+    pub(crate) fn rest(&self, keeper: StdStream, names: Vec<String>) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MAX_IDLE {
             idle.push((keeper, names));

@@ -1,16 +1,17 @@
 //! A keeper's layers over git directories: put on before they are needed, and left on as long as nobody wrote to them.
 //!
-//! An overlay keeps what it has once seen of the directory beneath, so every run gets a new one. Making one takes a while and
-//! taking one off takes long, so the next is made when nobody waits, and put over the one before it. Only one that was
-//! written to is taken off: what is in it is about to be landed.
+//! An overlay keeps what it has once seen of the directory beneath, which the host may change between two runs. Making a new one
+//! for every run takes a while, and taking one off takes long, so it is made to forget what it has seen, when nobody waits. Only
+//! one that was written to is taken off: what is in it is about to be landed.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdir, openat, statat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdir, openat, rmdir, statat, unlink};
 use rustix::io::{Errno, Result};
+use rustix::path::Arg;
 
 use super::cell::Inside;
 use super::mounts;
@@ -18,8 +19,6 @@ use super::plan::{What, to_path};
 use super::scratch;
 use crate::process::bytes::{In, Out};
 
-/// A keeper with so many over one another makes way for a new one.
-const WORN: usize = 200;
 /// What git ignores in a repository, beside what the repository says.
 const EXCLUDE: &str = "info/exclude";
 /// A longer one is left as it is.
@@ -53,9 +52,15 @@ impl Wanted {
 #[derive(Debug)]
 struct On {
     wanted: Wanted,
-    /// What we wrote into it ourselves: how long it is and when it was changed.
-    ours: Option<(i64, i64)>,
+    /// What we wrote into it ourselves, and what that was made from.
+    ours: Option<Stamps>,
+    /// It remembers nothing of the directory beneath.
+    fresh: bool,
 }
+
+/// What git ignores, in the layer and beneath it: how long each is and when it was changed.
+type Stamps = (Stamp, Option<Stamp>);
+type Stamp = (i64, i64);
 
 /// What lies over git directories.
 #[derive(Debug)]
@@ -65,7 +70,6 @@ pub(crate) struct Layers {
     on: RefCell<Vec<On>>,
     /// What lies beneath all of them.
     beneath: RefCell<Vec<(PathBuf, OwnedFd)>>,
-    put: Cell<usize>,
     /// What must be hidden in them again.
     hidden: Vec<PathBuf>,
 }
@@ -79,18 +83,39 @@ impl Layers {
             own_mounts: plan.is_some(),
             on: RefCell::default(),
             beneath: RefCell::default(),
-            put: Cell::new(0),
             hidden: hidden.map(|mount| mount.at.clone()).collect(),
         }
     }
 
     /// Puts on what is not on yet; says whether all are.
     pub(crate) fn put(&self, wanted: &[Wanted]) -> bool {
-        let is_on = |wanted: &Wanted| self.on.borrow().iter().any(|on| on.wanted == *wanted);
-        let put = |wanted: &Wanted| is_on(wanted) || self.put_one(wanted.clone()).is_ok();
         // Each, whatever became of the others.
-        let put: Vec<bool> = wanted.iter().filter(|_| self.own_mounts).map(put).collect();
+        let put: Vec<bool> =
+            wanted.iter().filter(|_| self.own_mounts).map(|wanted| self.has(wanted)).collect();
         !put.contains(&false)
+    }
+
+    fn has(&self, wanted: &Wanted) -> bool {
+        let before = self.on.borrow().iter().position(|on| on.wanted.at == wanted.at);
+        if let Some(before) = before {
+            let on = self.on.borrow_mut().remove(before);
+            if on.wanted == *wanted && on.fresh && self.is_made_from(&on) {
+                self.on.borrow_mut().push(on);
+                return true;
+            }
+            if !on.take_off() {
+                return false;
+            }
+        }
+        self.put_one(wanted.clone()).is_ok()
+    }
+
+    /// Whether what we wrote into it would be written again.
+    fn is_made_from(&self, on: &On) -> bool {
+        let Some((_, beneath)) = on.ours else { return true };
+        let lowers = self.beneath.borrow();
+        let lower = lowers.iter().find(|(place, _)| *place == on.wanted.at);
+        lower.is_some_and(|(_, lower)| stamp(lower, EXCLUDE).ok() == beneath)
     }
 
     fn put_one(&self, wanted: Wanted) -> Result<()> {
@@ -105,10 +130,7 @@ impl Layers {
         for path in self.hidden.iter().filter(|path| path.starts_with(&wanted.at)) {
             mounts::hide_all(path)?;
         }
-        self.put.set(self.put.get() + 1);
-        let mut on = self.on.borrow_mut();
-        on.retain(|on| on.wanted.at != wanted.at);
-        on.push(On { wanted, ours });
+        self.on.borrow_mut().push(On { wanted, ours, fresh: true });
         Ok(())
     }
 
@@ -119,22 +141,16 @@ impl Layers {
 
     /// Takes all of them off; says whether that was done.
     pub(crate) fn take_off(&self) -> bool {
-        self.on.borrow_mut().drain(..).all(|on| mounts::take_layer(&on.wanted.at).is_ok())
+        self.on.borrow_mut().drain(..).fold(true, |all, on| on.take_off() && all)
     }
 
-    /// Puts on what the next run gets, if this one wrote nothing.
-    pub(crate) fn prepare(&self) {
-        let on: Vec<Wanted> = self.on.borrow().iter().map(|on| on.wanted.clone()).collect();
-        for wanted in on {
-            let name = next(&wanted.name);
-            // If it cannot be, the next run is told so.
-            let _later = self.put_one(Wanted { name, ..wanted });
+    /// Makes ready for the next run: what the last one saw is forgotten.
+    pub(crate) fn rest(&self) {
+        for on in self.on.borrow_mut().iter_mut() {
+            // What is mounted in it is never forgotten.
+            let free = !self.hidden.iter().any(|hidden| hidden.starts_with(&on.wanted.at));
+            on.fresh = free && mounts::refresh_layer(&on.wanted.at).is_ok();
         }
-    }
-
-    /// Whether there are too many.
-    pub(crate) fn is_worn(&self) -> bool {
-        self.put.get() >= WORN
     }
 }
 
@@ -144,20 +160,32 @@ impl On {
         let upper = upper(&self.wanted.name);
         match self.ours {
             None => scratch::is_empty(&upper),
-            Some(ours) => {
+            Some((ours, _)) => {
                 scratch::holds_only(&upper, c"info")
                     && scratch::holds_only(&upper.join("info"), c"exclude")
-                    && stamp(&upper.join(EXCLUDE)).is_ok_and(|now| now == ours)
+                    && stamp(CWD, upper.join(EXCLUDE)).is_ok_and(|now| now == ours)
             }
         }
+    }
+
+    /// Takes it off, and what we wrote out of it: the next one gets its own.
+    fn take_off(self) -> bool {
+        let off = mounts::take_layer(&self.wanted.at).is_ok();
+        let upper = upper(&self.wanted.name);
+        if off && self.ours.is_some_and(|(ours, _)| stamp(CWD, upper.join(EXCLUDE)) == Ok(ours)) {
+            // More may lie beside it.
+            let _stays = unlink(upper.join(EXCLUDE)).and_then(|()| rmdir(upper.join("info")));
+        }
+        off
     }
 }
 
 /// Has git ignore more than the repository says; unless the layer has its own word on that from before.
-fn ignore(lower: impl AsFd, wanted: &Wanted) -> Result<(i64, i64)> {
+fn ignore(lower: impl AsFd, wanted: &Wanted) -> Result<Stamps> {
     // Only a repository has anything to ignore.
     statat(&lower, "HEAD", AtFlags::SYMLINK_NOFOLLOW)?;
     let upper = upper(&wanted.name);
+    let beneath = stamp(&lower, EXCLUDE).ok();
     let mut text = read(&lower)?;
     if !text.is_empty() && !text.ends_with(b"\n") {
         text.push(b'\n');
@@ -167,7 +195,7 @@ fn ignore(lower: impl AsFd, wanted: &Wanted) -> Result<(i64, i64)> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(CWD, upper.join(EXCLUDE), flags, Mode::from_raw_mode(0o644))?;
     rustix::io::write(&file, &text)?;
-    stamp(&upper.join(EXCLUDE))
+    Ok((stamp(CWD, upper.join(EXCLUDE))?, beneath))
 }
 
 fn read(lower: impl AsFd) -> Result<Vec<u8>> {
@@ -183,8 +211,8 @@ fn read(lower: impl AsFd) -> Result<Vec<u8>> {
 }
 
 /// How long a file is, and when it was last changed.
-fn stamp(path: &Path) -> Result<(i64, i64)> {
-    let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?;
+fn stamp(directory: impl AsFd, path: impl Arg) -> Result<Stamp> {
+    let stat = statat(directory, path, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok((
         stat.st_size,
         stat.st_mtime.wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec.cast_signed()),
@@ -193,24 +221,4 @@ fn stamp(path: &Path) -> Result<(i64, i64)> {
 
 fn upper(name: &str) -> PathBuf {
     Path::new(mounts::LAYERS).join(name).join("upper")
-}
-
-/// The name of the layer after this one. The host counts in the same way.
-pub(crate) fn next(name: &str) -> String {
-    match name.rsplit_once('.') {
-        Some((base, number)) => format!("{base}.{}", number.parse::<u64>().unwrap_or(0).wrapping_add(1)),
-        None => format!("{name}.1"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn host_and_keeper_count_alike() {
-        assert_eq!(next("3"), "3.1");
-        assert_eq!(next("3.1"), "3.2");
-        assert_eq!(next("3.99"), "3.100");
-    }
 }

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, Result};
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
-    fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
+    FsMountFlags, FsOpenFlags, FsPickFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+    fsconfig_create, fsconfig_reconfigure, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, fspick,
+    move_mount, open_tree, unmount,
 };
 
 use super::plan::{Mount, Plan, What};
@@ -250,6 +251,13 @@ pub(crate) fn put_layer(at: &Path, lower: &OwnedFd, layer: &str) -> Result<()> {
     let layer = Path::new(LAYERS).join(layer);
     let tree = overlay(lower, &layer.join("upper"), &layer.join("work"))?;
     attach(&Ready { at, tree, seal: false, is_directory: true, devices: false })
+}
+
+/// Has the layer forget what it has seen of the directory beneath: the kernel drops it whenever a file system is configured anew.
+pub(crate) fn refresh_layer(at: &Path) -> Result<()> {
+    let flags =
+        FsPickFlags::FSPICK_CLOEXEC | FsPickFlags::FSPICK_SYMLINK_NOFOLLOW | FsPickFlags::FSPICK_NO_AUTOMOUNT;
+    fsconfig_reconfigure(fspick(CWD, at, flags)?)
 }
 
 /// Takes the layer off again.

@@ -202,7 +202,7 @@ impl Moving {
         state.input.open = false;
         drop(state);
         if again {
-            self.process.over(touched);
+            self.process.over();
         }
     }
 
