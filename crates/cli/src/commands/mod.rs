@@ -10,11 +10,22 @@ pub(crate) mod tools;
 
 use std::future::Future;
 
+use tokio::runtime::Builder;
+
 use crate::fault::Fault;
 
 /// Runs `work` with an async runtime around it.
 fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    block_in(Builder::new_multi_thread(), work)
+}
+
+/// The same in this thread alone: there is only one thing to do, and threads take a while to start.
+fn block_alone<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    block_in(Builder::new_current_thread(), work)
+}
+
+fn block_in<T>(mut builder: Builder, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    let runtime = builder.enable_all().build()?;
     let done = runtime.block_on(work);
     // Work that nobody waits for any more may sit in a read that does not come back; the process does not wait either.
     runtime.shutdown_background();

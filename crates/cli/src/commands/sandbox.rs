@@ -37,7 +37,7 @@ pub(crate) fn run(args: SandboxCommand) -> Result<ExitCode, Fault> {
         }
     })?;
     let sandbox = composed.recorded(explain).sandbox()?;
-    super::block_on(async {
+    super::block_alone(async {
         if explain {
             match sandbox.explain(&args.argv).await {
                 Ok(explained) => print(&explained),

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use policy::{Gap, Network, Tier};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -62,7 +62,7 @@ pub(crate) fn serve(plan: Plan, control: &OwnedFd, limits: confined::Limits) -> 
     }
     drop(own_terminals);
     let Ok(signals) = confined::child_signals() else { confined::exit(1) };
-    let mut host = Some(control);
+    let (mut host, mut wanted) = (Some(control), false);
     // ends: when the host is gone and there are no children
     loop {
         confined::drain(&signals);
@@ -71,26 +71,30 @@ pub(crate) fn serve(plan: Plan, control: &OwnedFd, limits: confined::Limits) -> 
         }
         let mut wait = vec![PollFd::new(&signals, PollFlags::IN)];
         wait.extend(host.map(|host| PollFd::new(host, PollFlags::IN)));
-        let spoken =
-            poll(&mut wait, None).is_ok() && wait.get(1).is_some_and(|host| !host.revents().is_empty());
+        let woken = poll(&mut wait, wanted.then_some(&SPARE));
+        let spoken = woken.is_ok() && wait.get(1).is_some_and(|host| !host.revents().is_empty());
         drop(wait);
+        if wanted && woken == Ok(0) {
+            (wanted, spare) = (false, Spare::make(&inside, limits).ok());
+        }
         let Some(open) = host.filter(|_| spoken) else { continue };
         let mut fds = Vec::new();
         let got = link::receive(open, &mut [0; 1], &mut fds);
         let Some(keeper) = got.ok().filter(|&got| got > 0).and_then(|_| fds.pop()) else {
             // The spare one goes too.
-            (host, spare) = (None, None);
+            (host, wanted, spare) = (None, false, None);
             continue;
         };
         // If none can be made, the host sees its end close, and says so.
         if let Some(ready) = spare.take().or_else(|| Spare::make(&inside, limits).ok()) {
             ready.employ(&keeper);
         }
-        // The next one is not to hold this end open.
-        drop(keeper);
-        spare = Spare::make(&inside, limits).ok();
+        wanted = true;
     }
 }
+
+/// How long nobody needs a keeper before the next one is made: a program that runs one command needs no other.
+const SPARE: Timespec = Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
 
 /// A keeper that is there and waits for the host that it will serve.
 struct Spare(OwnedFd);

@@ -141,7 +141,8 @@ impl Layers {
 
     /// Takes all of them off; says whether that was done.
     pub(crate) fn take_off(&self) -> bool {
-        self.on.borrow_mut().drain(..).fold(true, |all, on| on.take_off() && all)
+        let off: Vec<bool> = self.on.borrow_mut().drain(..).map(On::take_off).collect();
+        !off.contains(&false)
     }
 
     /// Makes ready for the next run: what the last one saw is forgotten.

@@ -6,7 +6,7 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, rmdir, unlink};
 use rustix::io::{Errno, Result};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, FsPickFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
@@ -77,15 +77,18 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<bool, Fault> {
     let layers = plan.layers.as_ref().map(clone).transpose();
     let layers = at(layers, || "opening the layers".to_owned())?;
     let mut overlays = true;
-    let mut ready = Vec::new();
+    let (mut ready, mut shared) = (Vec::new(), Vec::new());
     for mount in &plan.mounts {
-        match prepare(mount) {
+        match prepare(mount, &mut shared) {
             Ok(mount) => ready.push(mount),
             // Nothing is there any more, so there is nothing to hide or to protect.
             Err(Errno::NOENT) if !matches!(mount.what, What::Tree { writable: true, .. }) => {}
             Err(_) if matches!(mount.what, What::Overlay { .. }) => overlays = false,
             Err(errno) => at_place(Err(errno), "preparing", &mount.at)?,
         }
+    }
+    for layer in shared {
+        at(take_layer(layer), || "taking off what was shared".to_owned())?;
     }
     at(sys::restrict_mounts(&root, MountFlags::READ_ONLY_TREE), || "making `/` read-only".to_owned())?;
     for mount in &ready {
@@ -107,7 +110,8 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<bool, Fault> {
     Ok(overlays)
 }
 
-fn prepare(mount: &Mount) -> Result<Ready<'_>> {
+/// Overlays of which several places are parts are `shared`: each is attached over its own files until all is prepared.
+fn prepare<'a>(mount: &'a Mount, shared: &mut Vec<&'a Path>) -> Result<Ready<'a>> {
     let ready = |tree, seal| {
         let is_directory = kind(&tree).is_ok_and(|kind| kind == FileType::Directory);
         Ready { at: &mount.at, tree, seal, is_directory, devices: mount.what == What::Devices }
@@ -125,8 +129,22 @@ fn prepare(mount: &Mount) -> Result<Ready<'_>> {
             FileType::Directory => ready(tmpfs("0000")?, true),
             _ => return Err(Errno::NOENT),
         },
-        What::Overlay { upper, work } => ready(overlay(&named(&mount.at)?, upper, work)?, false),
+        What::Overlay { of, layer } => {
+            if !shared.contains(&layer.as_path()) {
+                attach_overlay(layer, &named(of)?, layer)?;
+                shared.push(layer);
+            }
+            let below = mount.at.strip_prefix(of).map_err(|_| Errno::INVAL)?;
+            let tree = clone(if below.as_os_str().is_empty() { layer.clone() } else { layer.join(below) })?;
+            ready(tree, false)
+        }
     })
+}
+
+/// Puts an overlay over `lower` at `at`.
+fn attach_overlay(at: &Path, lower: &OwnedFd, layer: &Path) -> Result<()> {
+    let tree = overlay(lower, &layer.join("upper"), &layer.join("work"))?;
+    attach(&Ready { at, tree, seal: false, is_directory: true, devices: false })
 }
 
 fn attach(mount: &Ready<'_>) -> Result<()> {
@@ -249,8 +267,10 @@ pub(crate) fn named(path: &Path) -> Result<OwnedFd> {
 /// Lets what is written below `at`, which is `lower`, go to a layer of ours instead.
 pub(crate) fn put_layer(at: &Path, lower: &OwnedFd, layer: &str) -> Result<()> {
     let layer = Path::new(LAYERS).join(layer);
-    let tree = overlay(lower, &layer.join("upper"), &layer.join("work"))?;
-    attach(&Ready { at, tree, seal: false, is_directory: true, devices: false })
+    // The mark of one that was never written out. It matters after a crash, and this directory does not outlive one.
+    let mark = layer.join("work/work/incompat/volatile");
+    let _is_new = unlink(mark.join("dirty")).and_then(|()| rmdir(mark));
+    attach_overlay(at, lower, &layer)
 }
 
 /// Has the layer forget what it has seen of the directory beneath: the kernel drops it whenever a file system is configured anew.
@@ -274,6 +294,8 @@ fn overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd> {
         fsconfig_set_string(&context, key, format!("/proc/self/fd/{}", directory.as_raw_fd()))?;
     }
     fsconfig_set_flag(&context, "userxattr")?;
+    // Taking it off would otherwise write out all that the whole file system of the host has to write.
+    let _old_kernel = fsconfig_set_flag(&context, "volatile");
     mounted(&context)
 }
 

@@ -45,8 +45,8 @@ pub(crate) enum What {
     Hidden,
     /// The few devices that everybody needs, and terminals of its own.
     Devices,
-    /// What is there, with changes kept in a directory of ours.
-    Overlay { upper: PathBuf, work: PathBuf },
+    /// What is there, with changes kept in a directory of ours: a part of the overlay over `of`, which lies at it or above.
+    Overlay { of: PathBuf, layer: PathBuf },
 }
 
 impl What {
@@ -88,10 +88,10 @@ impl Plan {
                 What::Empty => out.byte(2),
                 What::Hidden => out.byte(3),
                 What::Devices => out.byte(4),
-                What::Overlay { upper, work } => {
+                What::Overlay { of, layer } => {
                     out.byte(5);
-                    path(out, upper);
-                    path(out, work);
+                    path(out, of);
+                    path(out, layer);
                 }
             }
         }
@@ -147,7 +147,7 @@ impl Mount {
             2 => What::Empty,
             3 => What::Hidden,
             4 => What::Devices,
-            5 => What::Overlay { upper: next(input)?, work: next(input)? },
+            5 => What::Overlay { of: next(input)?, layer: next(input)? },
             _ => return None,
         };
         Some(Self { at, what })
@@ -182,7 +182,7 @@ mod tests {
                 at("/w", What::Tree { from: "/w".into(), writable: true }),
                 at("/w/.codex", What::Tree { from: "/w/.codex".into(), writable: false }),
                 at("/h/.ssh", What::Hidden),
-                at("/h/.npm", What::Overlay { upper: "/s/u".into(), work: "/s/w".into() }),
+                at("/h/.npm", What::Overlay { of: "/h".into(), layer: "/s/c".into() }),
             ],
             writable: vec!["/w".into()],
             sockets: vec![b"@x".to_vec()],

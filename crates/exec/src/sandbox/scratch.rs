@@ -47,10 +47,12 @@ impl Scratch {
             }
             let lock = directory(&path)?;
             flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-            for (name, mode) in [("tmp", 0o1777), ("var-tmp", 0o1777), ("layers", 0o700), ("caches", 0o700)] {
+            for name in ["tmp", "var-tmp", "layers", "caches"] {
                 mkdir(path.join(name), Mode::RWXU)?;
+            }
+            for name in ["tmp", "var-tmp"] {
                 // Not what the mask of this process leaves of it.
-                rustix::fs::chmod(path.join(name), Mode::from_raw_mode(mode))?;
+                rustix::fs::chmod(path.join(name), Mode::from_raw_mode(0o1777))?;
             }
             return Ok(Self { path, _lock: lock, placeholders: Mutex::default() });
         }
@@ -91,14 +93,9 @@ impl Scratch {
         let _cannot = flock(&held, FlockOperation::NonBlockingLockShared);
         let mut placeholders = self.placeholders.lock().unwrap_or_else(PoisonError::into_inner);
         if !placeholders.iter().any(|(known, _)| known == path) {
+            let _not_noted = note(&self.path.join(NOTES), path);
             placeholders.push((path.to_owned(), held));
         }
-        let mut notes = Vec::new();
-        for (path, _) in placeholders.iter() {
-            notes.extend(path.as_os_str().as_encoded_bytes());
-            notes.push(0);
-        }
-        let _not_noted = write(&self.path.join(NOTES), &notes);
         true
     }
 }
@@ -154,10 +151,11 @@ fn directory(path: &Path) -> rustix::io::Result<OwnedFd> {
     open(path, flags, Mode::empty())
 }
 
-fn write(path: &Path, bytes: &[u8]) -> rustix::io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = open(path, flags, Mode::RUSR | Mode::WUSR)?;
-    rustix::io::write(&file, bytes).map(drop)
+/// Notes that `path` was made.
+fn note(notes: &Path, path: &Path) -> rustix::io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let notes = open(notes, flags, Mode::RUSR | Mode::WUSR)?;
+    rustix::io::write(&notes, &[path.as_os_str().as_encoded_bytes(), b"\0"].concat()).map(drop)
 }
 
 /// The directory of all scratch directories of this user: nobody else's, whoever else writes where it lies.

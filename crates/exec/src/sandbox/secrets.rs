@@ -1,10 +1,14 @@
 //! What may not be read, found on this machine: the paths that deny-read rules mean now.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use policy::{Confinement, Reach};
-use rustix::fs::{Dir, FileType, Mode, OFlags};
+use rustix::fs::FileType;
+
+use super::git::sys;
 
 /// How many entries are looked at. A cell is made once in a session.
 const MAX_ENTRIES: usize = 100_000;
@@ -53,32 +57,29 @@ impl Hidden {
 }
 
 fn walk(root: &Path, reach: &Reach, hidden: &mut Hidden, left: &mut usize) {
-    let mut todo = std::collections::VecDeque::from([root.to_owned()]);
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(top) = sys::root(root) else { return };
+    let mut todo = VecDeque::from([PathBuf::new()]);
     // ends: every entry is looked at once, and only so many are
-    while let Some(directory) = todo.pop_front() {
-        let Ok(Ok(entries)) = rustix::fs::open(&directory, flags, Mode::empty()).map(Dir::read_from) else {
-            continue;
-        };
-        for entry in entries.filter_map(Result::ok) {
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
+    while let Some(below) = todo.pop_front() {
+        let Ok(directory) = sys::beneath(top.as_fd(), &below, sys::LIST) else { continue };
+        // A directory that cannot be listed to its end is taken for what was seen of it.
+        let _seen = sys::list(directory.as_fd(), |name, kind| {
             if *left == 0 {
                 hidden.cut = true;
-                return;
+                return ControlFlow::Break(());
             }
             *left -= 1;
-            let path = directory.join(super::plan::to_path(name.to_vec()));
+            let entry = below.join(name);
+            let path = root.join(&entry);
             if reach.deny().denies_entry(&path).is_some() {
                 // A link is not what it leads to.
-                if entry.file_type() != FileType::Symlink {
+                if kind != FileType::Symlink {
                     hidden.add(path);
                 }
-            } else if entry.file_type() == FileType::Directory && name != b".git" {
-                todo.push_back(path);
+            } else if kind == FileType::Directory && name != ".git" {
+                todo.push_back(entry);
             }
-        }
+            ControlFlow::Continue(())
+        });
     }
 }

@@ -291,10 +291,16 @@ fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, wri
         if !is_directory(&path) || in_the_way {
             continue;
         }
-        let layer = scratch.path().join("caches").join(number.to_string());
+        // One overlay serves all that lie in the home.
+        let shared = confinement.home.as_ref().filter(|home| {
+            path.starts_with(home)
+                && !scratch.path().starts_with(home)
+                && git::sys::is_same_mount(home, &path)
+        });
+        let name = if shared.is_some() { "home".to_owned() } else { number.to_string() };
+        let (of, layer) = (shared.unwrap_or(&path).clone(), scratch.path().join("caches").join(name));
         if scratch::layer(&layer).is_ok() {
-            let (upper, work) = (layer.join("upper"), layer.join("work"));
-            places.put(&path, What::Overlay { upper, work });
+            places.put(&path, What::Overlay { of, layer });
             writable.push(path);
         }
     }

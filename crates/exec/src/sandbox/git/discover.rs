@@ -53,7 +53,7 @@ pub(crate) fn repositories(root: &Path) -> Discovered {
         let _ = sys::list(dir.as_fd(), |name, listed| {
             if name == ".git" {
                 git = Some(listed);
-            } else if level < LEVELS && is_directory(dir.as_fd(), name, listed) {
+            } else if level < LEVELS && listed == FileType::Directory {
                 let queue = if name == "node_modules" || name == "target" { &mut last } else { &mut waiting };
                 if queue.len() == WAITING {
                     found.cut = true;
@@ -70,15 +70,6 @@ pub(crate) fn repositories(root: &Path) -> Discovered {
     }
     found.cut |= !waiting.is_empty() || !last.is_empty();
     found
-}
-
-/// Some file systems do not say what an entry is.
-fn is_directory(dir: BorrowedFd<'_>, name: &OsStr, listed: FileType) -> bool {
-    match listed {
-        FileType::Unknown => sys::look(dir, name)
-            .is_ok_and(|stat| stat.is_some_and(|stat| sys::kind(&stat) == FileType::Directory)),
-        other => other == FileType::Directory,
-    }
 }
 
 impl Discovered {

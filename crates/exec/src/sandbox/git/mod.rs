@@ -25,7 +25,7 @@ mod paths;
 mod place;
 mod plan;
 mod steps;
-mod sys;
+pub(crate) mod sys;
 mod upper;
 
 #[cfg(test)]

@@ -22,15 +22,15 @@ pub(super) const READ: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 /// Reading the entries of a directory.
-pub(super) const LIST: OFlags = READ.union(OFlags::DIRECTORY);
+pub(crate) const LIST: OFlags = READ.union(OFlags::DIRECTORY);
 
 /// Opens the directory `path`, which must be free of links.
-pub(super) fn root(path: &Path) -> Result<OwnedFd> {
+pub(crate) fn root(path: &Path) -> Result<OwnedFd> {
     open(CWD, path, LIST, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
 }
 
 /// Opens `below` without leaving `dir` and without following a link.
-pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
+pub(crate) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let path = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     open(dir, path, flags, resolve)
@@ -41,6 +41,13 @@ pub(super) fn real(path: &Path) -> Result<PathBuf> {
     let fd = open(CWD, path, PEEK, ResolveFlags::NO_MAGICLINKS)?;
     let name = rustix::fs::readlinkat(CWD, format!("/proc/self/fd/{}", fd.as_raw_fd()), Vec::new())?;
     Ok(PathBuf::from(OsString::from_vec(name.into_bytes())))
+}
+
+/// Whether `path` lies below the directory `above` with no mount between them.
+pub(crate) fn is_same_mount(above: &Path, path: &Path) -> bool {
+    let Ok(below) = path.strip_prefix(above) else { return false };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    root(above).is_ok_and(|above| open(above.as_fd(), below, PEEK, resolve).is_ok())
 }
 
 fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd> {
@@ -79,8 +86,8 @@ pub(super) fn size(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
-/// Calls `each` with every name in the open directory but `.` and `..`.
-pub(super) fn list(
+/// Calls `each` with every name in the open directory but `.` and `..`, and with what it is.
+pub(crate) fn list(
     dir: BorrowedFd<'_>,
     mut each: impl FnMut(&OsStr, FileType) -> ControlFlow<()>,
 ) -> Result<()> {
@@ -95,7 +102,16 @@ pub(super) fn list(
             Err(errno) => return Err(errno),
         };
         let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." && each(OsStr::from_bytes(name), entry.file_type()).is_break() {
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let name = OsStr::from_bytes(name);
+        let listed = match entry.file_type() {
+            // Some file systems do not say.
+            FileType::Unknown => look(dir, name).ok().flatten().map_or(FileType::Unknown, |stat| kind(&stat)),
+            listed => listed,
+        };
+        if each(name, listed).is_break() {
             return Ok(());
         }
     }
