@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use toolgate::{CancellationToken, SandboxPolicy, ToolCall, Toolgate, json};
+use toolgate::{CancellationToken, Confinement, SandboxPolicy, ToolCall, Toolgate, json};
 
 mod timing;
 
@@ -49,10 +49,10 @@ fn main() {
     let (confined, unconfined) =
         (toolgate(SandboxPolicy::WorkspaceWrite), toolgate(SandboxPolicy::FullAccess));
     small(&runtime, &confined, &unconfined);
-    peers(&place);
+    peers(&runtime, &confined, &place);
     large(&runtime, &confined);
     build(&runtime, &confined, &unconfined, &place);
-    files(&runtime, &confined, &unconfined);
+    files(&runtime, &confined, &unconfined, &place);
     let _still_there = fs::remove_dir_all(&place);
 }
 
@@ -95,8 +95,8 @@ fn small(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate) {
     println!("| … p99, in medians / the same of bare fork+exec (bar: 3) | {spread:.2} | {bare:.2} | |");
 }
 
-/// Whole programs, as a person starts them.
-fn peers(place: &Path) {
+/// What one more command costs in a session of ours, and one in a program of its own, beside programs that do only that.
+fn peers(runtime: &Runtime, confined: &Toolgate, place: &Path) {
     let here = place.to_string_lossy().into_owned();
     let toolgate = env!("CARGO_BIN_EXE_toolgate");
     let mut ours = || run(Command::new(toolgate).args(["sandbox", "--cwd", &here, "--", "/bin/true"]));
@@ -106,13 +106,20 @@ fn peers(place: &Path) {
     let bwrap = std::env::var("BWRAP").unwrap_or_else(|_| "bwrap".to_owned());
     if has(&bwrap) {
         let bind = ["--bind", &here, &here, "--", "/bin/true"];
-        let [us, peer] = rounds(100, [&mut ours, &mut || run(Command::new(&bwrap).args(BWRAP).args(bind))]);
-        row("`toolgate sandbox -- true`, a program of its own / `bwrap` with the same mounts", us, peer);
+        let [call, us, peer] = rounds(
+            100,
+            [&mut || call(runtime, confined, "true"), &mut ours, &mut || {
+                run(Command::new(&bwrap).args(BWRAP).args(bind));
+            }],
+        );
+        row("confined `true` through `dispatch` / `bwrap` with the same mounts", call, peer);
+        row("`toolgate sandbox -- true`, a program of its own / the same", us, peer);
     }
     if let Ok(codex) = std::env::var("CODEX") {
         let mut theirs = || run(Command::new(&codex).current_dir(place).args(["sandbox", "--", "/bin/true"]));
-        let [us, peer] = rounds(30, [&mut ours, &mut theirs]);
-        row("… / `codex sandbox -- true`", us, peer);
+        let [call, us, peer] = rounds(30, [&mut || call(runtime, confined, "true"), &mut ours, &mut theirs]);
+        row("confined `true` through `dispatch` / `codex sandbox -- true`", call, peer);
+        row("`toolgate sandbox -- true`, a program of its own / the same", us, peer);
     }
 }
 
@@ -141,9 +148,20 @@ fn build(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate, place: &
     row("`cargo build` of a small crate, confined / unconfined (bar: 1.05)", us, peer);
 }
 
-fn files(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate) {
+fn files(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate, place: &Path) {
     let script = "mkdir d && cd d && seq 3000 | xargs touch && tar cf ../t.tar . && tar xf ../t.tar && cd .. && rm -r d t.tar";
-    let [us, peer] =
-        rounds(9, [&mut || call(runtime, confined, script), &mut || call(runtime, unconfined, script)]);
+    let recorded = Toolgate::at(place)
+        .with_tools()
+        .sandbox(SandboxPolicy::WorkspaceWrite)
+        .confinement(Confinement { recorded: true, ..Confinement::default() })
+        .build()
+        .expect("the tools go together");
+    let [us, noted, peer] = rounds(
+        9,
+        [&mut || call(runtime, confined, script), &mut || call(runtime, &recorded, script), &mut || {
+            call(runtime, unconfined, script);
+        }],
+    );
     row("3,000 files made, packed, unpacked and removed, confined / unconfined", us, peer);
+    row("… with every refused change recorded / not", noted, us);
 }

@@ -228,7 +228,6 @@ fn the_configuration_says_where_each_value_comes_from() {
     # confinement.writable is not set
     # confinement.read_only is not set
     # confinement.unix_sockets is not set
-    # confinement.processes is not set
     # confinement.memory_mb is not set
     # confinement.file_size_mb is not set
     # confinement.open_files is not set

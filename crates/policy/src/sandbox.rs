@@ -118,16 +118,23 @@ impl Network {
 }
 
 /// How much a confined command may take; nothing said is no limit of ours.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Processes and threads at a time.
+    /// Processes and threads at a time: of a session where this user may make control groups, else of one command.
     pub processes: Option<u64>,
-    /// Bytes of memory.
+    /// Bytes of memory: of a session where this user may make control groups, and of each process.
     pub memory: Option<u64>,
     /// Bytes in one file.
     pub file_size: Option<u64>,
     /// Open files of one process.
     pub open_files: Option<u64>,
+}
+
+impl Default for Limits {
+    /// What no honest command comes near, and a machine bears.
+    fn default() -> Self {
+        Self { processes: Some(4096), memory: None, file_size: None, open_files: None }
+    }
 }
 
 /// A way to confine, the weakest first. Each has all that the ones before it have.

@@ -258,6 +258,13 @@ fn a_connection_that_is_refused_has_a_name() {
         "{}",
         answer.joined_text()
     );
+    // A name is told as it was asked for; what the command before it asked for is not told again.
+    for host in ["registry.example.org", "other.example.com"] {
+        let script = format!("import socket; socket.create_connection(('{host}', 443), 5)");
+        let answer = bench.call("shell", json!({ "command": ["python3", "-c", script] }));
+        let denial = Denial::MayNotConnect { target: host.to_owned(), network: Network::Loopback };
+        assert_eq!(answer.facts.denials, [denial], "{}", answer.joined_text());
+    }
 }
 
 fn a_socket_is_reached_by_name_only() {
@@ -385,6 +392,14 @@ fn what_cannot_be_enforced_is_refused() {
     assert!(!answer.success);
     let text = answer.joined_text();
     assert!(text.contains("nothing is run: the policy demands at least namespaces"), "{text}");
+    // Unless the policy makes do with nothing, and says so.
+    let confinement = Confinement {
+        at_most: policy::Tier::Nothing,
+        at_least: policy::AtLeast(policy::Tier::Nothing),
+        ..Confinement::default()
+    };
+    let answer = Bench::with(confinement).call("shell", json!({ "command": ["true"] }));
+    assert_eq!(answer.facts.enforcement, Some(Enforcement::None { why: policy::Why::Unable }));
 }
 
 fn an_escalation_changes_nothing() {

@@ -241,7 +241,7 @@ impl Config {
                 unix_sockets: Vec::new(),
                 tier: Setting::built_in(Tier::Namespaces),
                 require: Setting::built_in(Tier::Landlock),
-                processes: Setting::built_in(None),
+                processes: Setting::built_in(toolgate::CommandLimits::default().processes),
                 memory_mb: Setting::built_in(None),
                 file_size_mb: Setting::built_in(None),
                 open_files: Setting::built_in(None),

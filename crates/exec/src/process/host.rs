@@ -98,7 +98,7 @@ impl Spawner {
     pub(crate) async fn start(&self, command: &Command, permit: &Permit) -> Result<Process, SpawnFault> {
         permit.may_run(&command.stated)?;
         let cell = match permit.confinement() {
-            Some(confinement) => Some(self.cells.find(self, permit.reach(), confinement).await?),
+            Some(confinement) => self.cells.find(self, permit.reach(), confinement).await?,
             None => None,
         };
         let (pipes, theirs) = Pipes::open(&command.stdio, cell.as_deref())?;
@@ -167,11 +167,14 @@ impl Spawner {
 
     /// What is where for a command that runs with `permit`, in which tier, and what is enforced.
     pub async fn explain(&self, permit: &Permit) -> Result<Explained, SpawnFault> {
-        let Some(confinement) = permit.confinement() else {
+        let cell = match permit.confinement() {
+            Some(confinement) => self.cells.find(self, permit.reach(), confinement).await?,
+            None => None,
+        };
+        let Some(cell) = cell else {
             let enforcement = unconfined(permit);
             return Ok(Explained { tier: Tier::Nothing, enforcement, places: Vec::new() });
         };
-        let cell = self.cells.find(self, permit.reach(), confinement).await?;
         Ok(Explained { tier: cell.tier(), enforcement: cell.enforcement.clone(), places: cell.places() })
     }
 

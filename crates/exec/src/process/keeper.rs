@@ -15,10 +15,12 @@ use super::launch::{Launched, Limits, launch};
 use super::message::{Ended, Launch, MAX_ORDER, Order, Report, Step, Used};
 use super::sys::{self, Reaped, Wait};
 use super::{link, tree};
+use crate::sandbox::Refusal;
 use crate::sandbox::broker::Broker;
 use crate::sandbox::cell::Inside;
 use crate::sandbox::landlock;
 use crate::sandbox::layers::Layers;
+use crate::sandbox::names::Names;
 
 /// How many of the processes that had to be ended are named.
 const NAMED: usize = 16;
@@ -47,8 +49,9 @@ fn serve(control: &OwnedFd, limits: Limits, inside: Option<&Inside>) -> ! {
     let _host_is_gone = link::write(control, &Report::Ready.encode());
     // ends: when the host is gone
     let spawner = getppid();
-    let mut keeper =
-        Keeper { control, signals: &signals, limits, inside, spawner, layers: Layers::new(inside) };
+    let names = inside.filter(|inside| inside.has_names()).and_then(|_| Names::open().ok());
+    let layers = Layers::new(inside);
+    let mut keeper = Keeper { control, signals: &signals, limits, inside, spawner, layers, names };
     while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
         match Order::decode(&bytes) {
             Some(Order::Run(order)) => keeper.run(&order, fds),
@@ -73,6 +76,8 @@ struct Keeper<'a> {
     spawner: Option<Pid>,
     /// What lies over git directories.
     layers: Layers,
+    /// Where programs ask for names.
+    names: Option<Names>,
 }
 
 impl Keeper<'_> {
@@ -85,6 +90,7 @@ impl Keeper<'_> {
         if let Some(rules) = self.inside.and_then(|inside| inside.ruleset.as_ref()) {
             landlock::allow_given(rules, &fds);
         }
+        self.names.iter().for_each(Names::drain);
         let launched = launch(order, &fds, self.limits, self.inside);
         // Only the program holds them now: when it lets go of them, its reader knows.
         drop(fds);
@@ -124,6 +130,17 @@ enum Ending {
     Told(Instant),
 }
 
+/// What ended a wait.
+#[derive(Debug)]
+struct Woken {
+    /// The host says something.
+    spoken: bool,
+    /// A call has to be judged.
+    asked: PollFlags,
+    /// Somebody asks for a name.
+    named: bool,
+}
+
 /// One program and what came of it.
 struct Run<'a> {
     keeper: &'a Keeper<'a>,
@@ -153,32 +170,38 @@ impl Run<'_> {
             let next = self.next_step().into_iter().chain(broker).min();
             let wait = next.map(|at| at.saturating_duration_since(Instant::now()));
             let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
-            let (spoken, asked) = self.wait(wait.as_ref());
-            if spoken && self.obey().is_none() {
+            let woken = self.wait(wait.as_ref());
+            if woken.spoken && self.obey().is_none() {
                 self.abandon();
             }
-            self.judge(asked);
+            self.judge(woken.asked, woken.named);
             if self.next_step().is_some_and(|at| at <= Instant::now()) {
                 self.step();
             }
         }
     }
 
-    /// Waits for whatever comes first: the host speaks, a call has to be judged, a child changes, the time is up.
-    fn wait(&self, wait: Option<&Timespec>) -> (bool, PollFlags) {
-        let Keeper { control, signals, .. } = self.keeper;
-        let mut ready = vec![PollFd::new(*control, PollFlags::IN), PollFd::new(*signals, PollFlags::IN)];
+    /// Waits for whatever comes first: the host speaks, a call has to be judged, somebody asks for a name, a child changes,
+    /// the time is up.
+    fn wait(&self, wait: Option<&Timespec>) -> Woken {
+        let Keeper { control, signals, names, .. } = self.keeper;
         let listener = self.broker.as_ref().map(Broker::listener);
-        ready.extend(listener.as_ref().map(|listener| PollFd::new(listener, PollFlags::IN)));
+        let names = names.as_ref().filter(|_| listener.is_some()).map(Names::socket);
+        let mut ready = vec![PollFd::new(*control, PollFlags::IN), PollFd::new(*signals, PollFlags::IN)];
+        let others = [listener.as_ref(), names.as_ref()];
+        ready.extend(others.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::IN)));
         if poll(&mut ready, wait).is_err() {
-            return (false, PollFlags::empty());
+            return Woken { spoken: false, asked: PollFlags::empty(), named: false };
         }
-        let asked = ready.get(2).map_or(PollFlags::empty(), PollFd::revents);
-        (!ready[0].revents().is_empty(), asked)
+        let flags = |at: usize| ready.get(at).map_or(PollFlags::empty(), PollFd::revents);
+        Woken { spoken: !flags(0).is_empty(), asked: flags(2), named: !flags(3).is_empty() }
     }
 
-    fn judge(&mut self, asked: PollFlags) {
+    fn judge(&mut self, asked: PollFlags, named: bool) {
         let (Some(broker), Some(inside)) = (&mut self.broker, self.keeper.inside) else { return };
+        if named && let Some(name) = self.keeper.names.as_ref().and_then(Names::serve) {
+            broker.tell(Refusal::Name(name));
+        }
         if asked.contains(PollFlags::IN) {
             broker.serve(&inside.bounds);
         } else if !asked.is_empty() {

@@ -3,11 +3,12 @@
 //! It runs this same binary, with no environment, and does nothing but make keepers and clean up after those that
 //! were killed: it is a subreaper too, so whatever a keeper leaves becomes its child.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{DumpableBehavior, Signal};
 
 use super::bytes::In;
@@ -16,6 +17,7 @@ use super::message::MAX_ORDER;
 use super::sys::{self, Fork, Reaped, Wait};
 use super::{keeper, link, tree};
 use crate::sandbox::cell;
+use crate::sandbox::cgroup::Group;
 use crate::sandbox::plan::Plan;
 
 /// How long to wait before looking again for what killed keepers left.
@@ -23,22 +25,14 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// Serves the host whose socket is standard input, until it and all keepers are gone.
 pub(super) fn serve(limits: Limits) -> ! {
-    // Whatever else the host had open is not for anybody here.
-    sys::close_from(3);
-    let Ok(host) = take_stdin() else { sys::exit(1) };
-    // Of the host's terminal, so that a Ctrl-C there does not reach us.
-    let _already = rustix::process::setsid();
-    let _old_kernel = rustix::thread::set_name(c"toolgate-spawn");
-    let _old_kernel = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    let _old_kernel = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    sys::default_signals();
-    let Ok(signals) = sys::child_signals() else { sys::exit(1) };
+    let Some((host, signals)) = begin() else { sys::exit(1) };
     let mut host = Some(host);
-    let mut keepers = BTreeSet::new();
+    let (mut keepers, mut groups) = (BTreeSet::new(), BTreeMap::new());
     // ends: when the host is gone and there are no children
     loop {
         sys::drain(&signals);
         let none_left = reap(&mut keepers);
+        groups.retain(|cell, group: &mut Group| keepers.contains(cell) || !group.remove());
         if none_left && host.is_none() {
             sys::exit(0);
         }
@@ -61,23 +55,49 @@ pub(super) fn serve(limits: Limits) -> ! {
                 host = None;
                 continue;
             };
+            let group = plan.as_ref().and_then(|plan| Group::make(&plan.limits));
             match sys::fork() {
                 Ok(Fork::Child) => {
                     // Were it to hold this, the host would not notice that the spawner is gone.
                     drop((host.take(), signals));
-                    match plan {
-                        Some(plan) => cell::serve(plan, &control, limits),
-                        None => keeper::keep(&control, limits),
-                    }
+                    become_one(plan, group.as_ref(), &control, limits)
                 }
                 Ok(Fork::Parent(pid)) => {
                     keepers.insert(pid);
+                    groups.extend(group.map(|group| (pid, group)));
                 }
                 // The host sees its end close, and says so.
-                Err(_) => {}
+                Err(_) => {
+                    group.as_ref().map(Group::remove);
+                }
             }
         }
     }
+}
+
+fn become_one(plan: Option<Plan>, group: Option<&Group>, control: &OwnedFd, limits: Limits) -> ! {
+    match plan {
+        Some(plan) => cell::serve(plan, group, control, limits),
+        None => keeper::keep(control, limits),
+    }
+}
+
+/// Gets ready: nothing of the host's is left but the socket to it.
+fn begin() -> Option<(OwnedFd, OwnedFd)> {
+    // Whatever else the host had open is not for anybody here.
+    sys::close_from(3);
+    let host = take_stdin().ok()?;
+    // Of the host's terminal, so that a Ctrl-C there does not reach us.
+    let _already = rustix::process::setsid();
+    let _old_kernel = rustix::thread::set_name(c"toolgate-spawn");
+    let _old_kernel = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    // What runs here is killed for want of memory before the host is.
+    let _may_not =
+        rustix::fs::open("/proc/self/oom_score_adj", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+            .and_then(|likely| rustix::io::write(likely, b"200"));
+    let _old_kernel = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    sys::default_signals();
+    Some((host, sys::child_signals().ok()?))
 }
 
 /// The socket that is standard input, out of the way of the next standard input.

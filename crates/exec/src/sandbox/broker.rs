@@ -132,7 +132,8 @@ impl Broker {
         }
     }
 
-    fn tell(&mut self, refusal: Refusal) {
+    /// Notes what was refused, once.
+    pub(crate) fn tell(&mut self, refusal: Refusal) {
         if self.told.len() < MAX_TOLD && self.told.insert(refusal.clone()) {
             self.news.push(refusal);
         }

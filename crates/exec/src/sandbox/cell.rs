@@ -22,6 +22,7 @@ use rustix::process::DumpableBehavior;
 
 use super::bpf::Instruction;
 use super::broker::Bounds;
+use super::cgroup::Group;
 use super::filter::{FilterRules, filter};
 use super::mounts::{self, Fault};
 use super::plan::Plan;
@@ -45,16 +46,27 @@ pub(crate) struct Inside {
     pub(crate) gaps: BTreeSet<Gap>,
 }
 
-/// Becomes the cell of `plan` and serves the host at the other end of `control`.
-pub(crate) fn serve(plan: Plan, control: &OwnedFd, limits: confined::Limits) -> ! {
+impl Inside {
+    /// Whether names are answered here, because nobody else could.
+    pub(crate) fn has_names(&self) -> bool {
+        self.own_mounts && self.brokered && self.bounds.plan.network == Network::Loopback
+    }
+}
+
+/// Becomes the cell of `plan`, in `group` if there is one, and serves the host at the other end of `control`.
+pub(crate) fn serve(plan: Plan, group: Option<&Group>, control: &OwnedFd, limits: confined::Limits) -> ! {
     let _old_kernel = rustix::thread::set_name(c"toolgate-cell");
-    let (inside, mut spare) = match build(plan, limits) {
+    let grouped = group.is_some_and(|group| group.enter().is_ok() && group.processes);
+    let (mut inside, mut spare) = match build(plan, limits) {
         Ok(built) => built,
         Err(fault) => {
             let _host_is_gone = link::write(control, &unable(&fault));
             confined::exit(0)
         }
     };
+    if grouped {
+        inside.gaps.remove(&Gap::ProcessLimit);
+    }
     let own_terminals = inside.own_mounts.then(terminals).flatten();
     let fds: Vec<_> = own_terminals.iter().map(AsFd::as_fd).collect();
     if link::send(control, &ready(&inside.gaps), &fds).is_err() {

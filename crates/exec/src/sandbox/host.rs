@@ -85,13 +85,13 @@ impl Cells {
         lent.push(Arc::downgrade(scratch));
     }
 
-    /// The cell for what `permit` confines a command to.
+    /// The cell for what `permit` confines a command to; none if there can be none and the policy makes do with that.
     pub(crate) async fn find(
         &self,
         spawner: &Spawner,
         reach: &Arc<Reach>,
         confinement: &Arc<Confinement>,
-    ) -> Result<Arc<Cell>, SpawnFault> {
+    ) -> Result<Option<Arc<Cell>>, SpawnFault> {
         let mut all = self.all.lock().await;
         // Nobody can ask for these any more.
         all.retain(|cell| Arc::strong_count(&cell.reach) > 1 || Arc::strong_count(cell) > 1);
@@ -99,12 +99,18 @@ impl Cells {
             Arc::ptr_eq(&cell.reach, reach) && Arc::ptr_eq(&cell.confinement, confinement)
         };
         if let Some(cell) = all.iter().find(same) {
-            return Ok(Arc::clone(cell));
+            return Ok(Some(Arc::clone(cell)));
         }
         let scratch = self.scratch(confinement)?;
-        let cell = Arc::new(strongest(spawner, reach, confinement, &scratch).await?);
-        all.push(Arc::clone(&cell));
-        Ok(cell)
+        match strongest(spawner, reach, confinement, &scratch).await {
+            Ok(cell) => {
+                let cell = Arc::new(cell);
+                all.push(Arc::clone(&cell));
+                Ok(Some(cell))
+            }
+            Err(SpawnFault::Unconfined { at_least: Tier::Nothing, .. }) => Ok(None),
+            Err(fault) => Err(fault),
+        }
     }
 
     /// Lets go of a cell that is gone.

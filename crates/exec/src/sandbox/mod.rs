@@ -6,6 +6,7 @@
 pub(crate) mod bpf;
 pub(crate) mod broker;
 pub(crate) mod cell;
+pub(crate) mod cgroup;
 pub(crate) mod filter;
 pub(crate) mod git;
 pub(crate) mod host;
@@ -13,6 +14,7 @@ pub(crate) mod landlock;
 pub(crate) mod layers;
 mod loopback;
 pub(crate) mod mounts;
+pub(crate) mod names;
 pub(crate) mod plan;
 mod refusal;
 mod remedy;

@@ -259,6 +259,15 @@ pub(crate) fn own_proc(processes: Option<u64>) -> Result<bool> {
 /// How many numbers the kernel never gives to a process.
 const RESERVED: u64 = 301;
 
+/// Puts the file `from` over the one at `at`, or where that leads.
+pub(crate) fn put_file(from: &Path, at: &Path) -> Result<()> {
+    let target = rustix::fs::open(at, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let file = clone(from)?;
+    sys::restrict_mount(&file, MountFlags::READ_ONLY_TREE)?;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(file, "", &target, "", flags)
+}
+
 /// Names the directory at `path`, to be what lies beneath layers.
 pub(crate) fn named(path: &Path) -> Result<OwnedFd> {
     open(path, OFlags::DIRECTORY)

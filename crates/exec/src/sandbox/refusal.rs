@@ -14,6 +14,8 @@ use crate::process::bytes::{In, Out};
 pub enum Refusal {
     /// Connecting to this address.
     Connect(SocketAddr),
+    /// Finding the host of this name.
+    Name(String),
     /// Connecting to this socket: its path, or `@` and its name.
     Socket(String),
     /// Changing this file.
@@ -27,6 +29,7 @@ impl Refusal {
             Self::Connect(to) => {
                 Denial::MayNotConnect { target: to.to_string(), network: confinement.network }
             }
+            Self::Name(name) => Denial::MayNotConnect { target: name.clone(), network: confinement.network },
             Self::Socket(name) => Denial::MayNotReach { name: name.clone() },
             Self::Write(path) => {
                 Denial::MayNotWrite { path: path.clone(), roots: confinement.writable.clone() }
@@ -48,6 +51,10 @@ impl Refusal {
                 out.byte(2);
                 out.bytes(path.as_os_str().as_bytes());
             }
+            Self::Name(name) => {
+                out.byte(3);
+                out.bytes(name.as_bytes());
+            }
         }
     }
 
@@ -58,6 +65,7 @@ impl Refusal {
             0 => Self::Connect(std::str::from_utf8(bytes).ok()?.parse().ok()?),
             1 => Self::Socket(String::from_utf8_lossy(bytes).into_owned()),
             2 => Self::Write(to_path(bytes.to_vec())),
+            3 => Self::Name(String::from_utf8_lossy(bytes).into_owned()),
             _ => return None,
         })
     }

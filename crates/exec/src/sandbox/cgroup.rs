@@ -1,0 +1,209 @@
+//! Limits for all processes of a cell together: a control group (cgroup v2), where this user may make one.
+//!
+//! They may where the system has handed a part of the hierarchy to them, as systemd does for whoever is logged in. A group is
+//! made beside the one that this process is in, or below it; whatever is in the way of that, the other limits hold all the same.
+
+use std::path::{Path, PathBuf};
+
+use policy::Limits;
+use rustix::fs::{CWD, Dir, Mode, OFlags, mkdir, open, rmdir};
+use rustix::io::{Errno, Result};
+
+use super::plan::to_path;
+
+/// What a cell needs for itself.
+const OURS: u64 = 32;
+/// What our groups are called, before the number of the process that made them.
+const NAME: &str = "toolgate-";
+/// More than the kernel says about one process's groups and mounts.
+const MAX_TEXT: usize = 1 << 20;
+
+/// A group for one cell.
+#[derive(Debug)]
+pub(crate) struct Group {
+    path: PathBuf,
+    /// Whether it limits the number of processes.
+    pub(crate) processes: bool,
+}
+
+impl Group {
+    /// Makes one with `limits`, if there are any and it can be.
+    pub(crate) fn make(limits: &Limits) -> Option<Self> {
+        let wanted = Wanted { processes: limits.processes, memory: limits.memory };
+        if wanted.controllers().is_empty() {
+            return None;
+        }
+        let (groups, mounts) = (read("/proc/self/cgroup".as_ref())?, read("/proc/self/mountinfo".as_ref())?);
+        places(&groups, &mounts).into_iter().find_map(|place| make_in(&place, wanted))
+    }
+
+    /// Moves this process into it: all that come of it are in it too.
+    pub(crate) fn enter(&self) -> Result<()> {
+        write(&self.path.join("cgroup.procs"), "0")
+    }
+
+    /// Kills what is left in it and removes it; says whether it is gone.
+    pub(crate) fn remove(&self) -> bool {
+        let _old_kernel = write(&self.path.join("cgroup.kill"), "1");
+        matches!(rmdir(&self.path), Ok(()) | Err(Errno::NOENT))
+    }
+}
+
+/// What a group is to limit.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    processes: Option<u64>,
+    memory: Option<u64>,
+}
+
+impl Wanted {
+    fn controllers(self) -> Vec<&'static str> {
+        let (pids, memory) = (self.processes.map(|_| "pids"), self.memory.map(|_| "memory"));
+        pids.into_iter().chain(memory).collect()
+    }
+}
+
+/// Where a group can be made, the best first: beside our own, then below it. Only the top of the hierarchy can hold
+/// processes and groups with limits at once.
+fn places(groups: &[u8], mounts: &[u8]) -> Vec<PathBuf> {
+    let Some(own) = lines(groups).find_map(|line| line.strip_prefix(b"0::/")) else { return Vec::new() };
+    let Some((root, at)) = lines(mounts).find_map(mounted) else { return Vec::new() };
+    // What is mounted may be a part of the hierarchy only.
+    let own = Path::new("/").join(to_path(own.to_vec()));
+    let Ok(below) = own.strip_prefix(&root) else { return Vec::new() };
+    if below.components().any(|part| part.as_os_str() == "..") {
+        return Vec::new();
+    }
+    let beside = below.parent().map(|above| at.join(above));
+    let own = if below.as_os_str().is_empty() { at } else { at.join(below) };
+    beside.into_iter().chain([own]).collect()
+}
+
+/// The part of the hierarchy, and where it is, if this line of `mountinfo` is about one.
+fn mounted(line: &[u8]) -> Option<(PathBuf, PathBuf)> {
+    let mut fields = line.split(|&byte| byte == b' ');
+    let (root, at) = (fields.nth(3)?, fields.next()?);
+    let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+    (kind == b"cgroup2").then(|| (to_path(root.to_vec()), to_path(at.to_vec())))
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|&byte| byte == b'\n')
+}
+
+fn make_in(place: &Path, wanted: Wanted) -> Option<Group> {
+    let controllers = wanted.controllers();
+    let has = |all: &[u8], name: &str| {
+        all.split(|byte| byte.is_ascii_whitespace()).any(|one| one == name.as_bytes())
+    };
+    let enabled = place.join("cgroup.subtree_control");
+    for name in &controllers {
+        if !has(&read(&enabled)?, name) {
+            // Nobody else's groups are touched by that; only a place without processes allows it.
+            let _not_here = write(&enabled, &format!("+{name}"));
+        }
+    }
+    let on = read(&enabled)?;
+    if !controllers.iter().any(|name| has(&on, name)) {
+        return None;
+    }
+    sweep(place);
+    let path = place.join(format!("{NAME}{}-{}", rustix::process::getpid().as_raw_nonzero(), next(place)?));
+    mkdir(&path, Mode::RWXU).ok()?;
+    let set = |file: &str, value: u64| write(&path.join(file), &value.to_string()).is_ok();
+    let processes = wanted.processes.is_some_and(|most| set("pids.max", most.saturating_add(OURS)));
+    let memory = wanted.memory.is_some_and(|most| {
+        // What is swapped out counts too.
+        set("memory.swap.max", 0);
+        set("memory.max", most)
+    });
+    let group = Group { path, processes };
+    // Whether processes can be moved there is seen when one is.
+    if processes || memory {
+        return Some(group);
+    }
+    group.remove();
+    None
+}
+
+/// A number that no group of this process has.
+fn next(place: &Path) -> Option<u64> {
+    let name = |number: u64| format!("{NAME}{}-{number}", rustix::process::getpid().as_raw_nonzero());
+    (0..1_000).find(|&number| {
+        rustix::fs::access(place.join(name(number)), rustix::fs::Access::EXISTS) == Err(Errno::NOENT)
+    })
+}
+
+/// Removes what programs left that were killed: a group that holds processes cannot be.
+fn sweep(place: &Path) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(Ok(entries)) = open(place, flags, Mode::empty()).map(Dir::read_from) else { return };
+    for entry in entries.filter_map(std::result::Result::ok) {
+        let name = entry.file_name().to_bytes();
+        let maker =
+            name.strip_prefix(NAME.as_bytes()).and_then(|rest| rest.split(|&byte| byte == b'-').next());
+        let Some(maker) = maker.filter(|maker| !maker.is_empty() && maker.iter().all(u8::is_ascii_digit))
+        else {
+            continue;
+        };
+        let alive =
+            rustix::fs::access(Path::new("/proc").join(to_path(maker.to_vec())), rustix::fs::Access::EXISTS);
+        if alive == Err(Errno::NOENT) {
+            let _in_use = rmdir(place.join(to_path(name.to_vec())));
+        }
+    }
+}
+
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let file = rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut text = Vec::new();
+    let mut part = [0; 4096];
+    // ends: with the file, which has an end
+    while text.len() < MAX_TEXT {
+        match rustix::io::read(&file, &mut part).ok()? {
+            0 => return Some(text),
+            read => text.extend(&part[..read]),
+        }
+    }
+    None
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let file = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, text.as_bytes()).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_made_beside_our_own_or_below_it() {
+        let mounts = "22 1 0:20 / /sys rw - sysfs sysfs rw\n\
+                      30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
+        let part = "30 22 0:26 /kubepods/x /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        let old = "30 22 0:26 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n";
+        for (groups, mounts, expected) in [
+            (
+                "0::/user.slice/user-1.slice/user@1.service/app.slice/a.scope\n",
+                mounts,
+                &[
+                    "/sys/fs/cgroup/user.slice/user-1.slice/user@1.service/app.slice",
+                    "/sys/fs/cgroup/user.slice/user-1.slice/user@1.service/app.slice/a.scope",
+                ][..],
+            ),
+            ("9:pids:/x\n0::/\n", mounts, &["/sys/fs/cgroup"]),
+            ("0::/kubepods/x\n", part, &["/sys/fs/cgroup"]),
+            ("0::/kubepods/x/y\n", part, &["/sys/fs/cgroup/", "/sys/fs/cgroup/y"]),
+            // Outside of what is mounted here.
+            ("0::/elsewhere\n", part, &[]),
+            ("0::/../elsewhere\n", mounts, &[]),
+            ("9:pids:/x\n", mounts, &[]),
+            ("0::/\n", old, &[]),
+            ("", "", &[]),
+        ] {
+            let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+            assert_eq!(places(groups.as_bytes(), mounts.as_bytes()), expected, "{groups}");
+        }
+    }
+}
