@@ -128,7 +128,12 @@ impl Model {
             let here = |path: &str| below(path) || glob.starts_with('~');
             let is_meant = |path: &str, kind: char| means(path) && kind != 'l' && !path.contains(".git/");
             let found = now.iter().filter(|(path, seen)| is_meant(path, seen.kind) && here(path));
-            let found: Vec<String> = found.map(|(path, _)| path.clone()).collect();
+            let found = found.map(|(path, _)| path.clone());
+            // A name that is held by an empty directory is there, too.
+            let held = self.read_only.iter().flat_map(|path| ancestors(path).chain([path.as_str()]));
+            let held = held.filter(|path| !now.contains_key(*path) && self.is_placeholder(path));
+            let held = held.filter(|path| is_meant(path, 'd') && here(path)).map(str::to_owned);
+            let found: Vec<String> = found.chain(held).collect();
             let unsure = roots().filter(|root| means(root) || ancestors(root).any(means)).cloned();
             let unsure: Vec<String> = unsure.collect();
             self.hidden.extend(found);
