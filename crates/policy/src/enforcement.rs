@@ -75,11 +75,13 @@ pub enum Gap {
     Globs,
     /// The kernel's Landlock is too old for these.
     OldLandlock,
+    /// No Landlock beside the mounts.
+    Pipes,
 }
 
 impl Gap {
     /// Each of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Writes,
         Self::Protected,
         Self::DenyRead,
@@ -96,6 +98,7 @@ impl Gap {
         Self::Proc,
         Self::Globs,
         Self::OldLandlock,
+        Self::Pipes,
     ];
 
     /// What it means, in one sentence without a capital or a full stop.
@@ -125,6 +128,7 @@ impl Gap {
             Self::OldLandlock => {
                 "some operations on files and sockets are older than this kernel's Landlock knows"
             }
+            Self::Pipes => "named pipes outside the roots can be written to",
         }
     }
 }

@@ -77,13 +77,33 @@ const FOUND: &[Found] = &[
         |policy| policy.roots = paths(&["sib"]),
         &[["chmod", "sib", ""]],
     ),
+    (
+        "a named pipe beside a git directory could be written to: read-only mounts do not hold those",
+        &["ws/.git/", "ws/sub/", "ws/p|"],
+        |policy| (policy.reads, policy.roots) = (true, paths(&["ws/sub"])),
+        &[["append", "ws/p", ""]],
+    ),
+    (
+        "what a protected link leads to could be changed if it holds a root",
+        &["ws/x/", "ws/x/f", "ws/x/root/", "ws/x/root/.agents -> .."],
+        |policy| policy.roots = paths(&["ws/x/root"]),
+        &[["write", "ws/x/f", ""], ["utime", "ws/x/f", ""], ["write", "ws/x/root/new", ""]],
+    ),
+    (
+        "what holds the place of a read-only path was not hidden by a glob that means it",
+        &[],
+        |policy| {
+            (policy.read_only, policy.deny) = (paths(&["ws/x.key/deep"]), vec![Deny::Glob("*.key")]);
+        },
+        &[["stat", "ws/x.key", ""]],
+    ),
 ];
 
 fn paths(all: &[&str]) -> Vec<String> {
     all.iter().map(|path| (*path).to_owned()).collect()
 }
 
-/// All of them, for this user. Directories end with `/`; `out` cannot be written before its mode is changed.
+/// All of them, for this user. Directories end with `/`, named pipes with `|`; `out` cannot be written before its mode is changed.
 pub(crate) fn cases(user: Option<u32>) -> Vec<(&'static str, Case)> {
     let case = |(name, tree, say, ops): &Found| {
         let mut policy =
@@ -104,10 +124,11 @@ pub(crate) fn cases(user: Option<u32>) -> Vec<(&'static str, Case)> {
 }
 
 fn entry(line: &str) -> Entry {
-    let (path, what) = match (line.split_once(" -> "), line.strip_suffix('/')) {
-        (Some((path, to)), _) => (path, What::Link(to.to_owned())),
-        (None, Some(path)) => (path, What::Directory),
-        (None, None) => (line, What::File(format!("token {line}"))),
+    let (path, what) = match (line.split_once(" -> "), line.strip_suffix('/'), line.strip_suffix('|')) {
+        (Some((path, to)), ..) => (path, What::Link(to.to_owned())),
+        (None, Some(path), _) => (path, What::Directory),
+        (None, None, Some(path)) => (path, What::Fifo),
+        (None, None, None) => (line, What::File(format!("token {line}"))),
     };
     let mode = match what {
         What::Directory if path == "out" => 0o555,

@@ -59,7 +59,14 @@ impl Model {
         let cwd = real(&policy.cwd);
         let mut roots: Vec<String> = policy.roots.iter().map(real).collect();
         roots.extend((!policy.reads).then(|| cwd.clone()));
-        let read_only = policy.read_only.iter().map(real).collect();
+        // What is not there is held by the first directory on the way that is missing.
+        let missing = |path: &String| {
+            let above = std::iter::once(path.as_str()).chain(ancestors(path));
+            let missing = above.take_while(|path| !now.contains_key(*path)).last();
+            missing.map_or_else(|| path.clone(), str::to_owned)
+        };
+        let read_only: Vec<String> = policy.read_only.iter().map(real).collect();
+        let read_only = read_only.iter().map(missing).collect();
         let caches = vec!["home/.cache".to_owned()];
         let mut model = Self {
             namespaces: policy.namespaces,

@@ -19,7 +19,7 @@ use crate::sandbox::Refusal;
 use crate::sandbox::broker::Broker;
 use crate::sandbox::cell::Inside;
 use crate::sandbox::landlock;
-use crate::sandbox::layers::Layers;
+use crate::sandbox::layers::{Layers, Put};
 use crate::sandbox::names::Names;
 
 /// How many of the processes that had to be ended are named.
@@ -51,7 +51,9 @@ fn serve(control: &OwnedFd, limits: Limits, inside: Option<&Inside>) -> ! {
     let spawner = getppid();
     let names = inside.filter(|inside| inside.has_names()).and_then(|_| Names::open().ok());
     let layers = Layers::new(inside);
-    let mut keeper = Keeper { control, signals: &signals, limits, inside, spawner, layers, names };
+    let signals = &signals;
+    let mut keeper =
+        Keeper { control, signals, limits, inside, spawner, layers, names, rules: None, gave: false };
     while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
         match Order::decode(&bytes) {
             Some(Order::Run(order)) => keeper.run(&order, fds),
@@ -78,20 +80,24 @@ struct Keeper<'a> {
     layers: Layers,
     /// Where programs ask for names.
     names: Option<Names>,
+    /// Landlock's, and whether they hold for one run only.
+    rules: Option<OwnedFd>,
+    gave: bool,
 }
 
 impl Keeper<'_> {
     fn run(&mut self, order: &Launch, fds: Vec<OwnedFd>) {
         let mut news = Vec::new();
-        if !self.layers.put(&order.layers) {
+        let put = self.layers.put(&order.layers);
+        if put == Put::Failed {
             // It stays as it is: nobody can write there.
             news.extend(Report::NoLayer.encode());
         }
-        if let Some(rules) = self.inside.and_then(|inside| inside.ruleset.as_ref()) {
-            landlock::allow_given(rules, &fds);
-        }
         self.names.iter().for_each(Names::drain);
-        let launched = launch(order, &fds, self.limits, self.inside);
+        let launched = self.rule(put == Put::Before, &fds).and_then(|()| {
+            let inside = self.inside.map(|inside| (inside, self.rules.as_ref()));
+            launch(order, &fds, self.limits, inside)
+        });
         // Only the program holds them now: when it lets go of them, its reader knows.
         drop(fds);
         let mut run = Run {
@@ -115,6 +121,20 @@ impl Keeper<'_> {
         }
         run.watch();
         self.layers.rest();
+    }
+
+    /// Makes Landlock's rules, unless those of the run before are as good: they know what lies where by the files
+    /// themselves, so a new layer needs new ones, and so does what a run is given.
+    fn rule(&mut self, as_before: bool, fds: &[OwnedFd]) -> Result<(), (Step, Errno)> {
+        let Some(inside) = self.inside else { return Ok(()) };
+        if !as_before || self.rules.is_none() || self.gave {
+            self.rules = inside.rules().map_err(|errno| (Step::Confine, errno))?;
+            self.gave = false;
+        }
+        if let Some(rules) = &self.rules {
+            self.gave = landlock::allow_given(rules, fds);
+        }
+        Ok(())
     }
 }
 

@@ -45,12 +45,12 @@ impl Launched {
     }
 }
 
-/// Makes a process for `launch` with `fds`. Nobody waits for it to become the program: that would cost a turn.
+/// Makes a process for `launch` with `fds`, confined as it is `inside`, with Landlock's rules. Nobody waits for it to become the program: that would cost a turn.
 pub(super) fn launch(
     launch: &Launch,
     fds: &[OwnedFd],
     limits: Limits,
-    inside: Option<&Inside>,
+    inside: Option<(&Inside, Option<&OwnedFd>)>,
 ) -> Result<Launched, (Step, Errno)> {
     let mut program = Program::new(launch).ok_or((Step::Exec, Errno::INVAL))?;
     let (told, tell) =
@@ -64,7 +64,7 @@ pub(super) fn launch(
         .map_err(|errno| (Step::Fork, errno))?;
     let made = sys::vfork(&mut || {
         let prepared = prepare(launch, fds, limits, keeper, &directory)
-            .and_then(|()| inside.map_or(Ok(()), |inside| confine(inside, &hear)));
+            .and_then(|()| inside.map_or(Ok(()), |(inside, rules)| confine(inside, rules, &hear)));
         let (step, errno) = match prepared {
             Ok(()) => (Step::Exec, program.exec()),
             Err(failed) => failed,
@@ -175,7 +175,7 @@ fn prepare(
 }
 
 /// In the child, last of all: from here on it can do no more than the program.
-fn confine(inside: &Inside, hear: &OwnedFd) -> Result<(), (Step, Errno)> {
+fn confine(inside: &Inside, rules: Option<&OwnedFd>, hear: &OwnedFd) -> Result<(), (Step, Errno)> {
     let at = |errno: Errno| (Step::Confine, errno);
     let limits = inside.bounds.plan.limits;
     for (resource, limit) in [
@@ -190,8 +190,8 @@ fn confine(inside: &Inside, hear: &OwnedFd) -> Result<(), (Step, Errno)> {
     }
     rustix::thread::set_no_new_privs(true).map_err(at)?;
     confinement::drop_capabilities().map_err(at)?;
-    if let Some(ruleset) = &inside.ruleset {
-        confinement::landlock_restrict(ruleset).map_err(at)?;
+    if let Some(rules) = rules {
+        confinement::landlock_restrict(rules).map_err(at)?;
     }
     if let Some(listener) = confinement::filter(&inside.filter, inside.brokered).map_err(at)? {
         link::send(hear, &[0], &[listener.as_fd()])

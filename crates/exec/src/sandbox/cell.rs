@@ -11,7 +11,6 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
 
 use policy::{Gap, Network, Tier};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -35,7 +34,8 @@ use crate::process::{confined, link};
 #[derive(Debug)]
 pub(crate) struct Inside {
     pub(crate) bounds: Bounds,
-    pub(crate) ruleset: Option<OwnedFd>,
+    /// The version of Landlock that keepers put on.
+    pub(crate) landlock: Option<u32>,
     pub(crate) filter: Vec<Instruction>,
     /// Whether calls are judged that the filter cannot judge.
     pub(crate) brokered: bool,
@@ -47,6 +47,12 @@ pub(crate) struct Inside {
 }
 
 impl Inside {
+    /// Landlock's rules for what is where now; none where there is no Landlock.
+    pub(crate) fn rules(&self) -> rustix::io::Result<Option<OwnedFd>> {
+        let make = |version| landlock::ruleset(&self.bounds.plan.writable, self.own_mounts, version);
+        self.landlock.map(make).transpose()
+    }
+
     /// Whether names are answered here, because nobody else could.
     pub(crate) fn has_names(&self) -> bool {
         self.own_mounts && self.brokered && self.bounds.plan.network == Network::Loopback
@@ -207,7 +213,8 @@ fn build(plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>)
         let _has_none = sys::forget_capabilities();
         gaps.extend(without_namespaces(&plan));
     }
-    let ruleset = if plan.tier >= Tier::Landlock { rules(&plan, own_mounts, &mut gaps)? } else { None };
+    let landlock =
+        if plan.tier >= Tier::Landlock { landlock_version(&plan, own_mounts, &mut gaps)? } else { None };
     let brokered = can_listen()?;
     if !brokered {
         gaps.insert(Gap::UnixSockets);
@@ -215,7 +222,7 @@ fn build(plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>)
     let rules = FilterRules {
         inet: own_network || plan.network == Network::On,
         namespaces: own_mounts,
-        landlock: ruleset.is_some(),
+        landlock: landlock.is_some(),
         root: rustix::process::geteuid().is_root(),
         brokered,
         recorded: plan.recorded && brokered,
@@ -223,7 +230,7 @@ fn build(plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>)
     let bounds = Bounds { plan, own_network };
     let mut inside = Inside {
         bounds,
-        ruleset,
+        landlock,
         filter: filter(rules),
         brokered,
         own_processes: own_mounts,
@@ -270,24 +277,24 @@ fn without_namespaces(plan: &Plan) -> BTreeSet<Gap> {
     gaps
 }
 
-/// Landlock's rules. With mounts of its own they are a second layer: all that the policy says holds without them too.
-fn rules(plan: &Plan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> Result<Option<OwnedFd>, Fault> {
+/// The version of Landlock that there is. With mounts of its own it is a second layer: all but named pipes is held by them too.
+fn landlock_version(plan: &Plan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> Result<Option<u32>, Fault> {
     let oldest = if own_mounts { landlock::USEFUL } else { landlock::OLDEST };
     let version = match sys::landlock_version() {
         Ok(version) if version >= oldest => version,
-        Ok(_) | Err(_) if own_mounts => return Ok(None),
+        Ok(_) | Err(_) if own_mounts => {
+            gaps.insert(Gap::Pipes);
+            return Ok(None);
+        }
         Ok(_) => return Err(Fault::Machine("Landlock is too old here".to_owned(), Errno::NOSYS)),
         Err(errno) => return Err(Fault::Machine("asking for Landlock".to_owned(), errno)),
     };
     if version < landlock::WHOLE && !own_mounts {
         gaps.insert(Gap::OldLandlock);
     }
-    let mut writable = plan.writable.clone();
-    // Landlock does not see what a layer is put over, only what lies above; the mounts there are read-only all the same.
-    let layered = plan.mounts.iter().filter(|mount| mount.is_layered(plan));
-    writable.extend(layered.filter_map(|mount| mount.at.parent()).map(Path::to_owned));
-    let rules = landlock::ruleset(&writable, own_mounts, version);
-    rules.map(Some).map_err(|errno| Fault::Machine("making Landlock's rules".to_owned(), errno))
+    let rules = landlock::ruleset(&plan.writable, own_mounts, version);
+    rules.map_err(|errno| Fault::Machine("making Landlock's rules".to_owned(), errno))?;
+    Ok(Some(version))
 }
 
 /// Enters namespaces of its own, in which this user is who they were.

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
-use rustix::io::Result;
+use rustix::io::{Errno, Result};
 
 use super::sys;
 
@@ -43,7 +43,11 @@ pub(crate) fn ruleset(writable: &[PathBuf], own_devices: bool, version: u32) -> 
     let rules = sys::landlock_ruleset(known, 0, scopes, version)?;
     allow(&rules, Path::new("/"), READ & known)?;
     for root in writable {
-        allow(&rules, root, known)?;
+        match allow(&rules, root, known) {
+            // Somebody has removed it: there is nothing to write.
+            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+            Err(errno) => return Err(errno),
+        }
     }
     let mut devices: Vec<&str> = DEVICES.to_vec();
     if own_devices {
@@ -60,17 +64,21 @@ pub(crate) fn ruleset(writable: &[PathBuf], own_devices: bool, version: u32) -> 
 }
 
 /// Lets files that a program is given be opened again by their descriptors, e.g. as `/dev/stdout`, as they were opened.
-pub(crate) fn allow_given(rules: &OwnedFd, given: &[OwnedFd]) {
+/// Says whether there are any.
+pub(crate) fn allow_given(rules: &OwnedFd, given: &[OwnedFd]) -> bool {
+    let mut any = false;
     for fd in given {
         let is_file = |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let is_written = |flags: OFlags| flags.intersects(OFlags::WRONLY | OFlags::RDWR);
         let again = rustix::fs::fstat(fd).is_ok_and(is_file) || rustix::termios::isatty(fd);
         if again && rustix::fs::fcntl_getfl(fd).is_ok_and(is_written) {
+            any = true;
             // Older kernels do not know the last ones; then it goes without.
             let _as_it_is = sys::landlock_allow(rules, fd, READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV)
                 .or_else(|_| sys::landlock_allow(rules, fd, READ_FILE | WRITE_FILE | TRUNCATE));
         }
     }
+    any
 }
 
 fn allow(rules: &OwnedFd, path: &Path, rights: u64) -> Result<()> {

@@ -62,6 +62,17 @@ struct On {
 type Stamps = (Stamp, Option<Stamp>);
 type Stamp = (i64, i64);
 
+/// How the layers that were wanted came to be on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Put {
+    /// They were.
+    Before,
+    /// One was put on now.
+    Now,
+    /// One could not be.
+    Failed,
+}
+
 /// What lies over git directories.
 #[derive(Debug)]
 pub(crate) struct Layers {
@@ -87,27 +98,26 @@ impl Layers {
         }
     }
 
-    /// Puts on what is not on yet; says whether all are.
-    pub(crate) fn put(&self, wanted: &[Wanted]) -> bool {
+    /// Puts on what is not on yet.
+    pub(crate) fn put(&self, wanted: &[Wanted]) -> Put {
         // Each, whatever became of the others.
-        let put: Vec<bool> =
-            wanted.iter().filter(|_| self.own_mounts).map(|wanted| self.has(wanted)).collect();
-        !put.contains(&false)
+        let put = wanted.iter().filter(|_| self.own_mounts).map(|wanted| self.put_new(wanted));
+        put.max().unwrap_or(Put::Before)
     }
 
-    fn has(&self, wanted: &Wanted) -> bool {
+    fn put_new(&self, wanted: &Wanted) -> Put {
         let before = self.on.borrow().iter().position(|on| on.wanted.at == wanted.at);
         if let Some(before) = before {
             let on = self.on.borrow_mut().remove(before);
             if on.wanted == *wanted && on.fresh && self.is_made_from(&on) {
                 self.on.borrow_mut().push(on);
-                return true;
+                return Put::Before;
             }
             if !on.take_off() {
-                return false;
+                return Put::Failed;
             }
         }
-        self.put_one(wanted.clone()).is_ok()
+        self.put_one(wanted.clone()).map_or(Put::Failed, |()| Put::Now)
     }
 
     /// Whether what we wrote into it would be written again.

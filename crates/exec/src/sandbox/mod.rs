@@ -19,6 +19,7 @@ pub(crate) mod plan;
 mod refusal;
 mod remedy;
 pub(crate) mod scratch;
+#[cfg(any(target_os = "macos", test))]
 pub mod seatbelt;
 mod secrets;
 pub(crate) mod survey;

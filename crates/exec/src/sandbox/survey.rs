@@ -349,8 +349,10 @@ fn follow(link: &Path, places: &mut Places, confinement: &Confinement, scratch: 
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
         let Ok(above) = crate::fs::real(above) else { return };
         path = above.join(name);
-        let holds_a_root = confinement.writable.iter().any(|root| root.starts_with(&path));
-        if holds_a_root || !confinement.writable.iter().any(|root| path.starts_with(root)) {
+        // What a root in it lets be done stays as it is.
+        if confinement.writable.contains(&path)
+            || !confinement.writable.iter().any(|root| path.starts_with(root))
+        {
             return;
         }
         let Some(place) = read_only(&path, confinement, scratch) else { return };
