@@ -53,7 +53,7 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
             config::Sandbox::External => SandboxPolicy::External,
             config::Sandbox::DangerFullAccess => SandboxPolicy::FullAccess,
         })
-        .confinement(confinement(&config.confinement))
+        .confinement(kept(confinement(&config.confinement), &cwd, &dirs))
         .limits(Limits {
             output_tokens: config.limits.output_tokens.value,
             call_timeout: Duration::from_millis(config.limits.call_timeout_ms.value),
@@ -83,6 +83,14 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
     }
     builder = with_commands(builder, &config.commands)?;
     Ok(Composed { config, builder })
+}
+
+/// Our own configuration and what we remember stay as they are, wherever commands may write.
+fn kept(mut confinement: Confinement, cwd: &Path, dirs: &Dirs) -> Confinement {
+    let own = [&dirs.config, &dirs.state].into_iter().flatten().cloned();
+    let projects = cwd.ancestors().map(|above| above.join(config::PROJECT_FILE));
+    confinement.read_only.extend(own.chain(projects.filter(|file| exec::fs::real(file).is_ok())));
+    confinement
 }
 
 /// What commands are confined to, in the policy's words.

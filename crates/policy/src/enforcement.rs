@@ -77,11 +77,13 @@ pub enum Gap {
     OldLandlock,
     /// No Landlock beside the mounts.
     Pipes,
+    /// No Landlock: others can be reached.
+    OtherProcesses,
 }
 
 impl Gap {
     /// Each of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Writes,
         Self::Protected,
         Self::DenyRead,
@@ -99,6 +101,7 @@ impl Gap {
         Self::Globs,
         Self::OldLandlock,
         Self::Pipes,
+        Self::OtherProcesses,
     ];
 
     /// What it means, in one sentence without a capital or a full stop.
@@ -127,6 +130,9 @@ impl Gap {
             }
             Self::OldLandlock => {
                 "some operations on files and sockets are older than this kernel's Landlock knows"
+            }
+            Self::OtherProcesses => {
+                "other processes of the user can be signalled, and their memory and environment be read"
             }
             Self::Pipes => "named pipes outside the roots can be written to",
         }

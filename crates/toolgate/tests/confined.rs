@@ -26,6 +26,8 @@ trials![
     a_connection_that_is_refused_has_a_name,
     a_socket_is_reached_by_name_only,
     secrets_are_hidden_from_commands_too,
+    what_the_host_replaces_stays_closed,
+    a_root_does_not_become_a_repository_of_the_command,
     a_terminal_has_a_name_in_there,
     many_at_a_time,
     limits_hold,
@@ -303,6 +305,56 @@ fn secrets_are_hidden_from_commands_too() {
     }
     assert_eq!(fs::read_to_string(bench.path(".env")).unwrap(), "TOKEN=1\n");
     assert!(!bench.call("read_file", json!({ "path": ".env" })).success);
+}
+
+fn what_the_host_replaces_stays_closed() {
+    let bench = Bench::new();
+    bench.repository();
+    for (path, text) in [(".env", "old"), (".claude/settings", "{}"), ("conf/id_rsa", "key")] {
+        fs::create_dir_all(bench.path(path).parent().unwrap()).unwrap();
+        fs::write(bench.path(path), text).unwrap();
+    }
+    let fails = |script: &str| {
+        let answer = bench.call("shell", json!({ "command": ["sh", "-c", script] }));
+        assert!(!answer.success, "{script}: {}", answer.joined_text());
+    };
+    fails("cat .env");
+    // Whoever renames what lies above would find it under another name.
+    fails("mv conf conf2");
+    // As an editor saves.
+    fs::write(bench.path(".env.new"), "new").unwrap();
+    fs::rename(bench.path(".env.new"), bench.path(".env")).unwrap();
+    fails("cat .env");
+    // As `git checkout` of two branches does, and `git clean`.
+    fs::remove_dir_all(bench.path(".claude")).unwrap();
+    fails("mkdir .claude/x");
+    fs::create_dir_all(bench.path(".claude")).unwrap();
+    fs::write(bench.path(".claude/settings"), "{}").unwrap();
+    fails("echo x > .claude/settings");
+    fs::remove_dir(bench.path(".codex")).unwrap();
+    fails("mkdir .codex/x");
+    fails("rmdir .codex");
+    // A repository made anew.
+    fs::remove_dir_all(bench.path(".git")).unwrap();
+    bench.repository();
+    fails("git config core.fsmonitor x; grep fsmonitor .git/config && exit 1");
+    assert!(!fs::read_to_string(bench.path(".git/config")).unwrap().contains("fsmonitor"));
+    bench.sh("echo 2 >> f; git commit -qam two");
+    assert_eq!(bench.git("log --format=%s"), "two\none\n");
+    let Bench { directory, toolgate, runtime } = bench;
+    runtime.block_on(toolgate.close());
+    drop((toolgate, runtime));
+    assert!(!directory.path().join(".codex").exists(), "what held a place is gone with the session");
+}
+
+fn a_root_does_not_become_a_repository_of_the_command() {
+    let bench = Bench::new();
+    let script = "mkdir objects refs; echo ref: refs/heads/main > HEAD; printf '[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch pwned; false\n' > config";
+    let answer = bench.call("shell", json!({ "command": ["sh", "-c", script] }));
+    assert!(answer.joined_text().contains("was renamed"), "{}", answer.joined_text());
+    let status = Command::new("git").arg("status").current_dir(bench.directory.path()).output().unwrap();
+    assert!(!bench.path("pwned").exists(), "{}", String::from_utf8_lossy(&status.stdout));
+    assert!(bench.path("HEAD.untrusted").exists());
 }
 
 fn a_terminal_has_a_name_in_there() {

@@ -11,7 +11,7 @@ use crate::args::{Confine, Place};
 use crate::fault::Fault;
 
 /// The project's file.
-const PROJECT_FILE: &str = "toolgate.toml";
+pub(crate) const PROJECT_FILE: &str = "toolgate.toml";
 /// The user's file; both names are looked for, and one of them may be there.
 const USER_FILES: [&str; 2] = ["config.toml", "toolgate.toml"];
 

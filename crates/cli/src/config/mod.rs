@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use load::{Dirs, load};
+pub(crate) use load::{Dirs, PROJECT_FILE, load};
 pub(crate) use rows::{Row, Shown};
 
 /// Every key, with an example: what `toolgate config --help` and docs/configuration.md show.

@@ -18,9 +18,9 @@ use super::{link, tree};
 use crate::sandbox::Refusal;
 use crate::sandbox::broker::Broker;
 use crate::sandbox::cell::Inside;
-use crate::sandbox::landlock;
 use crate::sandbox::layers::{Layers, Put};
 use crate::sandbox::names::Names;
+use crate::sandbox::{landlock, mounts};
 
 /// How many of the processes that had to be ended are named.
 const NAMED: usize = 16;
@@ -88,13 +88,15 @@ struct Keeper<'a> {
 impl Keeper<'_> {
     fn run(&mut self, order: &Launch, fds: Vec<OwnedFd>) {
         let mut news = Vec::new();
+        let renewed = self.renew();
         let put = self.layers.put(&order.layers);
         if put == Put::Failed {
             // It stays as it is: nobody can write there.
             news.extend(Report::NoLayer.encode());
         }
         self.names.iter().for_each(Names::drain);
-        let launched = self.rule(put == Put::Before, &fds).and_then(|()| {
+        let ruled = renewed.and_then(|renewed| self.rule(!renewed && put == Put::Before, &fds));
+        let launched = ruled.and_then(|()| {
             let inside = self.inside.map(|inside| (inside, self.rules.as_ref()));
             launch(order, &fds, self.limits, inside)
         });
@@ -121,6 +123,24 @@ impl Keeper<'_> {
         }
         run.watch();
         self.layers.rest();
+    }
+
+    /// Puts back what keeps files as they are, where somebody outside has taken it away with them; says whether it had to.
+    fn renew(&self) -> Result<bool, (Step, Errno)> {
+        let Some(inside) = self.inside.filter(|inside| inside.own_mounts) else { return Ok(false) };
+        let renewed = mounts::renew(&inside.bounds.plan).map_err(|errno| (Step::Confine, errno))?;
+        self.layers.lost(&renewed);
+        Ok(!renewed.is_empty())
+    }
+
+    /// Kills all that came of the program; says who they were, as far as they were found.
+    fn kill(&self) -> BTreeSet<i32> {
+        if !self.inside.is_some_and(|inside| inside.own_processes) {
+            return tree::kill(&BTreeSet::new());
+        }
+        let all = tree::below(&BTreeSet::new());
+        sys::kill_all();
+        all
     }
 
     /// Makes Landlock's rules, unless those of the run before are as good: they know what lies where by the files
@@ -322,7 +342,7 @@ impl Run<'_> {
             self.news.extend(Report::Started { pid: leader.pid }.encode());
             return;
         }
-        let all = tree::kill(&BTreeSet::new());
+        let all = self.keeper.kill();
         self.name(&all);
         let now = Instant::now();
         self.ending = match self.ending {
@@ -367,7 +387,7 @@ impl Run<'_> {
         let began = Instant::now();
         // ends: when no process is left; those that cannot be killed keep this one with them
         loop {
-            tree::kill(&BTreeSet::new());
+            self.keeper.kill();
             let wait = if began.elapsed() < STUCK { AGAIN } else { STUCK };
             let wait = Timespec::try_from(wait).ok();
             let _woken = poll(&mut [PollFd::new(signals, PollFlags::IN)], wait.as_ref());

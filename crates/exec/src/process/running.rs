@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use policy::{Confinement, Enforcement};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -17,6 +17,7 @@ use super::host::{Spawner, Stdio};
 use super::message::{LENGTH, MAX_REPORT, Order, Report};
 use super::{link, pty, sys};
 use crate::capture::Stream;
+use crate::sandbox::git::Stray;
 use crate::sandbox::host::{Borrowed, Cell};
 
 /// Keepers that wait for the next run.
@@ -58,7 +59,13 @@ impl Pipes {
             return Ok((Self { terminal, ..Self::default() }, vec![theirs]));
         }
         if let Stdio::Given(given) = stdio {
-            let theirs = given.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
+            let theirs: Vec<OwnedFd> = given.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
+            // A way out of the cell: what lies in one is reached without its name.
+            if cell.is_some() && theirs.iter().any(is_directory) {
+                return Err(io::Error::other(
+                    "a directory cannot be standard input or output of a confined command; give it a file",
+                ));
+            }
             return Ok((Self::default(), theirs));
         }
         let (stdin, read) = if matches!(stdio, Stdio::Fed) {
@@ -74,6 +81,11 @@ impl Pipes {
         let stderr = Some(pipe::Receiver::from_owned_fd(err)?);
         Ok((Self { stdin, stdout, stderr, terminal: None }, vec![read, out_end, err_end]))
     }
+}
+
+fn is_directory(fd: &OwnedFd) -> bool {
+    // Whatever cannot be looked at is taken for one.
+    rustix::fs::fstat(fd).map_or(true, |stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
 
 /// A process that was started, and its keeper. Dropping it has the keeper kill it and all that came of it.
@@ -103,6 +115,11 @@ impl Process {
         if shared.idle.len() < MAX_IDLE {
             shared.idle.push(keeper);
         }
+    }
+
+    /// Where it could make git directories that git walks into by itself.
+    pub(crate) fn strays(&self) -> Arc<[Stray]> {
+        self.cell.as_ref().map(|cell| cell.strays()).unwrap_or_default()
     }
 
     /// What it is confined to, if it is.

@@ -37,6 +37,13 @@ pub(crate) fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// Kills every process of this namespace but its first, which this one is: none can fork meanwhile.
+pub(super) fn kill_all() {
+    debug_assert_eq!(rustix::process::getpid().as_raw_nonzero().get(), 1);
+    // SAFETY: it takes numbers only.
+    unsafe { libc::kill(-1, libc::SIGKILL) };
+}
+
 /// Becomes the program at `path`. Returns only if it cannot, with the reason. Allocates nothing.
 pub(super) fn exec(path: &CStr, argv: &Words, env: &Words) -> Errno {
     // SAFETY: both lists end with a null, and point to strings that live as long as they do.

@@ -28,6 +28,8 @@ use super::writes;
 const MAX_TOLD: usize = 16;
 /// The longest address of a socket.
 const MAX_ADDRESS: usize = 128;
+/// How many connections of a run wait at a time: each holds a descriptor here.
+const MAX_WAITING: usize = 128;
 /// How soon a connection that is on its way is looked at, and how often then.
 const SOON: Duration = Duration::from_micros(200);
 const AGAIN: Duration = Duration::from_millis(2);
@@ -228,6 +230,9 @@ impl Broker {
             Err(errno) => return Some(Answer::Fails(errno)),
         };
         let waits = !flags.contains(OFlags::NONBLOCK);
+        if waits && self.waiting.len() >= MAX_WAITING {
+            return Some(Answer::Fails(Errno::NOBUFS));
+        }
         // Whoever waits, it is not this process.
         let _as_it_is = fcntl_setfl(&socket, flags | OFlags::NONBLOCK);
         let outcome = sys::connect(&socket, &to);

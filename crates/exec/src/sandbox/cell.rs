@@ -40,7 +40,7 @@ pub(crate) struct Inside {
     /// Whether calls are judged that the filter cannot judge.
     pub(crate) brokered: bool,
     /// Keepers are process 1 of a namespace.
-    own_processes: bool,
+    pub(crate) own_processes: bool,
     /// There are mounts of its own, on which layers can be put.
     pub(crate) own_mounts: bool,
     pub(crate) gaps: BTreeSet<Gap>,
@@ -197,14 +197,17 @@ fn terminals() -> Option<OwnedFd> {
     rustix::fs::open("/dev/pts", flags, Mode::empty()).ok()
 }
 
-fn build(plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>), Fault> {
+fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>), Fault> {
     let mut gaps = BTreeSet::new();
     let own_mounts = plan.tier >= Tier::Namespaces;
     let own_network = own_mounts && plan.network != Network::On;
     if own_mounts {
         enter(&plan)?;
-        if !mounts::build(&plan)? {
+        let missing = mounts::build(&plan)?;
+        if !missing.is_empty() {
             gaps.insert(Gap::Caches);
+            plan.mounts.retain(|mount| !missing.contains(&mount.at));
+            plan.writable.retain(|path| !missing.contains(path));
         }
         sys::forget_capabilities()
             .map_err(|errno| Fault::Machine("giving up capabilities".to_owned(), errno))?;
@@ -225,7 +228,7 @@ fn build(plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>)
         landlock: landlock.is_some(),
         root: rustix::process::geteuid().is_root(),
         brokered,
-        recorded: plan.recorded && brokered,
+        recorded: plan.recorded && brokered && plan.tier >= Tier::Landlock,
     };
     let bounds = Bounds { plan, own_network };
     let mut inside = Inside {
@@ -272,7 +275,7 @@ fn without_namespaces(plan: &Plan) -> BTreeSet<Gap> {
     if plan.tier >= Tier::Landlock {
         gaps.extend([Gap::PrivateTmp, Gap::SharedMemory, Gap::Terminals]);
     } else {
-        gaps.insert(Gap::Writes);
+        gaps.extend([Gap::Writes, Gap::OtherProcesses]);
     }
     gaps
 }

@@ -14,7 +14,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::git::{Landed, Layer, Repository};
+use super::git::{Landed, Layer, Repository, Stray};
 use super::layers::Wanted;
 use super::scratch::{self, Scratch};
 use super::survey::{self, Survey};
@@ -256,6 +256,11 @@ impl Cell {
     /// Where `path` of the host is in there.
     pub(crate) fn inside(&self, path: &Path) -> PathBuf {
         survey::inside(path, &self.scratch, self.tier)
+    }
+
+    /// Where commands could make git directories that git walks into by itself.
+    pub(crate) fn strays(&self) -> Arc<[Stray]> {
+        Arc::clone(&self.survey.strays)
     }
 
     /// Variables that commands in there get beside their own.

@@ -120,6 +120,12 @@ impl Layers {
         self.put_one(wanted.clone()).map_or(Put::Failed, |()| Put::Now)
     }
 
+    /// What was here is gone, with what lay on it.
+    pub(crate) fn lost(&self, places: &[PathBuf]) {
+        self.on.borrow_mut().retain(|on| !places.contains(&on.wanted.at));
+        self.beneath.borrow_mut().retain(|(at, _)| !places.contains(at));
+    }
+
     /// Whether what we wrote into it would be written again.
     fn is_made_from(&self, on: &On) -> bool {
         let Some((_, beneath)) = on.ours else { return true };

@@ -12,6 +12,7 @@ pub(crate) mod git;
 pub(crate) mod host;
 pub(crate) mod landlock;
 pub(crate) mod layers;
+mod look;
 mod loopback;
 pub(crate) mod mounts;
 pub(crate) mod names;
@@ -21,7 +22,6 @@ mod remedy;
 pub(crate) mod scratch;
 #[cfg(any(target_os = "macos", test))]
 pub mod seatbelt;
-mod secrets;
 pub(crate) mod survey;
 pub(crate) mod sys;
 mod writes;

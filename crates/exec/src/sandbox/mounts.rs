@@ -6,7 +6,9 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, rmdir, unlink};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags, rmdir, unlink,
+};
 use rustix::io::{Errno, Result};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, FsPickFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
@@ -15,6 +17,7 @@ use rustix::mount::{
 };
 
 use super::plan::{Mount, Plan, What};
+use super::scratch;
 use super::sys::{self, MountFlags};
 
 /// What only keepers can enter: they have the right to pass a directory whose mode lets nobody in.
@@ -68,22 +71,21 @@ struct Ready<'a> {
     devices: bool,
 }
 
-/// Builds the file system of `plan` in this mount namespace. Says whether every overlay could be had.
-pub(crate) fn build(plan: &Plan) -> std::result::Result<bool, Fault> {
+/// Builds the file system of `plan` in this mount namespace. Says which overlays could not be had.
+pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
     let root = at(open("/", OFlags::DIRECTORY), || "opening `/`".to_owned())?;
     at(sys::private_mounts(&root), || "making mounts private".to_owned())?;
-    let devices: Vec<(&str, OwnedFd)> =
-        DEVICES.iter().filter_map(|name| Some((*name, clone(format!("/dev/{name}")).ok()?))).collect();
+    let devices: Vec<(&str, OwnedFd)> = DEVICES.iter().filter_map(|name| device(name)).collect();
     let layers = plan.layers.as_ref().map(clone).transpose();
     let layers = at(layers, || "opening the layers".to_owned())?;
-    let mut overlays = true;
+    let mut missing = Vec::new();
     let (mut ready, mut shared) = (Vec::new(), Vec::new());
     for mount in &plan.mounts {
         match prepare(mount, &mut shared) {
             Ok(mount) => ready.push(mount),
             // Nothing is there any more, so there is nothing to hide or to protect.
             Err(Errno::NOENT) if !matches!(mount.what, What::Tree { writable: true, .. }) => {}
-            Err(_) if matches!(mount.what, What::Overlay { .. }) => overlays = false,
+            Err(_) if matches!(mount.what, What::Overlay { .. }) => missing.push(mount.at.clone()),
             Err(errno) => at_place(Err(errno), "preparing", &mount.at)?,
         }
     }
@@ -107,7 +109,7 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<bool, Fault> {
     for mount in plan.mounts.iter().filter(|mount| mount.what == What::Hidden) {
         at_place(hide(&mount.at), "hiding", &mount.at)?;
     }
-    Ok(overlays)
+    Ok(missing)
 }
 
 /// Overlays of which several places are parts are `shared`: each is attached over its own files until all is prepared.
@@ -177,6 +179,13 @@ fn make(path: &Path, is_directory: bool) -> Result<()> {
     Ok(())
 }
 
+/// A device of the host: what is written to it goes there, but its mode and times stay as they are.
+fn device(name: &'static str) -> Option<(&'static str, OwnedFd)> {
+    let device = clone(format!("/dev/{name}")).ok()?;
+    sys::restrict_mount(&device, MountFlags::READ_ONLY_TREE).ok()?;
+    Some((name, device))
+}
+
 /// Puts into the fresh `/dev` what belongs there.
 fn populate(devices: &[(&str, OwnedFd)], layers: Option<&OwnedFd>) -> Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
@@ -232,6 +241,38 @@ pub(crate) fn hide_all(path: &Path) -> Result<()> {
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
         Err(errno) => Err(errno),
     }
+}
+
+/// Puts back what is gone because somebody outside has replaced what it lay on, as a save, a `git checkout` and a `git clean` do.
+/// Says where.
+pub(crate) fn renew(plan: &Plan) -> Result<Vec<PathBuf>> {
+    let mut renewed = Vec::new();
+    for mount in plan.mounts.iter().filter(|mount| !is_mounted(&mount.at)) {
+        match &mount.what {
+            What::Hidden => hide_all(&mount.at)?,
+            What::Tree { from, writable } if *from == mount.at => {
+                // What is read-only and gone is held, as it is when a cell is made.
+                if !writable && !scratch::hold(from)? {
+                    continue;
+                }
+                match prepare(mount, &mut Vec::new()).and_then(|ready| attach(&ready)) {
+                    Ok(()) => renewed.push(mount.at.clone()),
+                    Err(Errno::NOENT | Errno::NOTDIR) => {}
+                    Err(errno) => return Err(errno),
+                }
+            }
+            What::Tree { .. } | What::Empty | What::Devices | What::Overlay { .. } => {}
+        }
+    }
+    Ok(renewed)
+}
+
+/// Whether something is mounted at `path`; older kernels do not say.
+fn is_mounted(path: &Path) -> bool {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    let Ok(stat) = rustix::fs::statx(CWD, path, flags, StatxFlags::empty()) else { return false };
+    let is_root = StatxAttributes::MOUNT_ROOT;
+    !stat.stx_attributes_mask.contains(is_root) || stat.stx_attributes.contains(is_root)
 }
 
 /// Gives this process namespace its own `/proc`, in which nothing can be written.
@@ -364,5 +405,7 @@ pub(crate) fn places(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
         What::Devices => "devices",
         What::Overlay { .. } => "private changes",
     };
-    plan.mounts.iter().map(|mount| (mount.at.clone(), word(&mount.what))).collect()
+    // What may not be read if it ever comes to be is not there yet.
+    let is_there = |mount: &&Mount| mount.what != What::Hidden || open(&mount.at, OFlags::NOFOLLOW).is_ok();
+    plan.mounts.iter().filter(is_there).map(|mount| (mount.at.clone(), word(&mount.what))).collect()
 }

@@ -2,14 +2,16 @@
 //!
 //! It goes with the session. What a killed program leaves is removed by the next one: a lock tells who is alive.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, XattrFlags, chmodat, fgetxattr, flock, fsetxattr, fstat,
-    mkdir, mkdirat, open, openat, unlinkat,
+    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, XattrFlags, fgetxattr, flock, fsetxattr, fstat, mkdir,
+    mkdirat, open, openat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -27,6 +29,7 @@ pub struct Scratch {
     /// Held as long as this lives.
     _lock: OwnedFd,
     placeholders: Mutex<Vec<(PathBuf, OwnedFd)>>,
+    may_hold: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Scratch {
@@ -35,8 +38,10 @@ impl Scratch {
         let all = ours()?;
         // Until this one is locked, nobody takes it for one that was left.
         let held = directory(&all)?;
-        flock(&held, FlockOperation::LockExclusive)?;
-        sweep(&all);
+        // A command may hold it to be in the way, where it can see it: then nothing is swept.
+        if lock(&held) {
+            sweep(&all);
+        }
         // ends: some name is free
         for _ in 0..100 {
             let path = all.join(format!("{:016x}", random()?));
@@ -54,7 +59,12 @@ impl Scratch {
                 // Not what the mask of this process leaves of it.
                 rustix::fs::chmod(path.join(name), Mode::from_raw_mode(0o1777))?;
             }
-            return Ok(Self { path, _lock: lock, placeholders: Mutex::default() });
+            return Ok(Self {
+                path,
+                _lock: lock,
+                placeholders: Mutex::default(),
+                may_hold: Mutex::default(),
+            });
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
@@ -72,6 +82,11 @@ impl Scratch {
     /// What confined commands see as `/var/tmp`.
     pub fn var_tmp(&self) -> PathBuf {
         self.path.join("var-tmp")
+    }
+
+    /// Keepers may hold these places later on: they are looked at when all is over.
+    pub(crate) fn may_hold(&self, paths: impl IntoIterator<Item = PathBuf>) {
+        self.may_hold.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
     }
 
     /// Makes an empty directory `path` that others are not to make, if there is nothing; it goes when nobody needs it any
@@ -106,8 +121,24 @@ impl Drop for Scratch {
         for (path, held) in placeholders.drain(..) {
             give_up(&path, &held);
         }
+        for path in self.may_hold.get_mut().unwrap_or_else(PoisonError::into_inner).iter() {
+            give_up_marked(path);
+        }
         remove(&self.path);
     }
+}
+
+/// Waits for the lock on all scratch directories, but not for ever.
+fn lock(all: &OwnedFd) -> bool {
+    const TRIES: usize = 200;
+    // ends: after so many tries at the latest
+    for _ in 0..TRIES {
+        match flock(all, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::AGAIN | Errno::INTR) => std::thread::sleep(Duration::from_millis(5)),
+            locked => return locked.is_ok(),
+        }
+    }
+    false
 }
 
 /// Removes an empty directory that nobody else holds.
@@ -118,6 +149,29 @@ fn give_up(path: &Path, held: &OwnedFd) {
     // A command may have made what lies above read-only.
     if rustix::fs::rmdir(path) == Err(Errno::ACCESS) {
         let _not_empty = opened(path, || rustix::fs::rmdir(path));
+    }
+}
+
+/// The same, if it is marked: whoever says that it is one of ours may be wrong.
+fn give_up_marked(path: &Path) {
+    if let Ok(held) = directory(path)
+        && fgetxattr(&held, MARK, &mut [0; 1]).is_ok()
+    {
+        give_up(path, &held);
+    }
+}
+
+/// Holds the place `path` with an empty directory, if there is nothing; says whether there is something then.
+pub(crate) fn hold(path: &Path) -> rustix::io::Result<bool> {
+    match mkdir(path, Mode::from_raw_mode(0o755)) {
+        Ok(()) => {
+            let _not_here = fsetxattr(directory(path)?, MARK, b"1", XattrFlags::empty());
+            Ok(true)
+        }
+        Err(Errno::EXIST) => Ok(true),
+        // What it lay in is gone too.
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+        Err(errno) => Err(errno),
     }
 }
 
@@ -196,9 +250,7 @@ fn sweep(all: &Path) {
             continue;
         }
         for noted in noted(&path) {
-            if let Ok(held) = directory(&noted) {
-                give_up(&noted, &held);
-            }
+            give_up_marked(&noted);
         }
         remove(&path);
     }
@@ -214,34 +266,73 @@ fn noted(scratch: &Path) -> Vec<PathBuf> {
     paths.map(|path| super::plan::to_path(path.to_vec())).collect()
 }
 
-/// Removes a tree, whatever the modes in it say. Follows no link.
+/// Removes a tree, whatever the modes in it say and however deep it is. Follows no link.
 pub(crate) fn remove(path: &Path) {
+    const ROUNDS: usize = 10_000;
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
     let Ok(above) = directory(above) else { return };
     let Ok(name) = std::ffi::CString::new(name.as_encoded_bytes()) else { return };
-    remove_at(above.as_fd(), &name, MAX_DEPTH);
+    let mut names = vec![name];
+    // ends: each round removes a tree, or many levels of one, and is one of so many
+    for round in 0..ROUNDS {
+        let Some(name) = names.last() else { return };
+        let mut deep = Vec::new();
+        remove_at(above.as_fd(), name, MAX_DEPTH, &mut deep);
+        let known = names.len();
+        if deep.is_empty() {
+            names.pop();
+        }
+        // What lay too deep is brought up, to be removed from there.
+        for (number, opened) in deep.iter().enumerate() {
+            let brought = format!("deep-{}-{round}-{number}", rustix::process::getpid().as_raw_nonzero());
+            if let Ok(name) = std::ffi::CString::new(brought)
+                && rustix::fs::renameat(opened, DEEP, &above, &name).is_ok()
+            {
+                names.push(name);
+            }
+        }
+        if names.len() == known {
+            return;
+        }
+    }
 }
 
-fn remove_at(above: impl AsFd, name: &std::ffi::CStr, depth: usize) {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+/// What a directory that lies too deep is called until it is brought up.
+const DEEP: &std::ffi::CStr = c".toolgate-deep";
+
+fn remove_at(above: impl AsFd, name: &std::ffi::CStr, depth: usize, deep: &mut Vec<OwnedFd>) {
     match unlinkat(&above, name, AtFlags::empty()) {
-        Err(Errno::ISDIR | Errno::PERM) if depth > 0 => {}
+        Err(Errno::ISDIR | Errno::PERM) => {}
         _ => return,
     }
     if unlinkat(&above, name, AtFlags::REMOVEDIR).is_ok() {
         return;
     }
-    // It is a directory: a link would be gone by now.
-    let _not_ours = chmodat(&above, name, Mode::RWXU, AtFlags::empty());
-    if let Ok(opened) = openat(&above, name, flags, Mode::empty())
-        && let Ok(entries) = Dir::read_from(&opened)
-    {
+    // It is a directory: a link would be gone by now, and if it has become one it is not followed.
+    if depth == 0 {
+        let above = above.as_fd().try_clone_to_owned();
+        let renamed = above.map(|above| (rustix::fs::renameat(&above, name, &above, DEEP), above));
+        deep.extend(renamed.ok().filter(|(renamed, _)| renamed.is_ok()).map(|(_, above)| above));
+        return;
+    }
+    let Ok(opened) = open_any(&above, name) else { return };
+    if let Ok(entries) = Dir::read_from(&opened) {
         let names = entries.filter_map(Result::ok).map(|entry| entry.file_name().to_owned());
         for name in names.filter(|name| !matches!(name.to_bytes(), b"." | b"..")) {
-            remove_at(&opened, &name, depth - 1);
+            remove_at(&opened, &name, depth - 1, deep);
         }
     }
     let _still_full = unlinkat(&above, name, AtFlags::REMOVEDIR);
+}
+
+/// Opens a directory, whatever its mode says.
+fn open_any(above: impl AsFd, name: &std::ffi::CStr) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = openat(&above, name, flags | OFlags::PATH, Mode::empty())?;
+    // By the descriptor: nobody can put a link in its place.
+    let path = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let _not_ours = rustix::fs::chmod(&path, Mode::RWXU);
+    open(&path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// Makes the two directories of a layer below `directory`.
@@ -257,4 +348,30 @@ pub(crate) fn layer(directory: &Path) -> rustix::io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_goes_however_deep_it_is_and_whatever_its_modes_say() {
+        let place = tempfile::tempdir().unwrap();
+        let top = place.path().join("top");
+        mkdir(&top, Mode::RWXU).unwrap();
+        for branch in [c"a", c"b"] {
+            let mut at = directory(&top).unwrap();
+            mkdirat(&at, branch, Mode::RWXU).unwrap();
+            at = open_any(&at, branch).unwrap();
+            for _ in 0..MAX_DEPTH * 3 {
+                mkdirat(&at, "d", Mode::RWXU).unwrap();
+                let below = open_any(&at, c"d").unwrap();
+                rustix::fs::fchmod(&at, Mode::empty()).unwrap();
+                at = below;
+            }
+            openat(&at, "f", OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR).unwrap();
+        }
+        remove(&top);
+        assert!(is_empty(place.path()));
+    }
 }

@@ -1,16 +1,17 @@
 //! A policy and what is there on this machine → the plan of a cell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use policy::{Confinement, PROTECTED, Reach, Tier, normal};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
-use super::git::{self, Repository};
+use super::git::{self, Repository, Stray};
+use super::look;
 use super::plan::{Mount, Plan, What, to_path};
 use super::scratch::{self, Scratch};
-use super::secrets;
 
 /// Directories that are replaced: whoever has something there has it in a place of its own.
 const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/dev"];
@@ -72,6 +73,8 @@ pub(crate) struct Survey {
     pub(crate) repositories: Vec<Repository>,
     /// Directories that were made to hold a place.
     held: Vec<PathBuf>,
+    /// Where commands could make git directories that git walks into by itself.
+    pub(crate) strays: Arc<[Stray]>,
     /// Variables that send what would be written elsewhere into the private directory.
     pub(crate) variables: Vec<(&'static str, PathBuf)>,
     /// Not every file that globs could mean was looked at.
@@ -93,18 +96,32 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
         },
         repositories: Vec::new(),
         held: Vec::new(),
+        strays: Arc::default(),
         variables: Vec::new(),
         cut: false,
     };
     let temporary = if tier >= Tier::Namespaces { PathBuf::from("/tmp") } else { scratch.tmp() };
     if tier >= Tier::Namespaces {
         let places = view(&mut survey, confinement, reach, scratch);
+        let is_kept = |(at, what): &(&PathBuf, &What)| matches!(what, What::Tree { from, writable: false } if from == *at);
+        scratch.may_hold(places.0.iter().filter(is_kept).map(|(at, _)| at.clone()));
         survey.plan.mounts = places.0.into_iter().map(|(at, what)| Mount { at, what }).collect();
     } else {
         survey.plan.writable.push(scratch.path().join("tmp"));
     }
+    survey.strays = strays(confinement, &survey.repositories);
     survey.variables = variables(confinement, &temporary, tier);
     survey
+}
+
+/// Roots without a repository, whose place for one was held.
+fn strays(confinement: &Confinement, repositories: &[Repository]) -> Arc<[Stray]> {
+    let has_one = |root: &Path| {
+        let own = repositories.iter().find(|repository| repository.root == root);
+        own.is_some_and(|repository| git::is_git(&repository.at))
+    };
+    let roots = confinement.writable.iter().filter(|root| !has_one(root) && !git::is_git(root));
+    roots.cloned().map(Stray::Root).collect()
 }
 
 /// What a cell sees of the file system, and what may be written there.
@@ -119,24 +136,28 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     caches(&mut places, confinement, scratch, writable);
     writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
     let mut pinned: Vec<PathBuf> = confinement.writable.clone();
-    for path in &confinement.read_only {
+    let in_a_root = |path: &&PathBuf| confinement.writable.iter().any(|root| path.starts_with(root));
+    for path in confinement.read_only.iter().filter(in_a_root) {
         if let Some(place) = read_only(path, confinement, scratch) {
             survey.held.extend(scratch.placeholder(&place).then(|| place.clone()));
             places.tree(&place, false);
             pinned.push(place);
         }
     }
+    let roots = confinement.writable.iter().cloned().chain(reach.roots().map(Path::to_owned));
+    let seen = look::look(roots, reach.deny());
     let mut found = Found::default();
     for root in &confinement.writable {
-        protect(&mut places, root, confinement, scratch, &mut found);
+        protect(&mut places, root, confinement, scratch, &seen.trees, &mut found);
     }
     pinned.extend(found.pinned);
     survey.held.extend(found.held);
-    survey.cut |= found.cut;
-    let hidden = secrets::hidden(reach, confinement);
-    survey.cut |= hidden.cut;
+    survey.cut |= found.cut | seen.cut;
+    let hidden = hidden(seen.hidden, reach);
+    // Whoever renames what lies above would find it under another name.
+    pinned.extend(hidden.iter().filter(|path| exists(path).is_some()).cloned());
     // What is read-only or hidden anyway gets no layer.
-    let is_hidden = |at: &Path| hidden.paths.iter().any(|path| at.starts_with(path));
+    let is_hidden = |at: &Path| hidden.iter().any(|path| at.starts_with(path));
     let is_read_only = |at: &Path| places.innermost(at.parent()?).map(|what| !what.is_writable());
     found.repositories.retain(|found| {
         let within = confinement.writable.iter().any(|root| found.at.starts_with(root));
@@ -152,9 +173,10 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
         writable.push(at.clone());
     }
     places.pin(&pinned, &confinement.writable);
-    for path in hidden.paths {
+    for path in hidden {
         places.put(&path, What::Hidden);
     }
+    places.hide_scratch(scratch);
     survey.plan.layers = Some(scratch.path().join("layers"));
     places
 }
@@ -185,6 +207,20 @@ impl Places {
         path.ancestors().find_map(|above| self.0.get(above))
     }
 
+    /// Hides the scratch directories of all sessions, wherever they can be seen.
+    fn hide_scratch(&mut self, scratch: &Scratch) {
+        let Some(all) = scratch.path().parent() else { return };
+        let above = all.ancestors().find_map(|above| Some((above, self.0.get(above)?)));
+        let is_replaced = above.is_some_and(|(at, what)| match what {
+            What::Tree { from, .. } => from != at,
+            What::Overlay { .. } => false,
+            What::Empty | What::Hidden | What::Devices => true,
+        });
+        if !is_replaced {
+            self.put(all, What::Hidden);
+        }
+    }
+
     /// Makes every directory between each of `paths` and the outermost root a mount: nobody can rename one, and so put
     /// another in the place of what lies in it. What it lets be done stays as it is.
     fn pin(&mut self, paths: &[PathBuf], roots: &[PathBuf]) {
@@ -202,6 +238,17 @@ impl Places {
         }
         self.0.extend(pins);
     }
+}
+
+/// What may not be read: what globs mean, and the paths themselves, whether or not they are there yet.
+fn hidden(globs: BTreeSet<PathBuf>, reach: &Reach) -> BTreeSet<PathBuf> {
+    let real = |path: &Path| crate::fs::real(path).unwrap_or_else(|_| normal(path));
+    let all: BTreeSet<PathBuf> =
+        globs.into_iter().chain(reach.deny().paths().iter().map(|path| real(path))).collect();
+    // What lies in a hidden directory needs no mount of its own.
+    let covered =
+        |path: &PathBuf| path.ancestors().skip(1).any(|above| all.contains(above) && exists(above).is_some());
+    all.iter().filter(|path| !covered(path)).cloned().collect()
 }
 
 /// Where nobody is to write for `path` to stay as it is: the path itself, or what is held in its place if it is not there.
@@ -379,6 +426,7 @@ fn protect(
     root: &Path,
     confinement: &Confinement,
     scratch: &Scratch,
+    trees: &[PathBuf],
     found: &mut Found,
 ) {
     for name in PROTECTED {
@@ -395,7 +443,8 @@ fn protect(
             Some(_) => places.tree(&path, false),
         }
     }
-    let git = git::repositories(root);
+    let trees = trees.iter().filter(|tree| tree.starts_with(root));
+    let git = git::repositories(trees, &confinement.writable);
     found.cut |= git.cut;
     let repositories = &mut found.repositories;
     let at = root.join(".git");
@@ -413,6 +462,14 @@ fn protect(
     }
     let known: Vec<PathBuf> = repositories.iter().map(|known| known.at.clone()).collect();
     repositories.extend(git.repositories.into_iter().filter(|new| !known.contains(&new.at)));
+    let mut leads: Vec<PathBuf> = repositories.iter().flat_map(git::leads).collect();
+    if git::is_git(root) {
+        // A root that is a git directory itself.
+        leads.extend(["config", "config.worktree", "hooks", "commondir"].map(|name| root.join(name)));
+    }
+    for lead in leads {
+        follow(&lead, places, confinement, scratch, found);
+    }
 }
 
 /// Whether a directory belongs to this user: git does not look into those of others either.

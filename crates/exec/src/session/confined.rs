@@ -7,7 +7,7 @@ use policy::{Confinement, Denial, Enforcement, Gap};
 use super::Session;
 use crate::process::Process;
 use crate::sandbox::Refusal;
-use crate::sandbox::git::Landed;
+use crate::sandbox::git::{Landed, Stray};
 use crate::sandbox::host::Borrowed;
 
 /// What is known about a session's confinement.
@@ -18,6 +18,8 @@ pub(super) struct Confined {
     refusals: Vec<Refusal>,
     layers: Vec<Borrowed>,
     landed: Landed,
+    strays: Arc<[Stray]>,
+    defused: Vec<String>,
 }
 
 impl Confined {
@@ -28,6 +30,8 @@ impl Confined {
             refusals: Vec::new(),
             layers: std::mem::take(&mut process.layers),
             landed: Landed::default(),
+            strays: process.strays(),
+            defused: Vec::new(),
         }
     }
 
@@ -52,6 +56,7 @@ impl Confined {
         for layer in std::mem::take(&mut self.layers) {
             self.landed.add(layer.finish(touched));
         }
+        self.defused.extend(self.strays.iter().filter_map(Stray::defuse));
     }
 }
 
@@ -81,6 +86,8 @@ impl Session {
         for layer in &mut confined.layers {
             confined.landed.add(layer.land());
         }
-        confined.landed.notes()
+        let mut notes = confined.landed.notes();
+        notes.append(&mut confined.defused);
+        notes
     }
 }

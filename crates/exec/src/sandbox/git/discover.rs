@@ -1,6 +1,5 @@
-//! Where the git directories of a writable root are.
+//! Where the git directories of working trees are.
 
-use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,10 +10,6 @@ use rustix::fs::FileType;
 
 use super::{Repository, config, paths, sys};
 
-/// How deep below the root a repository is looked for.
-const LEVELS: usize = 4;
-/// How many directories are listed.
-const DIRECTORIES: usize = 4_000;
 /// How many repositories are told of.
 const REPOSITORIES: usize = 32;
 /// How many pointers are told of: each becomes a mount.
@@ -23,8 +18,6 @@ const POINTERS: usize = 256;
 const POINTER: u64 = 8 * 1024;
 /// What a configuration may hold.
 const CONFIG: u64 = 1 << 20;
-/// How many directories may wait to be listed.
-const WAITING: usize = 200_000;
 
 /// What the walk found.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -33,48 +26,41 @@ pub(crate) struct Discovered {
     pub(crate) repositories: Vec<Repository>,
     /// Files and links with the name `.git`, which must be read-only.
     pub(crate) pointers: Vec<PathBuf>,
-    /// The walk stopped early: there were too many directories, or repositories, or pointers.
+    /// There were too many repositories or pointers.
     pub(crate) cut: bool,
 }
 
-/// The git directories of the writable root `root` (a real path). Nothing deeper than four levels is found.
-pub(crate) fn repositories(root: &Path) -> Discovered {
+/// The git directories of the working trees `trees` (real paths) in the writable roots.
+pub(crate) fn repositories<'a>(
+    trees: impl IntoIterator<Item = &'a PathBuf>,
+    writable: &[PathBuf],
+) -> Discovered {
     let mut found = Discovered::default();
-    let Ok(top) = sys::root(root) else { return found };
-    let mut waiting = VecDeque::from([(PathBuf::new(), 0)]);
-    // What is large and seldom holds a repository waits until everything else has been seen.
-    let mut last = VecDeque::new();
-    // ends: each turn takes one of at most DIRECTORIES
-    for _ in 0..DIRECTORIES {
-        let Some((below, level)) = waiting.pop_front().or_else(|| last.pop_front()) else { return found };
-        let Ok(dir) = sys::beneath(top.as_fd(), &below, sys::LIST) else { continue };
-        let mut git = None;
-        // A directory that cannot be listed to its end is taken for what was seen of it.
-        let _ = sys::list(dir.as_fd(), |name, listed| {
-            if name == ".git" {
-                git = Some(listed);
-            } else if level < LEVELS && listed == FileType::Directory {
-                let queue = if name == "node_modules" || name == "target" { &mut last } else { &mut waiting };
-                if queue.len() == WAITING {
-                    found.cut = true;
-                    return ControlFlow::Break(());
-                }
-                queue.push_back((below.join(name), level + 1));
-            }
-            ControlFlow::Continue(())
-        });
-        if git.is_some() && found.see(&root.join(&below), dir.as_fd()).is_break() {
+    for tree in trees {
+        let Ok(dir) = sys::root(tree) else { continue };
+        if found.see(tree, dir.as_fd(), writable).is_break() {
             found.cut = true;
-            return found;
+            break;
         }
     }
-    found.cut |= !waiting.is_empty() || !last.is_empty();
     found
+}
+
+/// Whether a directory looks like one of git's.
+pub(crate) fn is_git(path: &Path) -> bool {
+    let Ok(dir) = sys::root(path) else { return false };
+    let has = |name: &str, wanted: &[FileType]| {
+        let found = sys::look(dir.as_fd(), OsStr::new(name));
+        found.is_ok_and(|stat| stat.is_some_and(|stat| wanted.contains(&sys::kind(&stat))))
+    };
+    // A link will do: so it does for git.
+    let (file, directory, link) = (FileType::RegularFile, FileType::Directory, FileType::Symlink);
+    has("HEAD", &[file, link]) && has("objects", &[directory, link]) && has("refs", &[directory, link])
 }
 
 impl Discovered {
     /// Takes in the `.git` of the directory `tree`.
-    fn see(&mut self, tree: &Path, dir: BorrowedFd<'_>) -> ControlFlow<()> {
+    fn see(&mut self, tree: &Path, dir: BorrowedFd<'_>, writable: &[PathBuf]) -> ControlFlow<()> {
         let Ok(Some(stat)) = sys::look(dir, OsStr::new(".git")) else { return ControlFlow::Continue(()) };
         match sys::kind(&stat) {
             FileType::Directory => self.add(Repository { at: tree.join(".git"), root: tree.to_owned() }),
@@ -83,13 +69,17 @@ impl Discovered {
                     return ControlFlow::Break(());
                 }
                 self.pointers.push(tree.join(".git"));
-                let text = (kind == FileType::RegularFile)
-                    .then(|| sys::small(dir, Path::new(".git"), POINTER))
-                    .flatten();
-                match text.and_then(|text| proven(&text, tree)) {
-                    Some(at) => self.add(Repository { at, root: tree.to_owned() }),
-                    None => ControlFlow::Continue(()),
-                }
+                let at = match kind {
+                    FileType::RegularFile => {
+                        let text = sys::small(dir, Path::new(".git"), POINTER);
+                        text.and_then(|text| {
+                            proven(&text, tree).or_else(|| within(&pointed(&text, tree)?, writable))
+                        })
+                    }
+                    FileType::Symlink => within(&tree.join(".git"), writable),
+                    _ => None,
+                };
+                at.map_or(ControlFlow::Continue(()), |at| self.add(Repository { at, root: tree.to_owned() }))
             }
         }
     }
@@ -107,10 +97,28 @@ impl Discovered {
     }
 }
 
+/// The git directory that `path` leads to, if it lies in a writable root: nobody has to prove anything to have that guarded.
+fn within(path: &Path, writable: &[PathBuf]) -> Option<PathBuf> {
+    let real = sys::real(path).ok()?;
+    let inside = writable.iter().any(|root| real.starts_with(root) && real != *root);
+    (inside && is_git(&real)).then_some(real)
+}
+
+/// Where the file `.git` in `tree` says that its git directory is.
+pub(super) fn pointer(tree: &Path) -> Option<PathBuf> {
+    let dir = sys::root(tree).ok()?;
+    pointed(&sys::small(dir.as_fd(), Path::new(".git"), POINTER)?, tree)
+}
+
+/// Where the pointer `text` in `tree` says that its git directory is.
+fn pointed(text: &[u8], tree: &Path) -> Option<PathBuf> {
+    Some(tree.join(line(text.strip_prefix(b"gitdir: ")?)?))
+}
+
 /// The git directory that the pointer `text` in `tree` leads to, if that one says itself that it belongs to the tree: the
 /// pointer is content of the repository, and may lie.
 fn proven(text: &[u8], tree: &Path) -> Option<PathBuf> {
-    let git = sys::real(&tree.join(line(text.strip_prefix(b"gitdir: ")?)?)).ok()?;
+    let git = sys::real(&pointed(text, tree)?).ok()?;
     let dir = sys::root(&git).ok()?;
     match sys::look(dir.as_fd(), OsStr::new("commondir")).ok()? {
         Some(_) => {

@@ -1,7 +1,7 @@
 //! Git directories that commands change: where they are, and what of the changes reaches the host.
 //!
 //! A command sees each git directory through an overlay: what it writes goes to an upper directory of ours. This module
-//! finds the git directories (`discover`) and lands what an allow-list admits (`layer`). The upper directory is hostile
+//! finds the git directories (`discover`) and what they lead to (`leads`) and lands what an allow-list admits (`layer`). The upper directory is hostile
 //! throughout, also while it is read. No `git` is ever run here.
 //!
 //! `allowed` judges names, `content` and `config` judge contents, `plan` reads the upper directory, `place` writes to the
@@ -20,11 +20,13 @@ mod forward;
 mod index;
 mod landing;
 mod layer;
+mod leads;
 mod operation;
 mod paths;
 mod place;
 mod plan;
 mod steps;
+mod stray;
 pub(crate) mod sys;
 mod upper;
 
@@ -34,8 +36,10 @@ mod tests;
 
 #[cfg(test)]
 use discover::Discovered;
-pub(crate) use discover::repositories;
+pub(crate) use discover::{is_git, repositories};
 pub(crate) use layer::{Landed, Layer};
+pub(crate) use leads::leads;
+pub(crate) use stray::Stray;
 
 /// A git directory that commands may work in, and the working tree that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]

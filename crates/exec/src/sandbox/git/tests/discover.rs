@@ -5,13 +5,23 @@ use std::path::Path;
 
 use super::support::Lab;
 use crate::sandbox::git::{Discovered, Repository, repositories};
+use crate::sandbox::look::look;
 
 fn found(lab: &Lab, tree: &Path) -> (Vec<String>, Vec<String>) {
     let name = |path: &Path| path.strip_prefix(&lab.base).unwrap().display().to_string();
-    let found: Discovered = repositories(tree);
+    let found = discovered(tree);
     assert!(!found.cut);
     let both = |Repository { at, root }: &Repository| format!("{} of {}", name(at), name(root));
     (found.repositories.iter().map(both).collect(), found.pointers.iter().map(|path| name(path)).collect())
+}
+
+/// As a survey does it.
+fn discovered(root: &Path) -> Discovered {
+    let deny = policy::DenyRead::new(std::iter::empty::<&str>(), None).unwrap();
+    let seen = look([root.to_owned()], &deny);
+    let mut found = repositories(&seen.trees, &[root.to_owned()]);
+    found.cut |= seen.cut;
+    found
 }
 
 fn strings<const N: usize>(texts: [&str; N]) -> Vec<String> {
@@ -28,8 +38,12 @@ fn repositories_worktrees_and_submodules_are_found() {
     );
     let (repositories, mut pointers) = found(&lab, &lab.tree);
     pointers.sort();
-    let expected =
-        ["tree/.git of tree", "tree/a/b/nested/.git of tree/a/b/nested", "tree/1/2/3/4/.git of tree/1/2/3/4"];
+    let expected = [
+        "tree/.git of tree",
+        "tree/a/b/nested/.git of tree/a/b/nested",
+        "tree/1/2/3/4/.git of tree/1/2/3/4",
+        "tree/1/2/3/4/5/.git of tree/1/2/3/4/5",
+    ];
     let mut all = strings(expected);
     all.push("tree/node_modules/x/.git of tree/node_modules/x".into());
     let mut sorted = repositories;
@@ -85,14 +99,28 @@ fn a_pointer_that_lies_is_only_a_pointer() {
 }
 
 #[test]
-fn the_walk_has_an_end() {
-    let lab = Lab::new();
-    lab.host("mkdir -p node_modules/{a,b}; i=0; while [ $i -lt 4100 ]; do mkdir d$i; i=$((i+1)); done; mkdir d4/.git node_modules/.git");
-    let found = repositories(&lab.tree);
-    assert!(found.cut && found.repositories.len() == 1, "{:?}", found.repositories);
+fn a_git_directory_in_the_root_needs_no_proof() {
+    let lab = Lab::with_commit();
+    for make in [
+        "git init -q --separate-git-dir=data one",
+        "git init -q one; mv one/.git data; ln -s ../data one/.git",
+        "git clone -q --bare . data; mkdir one; echo 'gitdir: ../data' > one/.git",
+    ] {
+        lab.host(&format!("rm -rf one data; {make}"));
+        let (repositories, pointers) = found(&lab, &lab.tree);
+        assert_eq!(repositories, ["tree/.git of tree", "tree/data of tree/one"], "{make}");
+        assert_eq!(pointers, ["tree/one/.git"]);
+    }
+    // What is no git directory is not guarded as one, whatever says so.
+    lab.host("rm -rf one data; mkdir one src; echo 'gitdir: ../src' > one/.git");
+    assert_eq!(found(&lab, &lab.tree).0, ["tree/.git of tree"]);
+}
+
+#[test]
+fn there_is_an_end_to_them() {
     let lab = Lab::new();
     lab.host("i=0; while [ $i -lt 40 ]; do mkdir -p d$i/.git; i=$((i+1)); done");
-    let found = repositories(&lab.tree);
+    let found = discovered(&lab.tree);
     assert!(found.cut && found.repositories.len() == 32);
-    assert!(repositories(Path::new("/nowhere")).repositories.is_empty());
+    assert!(discovered(Path::new("/nowhere")).repositories.is_empty());
 }

@@ -1,0 +1,71 @@
+//! Git directories that commands make where the user's git would walk into them by itself, configuration and all.
+//!
+//! Git takes a directory with a `HEAD`, `objects` and `refs` in it for a repository, and from a repository it walks into what
+//! lies at the place of a submodule. No mount can wait for such names, so they are looked for when a run is over, and what
+//! would make git believe them is renamed.
+
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, RenameFlags, renameat_with};
+
+use super::{discover, sys};
+
+/// What is put behind the name of what was renamed.
+const BEHIND: &str = ".untrusted";
+
+/// A place where there was no git directory when the session began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stray {
+    /// A root that is in no repository: it could become one itself.
+    Root(PathBuf),
+    /// The place of a submodule of the repository at `of` that is not there.
+    Module { at: PathBuf, of: PathBuf },
+}
+
+impl Stray {
+    /// Renames what git must not walk into; says what was done.
+    pub(crate) fn defuse(&self) -> Option<String> {
+        match self {
+            Self::Root(root) => {
+                let done = discover::is_git(root) && rename(root, "HEAD");
+                done.then(|| told(&root.join("HEAD"), "the directory would be a git directory itself"))
+            }
+            Self::Module { at, of } => {
+                let git =
+                    sys::root(at).ok().and_then(|dir| sys::look(dir.as_fd(), OsStr::new(".git")).ok()?);
+                let kept = match git.map(|stat| sys::kind(&stat)) {
+                    None => true,
+                    Some(FileType::RegularFile) => leads_to_modules(at, of),
+                    Some(_) => false,
+                };
+                let done = !kept && rename(at, ".git");
+                done.then(|| told(&at.join(".git"), "git would walk into it from the repository above"))
+            }
+        }
+    }
+}
+
+/// Whether the pointer in `at` leads into the modules of the git directory `of`, whose configuration we have written.
+fn leads_to_modules(at: &Path, of: &Path) -> bool {
+    discover::pointer(at)
+        .and_then(|git| sys::real(&git).ok())
+        .is_some_and(|git| git.starts_with(of.join("modules")))
+}
+
+fn rename(directory: &Path, name: &str) -> bool {
+    let Ok(dir) = sys::root(directory) else { return false };
+    let new = |number: usize| {
+        if number == 0 { format!("{name}{BEHIND}") } else { format!("{name}{BEHIND}-{number}") }
+    };
+    // Nothing is lost: what has that name already keeps it.
+    (0..100).any(|number| renameat_with(&dir, name, &dir, new(number), RenameFlags::NOREPLACE).is_ok())
+}
+
+fn told(path: &Path, why: &str) -> String {
+    format!(
+        "`{}` was renamed to `…{BEHIND}`: {why}, with a configuration that nobody has looked at",
+        path.display()
+    )
+}

@@ -1,0 +1,94 @@
+//! One walk through the roots of a policy: what may not be read in them, and where git directories are.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use policy::DenyRead;
+use rustix::fs::FileType;
+
+use super::git::sys;
+
+/// How many entries are looked at. A cell is made once in a session.
+const MAX_ENTRIES: usize = 100_000;
+/// How many paths are hidden; each is a mount.
+const MAX_HIDDEN: usize = 500;
+/// How many working trees are told of.
+const MAX_TREES: usize = 1_000;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// What globs say may not be read.
+    pub(crate) hidden: BTreeSet<PathBuf>,
+    /// Directories with something in them that is called `.git`.
+    pub(crate) trees: Vec<PathBuf>,
+    /// There is more than was looked at.
+    pub(crate) cut: bool,
+}
+
+/// Looks at all that lies below `roots`. Git directories are not looked into.
+pub(crate) fn look(roots: impl IntoIterator<Item = PathBuf>, deny: &DenyRead) -> Seen {
+    let mut seen = Seen::default();
+    let mut left = MAX_ENTRIES;
+    let mut walked: Vec<PathBuf> = Vec::new();
+    for root in roots {
+        if !walked.iter().any(|before| root.starts_with(before)) {
+            seen.walk(&root, deny, &mut left);
+            walked.push(root);
+        }
+    }
+    seen
+}
+
+impl Seen {
+    fn walk(&mut self, root: &Path, deny: &DenyRead, left: &mut usize) {
+        let Ok(top) = sys::root(root) else { return };
+        let mut next = VecDeque::from([PathBuf::new()]);
+        // What is large and seldom holds either waits until everything else has been seen.
+        let mut last = VecDeque::new();
+        // ends: every entry is looked at once, and only so many are
+        while let Some(below) = next.pop_front().or_else(|| last.pop_front()) {
+            let Ok(directory) = sys::beneath(top.as_fd(), &below, sys::LIST) else { continue };
+            // A directory that cannot be listed to its end is taken for what was seen of it.
+            let _seen = sys::list(directory.as_fd(), |name, kind| {
+                if *left == 0 {
+                    self.cut = true;
+                    return ControlFlow::Break(());
+                }
+                *left -= 1;
+                let entry = below.join(name);
+                let path = root.join(&entry);
+                if deny.denies_entry(&path).is_some() {
+                    // A link is not what it leads to.
+                    if kind != FileType::Symlink {
+                        self.hide(path);
+                    }
+                } else if name == ".git" {
+                    self.tree(root, &below);
+                } else if kind == FileType::Directory {
+                    let large = name == "node_modules" || name == "target";
+                    if large { &mut last } else { &mut next }.push_back(entry);
+                }
+                ControlFlow::Continue(())
+            });
+        }
+    }
+
+    fn hide(&mut self, path: PathBuf) {
+        if self.hidden.len() < MAX_HIDDEN {
+            self.hidden.insert(path);
+        } else {
+            self.cut = true;
+        }
+    }
+
+    fn tree(&mut self, root: &Path, below: &Path) {
+        if self.trees.len() < MAX_TREES {
+            self.trees.push(if below.as_os_str().is_empty() { root.to_owned() } else { root.join(below) });
+        } else {
+            self.cut = true;
+        }
+    }
+}
