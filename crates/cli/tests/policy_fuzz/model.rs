@@ -178,7 +178,7 @@ impl Model {
 
     /// What lies at or below `path` and must stay where it is.
     fn keeps(&self, path: &str) -> bool {
-        let kept = self.protected.iter().chain(&self.repositories).chain(&self.read_only);
+        let kept = self.protected.iter().chain(&self.repositories).chain(&self.read_only).chain(&self.hidden);
         self.namespaces
             && kept
                 .filter(|kept| self.roots.iter().any(|root| is_below(kept, root)))
@@ -291,7 +291,8 @@ impl Model {
         let length = |all: &[String]| {
             all.iter().filter(|one| is_below(path, one)).map(|one| one.len() + 1).max().unwrap_or(0)
         };
-        length(&self.read_only) >= length(&self.roots)
+        // One above every root is one that git finds from there.
+        length(&self.read_only) > 0 && length(&self.read_only) >= length(&self.roots)
     }
 
     /// Protected names that are links and lead elsewhere than they did.
