@@ -59,8 +59,6 @@ pub(super) enum Form {
     Commondir,
     /// The way from a linked worktree to its tree.
     Gitdir,
-    /// The base of a split index, named by its hash.
-    SharedIndex,
     /// All references that are packed.
     PackedRefs,
     /// One reference.
@@ -71,11 +69,51 @@ pub(super) enum Form {
     Head,
 }
 
+/// A verdict, and how many parts name the repository that it is about: none for the outermost.
+type Judged = (Verdict, usize);
+
 /// Judges the name made of `parts`.
 pub(super) fn judge(parts: &[&[u8]]) -> Verdict {
-    if parts.iter().any(|part| part.ends_with(b".lock")) {
-        return Verdict::Junk;
+    judged(parts).0
+}
+
+/// How many of `parts` name the repository that the rest belongs to: a submodule, or none. A linked worktree has no
+/// configuration, so it is none of its own.
+pub(super) fn repository(parts: &[&[u8]]) -> usize {
+    judged(parts).1
+}
+
+/// From the end, so that every ending is judged once: a name of forty times `modules` has more ways to be read than
+/// anybody has time for.
+fn judged(parts: &[&[u8]]) -> Judged {
+    let mut known = vec![(Verdict::Unknown, 0); parts.len() + 1];
+    for start in (0..=parts.len()).rev() {
+        known[start] = ending(&parts[start..], &known[start..]);
     }
+    known[0]
+}
+
+/// Judges `parts`; `known` is what their endings were judged to be.
+fn ending(parts: &[&[u8]], known: &[Judged]) -> Judged {
+    match parts {
+        _ if parts.iter().any(|part| part.ends_with(b".lock")) => (Verdict::Junk, 0),
+        [b"modules", rest @ ..] => module(rest, known, 1),
+        [b"worktrees", _, b"modules", rest @ ..] => module(rest, known, 3),
+        _ => (plain(parts), 0),
+    }
+}
+
+/// The name of a submodule may have slashes, so the shortest name counts that makes sense of what follows it. A wrong
+/// guess does no harm: every rule holds whatever the name is. `rest` begins behind the first `before` parts.
+fn module(rest: &[&[u8]], known: &[Judged], before: usize) -> Judged {
+    (before + 1..before + rest.len())
+        .map(|start| (known[start].0, start + known[start].1))
+        .find(|(verdict, _)| *verdict != Verdict::Unknown)
+        .unwrap_or((Verdict::Unknown, 0))
+}
+
+/// A name that is in no submodule.
+fn plain(parts: &[&[u8]]) -> Verdict {
     match parts {
         [b"objects", rest @ ..] => object(rest),
         [b"worktrees"] | [b"worktrees", _] => Verdict::Worktree,
@@ -96,11 +134,17 @@ pub(super) fn judge(parts: &[&[u8]]) -> Verdict {
 
 /// A directory that git wants to see even if it is empty, or else it does not take the whole for a repository.
 pub(super) fn wanted(parts: &[&[u8]]) -> bool {
+    let own = |parts: &[&[u8]]| {
+        matches!(
+            parts,
+            [b"objects" | b"refs"] | [b"objects", b"info" | b"pack"] | [b"refs", b"heads" | b"tags"]
+        )
+    };
     match parts {
-        [b"objects" | b"refs"] | [b"objects", b"info" | b"pack"] | [b"refs", b"heads" | b"tags"] => true,
-        [b"modules", rest @ ..] => (1..rest.len()).any(|name| wanted(&rest[name..])),
-        [b"worktrees", _, rest @ ..] => rest.first() == Some(&b"modules".as_slice()) && wanted(rest),
-        _ => false,
+        [b"modules", rest @ ..] | [b"worktrees", _, b"modules", rest @ ..] => {
+            (1..rest.len()).any(|name| own(&rest[name..]))
+        }
+        _ => own(parts),
     }
 }
 
@@ -138,7 +182,6 @@ fn either(parts: &[&[u8]]) -> Verdict {
             Verdict::Land(_, removal) => Verdict::Land(Form::Log, removal),
             other => other,
         },
-        [b"modules", rest @ ..] => module(rest),
         [b"rebase-merge" | b"rebase-apply" | b"sequencer" | b"rr-cache", ..] => Verdict::State,
         [b"HEAD"] => Verdict::Land(Form::Head, Removal::Never),
         [b"index"] => Verdict::Land(Form::Index, Removal::Never),
@@ -155,9 +198,8 @@ fn single(name: &[u8]) -> Verdict {
         b"FETCH_HEAD" | b"MERGE_MSG" | b"MERGE_MODE" | b"MERGE_RR" | b"SQUASH_MSG" => Form::Text,
         b"BISECT_LOG" | b"BISECT_TERMS" | b"BISECT_ANCESTORS_OK" | b"BISECT_NAMES" => Form::Text,
         b"COMMIT_EDITMSG" | b"TAG_EDITMSG" | b"NOTES_EDITMSG" => Form::Text,
-        _ if name.strip_prefix(b"sharedindex.").is_some_and(hex) => {
-            return Verdict::Land(Form::SharedIndex, Removal::Never);
-        }
+        // The base of a split index: an index that has one does not land.
+        _ if name.strip_prefix(b"sharedindex.").is_some_and(hex) => return Verdict::Private,
         _ if name.starts_with(b"sharedindex_") => return Verdict::Junk,
         _ => return Verdict::Unknown,
     };
@@ -232,15 +274,6 @@ fn worktree(rest: &[&[u8]]) -> Verdict {
     }
 }
 
-/// The name of a submodule may have slashes, so the shortest name counts that makes sense of what follows it. A wrong
-/// guess does no harm: every rule holds whatever the name is.
-fn module(rest: &[&[u8]]) -> Verdict {
-    (1..rest.len())
-        .map(|name| judge(&rest[name..]))
-        .find(|verdict| *verdict != Verdict::Unknown)
-        .unwrap_or(Verdict::Unknown)
-}
-
 fn hex_digits(text: &[u8]) -> bool {
     text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -248,6 +281,8 @@ fn hex_digits(text: &[u8]) -> bool {
 /// When a thing lands: nothing may land before what it refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
+    /// The configuration of a new repository: it says how objects are named.
+    Config,
     /// Objects, loose and packed.
     Objects,
     /// What makes packs count.
@@ -266,14 +301,22 @@ pub(super) enum Phase {
     Head,
 }
 
+impl Phase {
+    /// It brings objects.
+    pub(super) fn is_objects(self) -> bool {
+        matches!(self, Self::Objects | Self::PackIndexes)
+    }
+}
+
 impl Form {
     /// When it lands.
     pub(super) fn phase(self) -> Phase {
         match self {
+            Self::Config => Phase::Config,
             Self::Loose | Self::Pack(_) => Phase::Objects,
             Self::PackIndex => Phase::PackIndexes,
-            Self::State | Self::Config | Self::Log | Self::Text | Self::Ids | Self::Name => Phase::Rest,
-            Self::Commondir | Self::Gitdir | Self::SharedIndex => Phase::Rest,
+            Self::State | Self::Log | Self::Text | Self::Ids | Self::Name => Phase::Rest,
+            Self::Commondir | Self::Gitdir => Phase::Rest,
             Self::PackedRefs => Phase::PackedRefs,
             Self::Ref => Phase::Refs,
             Self::Index => Phase::Index,
@@ -283,6 +326,6 @@ impl Form {
 
     /// Named by a hash: once it is there, it is never replaced.
     pub(super) fn is_forever(self) -> bool {
-        matches!(self, Self::Loose | Self::Pack(_) | Self::PackIndex | Self::SharedIndex)
+        matches!(self, Self::Loose | Self::Pack(_) | Self::PackIndex)
     }
 }

@@ -48,10 +48,18 @@ pub(super) fn rewrite(text: &[u8], inside: impl Fn(&str) -> bool) -> Rewritten {
 
 /// The last value of `core.worktree`, which says what tree a submodule has.
 pub(super) fn worktree(text: &[u8]) -> Option<String> {
+    value(text, "core", "worktree")
+}
+
+/// The last value of `extensions.objectformat`, which says how objects are named.
+pub(super) fn object_format(text: &[u8]) -> Option<String> {
+    value(text, "extensions", "objectformat")
+}
+
+fn value(text: &[u8], section: &str, key: &str) -> Option<String> {
     let (entries, _) = read(text);
-    let core =
-        |entry: &Entry| entry.section == "core" && entry.subsection.is_none() && entry.key == "worktree";
-    entries.into_iter().rev().find(core).map(|entry| entry.value)
+    let named = |entry: &Entry| entry.section == section && entry.subsection.is_none() && entry.key == key;
+    entries.into_iter().rev().find(named).map(|entry| entry.value)
 }
 
 /// The plain entries of `text`, and whether that was all there is. Quotes, escapes, continued lines, comments behind a

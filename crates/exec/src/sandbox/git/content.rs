@@ -9,7 +9,6 @@ use super::paths::{parts, spelled};
 const REFERENCE: u64 = 1024;
 const IDS: u64 = 16 << 20;
 const TEXT: u64 = 256 << 20;
-const INDEX: u64 = 1 << 30;
 const PACK: u64 = 4 << 30;
 
 /// How the content of a form is checked.
@@ -29,7 +28,7 @@ impl Form {
             Self::Gitdir => 2 * 4096,
             Self::Ids | Self::Config | Self::State => IDS,
             Self::Log | Self::Text | Self::PackedRefs => TEXT,
-            Self::Index | Self::SharedIndex => INDEX,
+            Self::Index => super::index::LARGEST,
             Self::Loose | Self::Pack(_) | Self::PackIndex => PACK,
         }
     }
@@ -39,7 +38,7 @@ impl Form {
         match self {
             Self::Ref | Self::Head | Self::Name | Self::Commondir | Self::Gitdir => Check::Whole,
             Self::Ids | Self::Config | Self::PackedRefs | Self::State => Check::Whole,
-            Self::Log | Self::Text | Self::Index | Self::SharedIndex => Check::Start,
+            Self::Log | Self::Text | Self::Index => Check::Start,
             Self::Loose | Self::Pack(_) | Self::PackIndex => Check::Start,
         }
     }
@@ -50,7 +49,7 @@ impl Form {
             Self::Loose => deflated(start),
             Self::Pack(magic) => start.starts_with(magic),
             Self::PackIndex => start.starts_with(b"\xfftOc"),
-            Self::Index | Self::SharedIndex => start.starts_with(b"DIRC"),
+            Self::Index => start.starts_with(b"DIRC"),
             _ => true,
         }
     }

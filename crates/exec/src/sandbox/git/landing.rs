@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::allowed::{self, Form, Phase, Removal, Verdict, in_store};
 use super::config;
 use super::content::{is_ids, is_name_or_id, is_packed, is_reference, is_tree_inside};
+use super::hash::Format;
 use super::layer::{Layer, Report};
 use super::operation::Group;
 use super::paths::{parts, shown, spelled};
@@ -23,6 +24,8 @@ pub(super) struct Landing<'a> {
     pub(super) held: Vec<Group>,
     /// References that somebody else has moved, and the sandbox from there: where the host's are.
     pub(super) forwards: HashMap<PathBuf, Vec<u8>>,
+    /// How the repositories name their objects, by their place below the git directory.
+    pub(super) formats: HashMap<PathBuf, Option<Format>>,
     /// Not all objects landed.
     incomplete: bool,
     /// Packed references stayed behind.
@@ -42,8 +45,8 @@ enum End {
 impl<'a> Landing<'a> {
     /// A landing from `upper` to `host`.
     pub(super) fn new(layer: &'a mut Layer, host: &'a Host, upper: &'a Upper) -> Self {
-        let (report, held, forwards) = Default::default();
-        Self { layer, host, upper, report, held, forwards, incomplete: false, unpacked: false }
+        let (report, held, forwards, formats) = Default::default();
+        Self { layer, host, upper, report, held, forwards, formats, incomplete: false, unpacked: false }
     }
 
     /// Does everything in its order.
@@ -122,7 +125,7 @@ impl<'a> Landing<'a> {
             }
             Ok(End::Put(put)) => self.note(path, phase, put, rescue.as_deref()),
             Err(fault) => {
-                self.incomplete |= phase <= Phase::PackIndexes;
+                self.incomplete |= phase.is_objects();
                 self.report.faults.push(match fault {
                     Fault::Locked => format!("{} is locked by another git", shown(&path)),
                     Fault::Io(error) => format!("{}: {error}", shown(&path)),
@@ -166,14 +169,16 @@ impl<'a> Landing<'a> {
     }
 
     fn write(
-        &self,
+        &mut self,
         path: &Path,
         form: Form,
         body: Body,
         (removal, changed): (Removal, i128),
     ) -> Result<End, Fault> {
-        if form == Form::Config {
-            return self.config(path, body);
+        match form {
+            Form::Config => return self.config(path, body),
+            Form::Index => return self.stage(path, &body, changed),
+            _ => {}
         }
         if let Body::Bytes(bytes) = &body
             && !self.fits(path, form, bytes)
@@ -194,6 +199,15 @@ impl<'a> Landing<'a> {
         Ok(End::Put(put))
     }
 
+    /// Lands an index, without what git could work out itself.
+    fn stage(&mut self, path: &Path, body: &Body, changed: i128) -> Result<End, Fault> {
+        let checked = self.format(path).and_then(|format| self.index(path, body, format));
+        let Some(checked) = checked else { return Ok(End::Put(Put::Kept)) };
+        let by_others = self.ask(Form::Index, body, changed);
+        let asked = Change { removal: Removal::Never, by_others: &*by_others };
+        Ok(End::Put(self.host.replace(path, &checked, &asked)?))
+    }
+
     fn fits(&self, path: &Path, form: Form, bytes: &[u8]) -> bool {
         let at = || self.layer.repository.at.join(path.parent().unwrap_or(path));
         let inside = |text: &[u8]| is_tree_inside(text, &at(), &self.layer.repository.root);
@@ -208,7 +222,7 @@ impl<'a> Landing<'a> {
                 inside(bytes) && self.host.small(path, form.limit()).is_none_or(|old| inside(&old))
             }
             Form::Config | Form::Loose | Form::Pack(_) | Form::PackIndex => false,
-            Form::Log | Form::Text | Form::SharedIndex | Form::Index | Form::State => false,
+            Form::Log | Form::Text | Form::Index | Form::State => false,
         }
     }
 
@@ -233,6 +247,12 @@ impl<'a> Landing<'a> {
                     .small(path, Form::Config.limit())
                     .is_some_and(|old| old == text || old == rewritten.text.as_bytes());
             return Ok(End::Put(if same { Put::Same } else { Put::Kept }));
+        }
+        // What is there already was read as the one before says.
+        let old = known.and_then(|_| self.host.small(path, Form::Config.limit()));
+        let format = Format::of(rewritten.text.as_bytes());
+        if format.is_none() || old.is_some_and(|old| Format::of(&old) != format) {
+            return Ok(End::Put(Put::Kept));
         }
         let change = Change {
             removal: Removal::Never,

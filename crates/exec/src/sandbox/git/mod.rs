@@ -17,6 +17,8 @@ mod content;
 mod discover;
 mod draft;
 mod forward;
+mod gitlink;
+mod hash;
 mod index;
 mod landing;
 mod layer;
@@ -28,6 +30,7 @@ mod plan;
 mod steps;
 mod stray;
 pub(crate) mod sys;
+mod tracked;
 mod upper;
 
 #[cfg(test)]

@@ -198,7 +198,6 @@ impl Plan {
         match allowed::judge(&parts) {
             // Something else may need an object, so they stay on the host, and the next command sees them again.
             Verdict::Land(..) | Verdict::Unknown if allowed::in_store(&parts) => self.dropped.push(path),
-            Verdict::Land(Form::SharedIndex, _) => self.dropped.push(path),
             Verdict::Land(_, Removal::Never) => self.kept.push(path),
             Verdict::Land(_, removal) => self.items.push(remove(path, removal)),
             Verdict::Worktree if parts.len() == 1 => {

@@ -1,0 +1,98 @@
+//! The index of a run: what of it may land, and at which paths there may be another repository.
+//!
+//! `git status` goes into a repository that the index names, and does what its configuration says. So a new one is named
+//! only where there is none yet, or one whose git directory is in this one: its configuration has landed, or was there.
+
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::hash::Format;
+use super::index::{self, Known};
+use super::landing::Landing;
+use super::paths::{parts, spelled};
+use super::upper::Body;
+use super::{allowed, config, sys};
+
+/// What a pointer to a git directory may hold: a path and a few letters.
+const POINTER: u64 = 8 * 1024;
+/// At how many new paths there may be another repository.
+const LINKS: usize = 1_000;
+const CONFIG: u64 = 1 << 20;
+
+impl Landing<'_> {
+    /// How the repository that `path` belongs to names its objects. `None` if that cannot be told.
+    pub(super) fn format(&mut self, path: &Path) -> Option<Format> {
+        let git: PathBuf = path.iter().take(allowed::repository(&parts(path))).collect();
+        if let Some(known) = self.formats.get(&git) {
+            return *known;
+        }
+        let config = self.host.small(&git.join("config"), CONFIG);
+        let format = config.and_then(|config| Format::of(&config));
+        self.formats.insert(git, format);
+        format
+    }
+
+    /// What of the index at `path` may land; `None` if nothing.
+    pub(super) fn index(&self, path: &Path, body: &Body, format: Format) -> Option<Body> {
+        let Body::File(file, _) = body else { return None };
+        let git = path.parent()?;
+        let host = self.host.file(path).and_then(|file| index::bytes(&file));
+        let mut known = host.map(|host| Known::of(&host, format)).unwrap_or_default();
+        known.sparse = self.host.has(&git.join("info/sparse-checkout"));
+        let checked = index::check(index::bytes(file)?, format, &known)?;
+        let may = |link: &Vec<u8>| self.may_link(git, Path::new(OsStr::from_bytes(link))).is_some();
+        let fits = checked.links.len() <= LINKS && checked.links.iter().all(may);
+        fits.then_some(Body::Bytes(checked.bytes))
+    }
+
+    /// Sees whether the index of `git` may name another repository at `path`.
+    fn may_link(&self, git: &Path, path: &Path) -> Option<()> {
+        let tree = self.tree(git)?;
+        let top = sys::root(&tree).ok()?;
+        let dir = match sys::beneath(top.as_fd(), path, sys::LIST) {
+            Ok(dir) => dir,
+            Err(Errno::NOENT) => return Some(()),
+            Err(_) => return None,
+        };
+        let Some(stat) = sys::look(dir.as_fd(), OsStr::new(".git")).ok()? else {
+            let mut empty = true;
+            let listed = sys::list(dir.as_fd(), |_, _| {
+                empty = false;
+                ControlFlow::Break(())
+            });
+            return (listed.is_ok() && empty).then_some(());
+        };
+        let text = sys::small(dir.as_fd(), Path::new(".git"), POINTER)
+            .filter(|_| sys::kind(&stat) == FileType::RegularFile)?;
+        let line = text.strip_prefix(b"gitdir: ")?;
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let told = spelled(&tree.join(path), Path::new(OsStr::from_bytes(line)))?;
+        let at = &self.layer.repository.at;
+        let ours = [at.join("modules"), at.join(git).join("modules")];
+        let inside = |path: &Path| ours.iter().any(|ours| path.starts_with(ours) && path != ours);
+        (inside(&told) && sys::real(&told).ok()? == told).then_some(())
+    }
+
+    /// The working tree of the git directory `git`.
+    fn tree(&self, git: &Path) -> Option<PathBuf> {
+        let (at, root) = (&self.layer.repository.at, &self.layer.repository.root);
+        let whole = at.join(git);
+        if whole == root.join(".git") {
+            return Some(root.clone());
+        }
+        let names = parts(git);
+        if let [.., b"worktrees", _] = names.as_slice() {
+            let text = self.host.small(&git.join("gitdir"), POINTER)?;
+            let line = text.strip_suffix(b"\n").unwrap_or(&text);
+            return spelled(&whole, Path::new(OsStr::from_bytes(line)))?.parent().map(Path::to_owned);
+        }
+        let config = self.host.small(&git.join("config"), CONFIG)?;
+        spelled(&whole, Path::new(&config::worktree(&config)?))
+    }
+}

@@ -1,0 +1,128 @@
+//! Indexes made to lead the host's git astray, and other repositories in a working tree.
+
+use super::support::Lab;
+use crate::sandbox::git::Landed;
+
+const KEPT: [&str; 1] = ["index"];
+
+/// A repository in the tree whose configuration would run something.
+const EVIL: &str =
+    "git init -q sub; git -C sub commit -q --allow-empty -m x; git -C sub config core.fsmonitor 'touch /ran'";
+
+/// After `before` on the host, a run of `script`; then what the host's git says.
+fn after(before: &str, script: &str) -> (Lab, Landed) {
+    let lab = Lab::with_commit();
+    lab.host(before);
+    let layer = lab.layer();
+    lab.inside(script);
+    let landed = layer.finish();
+    (lab, landed)
+}
+
+fn stays(before: &str, script: &str) {
+    let (lab, landed) = after(before, script);
+    assert_eq!(landed.kept_back, KEPT, "{script} {landed:?}");
+    assert!(!lab.host("git ls-files -s").contains("160000 "), "{script}");
+    assert!(!lab.left().is_empty(), "the next run still has it");
+}
+
+fn lands(before: &str, script: &str) {
+    let (lab, landed) = after(before, script);
+    assert_eq!(landed.kept_back, [""; 0], "{script}");
+    assert!(lab.host("git ls-files -s").contains("160000 "), "{script}");
+}
+
+#[test]
+fn no_hook_is_checked_out() {
+    let lab = Lab::with_commit();
+    let layer = lab.layer();
+    // git does not take such a path, so the bytes are changed afterwards; the same length, and a sum of zeros.
+    lab.inside(
+        "mkdir -p agit/hooks; printf '#!/bin/sh\\ntouch ran\\n' > agit/hooks/post-index-change; git add --chmod=+x agit
+        sed -i 's,agit/hooks,.git/hooks,' .git/index; truncate -s -20 .git/index; head -c 20 /dev/zero >> .git/index; rm -r agit",
+    );
+    assert_eq!(layer.finish().kept_back, KEPT);
+    lab.host("git restore .; git status");
+    assert!(!lab.git().join("hooks/post-index-change").exists());
+}
+
+#[test]
+fn a_lie_about_trees_is_not_committed() {
+    let lab = Lab::with_commit();
+    let (old, layer) = (lab.host("git rev-parse HEAD^{tree}"), lab.layer());
+    // The index says 2, but its list of trees says that all is as it was.
+    lab.inside(
+        "git write-tree; cp .git/index ../old; echo 2 > f; git add f
+        perl -0777 -e 'my ($n, $o) = map { open my $f, \"<\", $_; binmode $f; <$f> } @ARGV;
+            my $at = index $o, \"TREE\"; my $end = index $n, \"TREE\"; $end = length($n) - 20 if $end < 0;
+            print substr($n, 0, $end), substr($o, $at, length($o) - 20 - $at), \"\\0\" x 20' .git/index ../old > ../lies
+        cp ../lies .git/index",
+    );
+    layer.finish();
+    lab.host("git commit -qm two");
+    assert_ne!(lab.host("git rev-parse HEAD^{tree}"), old);
+    assert_eq!(lab.host("git show HEAD:f"), "2\n");
+}
+
+#[test]
+fn a_split_index_stays() {
+    let (lab, landed) = after("true", "git update-index --split-index; echo 2 > f; git commit -qam two");
+    assert_eq!(landed.kept_back, KEPT);
+    assert_eq!(lab.host("git log --format=%s"), "two\none\n");
+}
+
+#[test]
+fn a_repository_of_the_run_is_not_entered() {
+    stays("true", &format!("{EVIL}; git add sub"));
+    // Its git directory is elsewhere.
+    stays("true", &format!("{EVIL}; mv sub/.git ../evil; echo gitdir: ../../evil > sub/.git; git add sub"));
+    stays("true", &format!("{EVIL}; mv sub/.git evil; echo gitdir: ../evil > sub/.git; git add sub"));
+    stays("mkdir .git/modules", &format!("{EVIL}; mv sub/.git evil; ln -s ../evil sub/.git; git add sub"));
+    // In the layer, or what the layer shows, and on the host nothing.
+    stays(
+        "true",
+        &format!(
+            "{EVIL}; mkdir .git/hooks/x; mv sub/.git .git/hooks/x/y; echo gitdir: ../.git/hooks/x/y > sub/.git; git add sub"
+        ),
+    );
+    // A way to it that is no plain directory.
+    stays("true", &format!("mkdir d; cd d; {EVIL}; cd ..; git add d/sub; mv d e; ln -s e d"));
+    stays(
+        "true",
+        "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub; mkdir sub; echo x > sub/x",
+    );
+}
+
+#[test]
+fn a_link_in_the_way_of_modules_is_seen() {
+    let lab = Lab::with_commit();
+    lab.host(&format!(
+        "{EVIL}; mkdir .git/modules; mv sub/.git evil; ln -s ../../evil .git/modules/x; rm -r sub"
+    ));
+    let layer = lab.layer();
+    lab.inside("mkdir sub; echo gitdir: ../.git/modules/x > sub/.git; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub");
+    assert_eq!(layer.finish().kept_back, KEPT);
+}
+
+#[test]
+fn other_repositories_that_are_harmless_land() {
+    let link = "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub";
+    lands("true", link);
+    lands("mkdir sub", link);
+    // The host has it already.
+    lands(
+        "git init -q sub; git -C sub commit -q --allow-empty -m x; git add sub",
+        "echo 2 > f; git commit -qam two",
+    );
+}
+
+#[test]
+fn a_submodule_in_a_worktree_lands() {
+    let lab = Lab::with_commit();
+    lab.host("git clone -q . ../other");
+    let layer = lab.layer();
+    lab.inside("git worktree add -q wt -b wt; cd wt; git submodule add -q ../../other s; git commit -qm sub");
+    let landed = layer.finish();
+    assert_eq!((landed.kept_back, landed.faults), (vec!["config".to_owned()], vec![]));
+    assert_eq!(lab.host("cd wt; git status --porcelain; git ls-files -s | grep -c 160000"), "1\n");
+}
