@@ -114,14 +114,14 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
     survey
 }
 
-/// Roots without a repository, whose place for one was held.
+/// Roots without a repository, whose place for one was held, and places of submodules that are not there.
 fn strays(confinement: &Confinement, repositories: &[Repository]) -> Arc<[Stray]> {
     let has_one = |root: &Path| {
         let own = repositories.iter().find(|repository| repository.root == root);
         own.is_some_and(|repository| git::is_git(&repository.at))
     };
     let roots = confinement.writable.iter().filter(|root| !has_one(root) && !git::is_git(root));
-    roots.cloned().map(Stray::Root).collect()
+    roots.cloned().map(Stray::Root).chain(repositories.iter().flat_map(git::empty_modules)).collect()
 }
 
 /// What a cell sees of the file system, and what may be written there.

@@ -164,7 +164,39 @@ pub(super) const CASES: &[Case] = &[
     )
     .setup("git init -q a/b/c/d/e/f")
     .sees(Sees::Git)
-    .expect([Expect::Gap("repositories are looked for four levels down"), L, PATHLESS]),
+    .expect(GIT),
+    host("3B-76", "a git directory apart from its tree", with_payload!("git -C sub config core.fsmonitor $WS/pay"))
+        .setup("git init -q --separate-git-dir=data sub")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-76b", "a git directory that is a link", with_payload!("git -C sub config core.fsmonitor $WS/pay"))
+        .setup("git init -q sub; mv sub/.git data; ln -s ../data sub/.git")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-76c", "a bare one that a file leads to", with_payload!("git -C sub config core.fsmonitor $WS/pay"))
+        .setup("mkdir sub; git init -q --bare sub/.bare; echo 'gitdir: ./.bare' > sub/.git")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-76d", "hooks that are a link into the tree", with_payload!("cp pay tools/pre-commit"))
+        .setup("mkdir tools; rm -rf .git/hooks; ln -s ../tools .git/hooks")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-76e", "a hook that is a link into the tree", with_payload!("cp pay tools/check"))
+        .setup("mkdir tools .git/hooks; echo '#!/bin/sh' > tools/check; chmod 755 tools/check; ln -s ../../tools/check .git/hooks/pre-commit")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-76f", "hooks that the configuration has in the tree", with_payload!("mkdir -p .husky; cp pay .husky/pre-commit"))
+        .setup("git config core.hooksPath .husky")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-76g", "more configuration in the tree", with_payload!("git config -f more core.fsmonitor $WS/pay"))
+        .setup("git config include.path ../more; echo > more")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-76h", "a submodule's place that is empty", with_payload!("git init -q sub; git -C sub config core.fsmonitor $WS/pay"))
+        .setup("git init -q x; git -C x commit -q --allow-empty -m x; git add x; git mv -k x sub || true; git update-index --force-remove x; git update-index --add --cacheinfo 160000,$(git -C x rev-parse HEAD),sub; rm -rf x; mkdir sub; git commit -qm sub")
+        .sees(Sees::Git)
+        .expect(GIT),
     host(
         "3B-58b",
         "a worktree's entry",

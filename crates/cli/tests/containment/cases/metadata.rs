@@ -13,6 +13,13 @@ pub(super) const CASES: &[Case] = &[
     host("3A-14b", "a mode by fchmodat2", "$P fchmodat2 $OUT/v 511").expect(META),
     host("3A-14c", "a mode by a descriptor to read from", "$P fchmod-path $OUT/v 511").expect(META),
     host("3A-14d", "a directory's mode", "$P chmod $OUT/d 511").expect(META),
+    host(
+        "3A-14e",
+        "the mode of a device",
+        "$P chmod /dev/full 438 && touch -d 2001-01-01 /dev/full && echo LET",
+    )
+    .sees(Sees::Text("LET"))
+    .expect(META),
     host("3A-15", "an owner", "$P chown $OUT/v").expect(META),
     host("3A-16", "times", "$P utime $OUT/v").expect(META),
     host("3A-16b", "times by touch", "touch -d 2001-01-01 $OUT/v").expect(META),

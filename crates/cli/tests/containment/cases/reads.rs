@@ -9,6 +9,14 @@ const TWINS: [Expect; 3] = [TWIN, TWIN, TWIN];
 const GLOB: Expect = Expect::Gap("patterns are matched when the mounts are made");
 
 pub(super) const CASES: &[Case] = &[
+    text(
+        "3F-137f",
+        "a secret whose directory is renamed",
+        "ssh-secret",
+        "mv $WS/keys $WS/k2; cat $WS/k2/id_rsa; mv $WS/k2 $WS/keys",
+    )
+    .setup("mkdir keys; cp $H/.ssh/id_rsa keys/")
+    .expect(HIDDEN),
     text("3F-137", "~/.ssh/id_rsa", "ssh-secret", "cat $H/.ssh/id_rsa").expect(HIDDEN),
     text("3F-137b", "the names in ~/.ssh", "authorized_keys", "ls -a $H/.ssh").expect(HIDDEN),
     text("3F-137c", "~/.ssh/id_rsa by /proc/self/root", "ssh-secret", "cat /proc/self/root$H/.ssh/id_rsa")

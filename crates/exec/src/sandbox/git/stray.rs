@@ -10,8 +10,15 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, RenameFlags, renameat_with};
 
-use super::{discover, sys};
+use super::hash::Format;
+use super::index::{self, Known};
+use super::{Repository, discover, sys};
+use crate::sandbox::plan::to_path;
 
+/// How many submodules are looked at.
+const MAX_MODULES: usize = 1_000;
+/// What a configuration may hold.
+const CONFIG: u64 = 1 << 20;
 /// What is put behind the name of what was renamed.
 const BEHIND: &str = ".untrusted";
 
@@ -22,6 +29,23 @@ pub(crate) enum Stray {
     Root(PathBuf),
     /// The place of a submodule of the repository at `of` that is not there.
     Module { at: PathBuf, of: PathBuf },
+}
+
+/// The places of submodules of `repository` at which there is no git directory yet.
+pub(crate) fn empty_modules(Repository { at, root }: &Repository) -> Vec<Stray> {
+    let Ok(git) = sys::root(at) else { return Vec::new() };
+    let read = |name: &str, most| sys::small(git.as_fd(), Path::new(name), most);
+    let Some(format) = read("config", CONFIG).and_then(|config| Format::of(&config)) else {
+        return Vec::new();
+    };
+    let index = read("index", index::LARGEST).unwrap_or_default();
+    let links = Known::of(&index, format).links.into_iter().take(MAX_MODULES);
+    let places = links.map(|path| root.join(to_path(path)));
+    let has_none = |place: &PathBuf| {
+        let found = sys::root(place).map(|dir| sys::look(dir.as_fd(), OsStr::new(".git")));
+        !matches!(found, Ok(Ok(Some(_))))
+    };
+    places.filter(has_none).map(|place| Stray::Module { at: place, of: at.clone() }).collect()
 }
 
 impl Stray {
