@@ -39,8 +39,10 @@ pub(super) enum Removal {
 pub(super) enum Form {
     /// A loose object.
     Loose,
-    /// A part of a pack that must be there before its index; begins with these bytes.
-    Pack(&'static [u8]),
+    /// A pack.
+    Pack,
+    /// Says that a pack was fetched from somebody who has what it lacks.
+    Promisor,
     /// The index of a pack: with it, the pack counts.
     PackIndex,
     /// The configuration of a new repository.
@@ -235,12 +237,11 @@ fn pack(name: &[u8]) -> Verdict {
         return Verdict::Unknown;
     }
     let form = match ending {
-        b".bitmap" => Form::Pack(b"BITM"),
-        b".rev" => Form::Pack(b"RIDX"),
-        b".pack" => Form::Pack(b"PACK"),
-        b".mtimes" => Form::Pack(b"MTME"),
-        b".promisor" => Form::Pack(b""),
+        b".pack" => Form::Pack,
+        b".promisor" => Form::Promisor,
         b".idx" => Form::PackIndex,
+        // What git could work out itself, and would believe although it is wrong.
+        b".bitmap" | b".rev" | b".mtimes" => return Verdict::Junk,
         // Made while a pack is on its way.
         b".keep" => return Verdict::Junk,
         _ => return Verdict::Unknown,
@@ -283,6 +284,8 @@ fn hex_digits(text: &[u8]) -> bool {
 pub(super) enum Phase {
     /// The configuration of a new repository: it says how objects are named.
     Config,
+    /// What packs are promised, before there are any.
+    Promises,
     /// Objects, loose and packed.
     Objects,
     /// What makes packs count.
@@ -313,7 +316,8 @@ impl Form {
     pub(super) fn phase(self) -> Phase {
         match self {
             Self::Config => Phase::Config,
-            Self::Loose | Self::Pack(_) => Phase::Objects,
+            Self::Promisor => Phase::Promises,
+            Self::Loose | Self::Pack => Phase::Objects,
             Self::PackIndex => Phase::PackIndexes,
             Self::State | Self::Log | Self::Text | Self::Ids | Self::Name => Phase::Rest,
             Self::Commondir | Self::Gitdir => Phase::Rest,
@@ -326,6 +330,6 @@ impl Form {
 
     /// Named by a hash: once it is there, it is never replaced.
     pub(super) fn is_forever(self) -> bool {
-        matches!(self, Self::Loose | Self::Pack(_) | Self::PackIndex)
+        matches!(self, Self::Loose | Self::Pack | Self::PackIndex | Self::Promisor)
     }
 }

@@ -26,10 +26,11 @@ impl Form {
         match self {
             Self::Ref | Self::Head | Self::Name | Self::Commondir => REFERENCE,
             Self::Gitdir => 2 * 4096,
-            Self::Ids | Self::Config | Self::State => IDS,
+            Self::Ids | Self::Config | Self::State | Self::Promisor => IDS,
             Self::Log | Self::Text | Self::PackedRefs => TEXT,
             Self::Index => super::index::LARGEST,
-            Self::Loose | Self::Pack(_) | Self::PackIndex => PACK,
+            Self::Loose | Self::Pack => PACK,
+            Self::PackIndex => super::packindex::LONGEST,
         }
     }
 
@@ -37,9 +38,9 @@ impl Form {
     pub(super) fn check(self) -> Check {
         match self {
             Self::Ref | Self::Head | Self::Name | Self::Commondir | Self::Gitdir => Check::Whole,
-            Self::Ids | Self::Config | Self::PackedRefs | Self::State => Check::Whole,
+            Self::Ids | Self::Config | Self::PackedRefs | Self::State | Self::Promisor => Check::Whole,
             Self::Log | Self::Text | Self::Index => Check::Start,
-            Self::Loose | Self::Pack(_) | Self::PackIndex => Check::Start,
+            Self::Loose | Self::Pack | Self::PackIndex => Check::Start,
         }
     }
 
@@ -47,7 +48,7 @@ impl Form {
     pub(super) fn begins(self, start: &[u8]) -> bool {
         match self {
             Self::Loose => deflated(start),
-            Self::Pack(magic) => start.starts_with(magic),
+            Self::Pack => start.starts_with(b"PACK"),
             Self::PackIndex => start.starts_with(b"\xfftOc"),
             Self::Index => start.starts_with(b"DIRC"),
             _ => true,

@@ -28,7 +28,7 @@ pub(super) struct Draft<'a> {
 impl<'a> Draft<'a> {
     /// Begins a file with the name `name`, which must be free.
     pub(super) fn new(dir: BorrowedFd<'a>, name: OsString, mode: Mode) -> rustix::io::Result<Self> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(dir, &name, flags, mode)?;
         Ok(Self { dir, name: Some(name), file: file.into() })
     }

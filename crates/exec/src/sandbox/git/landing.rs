@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use super::allowed::{self, Form, Phase, Removal, Verdict, in_store};
 use super::config;
 use super::content::{is_ids, is_name_or_id, is_packed, is_reference, is_tree_inside};
+use super::draft::write;
 use super::hash::Format;
 use super::layer::{Layer, Report};
+use super::objects::INFLATED;
 use super::operation::Group;
 use super::paths::{parts, shown, spelled};
 use super::place::{Change, Fault, Host, Mark, Put};
@@ -26,6 +28,8 @@ pub(super) struct Landing<'a> {
     pub(super) forwards: HashMap<PathBuf, Vec<u8>>,
     /// How the repositories name their objects, by their place below the git directory.
     pub(super) formats: HashMap<PathBuf, Option<Format>>,
+    /// How much may be inflated yet.
+    pub(super) room: u64,
     /// Not all objects landed.
     incomplete: bool,
     /// Packed references stayed behind.
@@ -33,7 +37,7 @@ pub(super) struct Landing<'a> {
 }
 
 /// How it went with one file.
-enum End {
+pub(super) enum End {
     /// As `Put` says.
     Put(Put),
     /// It landed, but not all of it, so it stays in the upper directory too.
@@ -46,7 +50,8 @@ impl<'a> Landing<'a> {
     /// A landing from `upper` to `host`.
     pub(super) fn new(layer: &'a mut Layer, host: &'a Host, upper: &'a Upper) -> Self {
         let (report, held, forwards, formats) = Default::default();
-        Self { layer, host, upper, report, held, forwards, formats, incomplete: false, unpacked: false }
+        let room = INFLATED;
+        Self { layer, host, upper, report, held, forwards, formats, room, incomplete: false, unpacked: false }
     }
 
     /// Does everything in its order.
@@ -161,6 +166,7 @@ impl<'a> Landing<'a> {
                 }
             }
             Put::Kept => {
+                self.incomplete |= phase.is_objects();
                 self.report.kept.insert(path);
                 return;
             }
@@ -178,6 +184,7 @@ impl<'a> Landing<'a> {
         match form {
             Form::Config => return self.config(path, body),
             Form::Index => return self.stage(path, &body, changed),
+            Form::Loose | Form::Pack | Form::PackIndex => return self.object(path, form, &body),
             _ => {}
         }
         if let Body::Bytes(bytes) = &body
@@ -186,7 +193,7 @@ impl<'a> Landing<'a> {
             return Ok(End::Put(Put::Kept));
         }
         let put = if form.is_forever() {
-            self.host.add(path, &body)?
+            self.host.add(path, |to| write(to, &body))?
         } else if form == Form::Ref && !self.host.has(path) && self.is_moved(path, &body, changed) {
             Put::Conflict
         } else {
@@ -221,7 +228,8 @@ impl<'a> Landing<'a> {
             Form::Gitdir => {
                 inside(bytes) && self.host.small(path, form.limit()).is_none_or(|old| inside(&old))
             }
-            Form::Config | Form::Loose | Form::Pack(_) | Form::PackIndex => false,
+            Form::Promisor => self.is_promise(path, bytes),
+            Form::Config | Form::Loose | Form::Pack | Form::PackIndex => false,
             Form::Log | Form::Text | Form::Index | Form::State => false,
         }
     }

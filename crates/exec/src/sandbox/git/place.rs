@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::allowed::Removal;
@@ -164,9 +164,16 @@ impl Host {
         Ok((sys::beneath(self.dir.as_fd(), parent, DIRECTORY)?, name.to_owned()))
     }
 
-    /// Puts a file that is named by the hash of its content: if there is one, it is left alone.
-    pub(super) fn add(&self, path: &Path, body: &Body) -> Result<Put, Fault> {
+    /// Puts a file that is named by the hash of its content: if there is one, it is left alone. `fill` writes it, and reads
+    /// it again if it likes; an error that says the content is wrong leaves everything as it was.
+    pub(super) fn add(
+        &self,
+        path: &Path,
+        fill: impl FnOnce(&mut File) -> std::io::Result<()>,
+    ) -> Result<Put, Fault> {
+        use std::io::ErrorKind::{AlreadyExists, InvalidData, UnexpectedEof};
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(Put::Kept) };
+        let is_new = !self.has(parent);
         let dir = match self.make(parent) {
             Err(Errno::LOOP | Errno::NOTDIR) => return Ok(Put::Kept),
             other => other?,
@@ -175,12 +182,20 @@ impl Host {
             return Ok(Put::Same);
         }
         let mut draft = Draft::new(dir.as_fd(), unique(), Mode::from_bits_truncate(0o444))?;
-        write(&mut draft.file, body)?;
+        if let Err(error) = fill(&mut draft.file) {
+            drop(draft);
+            if is_new {
+                let (above, name) = self.parent(parent)?;
+                let _ = rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR);
+            }
+            let wrong = matches!(error.kind(), InvalidData | UnexpectedEof);
+            return if wrong { Ok(Put::Kept) } else { Err(error.into()) };
+        }
         if parent.ends_with("pack") {
             rustix::fs::fdatasync(&draft.file)?;
         }
         match draft.place(name, RenameFlags::NOREPLACE) {
-            Err(Fault::Io(error)) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(Put::Same),
+            Err(Fault::Io(error)) if error.kind() == AlreadyExists => Ok(Put::Same),
             other => Ok(Put::Landed(other?)),
         }
     }

@@ -21,7 +21,7 @@ fn after(before: &str, script: &str) -> (Lab, Landed) {
 
 fn stays(before: &str, script: &str) {
     let (lab, landed) = after(before, script);
-    assert_eq!(landed.kept_back, KEPT, "{script} {landed:?}");
+    assert!(landed.kept_back == KEPT || landed.more_kept_back > 0, "{script} {landed:?}");
     assert!(!lab.host("git ls-files -s").contains("160000 "), "{script}");
     assert!(!lab.left().is_empty(), "the next run still has it");
 }

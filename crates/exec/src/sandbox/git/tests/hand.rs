@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{XattrFlags, setxattr};
 
-use super::support::{Lab, plant};
+use super::support::{Lab, blob, plant};
 use crate::sandbox::git::Landed;
 
 fn landed(number: usize) -> Landed {
@@ -45,10 +45,10 @@ fn objects_are_never_replaced_nor_removed() {
 #[test]
 fn an_object_is_read_only() {
     let lab = Lab::with_commit();
-    lab.plant("objects/ab/01234567890123456789012345678901234567", b"\x78\x01x");
+    let (path, content) = blob(b"x");
+    lab.plant(&path, content);
     assert_eq!(lab.layer().finish(), landed(1));
-    let path = lab.git().join("objects/ab/01234567890123456789012345678901234567");
-    assert_eq!(std::fs::metadata(path).unwrap().mode() & 0o7777, 0o444);
+    assert_eq!(std::fs::metadata(lab.git().join(path)).unwrap().mode() & 0o7777, 0o444);
 }
 
 #[test]
@@ -147,8 +147,9 @@ fn nothing_refers_to_objects_that_could_not_land() {
     }
     lab.plant("refs/heads/new", lab.id());
     lab.plant("rebase-apply/next", "1");
-    lab.plant("objects/ab/01234567890123456789012345678901234567", b"\x78\x01x");
-    lab.host("mkdir .git/objects/ab; chmod 555 .git/objects/ab");
+    let (path, content) = blob(b"x");
+    lab.plant(&path, content);
+    lab.host(&format!("mkdir .git/{0}; chmod 555 .git/{0}", &path[..10]));
     let told = lab.layer().finish();
     assert_eq!((told.landed, told.faults.len()), (0, 2), "{told:?}");
     assert!(!lab.git().join("refs/heads/new").exists());

@@ -8,6 +8,7 @@ mod gitlink;
 mod hand;
 mod index;
 mod names;
+mod objects;
 mod operation;
 mod overlay;
 mod steps;

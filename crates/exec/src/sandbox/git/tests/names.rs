@@ -21,7 +21,9 @@ fn every_name_has_its_verdict() {
     for (path, expected) in [
         (format!("objects/ab/{}", &ID[2..]), never(Loose)),
         (format!("objects/AB/{}", &ID[2..]), Verdict::Unknown),
-        (format!("objects/pack/pack-{ID}.pack"), never(Pack(b"PACK"))),
+        (format!("objects/pack/pack-{ID}.pack"), never(Pack)),
+        (format!("objects/pack/pack-{ID}.rev"), Verdict::Junk),
+        (format!("objects/pack/pack-{ID}.promisor"), never(Promisor)),
         (format!("objects/pack/pack-{ID}.idx"), never(PackIndex)),
         (format!("objects/pack/pack-{ID}.sh"), Verdict::Unknown),
         (format!("objects/pack/tmp_pack_{ID}"), Verdict::Junk),

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::sandbox::git::hash::Format;
 use crate::sandbox::git::{Landed, Layer, Repository};
 
 const CONFIG: &str = "[user]\n\tname = n\n\temail = a@b\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n\
@@ -177,4 +178,15 @@ pub(super) fn stopped<T>(group: Pid, work: impl FnOnce() -> T) -> T {
     let done = work();
     let _ = kill_process_group(group, Signal::CONT);
     done
+}
+
+/// A loose blob: where it belongs, and what is in its file.
+pub(super) fn blob(content: &[u8]) -> (String, Vec<u8>) {
+    let whole = [format!("blob {}\0", content.len()).as_bytes(), content].concat();
+    let id: String = Format::Sha1.hash(&whole).iter().map(|byte| format!("{byte:02x}")).collect();
+    (format!("objects/{}/{}", &id[..2], &id[2..]), deflated(&whole))
+}
+
+pub(super) fn deflated(content: &[u8]) -> Vec<u8> {
+    miniz_oxide::deflate::compress_to_vec_zlib(content, 1)
 }

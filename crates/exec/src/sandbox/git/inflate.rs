@@ -1,0 +1,49 @@
+//! Deflated content of strangers, inflated piece by piece.
+
+use std::io::{BufRead, Error, ErrorKind, Result};
+use std::ops::ControlFlow;
+
+use miniz_oxide::inflate::stream::{InflateState, inflate};
+use miniz_oxide::{DataFormat, MZFlush, MZStatus};
+
+const PIECE: usize = 32 * 1024;
+
+/// Inflates one stream after another.
+pub(super) struct Inflater {
+    state: Box<InflateState>,
+    piece: Vec<u8>,
+}
+
+impl Inflater {
+    pub(super) fn new() -> Self {
+        Self { state: InflateState::new_boxed(DataFormat::Zlib), piece: vec![0; PIECE] }
+    }
+
+    /// Inflates the one stream that `from` stands at, and hands each piece of it to `each`, which may stop it. `from` then
+    /// stands behind the stream.
+    pub(super) fn run(
+        &mut self,
+        from: &mut impl BufRead,
+        mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.state.reset(DataFormat::Zlib);
+        // ends: each turn takes or gives bytes
+        loop {
+            let done = inflate(&mut self.state, from.fill_buf()?, &mut self.piece, MZFlush::None);
+            from.consume(done.bytes_consumed);
+            if each(&self.piece[..done.bytes_written]).is_break() {
+                return Err(wrong());
+            }
+            match done.status {
+                Ok(MZStatus::StreamEnd) => return Ok(()),
+                Ok(_) if done.bytes_consumed + done.bytes_written > 0 => {}
+                _ => return Err(wrong()),
+            }
+        }
+    }
+}
+
+/// The content is not what it must be, as opposed to a fault of the system.
+pub(super) fn wrong() -> Error {
+    Error::from(ErrorKind::InvalidData)
+}

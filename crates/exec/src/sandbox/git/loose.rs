@@ -1,0 +1,68 @@
+//! A loose object, copied only if its content makes its name.
+//!
+//! git does not look again at an object that it has: with other content under the name of a file that the user is about to
+//! add, `git add` would keep the other content.
+
+use std::io::{BufReader, Read, Result, Write};
+use std::ops::ControlFlow;
+
+use super::hash::{Format, Hash};
+use super::inflate::{Inflater, wrong};
+
+/// What comes before the content: the kind, a length, a zero.
+const HEADER: usize = 32;
+
+/// Copies the object `id` from `from` to `to`. `room` is how much may be inflated yet. An error of the kind `InvalidData`
+/// says that it is no such object.
+pub(super) fn copy(
+    from: impl Read,
+    to: &mut impl Write,
+    (id, format): (&[u8], Format),
+    room: &mut u64,
+) -> Result<()> {
+    let mut from = BufReader::new(Tee { from, to });
+    let (mut hash, mut start, mut length) = (Hash::new(format), Vec::new(), 0_u64);
+    Inflater::new().run(&mut from, |piece| {
+        if start.len() < HEADER {
+            start.extend(piece.iter().take(HEADER - start.len()));
+        }
+        hash.add(piece);
+        let taken = piece.len() as u64;
+        length += taken;
+        let (left, spent) = room.overflowing_sub(taken);
+        *room = if spent { 0 } else { left };
+        // What says a length must be as long, and what says none is no object.
+        let unfit = start.len() == HEADER && whole(&start).is_none_or(|whole| length > whole);
+        if spent || unfit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    // Nothing may follow, and everything must have been copied.
+    let rest = from.read(&mut [0])?;
+    if rest > 0 || whole(&start) != Some(length) || hash.end() != id {
+        return Err(wrong());
+    }
+    Ok(())
+}
+
+/// How long the object is that begins so, its header included.
+fn whole(start: &[u8]) -> Option<u64> {
+    let end = start.iter().position(|byte| *byte == 0)?;
+    let header = std::str::from_utf8(&start[..end]).ok()?;
+    let (kind, size) = header.split_once(' ')?;
+    let plain = size == "0" || size.starts_with(|digit: char| matches!(digit, '1'..='9'));
+    let size: u64 = size.parse().ok().filter(|_| plain)?;
+    matches!(kind, "blob" | "tree" | "commit" | "tag").then(|| size.checked_add(end as u64 + 1)).flatten()
+}
+
+/// Reads, and writes what is read.
+struct Tee<'a, R, W> {
+    from: R,
+    to: &'a mut W,
+}
+
+impl<R: Read, W: Write> Read for Tee<'_, R, W> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let got = self.from.read(buffer)?;
+        self.to.write_all(&buffer[..got])?;
+        Ok(got)
+    }
+}

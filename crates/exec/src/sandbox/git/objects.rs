@@ -1,0 +1,88 @@
+//! Objects on their way to the host: each is copied under a name that means nothing, read there, and only then named.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::allowed::Form;
+use super::hash::{self, Format};
+use super::landing::{End, Landing};
+use super::paths::parts;
+use super::place::{Fault, Put};
+use super::upper::Body;
+use super::{loose, pack, packindex};
+
+/// How much one landing inflates, and how much of it for one pack. What is beyond it lands next time, or not.
+pub(super) const INFLATED: u64 = 4 << 30;
+const PACKED: u64 = 2 << 30;
+
+impl Landing<'_> {
+    /// Lands an object, or a pack with its index.
+    pub(super) fn object(&mut self, path: &Path, form: Form, body: &Body) -> Result<End, Fault> {
+        let (Body::File(file, size), Some(format)) = (body, self.format(path)) else {
+            return Ok(End::Put(Put::Kept));
+        };
+        match form {
+            Form::Loose => self.loose(path, (file, *size), format).map(End::Put),
+            Form::Pack => self.pack(path, (file, *size), format),
+            _ => self.pack_index(path, format).map(End::Put),
+        }
+    }
+
+    fn loose(&mut self, path: &Path, (file, size): (&File, u64), format: Format) -> Result<Put, Fault> {
+        let names = parts(path);
+        let [.., first, rest] = names.as_slice() else { return Ok(Put::Kept) };
+        let Some(id) = hash::id(&[*first, *rest].concat()).filter(|id| id.len() == format.bytes()) else {
+            return Ok(Put::Kept);
+        };
+        self.host.add(path, |to| loose::copy(file.take(size), to, (&id, format), &mut self.room))
+    }
+
+    /// A pack without its index is one that git is still writing.
+    fn pack(&mut self, path: &Path, (file, size): (&File, u64), format: Format) -> Result<End, Fault> {
+        let beside = path.with_extension("idx");
+        let Some(index) = self.upper.small(&beside, packindex::LONGEST) else {
+            return Ok(if self.upper.lacks(&beside) { End::Gone } else { End::Put(Put::Kept) });
+        };
+        let mut room = self.room.min(PACKED);
+        let before = room;
+        let put = self.host.add(path, |to| {
+            std::io::copy(&mut file.take(size), to)?;
+            pack::check(to, size, &index, format, &mut room)
+        });
+        self.room -= before - room;
+        let put = put?;
+        if matches!(put, Put::Landed(_)) {
+            self.host.add(&beside, |to| std::io::Write::write_all(to, &index))?;
+        }
+        Ok(End::Put(put))
+    }
+
+    /// The index of a pack that the host has, or that has not landed.
+    fn pack_index(&mut self, path: &Path, format: Format) -> Result<Put, Fault> {
+        let pack = self.host.file(&path.with_extension("pack"));
+        let index = self.upper.small(path, packindex::LONGEST);
+        let (Some(pack), Some(index)) = (pack, index) else { return Ok(Put::Kept) };
+        let size = super::sys::size(&rustix::fs::fstat(&pack)?);
+        let mut room = self.room.min(PACKED);
+        let before = room;
+        let put = self.host.add(path, |to| {
+            pack::check(&pack, size, &index, format, &mut room)?;
+            std::io::Write::write_all(to, &index)
+        });
+        self.room -= before - room;
+        put
+    }
+
+    /// Whether this may say that a pack was promised by somebody: nothing is missed that such a one should have. A pack
+    /// that the host has already was not.
+    pub(super) fn is_promise(&self, path: &Path, text: &[u8]) -> bool {
+        let line = |line: &[u8]| {
+            let end = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
+            super::content::hex(&line[..end]) && !line.iter().any(u8::is_ascii_control)
+        };
+        let packed = path.file_stem().is_some_and(|stem| stem.as_bytes().starts_with(b"pack-"));
+        packed && super::content::lines(text).all(line) && !self.host.has(&path.with_extension("pack"))
+    }
+}

@@ -1,0 +1,289 @@
+//! A pack, read to its last byte: every object has the content that makes its name, and is where the index says.
+//!
+//! First the pack is read from its beginning to its end, and what is whole is hashed. Then what is said as a change to
+//! something else is made from it, from each base outwards, so that nothing is made twice.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Result};
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
+
+use super::delta;
+use super::hash::{Format, Hash};
+use super::inflate::{Inflater, wrong};
+use super::packindex::PackIndex;
+
+/// How much of bases may be held at once, and how long one may be.
+const MEMORY: usize = 128 << 20;
+/// Nobody.
+const NONE: u32 = u32::MAX;
+
+/// Checks the pack in `file`, of `size` bytes, with its index `index`. `room` is how much may be inflated yet. An error of
+/// the kind `InvalidData` says that it must not land.
+pub(super) fn check(file: &File, size: u64, index: &[u8], format: Format, room: &mut u64) -> Result<()> {
+    let index = PackIndex::read(index, format).ok_or_else(wrong)?;
+    let end = size.checked_sub(format.bytes() as u64).ok_or_else(wrong)?;
+    let order = index.in_order();
+    let links = Links::new(order.len());
+    let from = BufReader::new(Source { file, at: 0, end, hash: Some(Hash::new(format)) });
+    let mut reading = Reading { file, index, order, links, format, room, from, inflater: Inflater::new() };
+    reading.first()?;
+    reading.second()
+}
+
+/// What the objects are, and which are changes to which, by their number in the pack.
+struct Links {
+    kinds: Vec<Kind>,
+    first: Vec<u32>,
+    next: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Commit,
+    Tree,
+    Blob,
+    Tag,
+    Delta,
+}
+
+impl Links {
+    fn new(count: usize) -> Self {
+        Self { kinds: Vec::with_capacity(count), first: vec![NONE; count], next: vec![NONE; count] }
+    }
+}
+
+struct Reading<'a> {
+    file: &'a File,
+    index: PackIndex<'a>,
+    order: Vec<(u64, usize)>,
+    links: Links,
+    format: Format,
+    room: &'a mut u64,
+    from: BufReader<Source<'a>>,
+    inflater: Inflater,
+}
+
+/// What comes before the content of an object.
+struct Head {
+    kind: Kind,
+    size: u64,
+    /// The object that this is a change to, by its number in the pack.
+    base: Option<usize>,
+}
+
+impl Reading<'_> {
+    /// Reads everything once, and hashes what is whole.
+    fn first(&mut self) -> Result<()> {
+        let mut start = [0; 12];
+        self.from.read_exact(&mut start)?;
+        let count = u32::try_from(self.order.len()).map_err(|_| wrong())?;
+        if !start.starts_with(b"PACK\0\0\0\x02") || start[8..] != count.to_be_bytes() {
+            return Err(wrong());
+        }
+        for number in 0..self.order.len() {
+            if position(&self.from) != self.order[number].0 {
+                return Err(wrong());
+            }
+            let head = self.head(number)?;
+            self.links.kinds.push(head.kind);
+            match head.base {
+                Some(base) => {
+                    let number_of = u32::try_from(number).map_err(|_| wrong())?;
+                    self.links.next[number] = std::mem::replace(&mut self.links.first[base], number_of);
+                    self.skip(head.size)?;
+                }
+                None => self.whole(number, &head)?,
+            }
+        }
+        let end = self.from.get_ref().end;
+        if position(&self.from) != end || !self.from.fill_buf()?.is_empty() {
+            return Err(wrong());
+        }
+        let sum = self.from.get_mut().hash.take().map(Hash::end);
+        let mut told = vec![0; self.format.bytes()];
+        self.file.read_exact_at(&mut told, end)?;
+        if sum.as_ref() == Some(&told) && self.index.pack == told { Ok(()) } else { Err(wrong()) }
+    }
+
+    fn head(&mut self, number: usize) -> Result<Head> {
+        let mut byte = one(&mut self.from)?;
+        let code = byte >> 4 & 7;
+        let (mut size, mut shift) = (u64::from(byte & 0x0f), 4);
+        // ends: `shift` grows
+        while byte & 0x80 != 0 && shift < 57 {
+            byte = one(&mut self.from)?;
+            size |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+        }
+        let kind = match code {
+            1 => Kind::Commit,
+            2 => Kind::Tree,
+            3 => Kind::Blob,
+            4 => Kind::Tag,
+            6 | 7 => Kind::Delta,
+            _ => return Err(wrong()),
+        };
+        let base = match code {
+            6 => {
+                let place = self.order[number].0.checked_sub(self.distance()?).ok_or_else(wrong)?;
+                let found = self.order.binary_search_by_key(&place, |(place, _)| *place);
+                Some(found.ok().filter(|base| *base < number).ok_or_else(wrong)?)
+            }
+            7 => {
+                let mut id = vec![0; self.format.bytes()];
+                self.from.read_exact(&mut id)?;
+                let which = self.index.find(&id).ok_or_else(wrong)?;
+                let place = self.index.place(which);
+                let found = self.order.binary_search_by_key(&place, |(place, _)| *place);
+                Some(found.map_err(|_| wrong())?)
+            }
+            _ => None,
+        };
+        if byte & 0x80 != 0 && shift >= 57 { Err(wrong()) } else { Ok(Head { kind, size, base }) }
+    }
+
+    /// How far before this object its base is.
+    fn distance(&mut self) -> Result<u64> {
+        let mut byte = one(&mut self.from)?;
+        let mut value = u64::from(byte & 0x7f);
+        // ends: `value` grows by seven bits, and may not be long
+        while byte & 0x80 != 0 {
+            byte = one(&mut self.from)?;
+            value = value.checked_add(1).filter(|value| *value < 1 << 48).ok_or_else(wrong)?;
+            value = value << 7 | u64::from(byte & 0x7f);
+        }
+        Ok(value)
+    }
+
+    /// Hashes an object that is whole.
+    fn whole(&mut self, number: usize, head: &Head) -> Result<()> {
+        let mut hash = begun(self.format, head.kind, head.size);
+        let (mut length, room) = (0_u64, &mut *self.room);
+        self.inflater.run(&mut self.from, |piece| {
+            hash.add(piece);
+            length += piece.len() as u64;
+            if length <= head.size { spend(room, piece.len()) } else { ControlFlow::Break(()) }
+        })?;
+        let is_named = hash.end() == self.index.id(self.order[number].1);
+        if length == head.size && is_named { Ok(()) } else { Err(wrong()) }
+    }
+
+    /// Passes over a change, and sees how much will come of it.
+    fn skip(&mut self, size: u64) -> Result<()> {
+        const START: usize = 20;
+        let (mut length, mut start, room) = (0_u64, Vec::new(), &mut *self.room);
+        self.inflater.run(&mut self.from, |piece| {
+            length += piece.len() as u64;
+            start.extend(piece.iter().take(START.saturating_sub(start.len())));
+            if length <= size { spend(room, piece.len()) } else { ControlFlow::Break(()) }
+        })?;
+        let result = delta::result_length(&start).and_then(|result| usize::try_from(result).ok());
+        let fits = result.is_some_and(|result| result <= MEMORY && spend(self.room, result).is_continue());
+        if fits && length == size { Ok(()) } else { Err(wrong()) }
+    }
+
+    /// Makes what is said as a change to something else, and hashes it.
+    fn second(&mut self) -> Result<()> {
+        let mut left = self.links.kinds.iter().filter(|kind| **kind == Kind::Delta).count();
+        for root in 0..self.order.len() {
+            let kind = self.links.kinds[root];
+            if kind == Kind::Delta || self.links.first[root] == NONE {
+                continue;
+            }
+            let base = self.inflated(root)?;
+            let mut held = base.len();
+            let mut stack = vec![(base, self.links.first[root])];
+            // ends: each object is the change of one other, so it is come to at most once
+            while let Some((base, next)) = stack.last_mut() {
+                let Some(number) = usize::try_from(*next).ok().filter(|_| *next != NONE) else {
+                    held -= base.len();
+                    stack.pop();
+                    continue;
+                };
+                *next = self.links.next[number];
+                let change = self.inflated(number)?;
+                let made = delta::apply(base, &change, MEMORY.saturating_sub(held)).ok_or_else(wrong)?;
+                let mut hash = begun(self.format, kind, made.len() as u64);
+                hash.add(&made);
+                if hash.end() != self.index.id(self.order[number].1) {
+                    return Err(wrong());
+                }
+                left -= 1;
+                held += made.len();
+                stack.push((made, self.links.first[number]));
+            }
+        }
+        // Changes that go in circles have no base.
+        if left == 0 { Ok(()) } else { Err(wrong()) }
+    }
+
+    /// The content of an object, or of a change.
+    fn inflated(&mut self, number: usize) -> Result<Vec<u8>> {
+        let source = Source { at: self.order[number].0, hash: None, ..*self.from.get_ref() };
+        self.from = BufReader::with_capacity(4096, source);
+        let head = self.head(number)?;
+        let size = usize::try_from(head.size).ok().filter(|size| *size <= MEMORY).ok_or_else(wrong)?;
+        let (mut content, room) = (Vec::new(), &mut *self.room);
+        self.inflater.run(&mut self.from, |piece| {
+            content.extend_from_slice(piece);
+            if content.len() <= size { spend(room, piece.len()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(content)
+    }
+}
+
+fn spend(room: &mut u64, length: usize) -> ControlFlow<()> {
+    match room.checked_sub(length as u64) {
+        Some(left) => {
+            *room = left;
+            ControlFlow::Continue(())
+        }
+        None => ControlFlow::Break(()),
+    }
+}
+
+/// The hash of an object, of which only the content is missing.
+fn begun(format: Format, kind: Kind, size: u64) -> Hash {
+    let name = match kind {
+        Kind::Commit => "commit",
+        Kind::Tree => "tree",
+        Kind::Blob => "blob",
+        Kind::Tag => "tag",
+        Kind::Delta => "",
+    };
+    let mut hash = Hash::new(format);
+    hash.add(format!("{name} {size}\0").as_bytes());
+    hash
+}
+
+fn one(from: &mut impl Read) -> Result<u8> {
+    let mut byte = [0];
+    from.read_exact(&mut byte)?;
+    Ok(byte[0])
+}
+
+/// Reads a file from a place on, and hashes what is read.
+struct Source<'a> {
+    file: &'a File,
+    at: u64,
+    end: u64,
+    hash: Option<Hash>,
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let most = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX).min(buffer.len());
+        let got = self.file.read_at(&mut buffer[..most], self.at)?;
+        self.at += got as u64;
+        if let Some(hash) = &mut self.hash {
+            hash.add(&buffer[..got]);
+        }
+        Ok(got)
+    }
+}
+
+/// How far into the pack `from` has been read.
+fn position(from: &BufReader<Source<'_>>) -> u64 {
+    from.get_ref().at - from.buffer().len() as u64
+}
