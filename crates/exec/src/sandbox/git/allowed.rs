@@ -1,6 +1,6 @@
 //! What may go from a sandbox into a git directory: a table over names, nothing else is looked at.
 
-use super::content::{hex, reference_name};
+use super::content::{hex, is_replacing, reference_name};
 
 /// What may happen with a name below a git directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub(super) enum Form {
     State,
     /// Free text.
     Text,
+    /// What git notes of conflicts, to solve them the next time.
+    Rerere,
     /// Object ids, one to a line.
     Ids,
     /// The name of a branch, or an object id.
@@ -197,7 +199,8 @@ fn single(name: &[u8]) -> Verdict {
         b"ORIG_HEAD" | b"MERGE_HEAD" | b"CHERRY_PICK_HEAD" | b"REVERT_HEAD" | b"REBASE_HEAD" => Form::Ids,
         b"AUTO_MERGE" | b"MERGE_AUTOSTASH" | b"BISECT_EXPECTED_REV" => Form::Ids,
         b"BISECT_START" => Form::Name,
-        b"FETCH_HEAD" | b"MERGE_MSG" | b"MERGE_MODE" | b"MERGE_RR" | b"SQUASH_MSG" => Form::Text,
+        b"MERGE_RR" => Form::Rerere,
+        b"FETCH_HEAD" | b"MERGE_MSG" | b"MERGE_MODE" | b"SQUASH_MSG" => Form::Text,
         b"BISECT_LOG" | b"BISECT_TERMS" | b"BISECT_ANCESTORS_OK" | b"BISECT_NAMES" => Form::Text,
         b"COMMIT_EDITMSG" | b"TAG_EDITMSG" | b"NOTES_EDITMSG" => Form::Text,
         // The base of a split index: an index that has one does not land.
@@ -257,7 +260,7 @@ fn reference(rest: &[&[u8]]) -> Verdict {
             Verdict::Unknown
         }
         // A reference here shows another object in place of the one that was asked for, like a graft.
-        [b"replace", ..] => Verdict::Keep,
+        [first, ..] if is_replacing(first) => Verdict::Keep,
         _ if !reference_name(rest) => Verdict::Keep,
         // git removes a directory of references once it is empty, but none of the first level.
         [_] => Verdict::Land(Form::Ref, Removal::File),
@@ -319,7 +322,7 @@ impl Form {
             Self::Promisor => Phase::Promises,
             Self::Loose | Self::Pack => Phase::Objects,
             Self::PackIndex => Phase::PackIndexes,
-            Self::State | Self::Log | Self::Text | Self::Ids | Self::Name => Phase::Rest,
+            Self::State | Self::Log | Self::Text | Self::Rerere | Self::Ids | Self::Name => Phase::Rest,
             Self::Commondir | Self::Gitdir => Phase::Rest,
             Self::PackedRefs => Phase::PackedRefs,
             Self::Ref => Phase::Refs,

@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use super::allowed::Form;
+use super::hash::Format;
 use super::paths::{parts, spelled};
+use super::tracked;
 
 /// How long a reference may be, its name in a symbolic one included.
 const REFERENCE: u64 = 1024;
-const IDS: u64 = 16 << 20;
-const TEXT: u64 = 256 << 20;
+const CONFIG: u64 = 1 << 20;
+const TEXT: u64 = 16 << 20;
 const PACK: u64 = 4 << 30;
 
 /// How the content of a form is checked.
@@ -26,8 +28,9 @@ impl Form {
         match self {
             Self::Ref | Self::Head | Self::Name | Self::Commondir => REFERENCE,
             Self::Gitdir => 2 * 4096,
-            Self::Ids | Self::Config | Self::State | Self::Promisor => IDS,
-            Self::Log | Self::Text | Self::PackedRefs => TEXT,
+            Self::Config => CONFIG,
+            Self::Ids | Self::State | Self::Promisor | Self::PackedRefs => TEXT,
+            Self::Log | Self::Text | Self::Rerere => TEXT,
             Self::Index => super::index::LARGEST,
             Self::Loose | Self::Pack => PACK,
             Self::PackIndex => super::packindex::LONGEST,
@@ -39,7 +42,7 @@ impl Form {
         match self {
             Self::Ref | Self::Head | Self::Name | Self::Commondir | Self::Gitdir => Check::Whole,
             Self::Ids | Self::Config | Self::PackedRefs | Self::State | Self::Promisor => Check::Whole,
-            Self::Log | Self::Text | Self::Index => Check::Start,
+            Self::Log | Self::Text | Self::Rerere | Self::Index => Check::Start,
             Self::Loose | Self::Pack | Self::PackIndex => Check::Start,
         }
     }
@@ -61,13 +64,70 @@ fn deflated(start: &[u8]) -> bool {
     matches!(start, [first, second, ..] if first & 0x0f == 8 && (u32::from(*first) << 8 | u32::from(*second)) % 31 == 0)
 }
 
-/// Whether `text` may be the content of a reference, or of `HEAD`.
+/// Whether `text` may be the content of a reference. What `refs/replace` holds git shows in place of something else, so
+/// a commit must not go there by another name.
 pub(super) fn is_reference(text: &[u8]) -> bool {
     let line = text.strip_suffix(b"\n").unwrap_or(text);
     match line.strip_prefix(b"ref: ") {
-        Some(target) => target.strip_prefix(b"refs/").is_some_and(is_name),
+        Some(target) => {
+            target.strip_prefix(b"refs/").is_some_and(|name| is_name(name) && !is_replacing(name))
+        }
         None => hex(line),
     }
+}
+
+/// Whether `text` may be the content of `HEAD`: a branch, or an object id.
+pub(super) fn is_head(text: &[u8]) -> bool {
+    let line = text.strip_suffix(b"\n").unwrap_or(text);
+    match line.strip_prefix(b"ref: ") {
+        Some(target) => target.strip_prefix(b"refs/heads/").is_some_and(is_name),
+        None => hex(line),
+    }
+}
+
+/// Whether a reference of this name, without `refs/`, shows something in place of something else.
+pub(super) fn is_replacing(name: &[u8]) -> bool {
+    const REPLACE: &[u8] = b"replace";
+    let first = name.split(|byte| *byte == b'/').next().unwrap_or_default();
+    first.eq_ignore_ascii_case(REPLACE)
+}
+
+/// Whether `text` is a history of a reference: two ids, who, when, where; then what was done.
+pub(super) fn is_log(text: &[u8], format: Format) -> bool {
+    let entry = |line: &[u8]| {
+        let end = line.iter().position(|byte| *byte == b'\t').unwrap_or(line.len());
+        let mut words = line[..end].splitn(3, |byte| *byte == b' ');
+        let id = |word: Option<&[u8]>| word.is_some_and(|word| format.is_id(word));
+        id(words.next()) && id(words.next()) && words.next().is_some_and(is_person)
+    };
+    let ended = text.is_empty() || text.ends_with(b"\n") && text != b"\n";
+    ended && !text.contains(&0) && lines(text).all(entry)
+}
+
+/// `name <mail> time zone`.
+fn is_person(text: &[u8]) -> bool {
+    let Some(end) = text.iter().rposition(|byte| *byte == b'>') else { return false };
+    let (who, when) = text.split_at(end);
+    let mut words = when[1..].split(|byte| *byte == b' ');
+    let digits = |word: &[u8]| !word.is_empty() && word.len() < 20 && word.iter().all(u8::is_ascii_digit);
+    let zone = |word: &[u8]| matches!(word, [b'+' | b'-', rest @ ..] if digits(rest));
+    who.contains(&b'<')
+        && !who.iter().any(u8::is_ascii_control)
+        && words.next() == Some(b"".as_slice())
+        && words.next().is_some_and(digits)
+        && words.next().is_some_and(zone)
+        && words.next().is_none()
+}
+
+/// Whether `text` is what git notes of conflicts: a hash and a path for each, which it may write to.
+pub(super) fn is_rerere(text: &[u8]) -> bool {
+    let entry = |entry: &[u8]| {
+        let end = entry.iter().position(|byte| *byte == b'\t').unwrap_or(0);
+        let (id, path) = entry.split_at(end);
+        let id = id.split(|byte| *byte == b'.').next().unwrap_or_default();
+        hex(id) && path.get(1..).is_some_and(tracked::is_plain)
+    };
+    text.strip_suffix(b"\0").map_or(text.is_empty(), |text| text.split(|byte| *byte == 0).all(entry))
 }
 
 /// Whether `text` is object ids, one to a line.
@@ -89,10 +149,7 @@ pub(super) fn is_packed(text: &[u8]) -> bool {
         line => {
             let length = line.iter().position(|byte| *byte == b' ').unwrap_or(0);
             let (id, name) = line.split_at(length);
-            hex(id)
-                && name
-                    .strip_prefix(b" refs/")
-                    .is_some_and(|name| is_name(name) && !name.starts_with(b"replace/"))
+            hex(id) && name.strip_prefix(b" refs/").is_some_and(|name| is_name(name) && !is_replacing(name))
         }
     })
 }

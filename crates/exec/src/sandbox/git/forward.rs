@@ -3,8 +3,6 @@
 //! A history of a reference is appended to, never replaced. If the one in the sandbox has the last entry of the host's,
 //! and goes on from it without a gap, then the run saw what the host has, and moved from there.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Stat;
@@ -39,10 +37,13 @@ pub(super) fn tail<'a>(host: &'a [u8], sandbox: &'a [u8]) -> Option<Tail<'a>> {
     let last =
         host.split_inclusive(|byte| *byte == b'\n').next_back().filter(|line| line.ends_with(b"\n"))?;
     let (_, from) = step(last)?;
-    let mut starts = (0..=sandbox.len().checked_sub(last.len())?).rev();
-    let start = starts.find(|at| {
-        sandbox[*at..].starts_with(last) && at.checked_sub(1).is_none_or(|before| sandbox[before] == b'\n')
-    })?;
+    // Line by line from the end: each is compared once.
+    let mut start = sandbox.len();
+    let known = sandbox.split_inclusive(|byte| *byte == b'\n').rev().find(|line| {
+        start -= line.len();
+        *line == last
+    });
+    known?;
     let text = &sandbox[start + last.len()..];
     let mut to = from;
     for line in text.split_inclusive(|byte| *byte == b'\n') {
@@ -120,10 +121,10 @@ impl Landing<'_> {
 
     /// A history that both have changed: what the sandbox adds is added.
     pub(super) fn add_entries(&self, path: &Path, body: &Body) -> Result<Put, Fault> {
-        let Body::File(file, size) = body else { return Ok(Put::Conflict) };
-        let texts = self.host.small(path, LONGEST).zip(whole(file, *size));
-        let Some((host, sandbox)) = texts else { return Ok(Put::Conflict) };
-        match tail(&host, &sandbox) {
+        let (Some(host), Body::Bytes(sandbox)) = (self.host.small(path, LONGEST), body) else {
+            return Ok(Put::Conflict);
+        };
+        match tail(&host, sandbox) {
             None => Ok(Put::Conflict),
             Some(tail) if tail.text.is_empty() => Ok(Put::Same),
             Some(tail) => self.host.append(path, tail.text),
@@ -152,12 +153,6 @@ impl Landing<'_> {
             _ => Box::new(by_others),
         }
     }
-}
-
-fn whole(file: &File, size: u64) -> Option<Vec<u8>> {
-    let mut text = vec![0; usize::try_from(size).ok().filter(|_| size <= LONGEST)?];
-    file.read_exact_at(&mut text, 0).ok()?;
-    Some(text)
 }
 
 /// The git directory of a reference, and its name.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::allowed::{self, Form, Phase, Removal, Verdict, in_store};
 use super::config;
-use super::content::{is_ids, is_name_or_id, is_packed, is_reference, is_tree_inside};
+use super::content::{
+    is_head, is_ids, is_log, is_name_or_id, is_packed, is_reference, is_rerere, is_tree_inside,
+};
 use super::draft::write;
 use super::hash::Format;
 use super::layer::{Layer, Report};
@@ -187,11 +189,11 @@ impl<'a> Landing<'a> {
             Form::Loose | Form::Pack | Form::PackIndex => return self.object(path, form, &body),
             _ => {}
         }
-        if let Body::Bytes(bytes) = &body
-            && !self.fits(path, form, bytes)
-        {
+        let format = if form == Form::Log { self.format(path) } else { None };
+        let Some(bytes) = body.whole().filter(|bytes| self.fits((path, form), bytes, format)) else {
             return Ok(End::Put(Put::Kept));
-        }
+        };
+        let body = Body::Bytes(bytes);
         let put = if form.is_forever() {
             self.host.add(path, |to| write(to, &body))?
         } else if form == Form::Ref && !self.host.has(path) && self.is_moved(path, &body, changed) {
@@ -215,11 +217,15 @@ impl<'a> Landing<'a> {
         Ok(End::Put(self.host.replace(path, &checked, &asked)?))
     }
 
-    fn fits(&self, path: &Path, form: Form, bytes: &[u8]) -> bool {
+    fn fits(&self, (path, form): (&Path, Form), bytes: &[u8], format: Option<Format>) -> bool {
         let at = || self.layer.repository.at.join(path.parent().unwrap_or(path));
         let inside = |text: &[u8]| is_tree_inside(text, &at(), &self.layer.repository.root);
         match form {
-            Form::Ref | Form::Head => is_reference(bytes),
+            Form::Ref => is_reference(bytes),
+            Form::Head => is_head(bytes),
+            Form::Log => self.is_history(path, bytes, format),
+            Form::Text => !bytes.contains(&0),
+            Form::Rerere => is_rerere(bytes),
             Form::Ids => is_ids(bytes),
             Form::Name => is_name_or_id(bytes),
             Form::PackedRefs => is_packed(bytes),
@@ -230,8 +236,15 @@ impl<'a> Landing<'a> {
             }
             Form::Promisor => self.is_promise(path, bytes),
             Form::Config | Form::Loose | Form::Pack | Form::PackIndex => false,
-            Form::Log | Form::Text | Form::Index | Form::State => false,
+            Form::Index | Form::State => false,
         }
+    }
+
+    /// Whether this may be a history. What the host has in it already, it may have.
+    fn is_history(&self, path: &Path, bytes: &[u8], format: Option<Format>) -> bool {
+        let old = self.host.small(path, Form::Log.limit()).unwrap_or_default();
+        let new = bytes.strip_prefix(old.as_slice()).filter(|_| old.ends_with(b"\n")).unwrap_or(bytes);
+        format.is_some_and(|format| is_log(new, format))
     }
 
     /// A configuration lands only where the host has none, and only what is harmless of it.

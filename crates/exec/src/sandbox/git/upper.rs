@@ -18,7 +18,7 @@ use super::sys;
 const OPAQUE: &str = "user.overlay.opaque";
 const WHITEOUT: &str = "user.overlay.whiteout";
 /// From this size on a file with next to no blocks is refused: its holes would be written out.
-const SPARSE: u64 = 16 << 20;
+const SPARSE: u64 = 64 << 10;
 
 /// The upper directory.
 #[derive(Debug)]
@@ -57,6 +57,20 @@ pub(super) enum Body {
     Bytes(Vec<u8>),
     /// Where it is read from, and how long it was when it was looked at.
     File(File, u64),
+}
+
+impl Body {
+    /// All of it. `None` if it is not as long as it was, or cannot be read.
+    pub(super) fn whole(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::File(file, size) => {
+                let mut bytes = vec![0; usize::try_from(size).ok()?];
+                file.read_exact_at(&mut bytes, 0).ok()?;
+                Some(bytes)
+            }
+        }
+    }
 }
 
 /// Why a file cannot be read.

@@ -6,6 +6,7 @@ mod discover;
 mod forward;
 mod gitlink;
 mod hand;
+mod history;
 mod index;
 mod names;
 mod objects;

@@ -1,0 +1,129 @@
+//! What the history of a reference may hold, and how long it takes to look at one.
+
+use std::time::{Duration, Instant};
+
+use super::support::Lab;
+use crate::sandbox::git::content::{is_head, is_log, is_reference, is_rerere};
+use crate::sandbox::git::forward::tail;
+use crate::sandbox::git::hash::Format;
+
+const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+#[test]
+fn a_history_is_as_git_writes_it() {
+    let fits = |text: &str| is_log(text.as_bytes(), Format::Sha1);
+    for good in [
+        String::new(),
+        format!("{A} {B} n <a@b> 1 +0000\n"),
+        format!("{A} {B} n m o <> 1700000000 -0230\tcommit: x\ty > z\n{B} {A} <x> 0 +0000\t\n"),
+        format!("{A} {B} ü < <a b> 1 +051800\tx\r\u{1b}\n"),
+    ] {
+        assert!(fits(&good), "{good}");
+    }
+    for bad in [
+        "\n".to_owned(),
+        "\0".repeat(100),
+        "[core]\n\tfsmonitor = x\n".to_owned(),
+        format!("{A} {B} n <a@b> 1 +0000"),
+        format!("{A} {B} n <a@b> 1 +0000\n\n"),
+        format!("{A} {B} n <a@b> 1 +0000\tx\0\n"),
+        format!("{A} {B} n a@b 1 +0000\tx\n"),
+        format!("{A} {B}\tx\n"),
+        format!("{A} {B} n <a@b> x +0000\n"),
+        format!("{A} {B} n <a@b> 1 0000\n"),
+        format!("{A} {B} n <a@b> 1 +0000 x\n"),
+        format!("{A} {} n <a@b> 1 +0000\n", &B[1..]),
+        format!("{A}aaaaaaaaaaaaaaaaaaaaaaaa {B}bbbbbbbbbbbbbbbbbbbbbbbb n <a@b> 1 +0000\n"),
+        format!("{A} {B} n <a@b> 1 +0000\n[core]\nfsmonitor = x\n"),
+    ] {
+        assert!(!fits(&bad), "{bad}");
+    }
+}
+
+#[test]
+fn no_git_directory_is_built_from_histories() {
+    let lab = Lab::with_commit();
+    let (before, layer) = (lab.state(), lab.layer());
+    for place in ["logs/refs/heads/x", "modules/x/logs/refs/heads/y", "modules/logs/refs/z"] {
+        lab.plant(&format!("{place}/config"), "[core]\n\tfsmonitor = touch ran\n");
+        lab.plant(&format!("{place}/hooks/pre-commit"), "#!/bin/sh\ntouch ran\n");
+        lab.plant(&format!("{place}/HEAD"), "ref: refs/heads/main\n");
+        lab.plant(&format!("{place}/commondir"), "../../../evil\n");
+    }
+    lab.plant("modules/x/config", "");
+    let landed = layer.finish();
+    // The empty configuration of a submodule, and two whose names make no sense of what is in them.
+    assert!(landed.landed <= 3, "{landed:?}");
+    let after = lab.state();
+    let new: Vec<&str> = after.lines().filter(|line| !before.contains(line)).collect();
+    for name in ["hooks", "commondir", "fsmonitor"] {
+        assert!(!new.iter().any(|line| line.contains(name)), "{new:?}");
+    }
+    assert_eq!(lab.host("grep -rl fsmonitor .git --include=config || true"), "");
+}
+
+#[test]
+fn holes_do_not_land() {
+    let lab = Lab::with_commit();
+    let (before, layer) = (lab.state(), lab.layer());
+    for name in ["logs/refs/heads/x", "COMMIT_EDITMSG", "refs/heads/x"] {
+        lab.plant(name, "");
+        std::fs::OpenOptions::new().write(true).open(lab.upper.join(name)).unwrap().set_len(1000).unwrap();
+    }
+    lab.plant("FETCH_HEAD", "");
+    std::fs::File::create(lab.upper.join("FETCH_HEAD")).unwrap().set_len((16 << 20) - 1).unwrap();
+    assert_eq!(
+        layer.finish().kept_back,
+        ["COMMIT_EDITMSG", "FETCH_HEAD", "logs/refs/heads/x", "refs/heads/x"]
+    );
+    std::fs::remove_file(lab.git().join("COMMIT_EDITMSG")).unwrap();
+    assert_eq!(
+        lab.state(),
+        before
+            .lines()
+            .filter(|line| !line.contains("EDITMSG"))
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+    );
+}
+
+#[test]
+fn a_history_of_the_host_may_be_odd() {
+    let lab = Lab::with_commit();
+    lab.host("(echo odd; cat .git/logs/HEAD) > log; mv log .git/logs/HEAD");
+    let landed = lab.run("git commit -q --allow-empty -m two");
+    assert_eq!(landed.kept_back, [""; 0]);
+    assert!(lab.host("cat .git/logs/HEAD").starts_with("odd\n"));
+}
+
+#[test]
+fn a_long_history_is_looked_at_once() {
+    let line = |message: &str| format!("{A} {A} n <a@b> 1 +0000\t{message}\n");
+    // The last entry is long, and nearly the same everywhere.
+    let host = line(&"a".repeat(2 << 20));
+    let sandbox = line(&"a".repeat((2 << 20) - 1)).repeat(2);
+    let begun = Instant::now();
+    assert_eq!(tail(host.as_bytes(), sandbox.as_bytes()), None);
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn references_lead_to_nothing_that_replaces() {
+    assert!(is_reference(b"ref: refs/remotes/origin/main\n") && !is_reference(b"ref: refs/replace/x\n"));
+    assert!(!is_reference(b"ref: refs/Replace/x\n") && is_reference(b"ref: refs/heads/replace/x\n"));
+    assert!(is_head(b"ref: refs/heads/main\n") && is_head(format!("{A}\n").as_bytes()));
+    for bad in ["ref: refs/tags/x\n", "ref: refs/replace/x\n", "ref: refs/stash\n", "x"] {
+        assert!(!is_head(bad.as_bytes()), "{bad}");
+    }
+}
+
+#[test]
+fn conflicts_are_solved_in_the_tree_only() {
+    let fits = |path: &str| is_rerere(format!("{A}\tgood\0{B}.1\t{path}\0").as_bytes());
+    assert!(is_rerere(b"") && fits("a/b"));
+    for bad in ["../x", "/etc/passwd", ".git/hooks/pre-commit", ""] {
+        assert!(!fits(bad), "{bad}");
+    }
+    assert!(!is_rerere(b"x") && !is_rerere(format!("{A}\tx").as_bytes()) && !is_rerere(b"\0"));
+}
