@@ -3,6 +3,7 @@
 //! A history of a reference is appended to, never replaced. If the one in the sandbox has the last entry of the host's,
 //! and goes on from it without a gap, then the run saw what the host has, and moved from there.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Stat;
@@ -21,6 +22,14 @@ const LONGEST: u64 = 16 << 20;
 
 /// Whether somebody else has changed this file of the host in a way that matters.
 pub(super) type Ask<'a> = Box<dyn Fn(&Path, &Stat) -> bool + 'a>;
+
+/// Packed references, by name: there may be a hundred thousand to ask for.
+#[derive(Debug)]
+pub(super) struct Packed {
+    file: PathBuf,
+    mark: Mark,
+    ids: HashMap<Vec<u8>, Vec<u8>>,
+}
 
 /// What one history has after the last entry of another.
 #[derive(Debug, PartialEq, Eq)]
@@ -93,12 +102,14 @@ impl Landing<'_> {
             return lines(&text).next().filter(|line| hex(line)).map(<[u8]>::to_vec);
         }
         let (git, name) = split(path)?;
-        let packed = self.host.small(&git.join("packed-refs"), LONGEST)?;
-        let name = name.to_str()?.as_bytes();
-        lines(&packed).find_map(|line| {
-            let id = line.strip_suffix(name)?.strip_suffix(b" ")?;
-            hex(id).then(|| id.to_vec())
-        })
+        let file = git.join("packed-refs");
+        let mark = Mark::of(&self.host.look(&file)?);
+        let mut packed = self.packed.borrow_mut();
+        if packed.as_ref().is_none_or(|packed| packed.file != file || packed.mark != mark) {
+            let text = self.host.small(&file, LONGEST)?;
+            *packed = Some(Packed { file, mark, ids: by_name(&text) });
+        }
+        packed.as_ref()?.ids.get(name.to_str()?.as_bytes()).cloned()
     }
 
     fn goes_on(&self, path: &Path, from: &[u8], text: &[u8]) -> bool {
@@ -153,6 +164,14 @@ impl Landing<'_> {
             _ => Box::new(by_others),
         }
     }
+}
+
+fn by_name(packed: &[u8]) -> HashMap<Vec<u8>, Vec<u8>> {
+    let entry = |line: &[u8]| {
+        let (id, name) = line.split_at_checked(line.iter().position(|byte| *byte == b' ')?)?;
+        hex(id).then(|| (name[1..].to_vec(), id.to_vec()))
+    };
+    lines(packed).filter_map(entry).collect()
 }
 
 /// The git directory of a reference, and its name.

@@ -1,5 +1,6 @@
 //! One landing: carries out what an upper directory asks for, as far as contents and the host's own changes admit it.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,7 @@ use super::content::{
     is_head, is_ids, is_log, is_name_or_id, is_packed, is_reference, is_rerere, is_tree_inside,
 };
 use super::draft::write;
+use super::forward::Packed;
 use super::hash::Format;
 use super::layer::{Layer, Report};
 use super::objects::INFLATED;
@@ -28,6 +30,8 @@ pub(super) struct Landing<'a> {
     pub(super) held: Vec<Group>,
     /// References that somebody else has moved, and the sandbox from there: where the host's are.
     pub(super) forwards: HashMap<PathBuf, Vec<u8>>,
+    /// The packed references of the host that were looked at last.
+    pub(super) packed: RefCell<Option<Packed>>,
     /// How the repositories name their objects, by their place below the git directory.
     pub(super) formats: HashMap<PathBuf, Option<Format>>,
     /// How much may be inflated yet.
@@ -51,20 +55,24 @@ pub(super) enum End {
 impl<'a> Landing<'a> {
     /// A landing from `upper` to `host`.
     pub(super) fn new(layer: &'a mut Layer, host: &'a Host, upper: &'a Upper) -> Self {
-        let (report, held, forwards, formats) = Default::default();
+        let (report, held, forwards, formats, packed) = Default::default();
         let room = INFLATED;
-        Self { layer, host, upper, report, held, forwards, formats, room, incomplete: false, unpacked: false }
+        let (incomplete, unpacked) = (false, false);
+        Self { layer, host, upper, report, held, forwards, packed, formats, room, incomplete, unpacked }
     }
 
     /// Does everything in its order.
     pub(super) fn carry_out(&mut self, plan: &mut Plan) {
-        self.report.kept.extend(plan.kept.drain(..));
-        self.report.faults.extend(plan.unread.iter().map(|path| format!("{} cannot be read", shown(path))));
-        self.incomplete = plan.unread.iter().any(|path| in_store(&parts(path)));
         if plan.cut {
-            self.incomplete = true;
-            self.report.faults.push("there are too many files: only a part was looked at".to_owned());
+            // What is not known as a whole stays as it is, to the last mark.
+            (plan.dropped, plan.directories) = Default::default();
+            self.report
+                .fault("there are too many files, or their names are too long: nothing landed".to_owned());
+            return;
         }
+        self.report.keep_all(&mut plan.kept);
+        plan.unread.iter().for_each(|path| self.report.fault(format!("{} cannot be read", shown(path))));
+        self.incomplete = plan.unread.iter().any(|path| in_store(&parts(path)));
         self.make_wanted(plan);
         let objects = plan.items.partition_point(|item| item.phase() <= Phase::PackIndexes);
         plan.items.drain(..objects).for_each(|item| self.one(item));
@@ -72,8 +80,7 @@ impl<'a> Landing<'a> {
             // Better an old reference than one to an object that is not there.
             if !plan.items.is_empty() {
                 self.report
-                    .faults
-                    .push("not all objects landed, so references, index and HEAD stay too".to_owned());
+                    .fault("not all objects landed, so references, index and HEAD stay too".to_owned());
             }
             return;
         }
@@ -127,13 +134,13 @@ impl<'a> Landing<'a> {
             Ok(End::Gone) => {}
             Ok(End::Partly(mark)) => {
                 self.report.landed += 1;
-                self.report.kept.insert(path.clone());
+                self.report.keep(path.clone());
                 self.layer.done.insert(path, mark);
             }
             Ok(End::Put(put)) => self.note(path, phase, put, rescue.as_deref()),
             Err(fault) => {
                 self.incomplete |= phase.is_objects();
-                self.report.faults.push(match fault {
+                self.report.fault(match fault {
                     Fault::Locked => format!("{} is locked by another git", shown(&path)),
                     Fault::Io(error) => format!("{}: {error}", shown(&path)),
                 });
@@ -157,19 +164,19 @@ impl<'a> Landing<'a> {
             }
             Put::Removed => {
                 self.report.landed += 1;
-                self.layer.done.retain(|done, _| !done.starts_with(&path));
+                self.layer.forget(&path);
             }
             Put::Same => {}
             Put::Conflict => {
                 // With a history its reference is told; and what was last in an editor is nobody's loss.
                 let log = matches!(allowed::judge(&parts(&path)), Verdict::Land(Form::Log, _));
                 if !log && !shown(&path).ends_with("_EDITMSG") {
-                    self.report.conflicts.insert(told(&path, rescue));
+                    self.report.conflict(told(&path, rescue));
                 }
             }
             Put::Kept => {
                 self.incomplete |= phase.is_objects();
-                self.report.kept.insert(path);
+                self.report.keep(path);
                 return;
             }
         }
@@ -292,7 +299,7 @@ impl<'a> Landing<'a> {
         if self.unpacked && names.contains(&b"refs".as_slice()) && !names.contains(&b"logs".as_slice()) {
             return Ok(End::Put(Put::Conflict));
         }
-        if let [b"worktrees", _] = names.as_slice() {
+        if let [b"worktrees", _] = &names[allowed::repository(&names)..] {
             let tree = self.host.small(&path.join("gitdir"), Form::Gitdir.limit());
             let at = self.layer.repository.at.join(path);
             let inside = tree.is_some_and(|tree| is_tree_inside(&tree, &at, &self.layer.repository.root));

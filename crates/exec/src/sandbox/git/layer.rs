@@ -1,6 +1,6 @@
 //! What a run changes in one git directory, and how it comes to the host.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -15,6 +15,8 @@ use super::upper::Upper;
 
 /// How many names of a kind are told.
 const TOLD: usize = 16;
+/// How many names of a kind are noted.
+const NOTED: usize = 1_000;
 /// How many worktrees have their index held open.
 const INDEXES: usize = 8;
 /// How far the clock of a file system may be behind, in nanoseconds.
@@ -28,7 +30,7 @@ pub(crate) struct Layer {
     /// When the run began, in nanoseconds.
     pub(super) began: i128,
     /// What was landed already, as it was left: what differs from this was changed by somebody else.
-    pub(super) done: HashMap<PathBuf, Mark>,
+    pub(super) done: BTreeMap<PathBuf, Mark>,
     /// The indexes as they were when the run began. git replaces an index, so an open one stays as it is.
     pub(super) indexes: HashMap<PathBuf, File>,
 }
@@ -54,7 +56,7 @@ impl Layer {
         let began =
             UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX));
         let indexes = Host::open(&repository.at).map(|host| indexes(&host)).unwrap_or_default();
-        Self { repository, upper, began, done: HashMap::new(), indexes }
+        Self { repository, upper, began, done: BTreeMap::new(), indexes }
     }
 
     /// Lands what may be landed. The run may go on meanwhile and afterwards: nothing is removed from the upper directory.
@@ -115,6 +117,15 @@ impl Layer {
     /// Whether this was done by this run, and not by an earlier one.
     pub(super) fn is_new(&self, changed: i128) -> bool {
         changed >= self.began - BEHIND
+    }
+
+    /// Forgets what was landed at `path` and below it, which follows it in order.
+    pub(super) fn forget(&mut self, path: &Path) {
+        let below = self.done.range(path.to_owned()..).take_while(|(done, _)| done.starts_with(path));
+        let below: Vec<PathBuf> = below.map(|(done, _)| done.clone()).collect();
+        for done in &below {
+            self.done.remove(done);
+        }
     }
 
     /// What an earlier landing brought to the host, and the run has removed since. In a directory that is new, that
@@ -191,18 +202,49 @@ fn indexes(host: &Host) -> HashMap<PathBuf, File> {
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) landed: usize,
-    pub(super) kept: BTreeSet<PathBuf>,
-    pub(super) conflicts: BTreeSet<String>,
-    pub(super) faults: Vec<String>,
+    kept: BTreeSet<PathBuf>,
+    /// How many more were kept.
+    more: usize,
+    conflicts: BTreeSet<String>,
+    faults: Vec<String>,
     /// What need not stay in the upper directory.
     pub(super) settled: Vec<PathBuf>,
 }
 
 impl Report {
+    /// Notes what stays in the sandbox.
+    pub(super) fn keep(&mut self, path: PathBuf) {
+        if self.kept.len() < NOTED {
+            self.kept.insert(path);
+        } else if !self.kept.contains(&path) {
+            self.more += 1;
+        }
+    }
+
+    /// Notes what another has kept.
+    pub(super) fn keep_all(&mut self, other: &mut Self) {
+        std::mem::take(&mut other.kept).into_iter().for_each(|path| self.keep(path));
+        self.more += other.more;
+    }
+
+    /// Notes what was changed on both sides.
+    pub(super) fn conflict(&mut self, told: String) {
+        if self.conflicts.len() < NOTED {
+            self.conflicts.insert(told);
+        }
+    }
+
+    /// Notes what could not be done, once.
+    pub(super) fn fault(&mut self, told: String) {
+        if self.faults.len() < NOTED && !self.faults.contains(&told) {
+            self.faults.push(told);
+        }
+    }
+
     fn told(self) -> Landed {
         Landed {
             landed: self.landed,
-            more_kept_back: self.kept.len().saturating_sub(TOLD),
+            more_kept_back: self.kept.len().saturating_sub(TOLD) + self.more,
             kept_back: self.kept.iter().take(TOLD).map(|path| shown(path)).collect(),
             conflicts: few(self.conflicts.into_iter().collect()),
             faults: few(self.faults),

@@ -8,12 +8,13 @@ use super::landing::Landing;
 use super::paths::{parts, shown};
 use super::place::{Change, Fault, Host, Put};
 use super::plan::{Item, Job, Plan};
-use super::upper::{Body, Kind, Opaque, Unread, Upper};
-use super::{allowed, draft, steps, sys};
+use super::upper::{Body, Kind, Opaque, Room, Unread, Upper};
+use super::{allowed, draft, steps};
 
-/// How many files one may have, and how much they hold together.
-const FILES: usize = 10_000;
-const MEMORY: usize = 64 << 20;
+/// How many files one may have, and how long their names are together.
+const FILES: Room = Room { entries: 10_000, letters: 1 << 20 };
+/// How much all of them hold together.
+pub(super) const MEMORY: usize = 32 << 20;
 
 /// What a directory of the upper directory makes of a longer work.
 #[derive(Debug)]
@@ -45,7 +46,13 @@ pub(super) struct Group {
 
 impl Operation {
     /// Reads `dir`. `None` if nothing is changed in it. `hidden`: what the host has there is deleted.
-    pub(super) fn read(upper: &Upper, host: &Host, dir: PathBuf, hidden: bool) -> Option<Self> {
+    /// `room` is how much may be held yet.
+    pub(super) fn read(
+        (upper, host): (&Upper, &Host),
+        dir: PathBuf,
+        hidden: bool,
+        room: &mut usize,
+    ) -> Option<Self> {
         let listing = upper.list(&dir, FILES).ok()?;
         let hidden = hidden || listing.opaque;
         let mut found = Self {
@@ -53,14 +60,13 @@ impl Operation {
             removals: Vec::new(),
             swept: Vec::new(),
             changed: (listing.changed, listing.changed),
-            wrong: (listing.entries.len() == FILES).then(|| format!("{} holds too much", shown(&dir))),
+            wrong: listing.cut.then(|| format!("{} holds too much", shown(&dir))),
             lost: false,
             dir,
         };
         let mut here = HashSet::new();
-        let mut room = MEMORY;
         for (name, kind) in listing.entries {
-            found.take(upper, found.dir.join(&name), &kind, &mut room);
+            found.take(upper, found.dir.join(&name), &kind, room);
             here.insert(name);
         }
         if hidden {
@@ -79,8 +85,7 @@ impl Operation {
         let [.., dir, name] = names.as_slice() else { return };
         let changed = match kind {
             _ if name.ends_with(b".lock") => return self.swept.push(path),
-            Kind::Whiteout(changed) => *changed,
-            Kind::File(stat) => sys::changed(stat),
+            Kind::Whiteout(changed) | Kind::File(changed) => *changed,
             Kind::Directory | Kind::Other => return self.refuse(&path, "is no plain file"),
         };
         self.changed = (self.changed.0.min(changed), self.changed.1.max(changed));
@@ -183,7 +188,7 @@ impl Landing<'_> {
             let mut group = Group::new(self.upper, self.host, &operation.dir);
             let known = wrong.get(&group.git).cloned();
             if known.is_none() && contested.contains(&group.git) {
-                self.report.conflicts.insert(shown(&operation.dir));
+                self.report.conflict(shown(&operation.dir));
                 group.contested = true;
                 self.held.push(group);
             } else if let Some(why) = known.or_else(|| self.land(&operation).err()) {
@@ -201,8 +206,8 @@ impl Landing<'_> {
         let newest = newest.fold(operation.changed.1, i128::max);
         let told =
             format!("an operation is in progress that cannot land ({why}); it goes on in the sandbox only");
-        if self.layer.is_new(newest) && !self.report.faults.contains(&told) {
-            self.report.faults.push(told);
+        if self.layer.is_new(newest) {
+            self.report.fault(told);
         }
         self.held.push(group);
     }

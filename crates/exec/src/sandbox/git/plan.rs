@@ -7,17 +7,20 @@ use rustix::io::Errno;
 
 use super::allowed::{self, Form, Phase, Removal, Verdict};
 use super::content::Check;
-use super::operation::Operation;
+use super::layer::Report;
+use super::operation::{self, Operation};
 use super::paths::parts;
 use super::place::Host;
-use super::upper::{Body, Kind, Listing, Opaque, Unread, Upper};
+use super::upper::{Body, Kind, Listing, Opaque, Room, Unread, Upper};
 
-/// How many entries are looked at.
-const ENTRIES: usize = 200_000;
+/// How many entries are looked at, and how many letters their paths may have: some 50 MB of memory.
+const MOST: Room = Room { entries: 150_000, letters: 12 << 20 };
+/// How many longer works there may be.
+const OPERATIONS: usize = 32;
 /// How deep the upper directory is read: submodules in submodules, with long names of branches.
 const DEPTH: usize = 40;
 /// What may be held in memory before it lands.
-const MEMORY: usize = 320 << 20;
+const MEMORY: usize = 32 << 20;
 /// What is compared with the host's although it does not land.
 const SMALL: u64 = 64 << 10;
 /// How many files are held open before they land.
@@ -53,12 +56,12 @@ impl Item {
 }
 
 /// What an upper directory asks for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Plan {
     /// In the order in which it is to be done.
     pub(super) items: Vec<Item>,
     /// What stays and is worth a word.
-    pub(super) kept: Vec<PathBuf>,
+    pub(super) kept: Report,
     /// What has no meaning for the host, and need not stay.
     pub(super) dropped: Vec<PathBuf>,
     /// Directories that git wants to see even if they are empty.
@@ -73,7 +76,7 @@ pub(super) struct Plan {
     pub(super) operations: Vec<Operation>,
     begun: Vec<Task>,
     stores: VecDeque<Task>,
-    seen: usize,
+    room: Room,
 }
 
 #[derive(Debug)]
@@ -97,28 +100,33 @@ impl Plan {
     /// Reads `upper`. A command may be at work in it: so references are read before objects are looked for, as git
     /// writes them in the opposite order. What is read refers to nothing that is not found then.
     pub(super) fn read(upper: &Upper, host: &Host) -> Self {
-        let mut plan = Self::default();
+        let mut plan = Self::empty();
         plan.walk(VecDeque::from([Task { path: PathBuf::new(), below: Below::Shown }]), upper, host);
         plan.expect_packed(upper);
         plan.hold(upper);
-        let begun = std::mem::take(&mut plan.begun).into_iter();
-        let read = |task: Task| Operation::read(upper, host, task.path, task.below != Below::Shown);
-        plan.operations = begun.filter_map(read).collect();
+        let begun = std::mem::take(&mut plan.begun);
+        plan.cut |= begun.len() > OPERATIONS;
+        let mut room = operation::MEMORY;
+        let read =
+            |task: Task| Operation::read((upper, host), task.path, task.below != Below::Shown, &mut room);
+        plan.operations = begun.into_iter().take(OPERATIONS).filter_map(read).collect();
         let stores = std::mem::take(&mut plan.stores);
         plan.walk(stores, upper, host);
         plan.items.sort_by_key(Item::phase);
         plan
     }
 
+    fn empty() -> Self {
+        let (items, kept, dropped, wanted, directories, unread) = Default::default();
+        let (operations, begun, stores) = Default::default();
+        let cut = false;
+        Self { items, kept, dropped, wanted, directories, cut, unread, operations, begun, stores, room: MOST }
+    }
+
     fn walk(&mut self, mut waiting: VecDeque<Task>, upper: &Upper, host: &Host) {
-        // ends: at most ENTRIES directories are ever put in
+        // ends: at most as many directories are put in as there are entries
         while let Some(task) = waiting.pop_front() {
-            let room = ENTRIES.saturating_sub(self.seen);
-            if room == 0 {
-                self.cut = true;
-                return;
-            }
-            let listing = match upper.list(&task.path, room) {
+            let listing = match upper.list(&task.path, self.room) {
                 Ok(listing) => listing,
                 // It is no directory any more.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
@@ -127,15 +135,19 @@ impl Plan {
                     continue;
                 }
             };
-            self.seen += listing.entries.len() + 1;
-            self.cut |= listing.entries.len() == room;
+            self.room.entries = self.room.entries.saturating_sub(listing.entries.len());
+            self.room.letters = self.room.letters.saturating_sub(listing.letters);
+            self.cut |= listing.cut;
+            if self.cut {
+                return;
+            }
             self.note_directory(&task.path);
             let below = self.hidden(&task, &listing, host);
             for (name, kind) in listing.entries {
                 let path = task.path.join(name);
                 match kind {
                     Kind::Directory => self.enter(Task { path, below }, &mut waiting),
-                    Kind::File(stat) => self.file(path, super::sys::changed(&stat), (upper, host)),
+                    Kind::File(changed) => self.file(path, changed, (upper, host)),
                     Kind::Whiteout(changed) => self.gone(path, changed, host),
                     Kind::Other => self.odd(path),
                 }
@@ -161,7 +173,7 @@ impl Plan {
         match allowed::judge(&parts) {
             Verdict::State if allowed::is_operation(&parts) => self.begun.push(task),
             Verdict::State | Verdict::Junk => {}
-            _ if parts.len() > DEPTH => self.kept.push(task.path),
+            _ if parts.len() > DEPTH => self.kept.keep(task.path),
             _ if allowed::is_store(&parts) => self.stores.push_back(task),
             _ => waiting.push_back(task),
         }
@@ -178,7 +190,7 @@ impl Plan {
             // As after a second `git init`.
             Verdict::Template | Verdict::Keep
                 if host.small(&path, SMALL).is_some_and(|text| upper.small(&path, SMALL) == Some(text)) => {}
-            Verdict::Template | Verdict::Keep | Verdict::Unknown | Verdict::Worktree => self.kept.push(path),
+            Verdict::Template | Verdict::Keep | Verdict::Unknown | Verdict::Worktree => self.kept.keep(path),
         }
     }
 
@@ -187,7 +199,7 @@ impl Plan {
         match allowed::judge(&parts(&path)) {
             Verdict::Junk => self.dropped.push(path),
             Verdict::State | Verdict::Private => {}
-            _ => self.kept.push(path),
+            _ => self.kept.keep(path),
         }
     }
 
@@ -198,9 +210,9 @@ impl Plan {
         match allowed::judge(&parts) {
             // Something else may need an object, so they stay on the host, and the next command sees them again.
             Verdict::Land(..) | Verdict::Unknown if allowed::in_store(&parts) => self.dropped.push(path),
-            Verdict::Land(_, Removal::Never) => self.kept.push(path),
+            Verdict::Land(_, Removal::Never) => self.kept.keep(path),
             Verdict::Land(_, removal) => self.items.push(remove(path, removal)),
-            Verdict::Worktree if parts.len() == 1 => {
+            Verdict::Worktree if parts.len() == allowed::repository(&parts) + 1 => {
                 let names = host.names(&path);
                 self.items.extend(names.iter().map(|name| remove(path.join(name), Removal::Tree)));
                 self.dropped.push(path);
@@ -209,7 +221,7 @@ impl Plan {
             Verdict::State if allowed::is_operation(&parts) => self.items.push(remove(path, Removal::Tree)),
             Verdict::State | Verdict::Private => {}
             Verdict::Junk => self.dropped.push(path),
-            Verdict::Template | Verdict::Keep | Verdict::Unknown => self.kept.push(path),
+            Verdict::Template | Verdict::Keep | Verdict::Unknown => self.kept.keep(path),
         }
     }
 
@@ -232,7 +244,7 @@ impl Plan {
         if below == Below::Replaced {
             missing.into_iter().for_each(|name| self.gone(task.path.join(name), listing.changed, host));
         } else if !missing.is_empty() {
-            self.kept.push(task.path.clone());
+            self.kept.keep(task.path.clone());
         }
         below
     }

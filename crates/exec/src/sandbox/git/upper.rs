@@ -29,8 +29,8 @@ pub(super) struct Upper {
 /// What a name in the upper directory stands for.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// A regular file.
-    File(Stat),
+    /// A regular file. When it was changed.
+    File(i128),
     /// The host's is deleted. When that was done.
     Whiteout(i128),
     /// A directory.
@@ -48,6 +48,17 @@ pub(super) struct Listing {
     pub(super) opaque: bool,
     /// When the directory was changed last.
     pub(super) changed: i128,
+    /// How many letters the paths of its entries have.
+    pub(super) letters: usize,
+    /// There are more.
+    pub(super) cut: bool,
+}
+
+/// How many entries are listed, and how many letters their paths may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub(super) entries: usize,
+    pub(super) letters: usize,
 }
 
 /// The content of a file.
@@ -105,21 +116,26 @@ impl Upper {
         Ok(empty)
     }
 
-    /// The entries of `path`, at most `most`.
-    pub(super) fn list(&self, path: &Path, most: usize) -> Result<Listing> {
+    /// The entries of `path`, as many as there is room for.
+    pub(super) fn list(&self, path: &Path, room: Room) -> Result<Listing> {
         let dir = sys::beneath(self.dir.as_fd(), path, sys::LIST)?;
         let changed = sys::changed(&rustix::fs::fstat(&dir)?);
-        let mut names = Vec::new();
+        let (mut names, mut letters, mut cut) = (Vec::new(), 0, false);
         sys::list(dir.as_fd(), |name, _| {
+            letters += path.as_os_str().len() + 1 + name.len();
+            cut = names.len() == room.entries || letters > room.letters;
+            if cut {
+                return ControlFlow::Break(());
+            }
             names.push(name.to_owned());
-            if names.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            ControlFlow::Continue(())
         })?;
         names.sort_unstable();
         let entries =
             names.into_iter().filter_map(|name| kind(dir.as_fd(), &name).map(|kind| (name, kind))).collect();
         // "x" only says that there are whiteouts of the other kind in it.
         let opaque = marked(dir.as_fd(), OPAQUE).is_some_and(|value| value == b'y');
-        Ok(Listing { entries, opaque, changed })
+        Ok(Listing { entries, opaque, changed, letters, cut })
     }
 
     /// Whether nothing has this name.
@@ -227,7 +243,7 @@ fn kind(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Option<Kind> {
         FileType::RegularFile if stat.st_size == 0 && is_whiteout(dir, name) => {
             Kind::Whiteout(sys::changed(&stat))
         }
-        FileType::RegularFile => Kind::File(stat),
+        FileType::RegularFile => Kind::File(sys::changed(&stat)),
         _ => Kind::Other,
     })
 }

@@ -161,6 +161,45 @@ fn a_deep_or_wide_tree_ends() {
 }
 
 #[test]
+fn many_long_names_are_not_held() {
+    let lab = Lab::with_commit();
+    let (before, layer) = (lab.state(), lab.layer());
+    let deep = format!("{}/", "d".repeat(250)).repeat(12);
+    std::fs::create_dir_all(lab.upper.join(&deep)).unwrap();
+    for number in 0..4_500 {
+        std::fs::write(lab.upper.join(format!("{deep}{number}")), "").unwrap();
+    }
+    lab.plant("refs/heads/new", lab.id());
+    let landed = layer.finish();
+    let told = "there are too many files, or their names are too long: nothing landed";
+    assert_eq!(landed, Landed { faults: vec![told.to_owned()], ..Landed::default() });
+    assert_eq!(lab.state(), before);
+    assert!(lab.upper.join("refs/heads/new").exists());
+}
+
+#[test]
+fn of_many_names_few_are_noted() {
+    let lab = Lab::with_commit();
+    let layer = lab.layer();
+    for number in 0..1_500 {
+        lab.plant(&format!("x/{number}"), "");
+    }
+    lab.plant("refs/heads/new", lab.id());
+    let landed = layer.finish();
+    assert_eq!((landed.landed, landed.kept_back.len(), landed.more_kept_back), (1, 16, 1_484));
+}
+
+#[test]
+fn many_longer_works_do_not_land() {
+    let lab = Lab::with_commit();
+    let (before, layer) = (lab.state(), lab.layer());
+    for number in 0..40 {
+        lab.plant(&format!("worktrees/w{number}/rebase-merge/git-rebase-todo"), "noop\n");
+    }
+    assert_eq!((layer.finish().faults.len(), lab.state()), (1, before));
+}
+
+#[test]
 fn setuid_and_execute_bits_do_not_land() {
     use std::os::unix::fs::PermissionsExt;
     let lab = Lab::with_commit();

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::sandbox::git::allowed::{Form, Removal, Verdict, in_store, judge, wanted};
+use crate::sandbox::git::allowed::{Form, Removal, Verdict, in_store, judge, repository, wanted};
 use crate::sandbox::git::content::{is_packed, is_reference};
 use crate::sandbox::git::paths::parts;
 
@@ -109,6 +109,33 @@ fn contents_are_what_git_writes() {
     assert!(is_packed(b"") && !is_packed(format!("{ID} HEAD\n").as_bytes()) && !is_packed(b"\n\n"));
 }
 
+/// A name can be read in many ways, and is read in one.
+#[test]
+fn forty_submodules_take_no_time() {
+    for name in ["modules/".repeat(60), "modules/worktrees/".repeat(30), "worktrees/w/modules/".repeat(20)] {
+        assert!(matches!(verdict(&name), Verdict::Unknown | Verdict::Worktree));
+        assert!(!wanted(&parts(name.as_ref())) && !in_store(&parts(name.as_ref())));
+        assert_eq!(verdict(&format!("{name}x/HEAD")), Verdict::Land(Form::Head, Removal::Never));
+    }
+}
+
+#[test]
+fn the_repository_of_a_name_is_known() {
+    for (path, git) in [
+        ("objects/ab/x", 0),
+        ("worktrees/w/index", 0),
+        ("modules/s/index", 2),
+        ("modules/a/b/refs/heads/x", 3),
+        ("modules/a/modules/b/index", 4),
+        ("modules/a/worktrees/w/index", 2),
+        ("worktrees/w/modules/s/index", 4),
+        ("modules/a/worktrees/w", 2),
+        ("modules/a/logs/refs/heads/config", 2),
+    ] {
+        assert_eq!(repository(&parts(path.as_ref())), git, "{path}");
+    }
+}
+
 proptest! {
     /// However a name is wrapped in submodules, no name lands that can run something or lead elsewhere.
     #[test]
@@ -119,5 +146,22 @@ proptest! {
         let path = format!("{before}{name}");
         let is_reference = matches!(verdict(&path), Verdict::Land(Form::Ref | Form::Log, _));
         prop_assert!(is_reference || !matches!(verdict(&path), Verdict::Land(..)), "{} {:?}", path, verdict(&path));
+    }
+
+    /// Whatever a submodule is called, what git would take for its configuration is judged as one, or is an id or a history.
+    #[test]
+    fn a_configuration_is_judged_as_one(before in "((modules|worktrees|logs|refs|heads|objects|hooks|info|pack|x|HEAD)/){0,8}", name in prop::sample::select(vec![
+        "config", "config.worktree", "commondir", "gitdir", "hooks/pre-commit", "info/attributes", "info/sparse-checkout",
+    ])) {
+        use Form::{Commondir, Config, Gitdir, Log, Ref};
+        let path = format!("{before}{name}");
+        let is_worktree = path.contains("worktrees/");
+        match verdict(&path) {
+            Verdict::Land(Config, _) => prop_assert_eq!(name, "config"),
+            Verdict::Land(Commondir, _) => prop_assert!(is_worktree && name == "commondir"),
+            Verdict::Land(Gitdir, _) => prop_assert!(is_worktree && name == "gitdir"),
+            Verdict::Land(form, _) => prop_assert!(matches!(form, Ref | Log), "{} {:?}", path, form),
+            _ => {}
+        }
     }
 }

@@ -94,6 +94,23 @@ fn a_worktree_elsewhere_is_left_alone() {
 }
 
 #[test]
+fn a_worktree_of_a_submodule_elsewhere_is_left_alone() {
+    let lab = Lab::with_commit();
+    lab.host("git clone -q . ../other; git submodule add -q ../other sub; git -C sub worktree add -q ../../elsewhere");
+    for gone in ["worktrees", "worktrees/elsewhere"] {
+        let (layer, before) = (lab.layer(), lab.state());
+        lab.inside(&format!("rm -r .git/modules/sub/{gone}"));
+        let landed = layer.finish();
+        assert_eq!(
+            (landed.landed, landed.kept_back),
+            (0, vec!["modules/sub/worktrees/elsewhere".to_owned()])
+        );
+        assert_eq!(lab.state(), before);
+        lab.host("rm -rf ../upper/modules");
+    }
+}
+
+#[test]
 fn submodules_land() {
     let lab = Lab::with_commit();
     lab.host("git clone -q . ../other; git clone -q ../other ../third");
