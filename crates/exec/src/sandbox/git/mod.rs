@@ -5,8 +5,9 @@
 //! throughout, also while it is read. No `git` is ever run here.
 //!
 //! `allowed` judges names, `content` and `config` judge contents, `plan` reads the upper directory, `place` writes to the
-//! host; `operation` and `steps` are for a rebase that stopped halfway, `forward` for references that the host has moved;
-//! `upper` and `sys` are the system calls beneath.
+//! host; `index`, `tracked` and `gitlink` are for what is staged, `objects` with `loose` and `pack` for what has the name of
+//! its hash; `operation` and `steps` are for a rebase that stopped halfway, `forward` for references that the host has
+//! moved; `upper` and `sys` are the system calls beneath.
 
 use std::path::PathBuf;
 
