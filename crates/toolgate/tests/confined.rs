@@ -28,6 +28,7 @@ trials![
     secrets_are_hidden_from_commands_too,
     what_the_host_replaces_stays_closed,
     a_root_does_not_become_a_repository_of_the_command,
+    a_submodule_does_not_become_a_repository_of_the_command,
     a_terminal_has_a_name_in_there,
     many_at_a_time,
     limits_hold,
@@ -355,6 +356,17 @@ fn a_root_does_not_become_a_repository_of_the_command() {
     let status = Command::new("git").arg("status").current_dir(bench.directory.path()).output().unwrap();
     assert!(!bench.path("pwned").exists(), "{}", String::from_utf8_lossy(&status.stdout));
     assert!(bench.path("HEAD.untrusted").exists());
+}
+
+fn a_submodule_does_not_become_a_repository_of_the_command() {
+    let bench = Bench::new();
+    bench.repository();
+    // The place of one, in one command; a repository there, in the next.
+    bench.sh("git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub");
+    assert!(bench.git("ls-files -s sub").starts_with("160000"));
+    bench.sh("git init -q sub; git -C sub commit -q --allow-empty -m x; git -C sub config core.fsmonitor 'touch ../pwned; false'");
+    bench.git("status");
+    assert!(!bench.path("pwned").exists() && bench.path("sub/.git.untrusted").exists());
 }
 
 fn a_terminal_has_a_name_in_there() {

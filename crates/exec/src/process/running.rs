@@ -17,7 +17,7 @@ use super::host::{Spawner, Stdio};
 use super::message::{LENGTH, MAX_REPORT, Order, Report};
 use super::{link, pty, sys};
 use crate::capture::Stream;
-use crate::sandbox::git::Stray;
+use crate::sandbox::git::Strays;
 use crate::sandbox::host::{Borrowed, Cell};
 
 /// Keepers that wait for the next run.
@@ -118,7 +118,7 @@ impl Process {
     }
 
     /// Where it could make git directories that git walks into by itself.
-    pub(crate) fn strays(&self) -> Arc<[Stray]> {
+    pub(crate) fn strays(&self) -> Arc<Strays> {
         self.cell.as_ref().map(|cell| cell.strays()).unwrap_or_default()
     }
 

@@ -14,7 +14,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::git::{Landed, Layer, Repository, Stray};
+use super::git::{Landed, Layer, Repository, Strays};
 use super::layers::Wanted;
 use super::scratch::{self, Scratch};
 use super::survey::{self, Survey};
@@ -259,7 +259,7 @@ impl Cell {
     }
 
     /// Where commands could make git directories that git walks into by itself.
-    pub(crate) fn strays(&self) -> Arc<[Stray]> {
+    pub(crate) fn strays(&self) -> Arc<Strays> {
         Arc::clone(&self.survey.strays)
     }
 

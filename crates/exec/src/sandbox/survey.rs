@@ -8,7 +8,7 @@ use std::sync::Arc;
 use policy::{Confinement, PROTECTED, Reach, Tier, normal};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
-use super::git::{self, Repository, Stray};
+use super::git::{self, Repository, Strays};
 use super::look;
 use super::plan::{Mount, Plan, What, to_path};
 use super::scratch::{self, Scratch};
@@ -74,7 +74,7 @@ pub(crate) struct Survey {
     /// Directories that were made to hold a place.
     held: Vec<PathBuf>,
     /// Where commands could make git directories that git walks into by itself.
-    pub(crate) strays: Arc<[Stray]>,
+    pub(crate) strays: Arc<Strays>,
     /// Variables that send what would be written elsewhere into the private directory.
     pub(crate) variables: Vec<(&'static str, PathBuf)>,
     /// Not every file that globs could mean was looked at.
@@ -115,13 +115,13 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
 }
 
 /// Roots without a repository, whose place for one was held, and places of submodules that are not there.
-fn strays(confinement: &Confinement, repositories: &[Repository]) -> Arc<[Stray]> {
+fn strays(confinement: &Confinement, repositories: &[Repository]) -> Arc<Strays> {
     let has_one = |root: &Path| {
         let own = repositories.iter().find(|repository| repository.root == root);
         own.is_some_and(|repository| git::is_git(&repository.at))
     };
     let roots = confinement.writable.iter().filter(|root| !has_one(root) && !git::is_git(root));
-    roots.cloned().map(Stray::Root).chain(repositories.iter().flat_map(git::empty_modules)).collect()
+    Arc::new(Strays::new(roots, repositories))
 }
 
 /// What a cell sees of the file system, and what may be written there.

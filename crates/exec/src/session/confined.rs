@@ -7,7 +7,7 @@ use policy::{Confinement, Denial, Enforcement, Gap};
 use super::Session;
 use crate::process::Process;
 use crate::sandbox::Refusal;
-use crate::sandbox::git::{Landed, Stray};
+use crate::sandbox::git::{Landed, Strays};
 use crate::sandbox::host::Borrowed;
 
 /// What is known about a session's confinement.
@@ -18,7 +18,7 @@ pub(super) struct Confined {
     refusals: Vec<Refusal>,
     layers: Vec<Borrowed>,
     landed: Landed,
-    strays: Arc<[Stray]>,
+    strays: Arc<Strays>,
     defused: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Confined {
         for layer in std::mem::take(&mut self.layers) {
             self.landed.add(layer.finish(touched));
         }
-        self.defused.extend(self.strays.iter().filter_map(Stray::defuse));
+        self.defused.extend(self.strays.defuse(touched));
     }
 }
 

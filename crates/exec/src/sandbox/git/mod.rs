@@ -49,7 +49,7 @@ use discover::Discovered;
 pub(crate) use discover::{is_git, repositories};
 pub(crate) use layer::{Landed, Layer};
 pub(crate) use leads::leads;
-pub(crate) use stray::{Stray, empty_modules};
+pub(crate) use stray::Strays;
 
 /// A git directory that commands may work in, and the working tree that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{FileType, RenameFlags, renameat_with};
 
@@ -22,9 +23,40 @@ const CONFIG: u64 = 1 << 20;
 /// What is put behind the name of what was renamed.
 const BEHIND: &str = ".untrusted";
 
+/// Where commands of a session could make git directories that git walks into by itself.
+#[derive(Debug, Default)]
+pub(crate) struct Strays {
+    repositories: Vec<Repository>,
+    places: Mutex<Vec<Stray>>,
+}
+
+impl Strays {
+    /// Those of `roots` that are in no repository, and the places of submodules that are not there.
+    pub(crate) fn new<'a>(roots: impl Iterator<Item = &'a PathBuf>, repositories: &[Repository]) -> Self {
+        let roots = roots.cloned().map(Stray::Root);
+        let places = roots.chain(repositories.iter().flat_map(empty_modules)).collect();
+        Self { repositories: repositories.to_vec(), places: Mutex::new(places) }
+    }
+
+    /// A run is over: renames what git must not walk into, and says what was done. If git directories were `changed`, there
+    /// may be more such places for the next one.
+    pub(crate) fn defuse(&self, changed: bool) -> Vec<String> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = places.iter().filter_map(Stray::defuse).collect();
+        if changed {
+            let new: Vec<Stray> = self.repositories.iter().flat_map(empty_modules).collect();
+            let room = MAX_MODULES.saturating_sub(places.len());
+            let new: Vec<Stray> =
+                new.into_iter().filter(|place| !places.contains(place)).take(room).collect();
+            places.extend(new);
+        }
+        told
+    }
+}
+
 /// A place where there was no git directory when the session began.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stray {
+enum Stray {
     /// A root that is in no repository: it could become one itself.
     Root(PathBuf),
     /// The place of a submodule of the repository at `of` that is not there.
@@ -32,7 +64,7 @@ pub(crate) enum Stray {
 }
 
 /// The places of submodules of `repository` at which there is no git directory yet.
-pub(crate) fn empty_modules(Repository { at, root }: &Repository) -> Vec<Stray> {
+fn empty_modules(Repository { at, root }: &Repository) -> Vec<Stray> {
     let Ok(git) = sys::root(at) else { return Vec::new() };
     let read = |name: &str, most| sys::small(git.as_fd(), Path::new(name), most);
     let Some(format) = read("config", CONFIG).and_then(|config| Format::of(&config)) else {
@@ -50,7 +82,7 @@ pub(crate) fn empty_modules(Repository { at, root }: &Repository) -> Vec<Stray> 
 
 impl Stray {
     /// Renames what git must not walk into; says what was done.
-    pub(crate) fn defuse(&self) -> Option<String> {
+    fn defuse(&self) -> Option<String> {
         match self {
             Self::Root(root) => {
                 let done = discover::is_git(root) && rename(root, "HEAD");
