@@ -79,11 +79,13 @@ pub enum Gap {
     Pipes,
     /// No Landlock: others can be reached.
     OtherProcesses,
+    /// No control group: memory is counted for each process.
+    MemoryLimit,
 }
 
 impl Gap {
     /// Each of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Writes,
         Self::Protected,
         Self::DenyRead,
@@ -102,6 +104,7 @@ impl Gap {
         Self::OldLandlock,
         Self::Pipes,
         Self::OtherProcesses,
+        Self::MemoryLimit,
     ];
 
     /// What it means, in one sentence without a capital or a full stop.
@@ -129,11 +132,12 @@ impl Gap {
                 "deny-read globs and nested git repositories are not all covered: there are too many files to look at"
             }
             Self::OldLandlock => {
-                "some operations on files and sockets are older than this kernel's Landlock knows"
+                "some operations on files and sockets are not known to this kernel's Landlock"
             }
             Self::OtherProcesses => {
                 "other processes of the user can be signalled, and their memory and environment be read"
             }
+            Self::MemoryLimit => "memory is limited for each process, and not for all of them together",
             Self::Pipes => "named pipes outside the roots can be written to",
         }
     }

@@ -62,7 +62,8 @@ impl Inside {
 /// Becomes the cell of `plan`, in `group` if there is one, and serves the host at the other end of `control`.
 pub(crate) fn serve(plan: Plan, group: Option<&Group>, control: &OwnedFd, limits: confined::Limits) -> ! {
     let _old_kernel = rustix::thread::set_name(c"toolgate-cell");
-    let grouped = group.is_some_and(|group| group.enter().is_ok() && group.processes);
+    let group = group.filter(|group| group.enter().is_ok());
+    let asks_memory = plan.limits.memory.is_some();
     let (mut inside, mut spare) = match build(plan, limits) {
         Ok(built) => built,
         Err(fault) => {
@@ -70,8 +71,11 @@ pub(crate) fn serve(plan: Plan, group: Option<&Group>, control: &OwnedFd, limits
             confined::exit(0)
         }
     };
-    if grouped {
+    if group.is_some_and(|group| group.processes) {
         inside.gaps.remove(&Gap::ProcessLimit);
+    }
+    if asks_memory && !group.is_some_and(|group| group.memory) {
+        inside.gaps.insert(Gap::MemoryLimit);
     }
     let own_terminals = inside.own_mounts.then(terminals).flatten();
     let fds: Vec<_> = own_terminals.iter().map(AsFd::as_fd).collect();

@@ -24,6 +24,8 @@ pub(crate) struct Group {
     path: PathBuf,
     /// Whether it limits the number of processes.
     pub(crate) processes: bool,
+    /// Whether it limits memory.
+    pub(crate) memory: bool,
 }
 
 impl Group {
@@ -117,7 +119,7 @@ fn make_in(place: &Path, wanted: Wanted) -> Option<Group> {
         set("memory.swap.max", 0);
         set("memory.max", most)
     });
-    let group = Group { path, processes };
+    let group = Group { path, processes, memory };
     // Whether processes can be moved there is seen when one is.
     if processes || memory {
         return Some(group);

@@ -281,12 +281,13 @@ pub(crate) fn own_proc(processes: Option<u64>) -> Result<bool> {
     let proc = mounted(&proc)?;
     let limited = match processes {
         // Each number is a process or a thread, and some are never given out.
-        Some(processes) => {
+        Some(processes) if limits_are_of_namespaces() => {
             let most = processes.saturating_add(RESERVED).to_string();
             rustix::fs::openat(&proc, "sys/kernel/pid_max", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
                 .and_then(|limit| rustix::io::write(limit, most.as_bytes()))
                 .is_ok()
         }
+        Some(_) => false,
         None => true,
     };
     sys::restrict_mount(&proc, MountFlags::READ_ONLY_TREE)?;
@@ -295,6 +296,18 @@ pub(crate) fn own_proc(processes: Option<u64>) -> Result<bool> {
         hide(Path::new(&format!("/proc/{name}")))?;
     }
     Ok(limited)
+}
+
+/// Whether the largest number of a process is one of each namespace. Before that, root would set it for the whole machine.
+fn limits_are_of_namespaces() -> bool {
+    is_since(&rustix::system::uname().release().to_string_lossy(), (6, 14))
+}
+
+/// Whether a kernel that calls itself `release` is this one or a later one. Whoever cannot be read is older.
+fn is_since(release: &str, (major, minor): (u32, u32)) -> bool {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse::<u32>);
+    let (Some(Ok(first)), Some(Ok(second))) = (numbers.next(), numbers.next()) else { return false };
+    (first, second) >= (major, minor)
 }
 
 /// How many numbers the kernel never gives to a process.
@@ -408,4 +421,25 @@ pub(crate) fn places(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
     // What may not be read if it ever comes to be is not there yet.
     let is_there = |mount: &&Mount| mount.what != What::Hidden || open(&mount.at, OFlags::NOFOLLOW).is_ok();
     plan.mounts.iter().filter(is_there).map(|mount| (mount.at.clone(), word(&mount.what))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_kernel_is_later() {
+        for (release, is) in [
+            ("6.14.0-1-generic", true),
+            ("6.18.44-fc", true),
+            ("7.0.0-rc1", true),
+            ("6.13.9", false),
+            ("5.15.0-203-generic", false),
+            ("6", false),
+            ("", false),
+            ("x.14.0", false),
+        ] {
+            assert_eq!(is_since(release, (6, 14)), is, "{release}");
+        }
+    }
 }
