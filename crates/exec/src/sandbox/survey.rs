@@ -120,7 +120,7 @@ fn strays(confinement: &Confinement, repositories: &[Repository]) -> Arc<Strays>
         let own = repositories.iter().find(|repository| repository.root == root);
         own.is_some_and(|repository| git::is_git(&repository.at))
     };
-    let roots = confinement.writable.iter().filter(|root| !has_one(root) && !git::is_git(root));
+    let roots = confinement.writable.iter().filter(|root| !has_one(root));
     Arc::new(Strays::new(roots, repositories))
 }
 
@@ -464,8 +464,9 @@ fn protect(
     repositories.extend(git.repositories.into_iter().filter(|new| !known.contains(&new.at)));
     let mut leads: Vec<PathBuf> = repositories.iter().flat_map(git::leads).collect();
     if git::is_git(root) {
-        // A root that is a git directory itself.
-        leads.extend(["config", "config.worktree", "hooks", "commondir"].map(|name| root.join(name)));
+        // A root that is a git directory itself. Git does not bear a directory in the place of a file.
+        let files = ["config", "config.worktree", "commondir"].map(|name| root.join(name));
+        leads.extend(files.into_iter().filter(|file| exists(file).is_some()).chain([root.join("hooks")]));
     }
     for lead in leads {
         follow(&lead, places, confinement, scratch, found);

@@ -33,7 +33,7 @@ pub(crate) struct Strays {
 impl Strays {
     /// Those of `roots` that are in no repository, and the places of submodules that are not there.
     pub(crate) fn new<'a>(roots: impl Iterator<Item = &'a PathBuf>, repositories: &[Repository]) -> Self {
-        let roots = roots.cloned().map(Stray::Root);
+        let roots = roots.cloned().filter_map(Stray::of_root);
         let places = roots.chain(repositories.iter().flat_map(empty_modules)).collect();
         Self { repositories: repositories.to_vec(), places: Mutex::new(places) }
     }
@@ -59,6 +59,8 @@ impl Strays {
 enum Stray {
     /// A root that is in no repository: it could become one itself.
     Root(PathBuf),
+    /// A root that is a git directory itself: it could be led to another one.
+    Bare(PathBuf),
     /// The place of a submodule of the repository at `of` that is not there.
     Module { at: PathBuf, of: PathBuf },
 }
@@ -81,12 +83,27 @@ fn empty_modules(Repository { at, root }: &Repository) -> Vec<Stray> {
 }
 
 impl Stray {
+    fn of_root(root: PathBuf) -> Option<Self> {
+        if !discover::is_git(&root) {
+            return Some(Self::Root(root));
+        }
+        let common =
+            sys::root(&root).ok().and_then(|dir| sys::look(dir.as_fd(), OsStr::new("commondir")).ok());
+        matches!(common, Some(None)).then_some(Self::Bare(root))
+    }
+
     /// Renames what git must not walk into; says what was done.
     fn defuse(&self) -> Option<String> {
         match self {
             Self::Root(root) => {
                 let done = discover::is_git(root) && rename(root, "HEAD");
                 done.then(|| told(&root.join("HEAD"), "the directory would be a git directory itself"))
+            }
+            Self::Bare(root) => {
+                let done = rename(root, "commondir");
+                done.then(|| {
+                    told(&root.join("commondir"), "git would take it for the way to another git directory")
+                })
             }
             Self::Module { at, of } => {
                 let git =
