@@ -244,26 +244,32 @@ fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spa
         own_mounts,
         gaps,
     };
+    let spare = first(&mut inside, rules, limits)?;
+    Ok((inside, spare))
+}
+
+/// Makes the first keeper, which shows what keepers can be here.
+fn first(inside: &mut Inside, rules: FilterRules, limits: confined::Limits) -> Result<Option<Spare>, Fault> {
     let spare =
-        Spare::make(&inside, limits).map_err(|errno| Fault::Machine("making a keeper".to_owned(), errno))?;
+        Spare::make(inside, limits).map_err(|errno| Fault::Machine("making a keeper".to_owned(), errno))?;
     match spare.outcome() {
         Some(MADE) => {}
         Some(_) => {
             inside.gaps.insert(Gap::ProcessLimit);
         }
         // Some containers let nobody have a `/proc`: then there is no process namespace either.
-        None if own_mounts => {
+        None if inside.own_mounts => {
             inside.own_processes = false;
             inside.filter = filter(FilterRules { namespaces: false, ..rules });
             inside.gaps.extend([Gap::Proc, Gap::Processes]);
             if inside.bounds.plan.limits.processes.is_some() {
                 inside.gaps.insert(Gap::ProcessLimit);
             }
-            return Ok((inside, None));
+            return Ok(None);
         }
         None => return Err(Fault::Machine("making a keeper".to_owned(), Errno::AGAIN)),
     }
-    Ok((inside, Some(spare)))
+    Ok(Some(spare))
 }
 
 /// What does not hold without them.
