@@ -48,11 +48,24 @@ fn main() {
     };
     let (confined, unconfined) =
         (toolgate(SandboxPolicy::WorkspaceWrite), toolgate(SandboxPolicy::FullAccess));
-    small(&runtime, &confined, &unconfined);
-    peers(&runtime, &confined, &place);
-    large(&runtime, &confined);
-    build(&runtime, &confined, &unconfined, &place);
-    files(&runtime, &confined, &unconfined, &place);
+    // `cargo bench --bench sandbox -- build` runs one of them.
+    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let wanted = |name: &str| only.as_ref().is_none_or(|only| only == name);
+    if wanted("small") {
+        small(&runtime, &confined, &unconfined);
+    }
+    if wanted("peers") {
+        peers(&runtime, &confined, &place);
+    }
+    if wanted("large") {
+        large(&runtime, &confined);
+    }
+    if wanted("build") {
+        build(&runtime, &confined, &unconfined, &place);
+    }
+    if wanted("files") {
+        files(&runtime, &confined, &unconfined, &place);
+    }
     let _still_there = fs::remove_dir_all(&place);
 }
 
@@ -144,7 +157,7 @@ fn build(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate, place: &
         place.display()
     );
     let [us, peer]: [Duration; 2] =
-        rounds(9, [&mut || call(runtime, confined, &script), &mut || call(runtime, unconfined, &script)]);
+        rounds(25, [&mut || call(runtime, confined, &script), &mut || call(runtime, unconfined, &script)]);
     row("`cargo build` of a small crate, confined / unconfined (bar: 1.05)", us, peer);
 }
 
