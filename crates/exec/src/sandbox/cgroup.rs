@@ -101,7 +101,7 @@ fn make_in(place: &Path, wanted: Wanted) -> Option<Group> {
     let enabled = place.join("cgroup.subtree_control");
     for name in &controllers {
         if !has(&read(&enabled)?, name) {
-            // Nobody else's groups are touched by that; only a place without processes allows it.
+            // Groups beside ours are counted too then, and limited by nothing; only a place without processes allows it.
             let _not_here = write(&enabled, &format!("+{name}"));
         }
     }
