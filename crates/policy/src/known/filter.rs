@@ -1,0 +1,124 @@
+//! Words with a small grammar of their own: `printf`, `test`, and the programs of `jq` and `awk`.
+
+use super::options::{Said, scan};
+use super::reading::{all, may_be_read};
+use super::{Word, lists};
+
+/// Whether the words of `printf` only print. `-v` and `%n` set a variable, and some shells evaluate the subscript in a
+/// number: `a[$(x)]`.
+pub(super) fn printf(words: &[Word<'_>]) -> bool {
+    let (format, values) = match words {
+        [Some("--"), Some(format), values @ ..] => (*format, values),
+        [Some(format), values @ ..] if !format.starts_with('-') => (*format, values),
+        _ => return false,
+    };
+    let evaluates = |value: &str| value.contains('[') && value.contains(['$', '`']);
+    let format = format.replace("%%", "");
+    let kinds: String = format.split('%').skip(1).filter_map(kind).collect();
+    let texts = !format.contains('*') && kinds.chars().all(|kind| "sqb".contains(kind));
+    !kinds.contains('n') && (texts || values.iter().all(|value| value.is_some_and(|value| !evaluates(value))))
+}
+
+/// The letter of a conversion, given what follows its `%`.
+fn kind(conversion: &str) -> Option<char> {
+    conversion.chars().find(|letter| letter.is_alphabetic() && !"hljztL".contains(*letter))
+}
+
+/// What looks at one file. `-v` and `-R` are not among them: they evaluate the subscript of a name.
+const UNARY: &str = "-b -c -d -e -f -g -h -k -n -p -r -s -u -w -x -z -G -L -N -O -S";
+const BINARY: &str = "= == != -ef -nt -ot";
+const NUMERIC: &str = "-eq -ne -lt -le -gt -ge";
+
+/// Whether the words of `test` compare or look, and evaluate nothing. Some shells evaluate what is compared as a number,
+/// so that it must be one.
+pub(super) fn test(words: &[Word<'_>]) -> bool {
+    let plain = |word: &str| !word.starts_with('-') && !matches!(word, "!" | "(" | ")");
+    match words {
+        [] => true,
+        // Whatever stands before and behind: neither is behind an operator that evaluates.
+        [_, Some(operator), _] if lists(BINARY, operator) => true,
+        [Some("!"), rest @ ..] if !rest.is_empty() && rest.len() <= 3 => test(rest),
+        [Some(text)] => plain(text),
+        [Some("-t"), Some(number)] => is_number(number),
+        [Some(operator), _] => lists(UNARY, operator),
+        [Some(one), Some(operator), Some(other)] if lists(NUMERIC, operator) => {
+            is_number(one) && is_number(other)
+        }
+        _ => false,
+    }
+}
+
+/// The same for `[`, whose last word closes it.
+pub(super) fn bracket(words: &[Word<'_>]) -> bool {
+    words.split_last().is_some_and(|(last, rest)| *last == Some("]") && test(rest))
+}
+
+/// Whether `command` is asked for what a name means, and does not run it.
+pub(super) fn command(words: &[Word<'_>]) -> bool {
+    matches!(words.first(), Some(Some("-v" | "-V"))) && scan("-vV", words).is_some()
+}
+
+fn is_number(word: &str) -> bool {
+    let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
+    !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_digit())
+}
+
+/// What shows the environment, or takes part of the program from a file.
+const JQ_UNSAFE: &str = "env ENV import include modulemeta get_search_list";
+
+/// Whether the first operand of `jq` is a filter that shows only its input; the others are files.
+pub(super) fn jq(said: &Said<'_>) -> bool {
+    let Some((first, files)) = said.operands.split_first() else { return false };
+    let is_filter = |filter: &str| filter.split(|c: char| !(in_name(c) || c == '.')).all(is_path);
+    first.is_some_and(is_filter) && files.iter().all(|file| file.is_some_and(may_be_read))
+}
+
+/// Whether names with dots between them hold no unsafe one but as a field: `.env` is a field of the input, `env` is the
+/// environment, and so it is behind `..`, which is all values, and behind a number.
+fn is_path(names: &str) -> bool {
+    let names: Vec<&str> = names.split('.').collect();
+    let is_field = |at: usize| match names[..at] {
+        [] => false,
+        [""] => true,
+        [.., before] => !before.is_empty() && !before.starts_with(|c: char| c.is_ascii_digit()),
+    };
+    names.iter().enumerate().all(|(at, name)| !lists(JQ_UNSAFE, name) || is_field(at))
+}
+
+fn in_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+/// All the names that an `awk` program may use: none of them runs, opens or shows anything but the input.
+const AWK_NAMES: &str = "
+    print printf BEGIN END NF NR FNR FS OFS ORS FILENAME length substr index tolower toupper int if else next exit in
+    a b c d i j k m n s t x y sum total count seen max min";
+
+/// Whether the first operand of `awk` is a program that only prints: a pattern at most, then actions of names in
+/// [`AWK_NAMES`], fields, numbers, texts and operators. Nothing is redirected (`>`), piped (`|`), read (`getline`) or
+/// loaded (`@`), and a `/` begins a regular expression only at the very start, where it can be nothing else.
+pub(super) fn awk(said: &Said<'_>) -> bool {
+    let files = all(said, |word| may_be_read(word) && !word.contains("/inet"));
+    let Some(Some(program)) = said.operands.first() else { return false };
+    let program = program.trim();
+    let rest = match program.strip_prefix('/') {
+        Some(rest) => match rest.split_once('/') {
+            Some((regex, rest)) if !regex.starts_with('=') && !regex.contains(['[', '\\', '\n']) => rest,
+            _ => return false,
+        },
+        None => program,
+    };
+    !said.late && files && is_action(rest)
+}
+
+fn is_action(text: &str) -> bool {
+    // With no other escape than these two, a quote begins a text or ends one.
+    let text = text.replace("\\n", "").replace("\\t", "");
+    if text.contains(['|', '>', '@', '/', '\\', '`', '#']) || !text.matches('"').count().is_multiple_of(2) {
+        return false;
+    }
+    let is_name = |name: &str| name.chars().all(|digit| digit.is_ascii_digit()) || lists(AWK_NAMES, name);
+    let is_code = |letter: char| in_name(letter) || "{}()[]$,;=!<+-*%&~. \t\n".contains(letter);
+    let code = |code: &str| code.chars().all(is_code) && code.split(|c| !in_name(c)).all(is_name);
+    text.split('"').step_by(2).all(code)
+}

@@ -1,0 +1,136 @@
+//! What of `git` is dangerous. Nothing of it is read-only by its words: the repository's configuration runs programs.
+
+use super::danger::Row;
+use super::{Word, lists};
+
+const WORK: &str = "loses work that is not committed";
+const COMMITS: &str = "loses commits";
+const OTHERS: &str = "overwrites or removes what others have";
+const RUNS: &str = "makes git run a program";
+
+/// Read as those of `danger`.
+pub(super) const ROWS: &[Row] = &[
+    ("git", "{keys}", RUNS),
+    ("git", "--exec-path", RUNS),
+    ("git", "{remote}", RUNS),
+    ("git", "config {config}", "changes how git works, or what it runs"),
+    ("git", "clean -f,--force", "removes files that git does not keep"),
+    ("git", "reset --hard,--merge", WORK),
+    ("git", "checkout --", WORK),
+    ("git", "checkout -f,--force", WORK),
+    ("git", "checkout %.,:/", WORK),
+    ("git", "switch -f,--force,--discard-changes", WORK),
+    ("git", "restore {worktree}", WORK),
+    ("git", "stash drop,clear", WORK),
+    ("git", "rm -f,--force", WORK),
+    ("git", "worktree remove,prune -f,--force", WORK),
+    ("git", "branch -D", COMMITS),
+    ("git", "branch -d,--delete -f,--force", COMMITS),
+    ("git", "update-ref -d", COMMITS),
+    ("git", "reflog expire,delete", COMMITS),
+    ("git", "gc,prune --prune,--expire", COMMITS),
+    ("git", "filter-branch,filter-repo", "rewrites the history"),
+    ("git", "push -f,--force,--force-with-lease,--force-if-includes", OTHERS),
+    ("git", "push -d,--delete,--mirror,--prune", OTHERS),
+    ("git", "push {refs}", OTHERS),
+    ("git", "push --receive-pack,--exec", RUNS),
+    ("git", "fetch,pull,clone,ls-remote,fetch-pack,archive,send-pack,remote --upload-pack,--exec", RUNS),
+    ("git", "clone,ls-remote -u", RUNS),
+    ("git", "clone,init --template", "installs hooks, which git runs"),
+    ("git", "rebase -x,--exec", RUNS),
+    ("git", "bisect run", RUNS),
+    ("git", "submodule foreach", RUNS),
+    ("git", "difftool -x,--extcmd", RUNS),
+    ("git", "grep -O,--open-files-in-pager", RUNS),
+    ("git", "send-email,imap-send,daemon,instaweb,http-push", "sends or serves what is in the repository"),
+    ("git", "credential,credential-store,credential-cache", "handles credentials"),
+];
+
+/// Keys whose value git runs, or that lead it to a program; `*` is any part between dots. In lower case.
+const KEYS: &str = "
+    core.pager core.editor core.sshcommand core.fsmonitor core.hookspath core.gitproxy core.askpass
+    core.alternaterefscommand core.worktree core.attributesfile core.virtualfilesystem pager.* sequence.editor
+    diff.external diff.*.command diff.*.textconv merge.*.driver mergetool.*.cmd mergetool.*.path difftool.*.cmd
+    difftool.*.path guitool.*.cmd interactive.difffilter filter.*.clean filter.*.smudge filter.*.process
+    credential.helper credential.*.helper gpg.program gpg.*.program gpg.ssh.defaultkeycommand
+    uploadpack.packobjectshook remote.*.uploadpack remote.*.receivepack remote.*.vcs remote.*.proxy protocol.allow
+    protocol.*.allow url.*.insteadof url.*.pushinsteadof include.path includeif.*.path submodule.*.update
+    sendemail.* sendemail.*.* web.browser browser.*.cmd browser.*.path man.*.cmd man.*.path help.browser
+    init.templatedir trailer.*.command trailer.*.cmd tar.*.command imap.tunnel instaweb.httpd instaweb.browser
+    gc.recentobjectshook hook.*.command hook.*.event http.proxy http.*.proxy http.sslverify http.*.sslverify
+    http.sslcainfo lfs.customtransfer.*.path lfs.extension.*.clean lfs.extension.*.smudge extensions.worktreeconfig
+    safe.directory safe.barerepository receive.procreceiverefs transfer.credentialsinurl";
+
+/// Whether git runs something if `key` is `value`; an unknown value does.
+fn runs(key: &str, value: Option<&str>) -> bool {
+    let key = key.to_ascii_lowercase();
+    if key.starts_with("alias.") {
+        // An alias that is a shell's command, or that begins with options of git.
+        return value.is_none_or(|value| value.trim_start().starts_with(['!', '-']));
+    }
+    KEYS.split_whitespace().any(|listed| match listed.split_once('*') {
+        Some((begin, end)) => {
+            let rest = key.strip_prefix(begin).filter(|rest| rest.len() > end.len());
+            rest.is_some_and(|rest| end.contains('*') || rest.ends_with(end))
+        }
+        None => listed == key,
+    })
+}
+
+/// Whether an option of git, or of `git clone`, sets a key that runs something.
+pub(super) fn runs_by_key(words: &[Word<'_>]) -> bool {
+    let set = |text: &str| match text.split_once('=') {
+        Some((key, value)) => runs(key, Some(value)),
+        None => runs(text, Some("true")),
+    };
+    // The value is the name of a variable: nobody knows what that holds.
+    let named = |text: &str| runs(text.split('=').next().unwrap_or(text), None);
+    let attached = words.iter().flatten().any(|word| {
+        word.strip_prefix("--config-env=").is_some_and(named)
+            || word.strip_prefix("--config=").is_some_and(set)
+    });
+    let pairs = words.windows(2).filter_map(|pair| pair[0].map(|name| (name, pair[1])));
+    attached
+        || pairs.into_iter().any(|(name, text)| match (name, text) {
+            ("-c" | "--config", Some(text)) => set(text),
+            ("--config-env", Some(text)) => named(text),
+            _ => false,
+        })
+}
+
+/// Options of `git config` that take the next word.
+const CONFIG_VALUES: &str = "-f --file --blob --type --default --value --comment";
+/// Words that make `git config` read.
+const READS: &str =
+    "get list -l --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool";
+/// Words that make it write, whatever else there is.
+const WRITES: &str = "
+    set unset edit rename-section remove-section -e --edit --add --replace-all --unset --unset-all --rename-section
+    --remove-section";
+
+/// Whether the words behind `git config` set a key that runs something, or anything for all repositories.
+pub(super) fn configures(words: &[Word<'_>]) -> bool {
+    let known: Vec<&str> = words.iter().copied().flatten().collect();
+    let mut operands = Vec::new();
+    let mut before = "";
+    for &word in &known {
+        if !word.starts_with('-') && !lists(CONFIG_VALUES, before) {
+            operands.push(word);
+        }
+        before = word;
+    }
+    let verb = operands.first().copied().filter(|word| lists(WRITES, word) || lists(READS, word));
+    if known.iter().any(|word| word.starts_with('-') && lists(READS, word))
+        || verb.is_some_and(|verb| lists(READS, verb))
+    {
+        return false;
+    }
+    let operands = &operands[usize::from(verb.is_some())..];
+    let writes = operands.len() > 1 || words.contains(&None) || known.iter().any(|word| lists(WRITES, word));
+    let everywhere = known.iter().any(|word| {
+        let name = |full: &str| word.len() > 3 && word.starts_with("--") && full.starts_with(word);
+        name("--global") || name("--system")
+    });
+    let key = operands.first().copied().unwrap_or_default();
+    writes && (everywhere || runs(key, operands.get(1).copied()))
+}

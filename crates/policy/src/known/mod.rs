@@ -1,0 +1,79 @@
+//! What is known about one command by its words alone: that it only reads, that it is dangerous, or nothing.
+//!
+//! The two tables do not trust each other. `reading` lists what is allowed, option by option, and whatever it does not
+//! list is not read-only. `danger` lists what somebody should look at, and whatever it does not list is ordinary: a gap
+//! there costs a question, never the confinement.
+
+mod danger;
+mod filter;
+mod find;
+mod git;
+mod options;
+mod predicate;
+mod reading;
+mod sed;
+mod stem;
+mod variables;
+mod wrapper;
+
+pub use stem::{is_interpreter, stem};
+pub use variables::dangerous_variable;
+
+/// One word of a command: `None` if nobody knows what it will be.
+type Word<'a> = Option<&'a str>;
+
+/// What is known about a command by its arguments alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// It reads and prints, and does nothing else, whatever the files hold.
+    ReadOnly,
+    /// Nothing is known: it runs confined.
+    Ordinary,
+    /// Somebody should look at it even if it is confined, for this reason.
+    Dangerous(&'static str),
+}
+
+/// Says what is known about the command `argv`. Of a path in its first word only the last part counts: where the program
+/// lies is judged elsewhere.
+///
+/// ```
+/// use toolgate_policy::{Known, known};
+/// assert_eq!(known(&["ls", "-la", "src"]), Known::ReadOnly);
+/// assert_eq!(known(&["cargo", "test"]), Known::Ordinary);
+/// assert!(matches!(known(&["rm", "-rf", "src"]), Known::Dangerous(_)));
+/// ```
+pub fn known(argv: &[&str]) -> Known {
+    let words: Vec<Word<'_>> = argv.iter().copied().map(Some).collect();
+    known_partly(&words)
+}
+
+/// The same if not all words are known. An unknown word can only make things worse: the command is read-only only if the
+/// word cannot be taken for an option and may be anything.
+pub fn known_partly(argv: &[Option<&str>]) -> Known {
+    if argv.iter().flatten().any(|word| word.contains(hides)) {
+        return Known::Dangerous("holds characters that do not show on a terminal");
+    }
+    let Some((Some(program), words)) = argv.split_first() else { return Known::Ordinary };
+    if let Some(why) = danger::why(argv) {
+        return Known::Dangerous(why);
+    }
+    if reading::only_reads(last_part(program), words) { Known::ReadOnly } else { Known::Ordinary }
+}
+
+/// Whether a terminal shows something else than `letter`: escape sequences, and what turns the direction of text around
+/// or has no width.
+fn hides(letter: char) -> bool {
+    letter.is_control() && !matches!(letter, '\t' | '\n')
+        || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(letter, '\u{61c}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The name of the program at a path.
+fn last_part(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Whether `list`, names between blanks, holds `name`.
+fn lists(list: &str, name: &str) -> bool {
+    list.split_whitespace().any(|listed| listed == name)
+}

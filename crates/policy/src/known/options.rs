@@ -1,0 +1,138 @@
+//! Reads the words of a command by a list of the options that it may have.
+//!
+//! A list is text, one item for each option:
+//!
+//! ```text
+//! -abc      letters without a value, alone or together
+//! -n=       a letter with a value, attached or in the next word
+//! -n:       a letter with a value in the next word only; the letter is the last of its word
+//! -n=?      a letter with a value that may be missing, and is attached
+//! -NUM      a number: `-5`
+//! --name    an option without a value; `=`, `=?` as above; `==` for two values in the next two words
+//! exact     letters do not go together, and a value that is attached is a number
+//! ```
+
+use super::Word;
+
+/// What the words of a command say, once each of them is understood.
+#[derive(Debug, Default)]
+pub(super) struct Said<'a> {
+    /// Values of options, by the option's letter or `--name`.
+    pub(super) values: Vec<(&'a str, &'a str)>,
+    /// Whatever is no option.
+    pub(super) operands: Vec<Word<'a>>,
+    /// Whether an option follows an operand: to some programs that is one more operand.
+    pub(super) late: bool,
+}
+
+impl<'a> Said<'a> {
+    /// The values that were given under one of `names`.
+    pub(super) fn values_of(&self, names: &[&str]) -> impl Iterator<Item = &'a str> {
+        self.values.iter().filter(move |(name, _)| names.contains(name)).map(|(_, value)| *value)
+    }
+}
+
+/// Reads `words` by the list `options`. `None` if one of them is not understood: it is not listed, it is abbreviated, its
+/// value is missing, or nobody knows whether it is an option.
+pub(super) fn scan<'a>(options: &str, words: &[Word<'a>]) -> Option<Said<'a>> {
+    let mut said = Said::default();
+    let mut words = words.iter().copied();
+    while let Some(word) = words.next() {
+        let word = word?;
+        if word == "--" {
+            if has(options, "exact") {
+                return None;
+            }
+            said.operands.extend(words);
+            return Some(said);
+        }
+        if !word.starts_with('-') || word == "-" {
+            said.operands.push(Some(word));
+            continue;
+        }
+        said.late |= !said.operands.is_empty();
+        if word.starts_with("--") {
+            long(options, word, &mut words, &mut said)?;
+        } else {
+            short(options, word, &mut words, &mut said)?;
+        }
+    }
+    Some(said)
+}
+
+fn long<'a>(
+    options: &str,
+    word: &'a str,
+    words: &mut impl Iterator<Item = Word<'a>>,
+    said: &mut Said<'a>,
+) -> Option<()> {
+    let (name, attached) = match word.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (word, None),
+    };
+    let listed = options.split_whitespace().find(|item| item.trim_end_matches(['=', '?']) == name)?;
+    match (&listed[name.len()..], attached) {
+        ("", None) | ("=?", None) => {}
+        ("=" | "=?", Some(value)) => said.values.push((name, value)),
+        ("=", None) => said.values.push((name, value(words)?)),
+        ("==", None) => {
+            let (_, second) = (value(words)?, value(words)?);
+            said.values.push((name, second));
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn short<'a>(
+    options: &str,
+    word: &'a str,
+    words: &mut impl Iterator<Item = Word<'a>>,
+    said: &mut Said<'a>,
+) -> Option<()> {
+    let number = word[1..].chars().all(|digit| digit.is_ascii_digit());
+    if number && has(options, "-NUM") {
+        return Some(());
+    }
+    let exact = has(options, "exact");
+    for (at, letter) in word.char_indices().skip(1) {
+        let after = at + letter.len_utf8();
+        let (name, attached) = (&word[at..after], &word[after..]);
+        match kind(options, letter)? {
+            "" if exact && word.len() > 2 => return None,
+            "" => continue,
+            "=" if exact && !attached.chars().all(|digit| digit.is_ascii_digit()) => return None,
+            "=" | "=?" if !attached.is_empty() => said.values.push((name, attached)),
+            "=" => said.values.push((name, value(words)?)),
+            ":" if attached.is_empty() => said.values.push((name, value(words)?)),
+            "=?" => {}
+            _ => return None,
+        }
+        return Some(());
+    }
+    Some(())
+}
+
+/// What follows `letter` in the list: nothing if it takes no value.
+fn kind(options: &str, letter: char) -> Option<&str> {
+    let letters = options.split_whitespace().filter_map(|item| item.strip_prefix('-'));
+    letters.filter(|item| !item.starts_with('-') && *item != "NUM").find_map(|item| {
+        let end = item.find(['=', ':', '?']).unwrap_or(item.len());
+        item[..end].contains(letter).then_some(&item[end..])
+    })
+}
+
+/// The value in the next word. What looks like an option, or may, is none: to a program that takes no value here, it is
+/// an option.
+fn value<'a>(words: &mut impl Iterator<Item = Word<'a>>) -> Option<&'a str> {
+    words.next()?.filter(|word| !looks_like_option(word))
+}
+
+/// Whether `word` is a dash and something else than a number.
+pub(super) fn looks_like_option(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|next: char| !next.is_ascii_digit()))
+}
+
+fn has(options: &str, item: &str) -> bool {
+    super::lists(options, item)
+}

@@ -1,0 +1,386 @@
+//! Programs that only read, and the options under which they do.
+//!
+//! Left out on purpose, besides whatever writes or runs something: what follows a file and never ends (`tail -f`), what
+//! keeps large input in temporary files (`sort -m`, `sort -S`, `tac` of a pipe), what asks the network for a name
+//! (`hostname -f`), what takes the names of files from a file (`--files0-from`), `egrep` and `fgrep`, which are scripts
+//! that look for `grep` on the path, and `git`, whose repository says what it runs. Where systems differ an option is
+//! listed only if it means the same on all of them: `date -d` does not.
+
+use super::options::{Said, scan};
+use super::{Word, filter, find, lists, sed};
+
+/// What the words of a program may be.
+enum Rule {
+    /// Any options and any words.
+    Anything,
+    /// The listed options, and operands that are looked at but not read.
+    Names,
+    /// The listed options, and operands that are read.
+    Files,
+    /// The same, and at most so many operands, all behind the options: one more would be written to.
+    AtMost(usize),
+    /// The same, and one operand at least.
+    SomeFiles,
+    /// The listed options, and operands of which the first is a pattern unless an option gives one; the others are read,
+    /// with all that is below them.
+    Pattern,
+    /// The listed options, if this holds too.
+    If(fn(&Said<'_>) -> bool),
+    /// Words with a grammar of their own.
+    Grammar(fn(&[Word<'_>]) -> bool),
+}
+
+/// Programs, their options as [`scan`] reads them, and the rule for the rest.
+const PROGRAMS: &[(&str, &str, Rule)] = &[
+    ("echo true false : expr", "", Rule::Anything),
+    ("pwd", "-LP", Rule::AtMost(0)),
+    ("cd", "-LP", Rule::If(|said| said.operands.len() <= 1 && !said.late)),
+    ("printf", "", Rule::Grammar(filter::printf)),
+    ("test", "", Rule::Grammar(filter::test)),
+    ("[", "", Rule::Grammar(filter::bracket)),
+    ("type", "-aftpP", Rule::Names),
+    ("command", "", Rule::Grammar(filter::command)),
+    ("which", "-as", Rule::Names),
+    ("whoami arch", "--help --version", Rule::AtMost(0)),
+    ("id", "-aGZgnruz --context --group --groups --name --real --user --zero --help --version", Rule::Names),
+    ("groups", "--help --version", Rule::Names),
+    (
+        "uname",
+        "-amnrspvio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor
+         --hardware-platform --operating-system --help --version",
+        Rule::AtMost(0),
+    ),
+    ("hostname", "-s --short", Rule::AtMost(0)),
+    ("nproc", "--all --ignore= --help --version", Rule::AtMost(0)),
+    ("uptime", "-ps --pretty --since --version", Rule::AtMost(0)),
+    (
+        "date",
+        "-uR -r= -I=? --utc --universal --rfc-email --rfc-3339= --iso-8601=? --date= --reference= --help
+         --version",
+        Rule::If(|said| !said.late && said.operands.len() <= 1 && all(said, |word| word.starts_with('+'))),
+    ),
+    ("seq", "-NUM -fs= -w --format= --separator= --equal-width --help --version", Rule::Names),
+    ("basename", "-az -s= --multiple --zero --suffix= --help --version", Rule::Names),
+    ("dirname", "-z --zero --help --version", Rule::Names),
+    (
+        "realpath",
+        "-emLPqsz --canonicalize-existing --canonicalize-missing --logical --physical --quiet --relative-to=
+         --relative-base= --strip --no-symlinks --zero --help --version",
+        Rule::Names,
+    ),
+    (
+        "readlink",
+        "-femnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet
+         --silent --verbose --zero --help --version",
+        Rule::Names,
+    ),
+    (
+        "ls dir vdir",
+        "-aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -ITw= --all --almost-all --author --escape --block-size=
+         --ignore-backups --color=? --directory --classify=? --file-type --format= --full-time
+         --group-directories-first --no-group --human-readable --si --dereference-command-line
+         --dereference-command-line-symlink-to-dir --hide= --indicator-style= --inode --ignore= --kibibytes
+         --dereference --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name
+         --quoting-style= --reverse --recursive --size --sort= --time= --time-style= --tabsize= --width=
+         --context --zero --help --version",
+        Rule::Names,
+    ),
+    (
+        "stat",
+        "-Lft -c= --dereference --file-system --format= --printf= --terse --help --version",
+        Rule::Names,
+    ),
+    (
+        "du",
+        "-aAbcDHhklLmPSsx0 -BdtX= --all --apparent-size --block-size= --bytes --total --dereference-args
+         --max-depth= --human-readable --inodes --dereference --count-links --no-dereference --separate-dirs
+         --si --summarize --threshold= --time=? --time-style= --exclude-from= --exclude= --one-file-system
+         --null --help --version",
+        Rule::Names,
+    ),
+    (
+        "df",
+        "-ahHiklPT -Btx= --all --block-size= --human-readable --si --inodes --local --portability
+         --print-type --output=? --total --type= --exclude-type= --help --version",
+        Rule::Names,
+    ),
+    (
+        "tree",
+        "-aACdDfFghilnNpqQrsStuUvxX -J -LPI: --dirsfirst --filesfirst --noreport --prune --du --si --inodes
+         --device --gitignore --matchdirs --ignore-case --metafirst --version --help",
+        Rule::Names,
+    ),
+    (
+        "file",
+        "-bEhikLNr0 -F= --brief --mime --mime-type --mime-encoding --keep-going --dereference
+         --no-dereference --no-pad --print0 --raw --separator= --extension --apple --version",
+        Rule::Names,
+    ),
+    (
+        "cat",
+        "-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
+         --show-nonprinting --help --version",
+        Rule::Files,
+    ),
+    (
+        "head",
+        "-NUM -qvz -nc= --lines= --bytes= --quiet --silent --verbose --zero-terminated --help --version",
+        Rule::Files,
+    ),
+    (
+        "tail",
+        "-NUM -qvz -nc= --lines= --bytes= --quiet --silent --verbose --zero-terminated --help --version",
+        Rule::If(|said| all(said, |word| !word.starts_with('+') && may_be_read(word))),
+    ),
+    (
+        "nl",
+        "-p -bdfhilnsvw= --body-numbering= --section-delimiter= --footer-numbering= --header-numbering=
+         --line-increment= --join-blank-lines= --number-format= --no-renumber --number-separator=
+         --starting-line-number= --number-width= --help --version",
+        Rule::Files,
+    ),
+    ("wc", "-clLmw --bytes --chars --lines --max-line-length --words --help --version", Rule::Files),
+    ("rev", "-0 --zero --help --version", Rule::Files),
+    ("tac", "-br -s= --before --regex --separator= --help --version", Rule::SomeFiles),
+    ("tsort", "--help --version", Rule::AtMost(1)),
+    (
+        "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum",
+        "-bctwz -l= --binary --check --text --tag --zero --length= --ignore-missing --quiet --status --strict
+         --warn --help --version",
+        Rule::Files,
+    ),
+    ("cksum", "-a= --algorithm= --length= --tag --untagged --help --version", Rule::Files),
+    ("sum", "-rs --sysv --help --version", Rule::Files),
+    ("base64 base32", "-d -w= --decode --ignore-garbage --wrap= --help --version", Rule::AtMost(1)),
+    (
+        "strings",
+        "-NUM -afow -nteUs= --all --print-file-name --bytes= --radix= --encoding= --unicode= --help --version",
+        Rule::Files,
+    ),
+    (
+        "od",
+        "-abcdfilosxv -AjNt= -Sw=? --address-radix= --skip-bytes= --read-bytes= --format= --output-duplicates
+         --width=? --endian= --help --version",
+        Rule::Files,
+    ),
+    (
+        "hexdump hd",
+        "-bcCdovx -ens= --canonical --length= --skip= --no-squeezing --help --version",
+        Rule::Files,
+    ),
+    ("xxd", "exact -abCeEipu -cgl= -s: -o:", Rule::AtMost(1)),
+    (
+        "comm",
+        "-123iz --check-order --nocheck-order --output-delimiter= --total --zero-terminated --help --version",
+        Rule::Files,
+    ),
+    (
+        "join",
+        "-iz -aeotvj12= --ignore-case --check-order --nocheck-order --header --zero-terminated --help
+         --version",
+        Rule::Files,
+    ),
+    ("paste", "-sz -d= --delimiters= --serial --zero-terminated --help --version", Rule::Files),
+    ("fold", "-bs -w= --bytes --spaces --width= --help --version", Rule::Files),
+    (
+        "fmt",
+        "-NUM -cstu -gpw= --crown-margin --prefix= --split-only --tagged-paragraph --uniform-spacing --width=
+         --goal= --help --version",
+        Rule::Files,
+    ),
+    (
+        "column",
+        "-dtJexL -NoEHROTWsclnri= --table --json --table-name= --table-columns= --table-right=
+         --table-truncate= --table-noextreme= --table-hide= --table-order= --table-wrap= --separator=
+         --output-separator= --output-width= --fillrows --keep-empty-lines --help --version",
+        Rule::Files,
+    ),
+    ("expand", "-NUM -i -t= --initial --tabs= --help --version", Rule::Files),
+    ("unexpand", "-a -t= --all --first-only --tabs= --help --version", Rule::Files),
+    (
+        "cut",
+        "-nsz -bcdf= --bytes= --characters= --delimiter= --fields= --complement --only-delimited
+         --output-delimiter= --zero-terminated --help --version",
+        Rule::Files,
+    ),
+    ("tr", "-cCdst --complement --delete --squeeze-repeats --truncate-set1 --help --version", Rule::Names),
+    (
+        "sort",
+        "-bdfghiMnrRVcCsuz -kt= --ignore-leading-blanks --dictionary-order --ignore-case
+         --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort
+         --random-sort --reverse --sort= --version-sort --check=? --key= --stable --field-separator= --unique
+         --zero-terminated --debug --help --version",
+        Rule::Files,
+    ),
+    (
+        "uniq",
+        "-cdDiuz -fsw= --count --repeated --all-repeated=? --skip-fields= --group=? --ignore-case
+         --skip-chars= --unique --zero-terminated --check-chars= --help --version",
+        Rule::AtMost(1),
+    ),
+    (
+        "diff",
+        "-abBcdeEfiNnpPqrstTuwyZ -CFILUWxX= --normal --brief --report-identical-files --context=? --unified=?
+         --ed --rcs --side-by-side --width= --left-column --suppress-common-lines --show-c-function
+         --show-function-line= --label= --expand-tabs --initial-tab --tabsize= --recursive --no-dereference
+         --new-file --unidirectional-new-file --ignore-file-name-case --exclude= --exclude-from=
+         --ignore-case --ignore-tab-expansion --ignore-trailing-space --ignore-space-change
+         --ignore-all-space --ignore-blank-lines --ignore-matching-lines= --text --strip-trailing-cr
+         --minimal --speed-large-files --color=? --palette= --help --version",
+        Rule::If(|said| all(said, |word| may_be_read(word) && !is_root(word))),
+    ),
+    (
+        "cmp",
+        "-bls -in= --print-bytes --ignore-initial= --verbose --bytes= --quiet --silent --help --version",
+        Rule::Files,
+    ),
+    (
+        "grep",
+        "-NUM -EFGPivwxyclLoqsbHhnTZaIrRUuz -efmABCdD= --extended-regexp --fixed-strings --basic-regexp
+         --perl-regexp --regexp= --file= --ignore-case --no-ignore-case --invert-match --word-regexp
+         --line-regexp --count --color=? --colour=? --files-without-match --files-with-matches --max-count=
+         --only-matching --quiet --silent --no-messages --byte-offset --with-filename --no-filename --label=
+         --line-number --initial-tab --null --after-context= --before-context= --context= --group-separator=
+         --no-group-separator --text --binary-files= --devices= --directories= --exclude= --exclude-from=
+         --exclude-dir= --include= --recursive --dereference-recursive --line-buffered --binary --null-data
+         --help --version",
+        Rule::Pattern,
+    ),
+    (
+        "rg",
+        "-.0acFhHiIlLnNoPpqsSuUvVwx -ABCMTefgjmrtE= --after-context= --before-context= --context= --color=
+         --colors= --column --no-column --context-separator= --no-context-separator --count --count-matches
+         --crlf --debug --engine= --encoding= --field-context-separator= --field-match-separator= --file=
+         --files --files-with-matches --files-without-match --fixed-strings --follow --no-follow --glob=
+         --glob-case-insensitive --heading --no-heading --hidden --no-hidden --iglob= --ignore-case
+         --ignore-file= --ignore-file-case-insensitive --include-zero --invert-match --json --line-buffered
+         --line-number --no-line-number --line-regexp --max-columns= --max-columns-preview --max-count=
+         --max-depth= --max-filesize= --mmap --no-mmap --multiline --multiline-dotall --no-config
+         --no-filename --no-ignore --no-ignore-dot --no-ignore-exclude --no-ignore-files --no-ignore-global
+         --no-ignore-messages --no-ignore-parent --no-ignore-vcs --no-messages --no-require-git --no-unicode
+         --null --null-data --one-file-system --only-matching --passthru --path-separator= --pcre2 --pretty
+         --quiet --regexp= --replace= --smart-case --case-sensitive --sort= --sortr= --stats
+         --stop-on-nonmatch --text --threads= --trim --type= --type-not= --type-add= --type-clear=
+         --type-list --unrestricted --vimgrep --with-filename --word-regexp --auto-hybrid-regex --help
+         --version",
+        Rule::Pattern,
+    ),
+    ("find", "", Rule::Grammar(find::only_prints)),
+    (
+        "sed",
+        "-nErsuz -e= --quiet --silent --expression= --regexp-extended --separate --unbuffered --null-data
+         --posix --sandbox --help --version",
+        Rule::If(sed::only_prints),
+    ),
+    (
+        "jq",
+        "-acCehjMnrRsSV --ascii-output --compact-output --color-output --exit-status --join-output
+         --monochrome-output --null-input --raw-output --raw-input --slurp --sort-keys --tab --indent=
+         --unbuffered --stream --seq --arg== --argjson== --help --version",
+        Rule::If(filter::jq),
+    ),
+    ("awk mawk gawk nawk", "-F=", Rule::If(filter::awk)),
+];
+
+/// Programs that say which version they are, and how they are asked: each line is all their words. Java is not among them,
+/// which leaves a file behind while it runs, nor `npm`, which looks for `node` on the path.
+///
+/// A proxy that goes by one of these names reads which program to run from the project (`rustup` from
+/// `rust-toolchain.toml`, even a path inside it). Whoever says where a program lies must not pass one off as the other.
+const VERSIONS: &[(&str, &[&str])] = &[
+    ("cargo rustc rustdoc", &["--version", "-V", "-vV", "-Vv", "--version --verbose"]),
+    ("rustfmt cargo-clippy cargo-fmt rust-analyzer", &["--version", "-V"]),
+    ("node", &["--version", "-v"]),
+    ("python python2 python3", &["--version", "-V"]),
+    ("go", &["version"]),
+    ("gcc g++ cc c++ clang clang++ ld as", &["--version"]),
+    ("gcc g++ cc c++", &["-dumpversion", "-dumpmachine"]),
+    ("make gmake cmake ninja", &["--version"]),
+    ("bash", &["--version"]),
+    ("ruby", &["--version"]),
+    ("perl", &["-v", "--version"]),
+    ("awk gawk", &["--version"]),
+];
+
+/// Whether the program `name` with `words` reads and prints and does nothing else.
+pub(super) fn only_reads(name: &str, words: &[Word<'_>]) -> bool {
+    let words_are = |line: &str| words.iter().copied().eq(line.split(' ').map(Some));
+    let mut versions = VERSIONS.iter().filter(|(names, _)| lists(names, name));
+    if versions.any(|(_, lines)| lines.iter().any(|line| words_are(line))) {
+        return true;
+    }
+    let Some((_, options, rule)) = PROGRAMS.iter().find(|(names, ..)| lists(names, name)) else {
+        return false;
+    };
+    match rule {
+        Rule::Anything => return true,
+        Rule::Grammar(holds) => return holds(words),
+        Rule::Names | Rule::Files | Rule::AtMost(_) | Rule::SomeFiles | Rule::Pattern | Rule::If(_) => {}
+    }
+    let Some(said) = scan(options, words) else { return false };
+    said.values.iter().all(|(_, value)| may_be_read(value)) && holds(rule, &said)
+}
+
+fn holds(rule: &Rule, said: &Said<'_>) -> bool {
+    match rule {
+        Rule::Anything | Rule::Grammar(_) => false,
+        Rule::Names => true,
+        Rule::Files => all(said, may_be_read),
+        Rule::AtMost(most) => said.operands.len() <= *most && !said.late && all(said, may_be_read),
+        Rule::SomeFiles => !said.operands.is_empty() && all(said, |word| word != "-" && may_be_read(word)),
+        Rule::Pattern => {
+            let given = said.values_of(&["e", "f", "--regexp", "--file"]).next().is_some();
+            let mut files = said.operands.iter().skip(usize::from(!given));
+            files.all(|word| word.is_some_and(|word| may_be_read(word) && !is_root(word)))
+        }
+        Rule::If(holds) => holds(said),
+    }
+}
+
+/// Whether every operand is known and `fits`.
+pub(super) fn all(said: &Said<'_>, fits: impl Fn(&str) -> bool) -> bool {
+    said.operands.iter().all(|word| word.is_some_and(&fits))
+}
+
+/// Whether reading what is at `path` has no effect, comes to an end, and shows no environment of a process. Of `/dev` that
+/// is little, and of `/proc` what is about the machine.
+pub(super) fn may_be_read(path: &str) -> bool {
+    let parts = parts(path);
+    // Behind a link `..` is not where it seems: no guess whether this is one of the two.
+    let winds = path.contains("/..") && path.split('/').any(|part| matches!(part, "dev" | "proc"));
+    if winds || parts.contains(&"environ") {
+        return false;
+    }
+    let rest = match parts.iter().position(|part| *part != "..") {
+        Some(at) if path.starts_with('/') || at > 0 => &parts[at..],
+        _ => return true,
+    };
+    match rest {
+        ["dev", rest @ ..] => matches!(rest, ["null"] | ["stdin"]),
+        ["proc", name] => lists(
+            "cpuinfo meminfo version loadavg uptime filesystems stat mounts partitions devices swaps",
+            name,
+        ),
+        ["proc", ..] => false,
+        // What gawk takes for an address.
+        ["inet" | "inet4" | "inet6", ..] => false,
+        _ => true,
+    }
+}
+
+fn is_root(path: &str) -> bool {
+    path.starts_with('/') && parts(path).iter().all(|part| *part == "..")
+}
+
+/// The names of a path with `.` and `..` resolved as far as the words go.
+fn parts(path: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        if part == ".." && parts.last().is_some_and(|last| *last != "..") {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts
+}

@@ -1,0 +1,213 @@
+//! The scripts of `sed`: whether one only prints, writes, or runs programs.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+use super::Word;
+use super::options::{Said, scan};
+use super::reading::may_be_read;
+
+/// What a script does, the worst of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Does {
+    /// It changes and prints what it reads.
+    Print,
+    /// Nobody knows, or it writes files.
+    More,
+    /// It runs programs.
+    Run,
+}
+
+/// All the options, so that scripts are told from files.
+const OPTIONS: &str = "
+    -nErsuzb -elf= -i=? -I= --quiet --silent --expression= --file= --regexp-extended --separate --unbuffered --null-data
+    --posix --sandbox --debug --in-place=? --line-length= --follow-symlinks --binary --help --version";
+
+/// Commands without an argument, or with a number.
+const PLAIN: &str = "=dDgGhHlnNpPqQxz";
+/// Commands whose argument is text up to a line's end that no backslash hides.
+const TEXTS: &str = "aic";
+/// Commands whose argument is the rest of the line.
+const LINES: &str = "rRwW#v";
+/// Commands whose argument is a label.
+const LABELS: &str = ":btT";
+/// What may stand between the parts of `s` and `y`.
+const DELIMITERS: &str = "/|,#@:!%_~+;";
+
+/// Whether the scripts that `said` holds only print, and the files are such that they can be read.
+pub(super) fn only_prints(said: &Said<'_>) -> bool {
+    let (scripts, files) = split(said);
+    !scripts.is_empty()
+        && scripts.iter().all(|script| does(script) == Does::Print)
+        && files.iter().all(|file| file.is_some_and(may_be_read))
+}
+
+/// Whether a script among `words` runs programs.
+pub(super) fn runs_programs(words: &[Word<'_>]) -> bool {
+    // What nobody knows is taken for a file: it may hide a script, but then nothing is known of it.
+    let words: Vec<Word<'_>> = words.iter().map(|word| word.or(Some("?"))).collect();
+    scan(OPTIONS, &words).is_some_and(|said| split(&said).0.iter().any(|script| does(script) == Does::Run))
+}
+
+/// The scripts and the files. An unknown script is none: then there is nothing that only prints.
+fn split<'s, 'a>(said: &'s Said<'a>) -> (Vec<&'a str>, &'s [Word<'a>]) {
+    let mut scripts: Vec<&str> = said.values_of(&["e", "--expression"]).collect();
+    if !scripts.is_empty() || said.values_of(&["f", "--file"]).next().is_some() {
+        return (scripts, &said.operands);
+    }
+    match said.operands.split_first() {
+        Some((first, files)) => {
+            scripts.extend(first);
+            (scripts, files)
+        }
+        None => (scripts, &[]),
+    }
+}
+
+fn does(script: &str) -> Does {
+    let mut script = script.chars().peekable();
+    let (mut worst, mut open) = (Does::Print, 0_usize);
+    // Ends: each turn takes a letter.
+    while let Some(next) = script.peek().copied() {
+        if next.is_whitespace() || next == ';' {
+            script.next();
+            continue;
+        }
+        if addresses(&mut script).is_none() {
+            return worst.max(Does::More);
+        }
+        let Some(command) = script.next() else { return Does::More.max(worst) };
+        match command {
+            '{' => {
+                open += 1;
+                continue;
+            }
+            '}' if open > 0 => open -= 1,
+            'e' => return Does::Run,
+            's' | 'y' => worst = worst.max(substitution(&mut script, command == 's')),
+            _ if PLAIN.contains(command) => {
+                skip(&mut script, |letter| letter == ' ' || letter.is_ascii_digit());
+            }
+            _ if TEXTS.contains(command) => {
+                worst = Does::More;
+                text(&mut script);
+            }
+            _ if LINES.contains(command) => {
+                worst = Does::More;
+                skip(&mut script, |letter| letter != '\n');
+            }
+            _ if LABELS.contains(command) => {
+                worst = Does::More;
+                skip(&mut script, |letter| letter != '\n' && letter != ';');
+            }
+            _ => return Does::More.max(worst),
+        }
+        skip(&mut script, |letter| letter == ' ');
+        if !matches!(script.peek(), None | Some(';' | '\n' | '}')) {
+            return Does::More.max(worst);
+        }
+    }
+    if open == 0 { worst } else { Does::More.max(worst) }
+}
+
+fn skip(script: &mut Peekable<Chars<'_>>, while_: impl Fn(char) -> bool) {
+    while script.next_if(|letter| while_(*letter)).is_some() {}
+}
+
+fn text(script: &mut Peekable<Chars<'_>>) {
+    while let Some(letter) = script.next_if(|letter| *letter != '\n') {
+        if letter == '\\' {
+            script.next();
+        }
+    }
+}
+
+/// Reads the addresses in front of a command, if there are any: `5`, `$`, `/x/I`, `1~2`, two with a comma, and `!`.
+fn addresses(script: &mut Peekable<Chars<'_>>) -> Option<()> {
+    address(script)?;
+    skip(script, |letter| letter == ' ');
+    if script.next_if_eq(&',').is_some() {
+        skip(script, |letter| letter == ' ');
+        script.next_if(|letter| matches!(letter, '+' | '~'));
+        address(script)?;
+    }
+    skip(script, |letter| matches!(letter, ' ' | '!'));
+    Some(())
+}
+
+fn address(script: &mut Peekable<Chars<'_>>) -> Option<()> {
+    if script.next_if_eq(&'/').is_some() {
+        regex(script, '/')?;
+        script.next_if_eq(&'I');
+    } else if script.next_if_eq(&'$').is_none() {
+        skip(script, |letter| letter.is_ascii_digit() || letter == '~');
+    }
+    Some(())
+}
+
+/// Reads a regular expression and the `end` behind it. A bracket must be closed before, and hold no backslash: whether
+/// `end` ends anything inside one is not the same everywhere.
+fn regex(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
+    while let Some(letter) = script.next() {
+        match letter {
+            _ if letter == end => return Some(()),
+            '\\' => drop(script.next().filter(|next| *next != '\n')?),
+            '\n' => return None,
+            '[' => bracket(script, end)?,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn bracket(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
+    script.next_if_eq(&'^');
+    let mut first = true;
+    while let Some(letter) = script.next() {
+        match letter {
+            ']' if !first => return Some(()),
+            '[' if matches!(script.peek(), Some(':' | '.' | '=')) => {
+                // A class: `[:alpha:]`.
+                let mark = script.next()?;
+                skip(script, |letter| letter.is_ascii_alphabetic());
+                if script.next()? != mark || script.next()? != ']' {
+                    return None;
+                }
+            }
+            '[' | '\\' | '\n' => return None,
+            _ if letter == end => return None,
+            _ => {}
+        }
+        first = false;
+    }
+    None
+}
+
+/// Reads what follows `s` or `y`.
+fn substitution(script: &mut Peekable<Chars<'_>>, flags: bool) -> Does {
+    let Some(end) = script.next().filter(|letter| DELIMITERS.contains(*letter)) else { return Does::More };
+    if regex(script, end).is_none() || replacement(script, end).is_none() {
+        return Does::More;
+    }
+    let mut worst = Does::Print;
+    while let Some(flag) = script.next_if(|letter| flags && letter.is_ascii_alphanumeric()) {
+        worst = worst.max(match flag {
+            'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => Does::Print,
+            'e' => return Does::Run,
+            _ => Does::More,
+        });
+    }
+    worst
+}
+
+fn replacement(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
+    while let Some(letter) = script.next() {
+        match letter {
+            _ if letter == end => return Some(()),
+            '\\' => drop(script.next().filter(|next| *next != '\n')?),
+            '\n' => return None,
+            _ => {}
+        }
+    }
+    None
+}

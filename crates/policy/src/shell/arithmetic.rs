@@ -1,0 +1,108 @@
+//! Reads arithmetic: numbers, operators, and variables that must be numbers, as the value of any other could run a command.
+
+use crate::shell::Word;
+use crate::shell::cursor::{Read, Reader, Stop};
+use crate::shell::syntax::{Fact, Kind};
+
+impl Reader<'_> {
+    /// Reads up to the `))` that ends it. In the head of a loop there are `;` in it.
+    pub(crate) fn arithmetic(&mut self, in_head: bool) -> Read<()> {
+        let mut open = 0_usize;
+        // ends: each round steps on
+        loop {
+            match self.peek().ok_or(Stop("arithmetic that does not end"))? {
+                '(' => {
+                    self.bump();
+                    open += 1;
+                }
+                ')' if open > 0 => {
+                    self.bump();
+                    open -= 1;
+                }
+                ')' => {
+                    self.bump();
+                    return if self.eat(')') {
+                        Ok(())
+                    } else {
+                        Err(Stop("arithmetic that is not understood"))
+                    };
+                }
+                ';' if in_head && open == 0 => {
+                    self.bump();
+                }
+                _ => self.arithmetic_part()?,
+            }
+        }
+    }
+
+    /// Reads a number, a variable, an operator or a blank.
+    fn arithmetic_part(&mut self) -> Read<()> {
+        const OPERATORS: &[char] =
+            &[' ', '\t', '+', '-', '*', '/', '%', '<', '>', '=', '!', '&', '|', '^', '~', '?', ':', ','];
+        let next = self.peek().ok_or(Stop("arithmetic that does not end"))?;
+        if next == '$' {
+            self.bump();
+            return self.arithmetic_dollar();
+        }
+        if next.is_ascii_digit() {
+            // ends: each round steps on
+            while self.peek().is_some_and(|next| next.is_ascii_alphanumeric() || next == '#') {
+                self.bump();
+            }
+            return Ok(());
+        }
+        let start = self.at;
+        if let Some(name) = self.identifier() {
+            return self.arithmetic_name(start, name);
+        }
+        if OPERATORS.contains(&next) || (next == '\n' && self.pending.is_empty()) {
+            self.bump();
+            return Ok(());
+        }
+        Err(Stop("arithmetic that is not understood"))
+    }
+
+    /// Notes what is done with a variable.
+    fn arithmetic_name(&mut self, start: usize, name: String) -> Read<()> {
+        // ends: each round steps on
+        while matches!(self.peek(), Some(' ' | '\t')) {
+            self.bump();
+        }
+        if matches!(self.peek(), Some('[' | '$')) {
+            return Err(Stop("a subscript that may run a command"));
+        }
+        let rest = &self.text[self.at..];
+        let only_set = rest.starts_with('=') && !rest.starts_with("==");
+        let before = self.text[..start].trim_end();
+        let changes = ["++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="];
+        let is_set = only_set
+            || changes.iter().any(|operator| rest.starts_with(operator))
+            || before.ends_with("++")
+            || before.ends_with("--");
+        if !only_set {
+            self.found.facts.push(Fact::Use(name.clone(), Kind::Number));
+        }
+        if is_set {
+            let value = Word::Unknown(format!("(({name}))"));
+            self.found.facts.push(Fact::Set(name, value, Kind::Number));
+        }
+        Ok(())
+    }
+
+    fn arithmetic_dollar(&mut self) -> Read<()> {
+        let braced = self.eat('{');
+        let length = braced && self.peek() == Some('#') && self.peek_second() != Some('}') && self.eat('#');
+        match self.identifier() {
+            Some(name) if !length => self.found.facts.push(Fact::Use(name, Kind::Number)),
+            Some(_) => {}
+            None if matches!(self.peek(), Some('#' | '?' | '$' | '!')) => {
+                self.bump();
+            }
+            None => return Err(Stop("arithmetic on what is not known")),
+        }
+        if braced && !self.eat('}') {
+            return Err(Stop("arithmetic that is not understood"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,245 @@
+//! What bash's own commands do with their words: some run them, some evaluate them.
+
+use crate::shell::declare;
+use crate::shell::options::{Options, parse};
+use crate::shell::syntax::{Dialect, Term};
+use crate::shell::test;
+use crate::shell::walk::{By, Call, Place, Walk};
+use crate::shell::wrappers;
+
+/// Commands that run nothing, whatever they are given.
+const HARMLESS: &[&str] = &[
+    ":", "bg", "break", "caller", "cd", "continue", "dirs", "disown", "echo", "exit", "false", "fg", "help",
+    "kill", "logout", "popd", "pushd", "pwd", "return", "shift", "suspend", "times", "true", "type",
+    "ulimit", "umask", "unalias",
+];
+/// Commands that may run anything, or change what later words mean.
+const OPAQUE: &[&str] = &[
+    ".",
+    "bind",
+    "compgen",
+    "complete",
+    "compopt",
+    "enable",
+    "fc",
+    "history",
+    "source",
+    // Of other shells.
+    "autoload",
+    "bindkey",
+    "chdir",
+    "emulate",
+    "float",
+    "functions",
+    "integer",
+    "nameref",
+    "print",
+    "r",
+    "rehash",
+    "sched",
+    "unhash",
+    "vared",
+    "whence",
+    "where",
+    "zle",
+    "zmodload",
+    "zparseopts",
+    "zstyle",
+];
+/// Commands that are looked at one by one.
+const OTHERS: &[&str] = &[
+    "[",
+    "alias",
+    "builtin",
+    "command",
+    "declare",
+    "eval",
+    "exec",
+    "export",
+    "getopts",
+    "hash",
+    "jobs",
+    "let",
+    "local",
+    "mapfile",
+    "printf",
+    "read",
+    "readarray",
+    "readonly",
+    "set",
+    "shopt",
+    "test",
+    "trap",
+    "typeset",
+    "unset",
+    "wait",
+];
+/// Options of the shell that change nothing about which commands there are.
+const LETTERS: &str = "abBCeEfhmnTuvx";
+const LONG: &[&str] = &[
+    "allexport",
+    "braceexpand",
+    "errexit",
+    "errtrace",
+    "functrace",
+    "hashall",
+    "monitor",
+    "noclobber",
+    "noexec",
+    "noglob",
+    "notify",
+    "nounset",
+    "physical",
+    "pipefail",
+    "verbose",
+    "xtrace",
+];
+const SHOPT: &[&str] = &[
+    "dotglob",
+    "failglob",
+    "globstar",
+    "inherit_errexit",
+    "lastpipe",
+    "nocaseglob",
+    "nocasematch",
+    "nullglob",
+];
+
+/// Whether the shell itself runs the command of this name.
+pub(crate) fn is_one(name: &str) -> bool {
+    HARMLESS.contains(&name) || OPAQUE.contains(&name) || OTHERS.contains(&name)
+}
+
+/// Whether this option of the shell changes nothing about which commands there are.
+pub(crate) fn is_harmless_option(name: &str) -> bool {
+    LONG.contains(&name)
+}
+
+/// Whether these letters are options of that kind.
+pub(crate) fn are_harmless_letters(letters: &str) -> bool {
+    letters.chars().all(|letter| LETTERS.contains(letter))
+}
+
+/// Goes through what the built-in command `name` runs.
+pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
+    let args = &call.words[1..];
+    if HARMLESS.contains(&name) {
+        return;
+    }
+    let fine = match name {
+        "builtin" | "command" | "exec" => return prefix(walk, name, call, place),
+        "eval" => return eval(walk, args, place),
+        "trap" => return trap(walk, args, place),
+        "alias" => alias(walk, args),
+        "[" | "test" => test::is_harmless(walk, name, args),
+        "declare" | "export" | "local" | "readonly" | "typeset" => declare::declare(walk, name, args),
+        "getopts" => declare::getopts(walk, args),
+        "let" => declare::evaluate(walk, args),
+        "mapfile" | "readarray" => declare::mapfile(walk, args),
+        "printf" => declare::printf(walk, args),
+        "read" => declare::read(walk, args),
+        "unset" => declare::unset(walk, args),
+        "set" => set(args),
+        "shopt" => shopt(args),
+        "hash" | "jobs" => {
+            args.iter().all(|arg| matches!(arg.known(), Some(word) if !word.contains(['p', 'x'])))
+        }
+        "wait" => args.iter().all(|arg| match arg.known() {
+            Some(word) => !word.starts_with('-') || matches!(word, "-n" | "-f"),
+            None => walk.plain(arg),
+        }),
+        _ => false,
+    };
+    if !fine {
+        walk.doubt(&wrappers::shown(call), "this built-in may run anything");
+    }
+}
+
+/// Goes through the command that `command`, `builtin` or `exec` runs.
+fn prefix(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
+    let args = &call.words[1..];
+    let options = match name {
+        "command" => Options { flags: "pvV", ..Options::NONE },
+        "exec" if place.dialect == Dialect::Bash => Options { flags: "cl", valued: "a", ..Options::NONE },
+        _ => Options::NONE,
+    };
+    let Some(parsed) = parse(args, &options) else {
+        return walk.doubt(&wrappers::shown(call), "an option that is not known");
+    };
+    if parsed.has("v") || parsed.has("V") {
+        return;
+    }
+    let words = args[parsed.rest..].to_vec();
+    if words.is_empty() {
+        return;
+    }
+    let by = if name == "exec" { By::Program } else { By::Shell };
+    walk.call(&Call { words, more: call.more, by }, &place.through(name));
+}
+
+fn eval(walk: &mut Walk, args: &[Term], place: &Place) {
+    let args = if args.first().and_then(Term::known) == Some("--") { &args[1..] } else { args };
+    let words: Option<Vec<&str>> = args.iter().map(Term::known).collect();
+    match words {
+        Some(words) if !words.first().is_some_and(|word| word.starts_with('-')) => {
+            walk.text(&words.join(" "), &place.through("eval"));
+        }
+        _ => walk.doubt(&wrappers::texts(args), "it runs a text that is not known"),
+    }
+}
+
+fn trap(walk: &mut Walk, args: &[Term], place: &Place) {
+    let args = if args.first().and_then(Term::known) == Some("--") { &args[1..] } else { args };
+    let Some(first) = args.first() else { return };
+    match first.known() {
+        Some("-" | "" | "-l" | "-p") => {}
+        Some(_) if args.len() == 1 => {}
+        Some(script) if !script.starts_with('-') => {
+            // It runs wherever the signal finds the shell.
+            let mut place = place.through("trap");
+            place.redirects.clear();
+            walk.text(script, &place);
+        }
+        _ => walk.doubt(&wrappers::texts(args), "it runs a text that is not known"),
+    }
+}
+
+fn alias(walk: &mut Walk, args: &[Term]) -> bool {
+    for arg in args {
+        if let Some((name, _)) = arg.prefix.split_once('=') {
+            walk.define(name);
+        }
+    }
+    args.iter().all(|arg| matches!(arg.known(), Some(word) if !word.contains('=')))
+}
+
+/// Whether `set` changes nothing about which commands there are.
+fn set(args: &[Term]) -> bool {
+    let mut args = args.iter();
+    // ends: each round takes a word
+    while let Some(arg) = args.next() {
+        let Some(word) = arg.known() else { return arg.is_operand() };
+        if matches!(word, "--" | "-") {
+            return true;
+        }
+        let Some(letters) = word.strip_prefix(['-', '+']) else { return true };
+        let long = letters.strip_suffix('o');
+        if !are_harmless_letters(long.unwrap_or(letters)) {
+            return false;
+        }
+        if long.is_some() {
+            match args.next().map(Term::known) {
+                None => return true,
+                Some(Some(name)) if is_harmless_option(name) => {}
+                Some(_) => return false,
+            }
+        }
+    }
+    true
+}
+
+fn shopt(args: &[Term]) -> bool {
+    args.iter().all(|arg| {
+        arg.known().is_some_and(|word| SHOPT.contains(&word) || matches!(word, "-s" | "-u" | "-q" | "-p"))
+    })
+}

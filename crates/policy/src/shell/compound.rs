@@ -1,0 +1,217 @@
+//! Reads compound commands: groups, branches, loops and functions.
+
+use crate::shell::Word;
+use crate::shell::cursor::{Read, Reader, Stop};
+use crate::shell::syntax::{Fact, Group, Kind, Node, Script, Term};
+
+impl Reader<'_> {
+    /// Reads a compound command, if one begins here.
+    pub(crate) fn compound(&mut self) -> Read<Option<Node>> {
+        let start = self.at;
+        if self.peek() == Some('(') {
+            return self.parenthesis().map(Some);
+        }
+        let Some(word) = self.reserved() else { return Ok(None) };
+        let group = match word {
+            "{" => {
+                self.bump();
+                let part = self.filled(&["}"])?;
+                self.expect("}")?;
+                self.group(vec![part])
+            }
+            "if" => self.branches()?,
+            "while" | "until" => {
+                self.eat_all(word);
+                let condition = self.filled(&["do"])?;
+                let body = self.body()?;
+                self.group(vec![condition, body])
+            }
+            "for" => self.for_loop()?,
+            "case" => self.cases()?,
+            "[[" => {
+                self.only_bash(start);
+                self.eat_all(word);
+                self.condition()?;
+                self.group(Vec::new())
+            }
+            "function" => {
+                self.only_bash(start);
+                self.eat_all(word);
+                self.blanks();
+                let name = self.word()?.ok_or(Stop("a function without a name"))?;
+                self.blanks();
+                return self.function_body(&name).map(Some);
+            }
+            // Each is refused where a name is looked at, or read elsewhere.
+            _ => return Ok(None),
+        };
+        Ok(Some(Node::Group(group)))
+    }
+
+    /// What was read, with whatever came to light meanwhile.
+    fn group(&mut self, parts: Vec<Script>) -> Group {
+        Group { found: std::mem::take(&mut self.found), parts, targets: Vec::new() }
+    }
+
+    /// Reads steps of which there must be one.
+    fn filled(&mut self, stops: &[&str]) -> Read<Script> {
+        let script = self.list(stops)?;
+        if script.0.is_empty() { Err(Stop("a command is missing")) } else { Ok(script) }
+    }
+
+    /// Reads `(…)` or `((…))`.
+    fn parenthesis(&mut self) -> Read<Node> {
+        let start = self.at;
+        self.bump();
+        if self.peek() == Some('(') {
+            self.only_bash(start);
+            self.bump();
+            self.arithmetic(false)?;
+            return Ok(Node::Group(self.group(Vec::new())));
+        }
+        let part = self.filled(&[])?;
+        if !self.eat(')') {
+            return Err(Stop("a parenthesis that is not closed"));
+        }
+        Ok(Node::Group(self.group(vec![part])))
+    }
+
+    fn branches(&mut self) -> Read<Group> {
+        let mut parts = Vec::new();
+        let mut word = "if";
+        // ends: each round reads a branch
+        loop {
+            self.expect(word)?;
+            if word != "else" {
+                parts.push(self.filled(&["then"])?);
+                self.expect("then")?;
+            }
+            parts.push(self.filled(&["elif", "else", "fi"])?);
+            self.lines()?;
+            word = match self.reserved() {
+                Some("elif") if word != "else" => "elif",
+                Some("else") if word != "else" => "else",
+                _ => break,
+            };
+        }
+        self.expect("fi")?;
+        Ok(self.group(parts))
+    }
+
+    /// Reads `do … done`.
+    fn body(&mut self) -> Read<Script> {
+        self.expect("do")?;
+        let body = self.filled(&["done"])?;
+        self.expect("done")?;
+        Ok(body)
+    }
+
+    fn for_loop(&mut self) -> Read<Group> {
+        let start = self.at;
+        self.eat_all("for");
+        self.blanks();
+        if self.eat_all("((") {
+            self.only_bash(start);
+            self.arithmetic(true)?;
+        } else {
+            let name = self.identifier().ok_or(Stop("a loop without a variable"))?;
+            if !self.at_break() {
+                return Err(Stop("a loop without a variable"));
+            }
+            self.lines()?;
+            if self.reserved() == Some("in") {
+                self.eat_all("in");
+                self.loop_words(&name)?;
+            } else {
+                let value = Word::Unknown("\"$@\"".to_owned());
+                self.found.facts.push(Fact::Set(name, value, Kind::Any));
+            }
+        }
+        self.blanks();
+        if self.peek() == Some(';') && self.peek_second() != Some(';') {
+            self.bump();
+        }
+        let body = self.body()?;
+        Ok(self.group(vec![body]))
+    }
+
+    /// Reads the words that the variable of a loop is set to.
+    fn loop_words(&mut self, name: &str) -> Read<()> {
+        self.blanks();
+        // ends: each round reads a word
+        while let Some(Term { word, kind, .. }) = self.word()? {
+            self.found.facts.push(Fact::Set(name.to_owned(), word, kind));
+            self.blanks();
+        }
+        if matches!(self.peek(), Some(';' | '\n')) {
+            Ok(())
+        } else {
+            Err(Stop("a loop that is not understood"))
+        }
+    }
+
+    fn cases(&mut self) -> Read<Group> {
+        self.eat_all("case");
+        self.blanks();
+        self.word()?.ok_or(Stop("a case without a word"))?;
+        self.expect("in")?;
+        let mut parts = Vec::new();
+        // ends: each round reads a case
+        loop {
+            self.lines()?;
+            if self.reserved() == Some("esac") {
+                break;
+            }
+            self.patterns()?;
+            parts.push(self.list(&["esac"])?);
+            self.lines()?;
+            let at = self.at;
+            if self.eat_all(";;&") || self.eat_all(";&") {
+                self.only_bash(at);
+            } else if !self.eat_all(";;") {
+                break;
+            }
+        }
+        self.expect("esac")?;
+        Ok(self.group(parts))
+    }
+
+    /// Reads `(a | b)`, the first parenthesis of which may be missing.
+    fn patterns(&mut self) -> Read<()> {
+        self.eat('(');
+        // ends: each round reads a pattern
+        loop {
+            self.blanks();
+            self.word()?.ok_or(Stop("a case without a pattern"))?;
+            self.blanks();
+            if self.eat(')') {
+                return Ok(());
+            }
+            if !self.eat('|') {
+                return Err(Stop("a pattern that is not understood"));
+            }
+        }
+    }
+
+    /// Reads a function after its name.
+    pub(crate) fn function_body(&mut self, name: &Term) -> Read<Node> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+        let known = name.known().filter(|name| !name.is_empty() && name.chars().all(fits));
+        let name = known.ok_or(Stop("a function whose name is not understood"))?.to_owned();
+        if self.eat('(') {
+            self.blanks();
+            if !self.eat(')') {
+                return Err(Stop("a function that is not understood"));
+            }
+        }
+        self.lines()?;
+        let is_body = self.peek() == Some('(') || self.reserved() == Some("{");
+        if !is_body {
+            return Err(Stop("a function that is not understood"));
+        }
+        let outer = std::mem::take(&mut self.found);
+        let body = self.deeper(Reader::command)?;
+        self.found = outer;
+        Ok(Node::Function(name, Box::new(body)))
+    }
+}

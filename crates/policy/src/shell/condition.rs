@@ -1,0 +1,117 @@
+//! Reads `[[ … ]]`.
+
+use crate::shell::cursor::{Read, Reader, Stop};
+use crate::shell::syntax::{Fact, Kind, Term};
+
+/// Operators whose operands are evaluated as arithmetic.
+const COMPARES: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+
+impl Reader<'_> {
+    /// Reads up to the `]]` that ends it.
+    pub(crate) fn condition(&mut self) -> Read<()> {
+        let mut words: Vec<Term> = Vec::new();
+        // ends: each round steps on
+        loop {
+            self.lines()?;
+            // It looks as if a home directory were in it.
+            if words.last().is_some_and(|last| last.text() == "=~") {
+                self.pattern()?;
+                words.push(Term::literal(""));
+                continue;
+            }
+            if self.eat_all("&&") || self.eat_all("||") || self.parenthesis_in(&words) {
+                check_group(self, &words)?;
+                words.clear();
+                continue;
+            }
+            if matches!(self.peek(), Some('<' | '>')) && self.peek_second() != Some('(') {
+                let operator = self.bump().unwrap_or_default();
+                words.push(Term::literal(&operator.to_string()));
+                continue;
+            }
+            if self.reserved() == Some("]]") {
+                self.eat_all("]]");
+                return check_group(self, &words);
+            }
+            words.push(self.word()?.ok_or(Stop("a condition that is not understood"))?);
+        }
+    }
+
+    /// Steps over a parenthesis that groups. One that follows a word belongs to a pattern.
+    fn parenthesis_in(&mut self, words: &[Term]) -> bool {
+        let begins = words.iter().all(|word| word.text() == "!");
+        if begins { self.eat('(') } else { self.eat(')') }
+    }
+
+    /// Reads a regular expression: characters that mean nothing else to the shell, and simple variables.
+    fn pattern(&mut self) -> Read<()> {
+        let mut open = 0_usize;
+        let start = self.at;
+        // ends: each round steps on
+        while let Some(next) = self.peek() {
+            match next {
+                ' ' | '\t' | '\n' => break,
+                '(' => open += 1,
+                ')' if open == 0 => break,
+                ')' => open -= 1,
+                '`' | '"' | '\'' | '<' | '>' | ';' | '&' | '#' => {
+                    return Err(Stop("a pattern that is not understood"));
+                }
+                '$' if matches!(self.peek_second(), Some('(' | '{' | '[' | '\'' | '"')) => {
+                    return Err(Stop("a pattern that is not understood"));
+                }
+                '\\' => {
+                    self.bump();
+                    if self
+                        .raw()
+                        .is_none_or(|next| !next.is_ascii_punctuation() && !next.is_ascii_alphanumeric())
+                    {
+                        return Err(Stop("a pattern that is not understood"));
+                    }
+                }
+                _ => {}
+            }
+            self.bump();
+        }
+        if open == 0 && self.at > start { Ok(()) } else { Err(Stop("a pattern that is not understood")) }
+    }
+}
+
+/// Checks that evaluating these words runs nothing.
+fn check_group(reader: &mut Reader<'_>, words: &[Term]) -> Read<()> {
+    for (at, term) in words.iter().enumerate() {
+        let Some(operator) = term.known() else { continue };
+        if COMPARES.contains(&operator) {
+            for side in [at.checked_sub(1), at.checked_add(1)] {
+                let side = side
+                    .and_then(|side| words.get(side))
+                    .ok_or(Stop("a condition that is not understood"))?;
+                number(reader, side)?;
+            }
+        }
+        if matches!(operator, "-v" | "-R") && words.get(at + 1).is_some_and(|name| !is_name(name)) {
+            return Err(Stop("a subscript that may run a command"));
+        }
+    }
+    Ok(())
+}
+
+/// A name, which has no subscript.
+fn is_name(term: &Term) -> bool {
+    term.known().is_some_and(|name| name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()))
+}
+
+/// Accepts what is a number, or a variable that must be one.
+fn number(reader: &mut Reader<'_>, term: &Term) -> Read<()> {
+    if term.kind == Kind::Number {
+        return Ok(());
+    }
+    let bare = term.text().trim_matches(['"', '$', '{', '}']);
+    match term.names.as_deref() {
+        Some([name]) if name == bare => {
+            reader.found.facts.push(Fact::Use(name.clone(), Kind::Number));
+            Ok(())
+        }
+        _ => Err(Stop("arithmetic on what is not known")),
+    }
+}

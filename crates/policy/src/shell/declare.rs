@@ -1,0 +1,143 @@
+//! What built-in commands do with the names of variables: some evaluate a subscript in them, and that may run a command.
+
+use crate::shell::Word;
+use crate::shell::cursor::Reader;
+use crate::shell::options::{Options, parse};
+use crate::shell::syntax::{Dialect, Fact, Kind, Term};
+use crate::shell::walk::Walk;
+
+/// A name that has no subscript.
+fn is_name(text: &str) -> bool {
+    let first = text.chars().next().is_some_and(|c| c == '_' || c.is_ascii_alphabetic());
+    first && text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+}
+
+/// Sets each of these names to something that is not known.
+fn set_names(walk: &mut Walk, names: &[Term], by: &str) -> bool {
+    names.iter().all(|term| {
+        let Some(name) = term.known().filter(|name| is_name(name)) else { return false };
+        walk.assign(name, &Word::Unknown(by.to_owned()), Kind::Any);
+        true
+    })
+}
+
+/// `declare`, `export` and so on. What they assign was noted when they were read.
+pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
+    let mut options = true;
+    // Bash writes an exported function anew.
+    let has =
+        |letter: char| args.iter().any(|arg| arg.prefix.starts_with('-') && arg.prefix.contains(letter));
+    if has('f') && (name == "export" || has('x')) {
+        return false;
+    }
+    args.iter().all(|arg| {
+        let Some(word) = arg.known() else { return arg.assigns };
+        if options && word.len() > 1 && word.starts_with(['-', '+']) {
+            options = word != "--";
+            // `-i` evaluates what is assigned, `-n` assigns to another name.
+            return word == "--" || word[1..].chars().all(|letter| "aAfFgIlprtux".contains(letter));
+        }
+        options = false;
+        if !arg.assigns && is_name(word) && matches!(name, "declare" | "local" | "typeset") {
+            // It is empty at first.
+            walk.given(word, &Word::Literal(String::new()), Kind::Number);
+        }
+        // A word in quotes is an assignment too.
+        match word.split_once('=') {
+            Some((name, value)) if !arg.assigns && is_name(name) => {
+                let value = Word::Literal(value.to_owned());
+                walk.assign(name, &value, Kind::Any);
+                true
+            }
+            _ => arg.assigns || is_name(word),
+        }
+    })
+}
+
+pub(crate) fn getopts(walk: &mut Walk, args: &[Term]) -> bool {
+    let [letters, name, ..] = args else { return true };
+    letters.known().is_some_and(|letters| !letters.starts_with('-'))
+        && set_names(walk, std::slice::from_ref(name), "getopts")
+}
+
+/// `let`: each word is arithmetic.
+pub(crate) fn evaluate(walk: &mut Walk, args: &[Term]) -> bool {
+    args.iter().all(|arg| {
+        let Some(word) = arg.known() else { return false };
+        let text = format!("{word}))");
+        let mut reader = Reader::new(&text, Dialect::Bash, 0);
+        let fine = reader.arithmetic(false).is_ok() && reader.at == text.len();
+        for fact in std::mem::take(&mut reader.found.facts) {
+            match fact {
+                Fact::Set(name, value, kind) => walk.assign(&name, &value, kind),
+                Fact::Use(name, kind) => walk.need(&name, kind),
+            }
+        }
+        fine
+    })
+}
+
+pub(crate) fn mapfile(walk: &mut Walk, args: &[Term]) -> bool {
+    let options = Options { flags: "t", valued: "dnOsu", ..Options::NONE };
+    let Some(parsed) = parse(args, &options) else { return false };
+    let names = &args[parsed.rest..];
+    names.len() <= 1 && set_names(walk, names, "mapfile")
+}
+
+pub(crate) fn read(walk: &mut Walk, args: &[Term]) -> bool {
+    let options = Options { flags: "rs", valued: "adnNptu", ..Options::NONE };
+    let Some(parsed) = parse(args, &options) else { return false };
+    let array: Vec<Term> = parsed.values("a").cloned().collect();
+    set_names(walk, &array, "read") && set_names(walk, &args[parsed.rest..], "read")
+}
+
+pub(crate) fn unset(walk: &mut Walk, args: &[Term]) -> bool {
+    args.iter().all(|arg| match arg.known() {
+        Some("-f" | "-v" | "--") => true,
+        Some(name) if is_name(name) => {
+            walk.given(name, &Word::Literal(String::new()), Kind::Number);
+            true
+        }
+        _ => false,
+    })
+}
+
+/// `printf`, which sets a variable for `-v` and for `%n`.
+pub(crate) fn printf(walk: &mut Walk, args: &[Term]) -> bool {
+    let mut args = args;
+    if let [option, name, rest @ ..] = args
+        && option.known() == Some("-v")
+    {
+        if !set_names(walk, std::slice::from_ref(name), "printf") {
+            return false;
+        }
+        args = rest;
+    }
+    let dashes = args.first().and_then(Term::known) == Some("--");
+    if dashes {
+        args = &args[1..];
+    }
+    let Some(format) = args.first() else { return true };
+    match format.known() {
+        Some(format) => (dashes || !format.starts_with('-')) && (args.len() == 1 || !counts(format)),
+        None => {
+            (dashes || format.is_operand() || begins_apart(format))
+                && (args.len() == 1 && format.spread_is_one())
+        }
+    }
+}
+
+/// Whether it begins with something that begins no option.
+fn begins_apart(format: &Term) -> bool {
+    !format.prefix.is_empty() && !format.prefix.starts_with('-')
+}
+
+/// Whether a format may hold `%n`.
+fn counts(format: &str) -> bool {
+    format.split('%').skip(1).any(|rest| {
+        let rest = rest.trim_start_matches(|c: char| {
+            !c.is_ascii_alphabetic() || matches!(c, 'h' | 'j' | 'l' | 'L' | 't' | 'z')
+        });
+        rest.starts_with('n')
+    })
+}

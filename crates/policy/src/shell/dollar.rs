@@ -1,0 +1,113 @@
+//! Reads what begins with `$`, except the inside of `${…}`.
+
+use crate::shell::cursor::{Read, Reader, Stop};
+use crate::shell::syntax::{Dialect, Inner, Spread};
+use crate::shell::words::{Build, Part};
+
+impl Reader<'_> {
+    /// Reads what begins with the `$` that comes next.
+    pub(crate) fn dollar(&mut self, build: &mut Build, quoted: bool) -> Read<()> {
+        let start = self.at;
+        self.bump();
+        let spread = if quoted { Spread::One } else { Spread::Any };
+        match self.peek() {
+            Some('(') if self.peek_second() == Some('(') => {
+                self.bump();
+                self.bump();
+                self.deeper(|reader| reader.arithmetic(false))?;
+                build.add(Part::Number, spread);
+            }
+            Some('(') => {
+                self.bump();
+                let script = self.substitution()?;
+                self.found.inner.push(Inner { script, fed: false });
+                build.add(Part::Other, spread);
+            }
+            Some('{') => {
+                self.bump();
+                let (part, many) = self.deeper(|reader| reader.parameter(quoted))?;
+                build.add(part, if many { Spread::Any } else { spread });
+            }
+            Some('[') => return Err(Stop("arithmetic in brackets")),
+            Some('\'') if !quoted => {
+                self.only_bash(start);
+                self.bump();
+                self.ansi(build)?;
+            }
+            Some('"') if !quoted => {
+                self.only_bash(start);
+                self.bump();
+                // It may be translated.
+                build.add(Part::Other, Spread::One);
+                self.double(build)?;
+            }
+            Some(next) if next == '_' || next.is_ascii_alphabetic() => {
+                let name = self.identifier().unwrap_or_default();
+                if self.dialect == Dialect::Foreign && matches!(self.peek(), Some('[' | ':')) {
+                    self.doubt(start, "zsh reads this differently");
+                }
+                build.add(Part::Variable(name), spread);
+            }
+            Some(next) => match special(next) {
+                Some(part) => {
+                    self.bump();
+                    build.add(part, if next == '@' { Spread::Any } else { spread });
+                }
+                None => self.bare(build),
+            },
+            None => self.bare(build),
+        }
+        Ok(())
+    }
+
+    /// A `$` that begins nothing.
+    fn bare(&mut self, build: &mut Build) {
+        build.bare_dollar = true;
+        build.push('$');
+    }
+
+    /// Reads `$'…'` after the quote. An escape that is not resolved here makes the word unknown.
+    fn ansi(&mut self, build: &mut Build) -> Read<()> {
+        build.begun = true;
+        // ends: each round steps on
+        loop {
+            match self.bump_raw() {
+                None => return Err(Stop("a quote that does not end")),
+                Some('\'') => return Ok(()),
+                Some('\\') => match self.bump_raw() {
+                    Some('n') => build.push('\n'),
+                    Some('t') => build.push('\t'),
+                    Some('r') => build.push('\r'),
+                    Some('e' | 'E') => build.push('\u{1b}'),
+                    Some(next @ ('\\' | '\'' | '"' | '?')) => build.push(next),
+                    Some('x') => self.hexadecimal(build),
+                    Some(_) => build.add(Part::Other, Spread::One),
+                    None => return Err(Stop("a quote that does not end")),
+                },
+                Some(next) => build.push(next),
+            }
+        }
+    }
+
+    /// Reads the two digits of `\x..`; fewer, or what is not a character by itself, is not resolved.
+    fn hexadecimal(&mut self, build: &mut Build) {
+        let digits = self.text.get(self.at..self.at + 2).unwrap_or_default();
+        let printable = u8::from_str_radix(digits, 16).ok().filter(|byte| (0x20..0x7f).contains(byte));
+        match printable.filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+            Some(byte) => {
+                self.at += 2;
+                build.push(char::from(byte));
+            }
+            None => build.add(Part::Other, Spread::One),
+        }
+    }
+}
+
+/// What a parameter of one character is.
+pub(crate) fn special(name: char) -> Option<Part> {
+    match name {
+        '#' | '?' | '$' | '!' => Some(Part::Number),
+        '@' | '*' | '-' | '0'..='9' => Some(Part::Other),
+        _ => None,
+    }
+}

@@ -1,0 +1,175 @@
+//! The commands that `find` runs.
+
+use crate::shell::starters::replace;
+use crate::shell::syntax::Term;
+use crate::shell::walk::{By, Call, Place, Walk};
+
+const STARTS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
+/// What takes no word.
+const ALONE: &[&str] = &[
+    "!",
+    "(",
+    ")",
+    ",",
+    "-a",
+    "-and",
+    "-d",
+    "-daystart",
+    "-delete",
+    "-depth",
+    "-empty",
+    "-executable",
+    "-false",
+    "-follow",
+    "-help",
+    "-ignore_readdir_race",
+    "-ls",
+    "-mount",
+    "-nogroup",
+    "-noignore_readdir_race",
+    "-noleaf",
+    "-not",
+    "-nouser",
+    "-nowarn",
+    "-o",
+    "-or",
+    "-print",
+    "-print0",
+    "-prune",
+    "-quit",
+    "-readable",
+    "-true",
+    "-version",
+    "-warn",
+    "-writable",
+    "-xdev",
+    "-H",
+    "-L",
+    "-P",
+];
+/// What takes one.
+const ONE: &[&str] = &[
+    "-D",
+    "-amin",
+    "-anewer",
+    "-atime",
+    "-cmin",
+    "-cnewer",
+    "-context",
+    "-ctime",
+    "-files0-from",
+    "-fls",
+    "-fprint",
+    "-fprint0",
+    "-fstype",
+    "-gid",
+    "-group",
+    "-ilname",
+    "-iname",
+    "-inum",
+    "-ipath",
+    "-iregex",
+    "-iwholename",
+    "-links",
+    "-lname",
+    "-maxdepth",
+    "-mindepth",
+    "-mmin",
+    "-mtime",
+    "-name",
+    "-newer",
+    "-path",
+    "-perm",
+    "-printf",
+    "-regex",
+    "-regextype",
+    "-samefile",
+    "-size",
+    "-type",
+    "-uid",
+    "-used",
+    "-user",
+    "-wholename",
+    "-xtype",
+];
+
+/// Goes through the commands that `find` runs. `None`: that is not known.
+pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+    let args = &call.words[1..];
+    let mut at = 0;
+    let mut commands = Vec::new();
+    // A word that is not known, where it is not surely the value of a test.
+    let mut free = false;
+    // ends: each round takes a word
+    while let Some(arg) = args.get(at) {
+        at += 1;
+        let Some(word) = arg.known() else {
+            free |= !arg.is_operand();
+            continue;
+        };
+        if STARTS.contains(&word) {
+            let (command, more, end) = command(&args[at..])?;
+            free |= command.iter().any(|term| term.known().is_none());
+            commands.push((word, command, more));
+            at += end;
+        } else {
+            let values = takes(word)?;
+            free |= args.iter().skip(at).take(values).any(|value| !value.spread_is_one());
+            at += values;
+        }
+    }
+    if call.more || (free && !is_clear(walk, args, &commands)) {
+        return None;
+    }
+    for (word, command, more) in commands {
+        if command.is_empty() {
+            return None;
+        }
+        let words = command.iter().map(|word| replace(word, "{}")).collect();
+        walk.call(&Call { words, more, by: By::Program }, &place.through(&format!("find {word}")));
+    }
+    Some(())
+}
+
+/// Whether no word that is not known can begin or end a command.
+fn is_clear(walk: &mut Walk, args: &[Term], commands: &[(&str, Vec<Term>, bool)]) -> bool {
+    let unknown: Vec<&Term> = args.iter().filter(|arg| arg.known().is_none() && !arg.is_operand()).collect();
+    let ends = args.iter().any(|arg| matches!(arg.known(), Some(";" | "+")));
+    let harmless = match (unknown.as_slice(), commands) {
+        ([], _) => true,
+        // It begins a command that nothing ends.
+        ([one], []) => one.spread_is_one() && !ends,
+        // It ends the only command early, and what follows is no other one.
+        ([one], [(_, command, _)]) => {
+            let inside = command.iter().position(|term| term.known().is_none() && !term.is_operand());
+            let after = inside.filter(|at| *at > 0).map(|at| &command[at + 1..]);
+            one.spread_is_one()
+                && after.is_some_and(|after| after.iter().all(|term| !term.text().starts_with('-')))
+        }
+        _ => false,
+    };
+    harmless || unknown.into_iter().all(|term| walk.plain(term))
+}
+
+/// How many words follow this one. `None`: it is not known.
+fn takes(word: &str) -> Option<usize> {
+    match word {
+        "-fprintf" => Some(2),
+        _ if ALONE.contains(&word) || !word.starts_with('-') || word.starts_with("-O") => Some(0),
+        _ if ONE.contains(&word) || (word.starts_with("-newer") && word.len() == "-newerXY".len()) => Some(1),
+        _ => None,
+    }
+}
+
+/// The words up to `;` or `{} +`, whether more follow, and how many were taken.
+fn command(args: &[Term]) -> Option<(Vec<Term>, bool, usize)> {
+    for (at, arg) in args.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|before| args[before].known());
+        match arg.known() {
+            Some(";") => return Some((args[..at].to_vec(), false, at + 1)),
+            Some("+") if before == Some("{}") => return Some((args[..at - 1].to_vec(), true, at + 1)),
+            _ => {}
+        }
+    }
+    None
+}

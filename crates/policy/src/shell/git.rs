@@ -1,0 +1,191 @@
+//! The commands that `git` is given to run.
+
+use crate::shell::options::{Options, parse};
+use crate::shell::shells;
+use crate::shell::syntax::{Dialect, Term};
+use crate::shell::walk::{By, Call, Place, Walk};
+
+const GLOBAL: Options = Options {
+    flags: "pP",
+    valued: "cC",
+    attached: "",
+    long: &[
+        "version",
+        "help",
+        "paginate",
+        "no-pager",
+        "no-replace-objects",
+        "bare",
+        "literal-pathspecs",
+        "glob-pathspecs",
+        "noglob-pathspecs",
+        "icase-pathspecs",
+        "no-optional-locks",
+        "no-advice",
+        "html-path",
+        "man-path",
+        "info-path",
+    ],
+    long_valued: &["git-dir", "work-tree", "namespace"],
+    long_attached: &[],
+};
+/// Settings that name no program, by how they begin.
+const SETTINGS: &[&str] = &[
+    "advice.",
+    "color.",
+    "column.",
+    "core.autocrlf=",
+    "core.quotepath=",
+    "core.quotePath=",
+    "diff.renames=",
+    "init.defaultbranch=",
+    "init.defaultBranch=",
+    "safe.directory=",
+    "user.email=",
+    "user.name=",
+];
+/// Subcommands with a word that names a program.
+const STARTERS: &[&str] = &[
+    "archive",
+    "bisect",
+    "clone",
+    "cvsimport",
+    "cvsserver",
+    "daemon",
+    "difftool",
+    "fetch",
+    "fetch-pack",
+    "filter-branch",
+    "grep",
+    "help",
+    "instaweb",
+    "ls-remote",
+    "mergetool",
+    "p4",
+    "pull",
+    "push",
+    "rebase",
+    "receive-pack",
+    "remote-ext",
+    "send-email",
+    "send-pack",
+    "shell",
+    "submodule",
+    "svn",
+    "upload-archive",
+    "upload-pack",
+    "web--browse",
+];
+/// How words begin that name a program for one of these.
+const PROGRAMS: &[&str] = &[
+    "--op", "--up", "--rece", "--exe", "--ex=", "--tool", "-x", "-O", "-u", "-t", "ext::", "--con", "--co=",
+    "--te", "-c",
+];
+
+/// Goes through what `git` is given to run. `None`: that is not known.
+pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+    let args = &call.words[1..];
+    let parsed = parse(args, &GLOBAL)?;
+    let harmless = |setting: &Term| SETTINGS.iter().any(|known| setting.prefix.starts_with(known));
+    if !parsed.values("c").all(harmless) {
+        return None;
+    }
+    let Some(name) = args.get(parsed.rest) else { return (!call.more).then_some(()) };
+    let name = name.known()?;
+    let rest = &args[parsed.rest + 1..];
+    match name {
+        "bisect" => bisect(walk, rest, call.more, place),
+        "rebase" => rebase(walk, rest, call.more, place),
+        "submodule" => submodule(walk, rest, call.more, place),
+        "filter-branch" | "difftool" | "instaweb" | "mergetool" | "send-email" | "shell" | "remote-ext"
+        | "web--browse" => None,
+        _ if STARTERS.contains(&name) => {
+            let fine = |arg: &Term| match arg.known() {
+                Some(word) => !PROGRAMS.iter().any(|program| word.starts_with(program)) || word == "-u",
+                None => true,
+            };
+            let set_upstream = name == "push";
+            let fine = |arg: &Term| fine(arg) && (set_upstream || arg.known() != Some("-u"));
+            rest.iter().all(fine).then_some(())
+        }
+        _ => Some(()),
+    }
+}
+
+/// `git bisect run COMMAND …`
+fn bisect(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<()> {
+    let Some(first) = rest.first() else { return (!more).then_some(()) };
+    if first.known()? != "run" {
+        return Some(());
+    }
+    let words = rest[1..].to_vec();
+    if words.is_empty() {
+        return None;
+    }
+    // It hands them to a shell, each in quotes.
+    walk.call(&Call { words, more, by: By::Program }, &place.through("git bisect run"));
+    Some(())
+}
+
+/// `git rebase -x TEXT`
+fn rebase(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<()> {
+    if more {
+        return None;
+    }
+    let mut texts = Vec::new();
+    let mut args = rest.iter();
+    // ends: each round takes a word
+    while let Some(arg) = args.next() {
+        let Some(word) = arg.known() else {
+            arg.is_operand().then_some(())?;
+            continue;
+        };
+        if matches!(word, "-x" | "--exec") {
+            texts.push(args.next()?.known()?);
+        } else if let Some(text) = word.strip_prefix("--exec=") {
+            texts.push(text);
+        } else if word.starts_with("--e")
+            || (word.starts_with('-') && !word.starts_with("--") && word.contains('x'))
+        {
+            return None;
+        }
+    }
+    for text in texts {
+        shells::start(walk, text, "git rebase -x", Dialect::Plain, place);
+    }
+    Some(())
+}
+
+/// `git submodule foreach COMMAND …`
+fn submodule(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<()> {
+    let mut words = rest;
+    // ends: each round takes a word
+    while let [first, others @ ..] = words
+        && matches!(first.known()?, "-q" | "--quiet" | "--cached")
+    {
+        words = others;
+    }
+    let [first, others @ ..] = words else { return (!more).then_some(()) };
+    if first.known()? != "foreach" {
+        let fine = |arg: &Term| {
+            arg.known().is_none_or(|word| !word.starts_with("--upload") && !word.starts_with("ext::"))
+        };
+        return others.iter().all(fine).then_some(());
+    }
+    let options = Options { flags: "q", long: &["quiet", "recursive"], ..Options::NONE };
+    let at = parse(others, &options)?.rest;
+    match &others[at..] {
+        [] => None,
+        [script] if !more => {
+            shells::start(walk, script.known()?, "git submodule foreach", Dialect::Plain, place);
+            Some(())
+        }
+        words => {
+            walk.call(
+                &Call { words: words.to_vec(), more, by: By::Program },
+                &place.through("git submodule foreach"),
+            );
+            Some(())
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Reads lists, pipelines and simple commands.
+
+use crate::shell::cursor::{Read, Reader, Stop, is_break};
+use crate::shell::syntax::{Dialect, Fact, Group, Join, Kind, Node, Script, Simple, Step, Target, Term};
+use crate::shell::{Redirect, Word};
+
+/// Words that mean something to the grammar where a command may begin.
+const RESERVED: &[&str] = &[
+    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
+    "in", "select", "then", "time", "until", "while", "{", "}",
+];
+/// Commands whose arguments the shell reads as assignments.
+pub(crate) const DECLARES: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
+/// Words that zsh or ksh would read as part of their grammar.
+const FOREIGN: &[&str] =
+    &["always", "end", "foreach", "namespace", "nocorrect", "noglob", "repeat", "-", "@", "%"];
+
+impl Reader<'_> {
+    /// Reads the whole text as a script.
+    pub(crate) fn whole(&mut self) -> Read<Script> {
+        let mut script = self.list(&[])?;
+        if !self.pending.is_empty() {
+            return Err(Stop("a here-document that does not end"));
+        }
+        fill(&mut script, &mut std::mem::take(&mut self.bodies).into_iter());
+        if self.peek().is_some() {
+            return Err(Stop("something that is not understood"));
+        }
+        Ok(script)
+    }
+
+    /// Reads steps up to a closing parenthesis, the end of a case, the end of the text, or one of these words.
+    pub(crate) fn list(&mut self, stops: &[&str]) -> Read<Script> {
+        let outer = std::mem::take(&mut self.found);
+        let mut steps = self.steps(stops)?;
+        // What the texts of here-documents hold.
+        let found = std::mem::replace(&mut self.found, outer);
+        if !found.inner.is_empty() || !found.facts.is_empty() {
+            steps.push(Step { node: Node::Group(Group { found, ..Group::default() }), join: Join::Aside });
+        }
+        Ok(Script(steps))
+    }
+
+    fn steps(&mut self, stops: &[&str]) -> Read<Vec<Step>> {
+        let mut steps = Vec::new();
+        // ends: each round reads a step, or is the last
+        loop {
+            self.lines()?;
+            let ends = match self.peek() {
+                None | Some(')') => true,
+                Some(';') if self.peek_second() == Some(';') || self.peek_second() == Some('&') => true,
+                Some(_) => self.reserved().is_some_and(|word| stops.contains(&word)),
+            };
+            if ends {
+                return Ok(steps);
+            }
+            self.and_or(&mut steps)?;
+            self.blanks();
+            match self.peek() {
+                None | Some(')' | '\n') => {}
+                Some(';') if matches!(self.peek_second(), Some(';' | '&')) => {}
+                Some(';') => {
+                    self.bump();
+                }
+                Some('&') => {
+                    self.bump();
+                    if let Some(last) = steps.last_mut() {
+                        last.join = Join::Background;
+                    }
+                }
+                Some(_) => return Err(Stop("something that is not understood")),
+            }
+        }
+    }
+
+    fn and_or(&mut self, steps: &mut Vec<Step>) -> Read<()> {
+        // ends: each round reads a pipeline
+        loop {
+            let node = self.pipeline()?;
+            self.blanks();
+            let join = if self.eat_all("&&") {
+                Join::And
+            } else if self.eat_all("||") {
+                Join::Or
+            } else {
+                Join::Then
+            };
+            steps.push(Step { node, join });
+            if join == Join::Then {
+                return Ok(());
+            }
+            self.lines()?;
+        }
+    }
+
+    fn pipeline(&mut self) -> Read<Node> {
+        let mut prefixed = false;
+        // ends: each round steps over a word
+        loop {
+            self.blanks();
+            match self.reserved() {
+                Some("!") => {
+                    self.bump();
+                }
+                Some("time") if self.dialect == Dialect::Bash => {
+                    self.eat_all("time");
+                    self.blanks();
+                    self.time_options();
+                }
+                _ => break,
+            }
+            prefixed = true;
+        }
+        let mut nodes = vec![self.command()?];
+        // ends: each round reads a command
+        loop {
+            self.blanks();
+            if self.peek() != Some('|') || self.peek_second() == Some('|') {
+                break;
+            }
+            self.bump();
+            if self.eat('&') {
+                self.only_bash(self.at);
+            }
+            self.lines()?;
+            nodes.push(self.command()?);
+        }
+        if nodes.len() > 1 || prefixed {
+            return Ok(Node::Pipe(nodes));
+        }
+        nodes.pop().ok_or(Stop("a command is missing"))
+    }
+
+    /// Steps over the options that the word `time` takes.
+    fn time_options(&mut self) {
+        for option in ["-p", "--"] {
+            let at = self.at;
+            if self.eat_all(option) && self.at_break() {
+                self.blanks();
+            } else {
+                self.at = at;
+            }
+        }
+    }
+
+    /// The word of the grammar that stands here, if one does.
+    pub(crate) fn reserved(&mut self) -> Option<&'static str> {
+        let at = self.at;
+        let mut word = String::new();
+        // ends: each round steps on
+        while let Some(next) = self.peek().filter(|next| !is_break(*next) && word.len() < 10) {
+            word.push(next);
+            self.bump_raw();
+        }
+        // A process substitution is part of the word.
+        let goes_on = matches!(self.peek(), Some('<' | '>')) && self.peek_second() == Some('(');
+        self.at = at;
+        if goes_on {
+            return None;
+        }
+        RESERVED.iter().find(|reserved| **reserved == word).copied()
+    }
+
+    /// Steps over this word of the grammar, after ends of lines.
+    pub(crate) fn expect(&mut self, word: &str) -> Read<()> {
+        self.lines()?;
+        if self.reserved() == Some(word) && self.eat_all(word) {
+            return Ok(());
+        }
+        Err(Stop("a word of the grammar is missing"))
+    }
+
+    pub(crate) fn command(&mut self) -> Read<Node> {
+        self.blanks();
+        let outer = std::mem::take(&mut self.found);
+        let group = self.deeper(Reader::compound)?;
+        let node = match group {
+            Some(Node::Group(mut group)) => {
+                self.blanks();
+                // ends: each round reads a redirection
+                while self.redirect(&mut group.targets)? {
+                    self.blanks();
+                }
+                if !self.at_break() {
+                    return Err(Stop("something that is not understood"));
+                }
+                let found = std::mem::take(&mut self.found);
+                group.found.inner.extend(found.inner);
+                group.found.facts.extend(found.facts);
+                Node::Group(group)
+            }
+            Some(node) => node,
+            None => self.simple()?,
+        };
+        self.found = outer;
+        Ok(node)
+    }
+
+    fn simple(&mut self) -> Read<Node> {
+        let mut simple = Simple::default();
+        let mut declares = false;
+        // ends: each round reads something
+        loop {
+            self.blanks();
+            if self.redirect(&mut simple.targets)? {
+                continue;
+            }
+            if simple.words.is_empty() {
+                if let Some(set) = self.assignment()? {
+                    simple.sets.push(set);
+                    continue;
+                }
+                self.check_name(&simple)?;
+            }
+            let start = self.at;
+            let term = if declares { self.declared()? } else { self.word()? };
+            let Some(term) = term else { break };
+            if simple.words.is_empty() {
+                // In quotes the name is only a name, and its arguments are split.
+                declares = DECLARES.contains(&&self.text[start..self.at]);
+            }
+            simple.words.push(term);
+            let first = simple.words.len() == 1 && simple.sets.is_empty() && simple.targets.is_empty();
+            if first {
+                self.blanks();
+                if self.peek() == Some('(') {
+                    return self.function_body(&simple.words[0]);
+                }
+            }
+        }
+        if simple.words.is_empty() && simple.sets.is_empty() && simple.targets.is_empty() {
+            return Err(Stop("a command is missing"));
+        }
+        simple.found = std::mem::take(&mut self.found);
+        Ok(Node::Simple(simple))
+    }
+
+    /// Refuses a name that some shell would read as part of its grammar.
+    fn check_name(&mut self, simple: &Simple) -> Read<()> {
+        let at = self.at;
+        match self.reserved() {
+            Some("time") if self.dialect != Dialect::Bash => {
+                self.eat_all("time");
+                self.blanks();
+                let followed = self.reserved().is_some() || self.peek() == Some('(');
+                self.at = at;
+                if followed { Err(Stop("other shells read this differently")) } else { Ok(()) }
+            }
+            Some("in") if simple.sets.is_empty() && simple.targets.is_empty() => Ok(()),
+            Some(_) => Err(Stop("a word of the grammar where none is expected")),
+            None => {
+                let rest = &self.text[at..];
+                let end = rest.find(|c: char| c.is_whitespace() || is_break(c)).unwrap_or(rest.len());
+                let word = &rest[..end];
+                let is_job = word.starts_with('%');
+                if self.dialect == Dialect::Foreign && (FOREIGN.contains(&word) || is_job) {
+                    return Err(Stop("other shells read this differently"));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads `NAME=value`, if it stands here.
+    fn assignment(&mut self) -> Read<Option<(String, Word, Kind)>> {
+        self.peek();
+        let start = self.at;
+        let Some(name) = self.identifier() else { return Ok(None) };
+        if self.eat('[') {
+            // ends: each round steps on
+            while self.peek().is_some_and(|next| next.is_ascii_digit()) {
+                self.bump();
+            }
+            if !self.eat(']') || !matches!(self.peek(), Some('=' | '+')) {
+                self.at = start;
+                return self.no_subscript();
+            }
+            self.only_bash(start);
+        }
+        if self.eat_all("+=") {
+            self.only_bash(start);
+        } else if !self.eat('=') {
+            self.at = start;
+            return Ok(None);
+        }
+        if self.peek() == Some('(') {
+            self.only_bash(start);
+            self.array()?;
+            let raw = &self.text[start + name.len()..self.at];
+            return Ok(Some((name, Word::Unknown(raw.trim_start_matches(['+', '=']).to_owned()), Kind::Any)));
+        }
+        let appends = self.text[start..self.at].ends_with("+=");
+        let term = self.word()?.unwrap_or_else(|| Term::literal(""));
+        let kind = if appends { Kind::Any } else { term.kind };
+        let word = if appends { Word::Unknown(term.text().to_owned()) } else { term.word };
+        Ok(Some((name, word, kind)))
+    }
+
+    /// Refuses a word that bash reads as an element of an array.
+    fn no_subscript(&mut self) -> Read<Option<(String, Word, Kind)>> {
+        let rest = &self.text[self.at..];
+        let end = rest.find([' ', '\t', '\n']).unwrap_or(rest.len());
+        if rest[..end].contains('=') || rest[..end].contains(['$', '`', '"', '\'', '(']) {
+            return Err(Stop("a subscript that may run a command"));
+        }
+        Ok(None)
+    }
+
+    /// Reads the elements of an array.
+    fn array(&mut self) -> Read<()> {
+        self.bump();
+        // ends: each round reads a word
+        loop {
+            self.lines()?;
+            if self.eat(')') {
+                return Ok(());
+            }
+            if self.peek() == Some('[') {
+                return Err(Stop("a subscript that may run a command"));
+            }
+            if self.word()?.is_none() {
+                return Err(Stop("an array that does not end"));
+            }
+        }
+    }
+
+    /// Reads an argument of a command that declares: perhaps an assignment.
+    fn declared(&mut self) -> Read<Option<Term>> {
+        let start = self.at;
+        let Some((name, value, kind)) = self.assignment()? else { return self.word() };
+        let raw = self.text[start..self.at].to_owned();
+        let known = match &value {
+            Word::Literal(text) => Some(format!("{name}={text}")),
+            Word::Unknown(_) => None,
+        };
+        if known.is_none() {
+            // Other shells may split the value.
+            self.only_bash(start);
+        }
+        self.found.facts.push(Fact::Set(name, value, kind));
+        let mut term = match known {
+            Some(text) => Term::literal(&text),
+            None => Term::unknown(&raw, crate::shell::syntax::Spread::One),
+        };
+        term.assigns = true;
+        Ok(Some(term))
+    }
+}
+
+/// Puts the texts of here-documents where their redirections are.
+pub(crate) fn fill(script: &mut Script, bodies: &mut impl Iterator<Item = crate::shell::heredoc::Body>) {
+    for step in &mut script.0 {
+        fill_node(&mut step.node, bodies);
+    }
+}
+
+fn fill_node(node: &mut Node, bodies: &mut impl Iterator<Item = crate::shell::heredoc::Body>) {
+    match node {
+        Node::Simple(simple) => fill_targets(&mut simple.targets, bodies),
+        Node::Pipe(nodes) => nodes.iter_mut().for_each(|node| fill_node(node, bodies)),
+        Node::Group(Group { parts, targets, .. }) => {
+            parts.iter_mut().for_each(|part| fill(part, bodies));
+            fill_targets(targets, bodies);
+        }
+        Node::Function(_, body) => fill_node(body, bodies),
+    }
+}
+
+fn fill_targets(targets: &mut [Target], bodies: &mut impl Iterator<Item = crate::shell::heredoc::Body>) {
+    for target in targets {
+        if let Some(Redirect::Text(word)) = &mut target.redirect
+            && *word == Word::Unknown(String::new())
+            && let Some(body) = bodies.next()
+        {
+            *word = body.word;
+            target.verbatim = body.verbatim;
+        }
+    }
+}

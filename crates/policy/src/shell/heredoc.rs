@@ -1,0 +1,88 @@
+//! Reads the texts of here-documents.
+
+use crate::shell::Word;
+use crate::shell::cursor::{Pending, Read, Reader, Stop};
+use crate::shell::words::Build;
+
+/// The text of a here-document.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) word: Word,
+    /// The text, if nothing is replaced in it.
+    pub(crate) verbatim: Option<String>,
+}
+
+impl Reader<'_> {
+    /// Reads the texts of the here-documents that begin on the line that just ended.
+    pub(crate) fn take_bodies(&mut self) -> Read<()> {
+        for pending in std::mem::take(&mut self.pending) {
+            let body = self.take_body(&pending)?;
+            self.bodies.push(body);
+        }
+        Ok(())
+    }
+
+    fn take_body(&mut self, pending: &Pending) -> Read<Body> {
+        let mut text = String::new();
+        // ends: each round steps over a line
+        loop {
+            let rest = &self.text[self.at..];
+            let Some((line, _)) = rest.split_once('\n').or((!rest.is_empty()).then_some((rest, ""))) else {
+                return Err(Stop("a here-document that does not end"));
+            };
+            self.at = (self.at + line.len() + 1).min(self.text.len());
+            let line = if pending.tabs { line.trim_start_matches('\t') } else { line };
+            if line == pending.end {
+                break;
+            }
+            let backslashes = line.len() - line.trim_end_matches('\\').len();
+            if !pending.quoted && backslashes % 2 == 1 {
+                return Err(Stop("a continued line in a here-document"));
+            }
+            text.push_str(line);
+            text.push('\n');
+        }
+        if pending.quoted || !text.contains(['$', '`', '\\']) {
+            return Ok(Body { word: Word::Literal(text.clone()), verbatim: Some(text) });
+        }
+        let word = self.expand(&text)?;
+        Ok(Body { word, verbatim: None })
+    }
+
+    /// Reads a text that is expanded as in double quotes, except that a double quote means nothing.
+    fn expand(&mut self, text: &str) -> Read<Word> {
+        self.deeper(|outer| {
+            let mut reader = Reader::new(text, outer.dialect, outer.depth);
+            let mut build = Build::default();
+            // ends: each round steps on
+            while let Some(next) = reader.peek() {
+                match next {
+                    '$' => reader.dollar(&mut build, true)?,
+                    '`' => reader.backtick(&mut build, true)?,
+                    '\\' => {
+                        reader.bump();
+                        match reader.bump_raw() {
+                            Some(next @ ('$' | '`' | '\\')) => build.push(next),
+                            Some(next) => {
+                                build.push('\\');
+                                build.push(next);
+                            }
+                            None => return Err(Stop("it ends with a backslash")),
+                        }
+                    }
+                    _ => {
+                        reader.bump();
+                        build.push(next);
+                    }
+                }
+            }
+            outer.doubts.append(&mut reader.doubts);
+            outer.found.inner.append(&mut reader.found.inner);
+            outer.found.facts.append(&mut reader.found.facts);
+            Ok(match build.known() {
+                Some(known) => Word::Literal(known.to_owned()),
+                None => Word::Unknown(text.to_owned()),
+            })
+        })
+    }
+}

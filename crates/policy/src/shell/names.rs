@@ -1,0 +1,66 @@
+//! Variables that change how a shell finds, reads or runs commands.
+
+use crate::shell::Word;
+
+/// Names that do, whatever they are set to.
+const CHANGES: &[&str] = &[
+    "CDPATH",
+    "COMP_WORDBREAKS",
+    "ENV",
+    "EXECIGNORE",
+    "FPATH",
+    "FUNCNEST",
+    "GLOBIGNORE",
+    "HISTCONTROL",
+    "IFS",
+    "NULLCMD",
+    "PATH",
+    "POSIXLY_CORRECT",
+    "PROMPT_COMMAND",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS3",
+    "PS4",
+    "READNULLCMD",
+    "SHELL",
+    "SHELLOPTS",
+    "TMPPREFIX",
+    "ZDOTDIR",
+];
+/// Beginnings of such names.
+const FAMILIES: &[&str] = &["BASH", "DYLD_", "LD_"];
+/// Variables that the shell keeps to be numbers.
+pub(crate) const NUMBERS: &[&str] = &[
+    "BASHPID",
+    "EPOCHSECONDS",
+    "EUID",
+    "HISTCMD",
+    "LINENO",
+    "OPTIND",
+    "PPID",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+    "UID",
+];
+
+/// Whether setting this variable may change which commands run.
+pub(crate) fn changes_commands(name: &str, value: &Word) -> bool {
+    let is_locale = name == "LANG" || name.starts_with("LC_");
+    let function = name.contains(['%', '(', ')']);
+    CHANGES.contains(&name)
+        || FAMILIES.iter().any(|family| name.starts_with(family))
+        || function
+        || (is_locale && !is_usual_locale(value))
+}
+
+/// Whether characters are read as they are here: some locales have characters that end with a backslash.
+fn is_usual_locale(value: &Word) -> bool {
+    match value {
+        Word::Literal(text) => {
+            matches!(text.as_str(), "" | "C" | "POSIX") || text.ends_with(".UTF-8") || text.ends_with(".utf8")
+        }
+        Word::Unknown(_) => false,
+    }
+}

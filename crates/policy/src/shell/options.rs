@@ -1,0 +1,114 @@
+//! Reads the options of a program that starts another one. An option that is not known stops it: what follows could be
+//! its value or the command.
+
+use crate::shell::syntax::Term;
+
+/// The options of a program, each with what it takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    /// Letters that take nothing.
+    pub(crate) flags: &'static str,
+    /// Letters that take a value, attached or as the next word.
+    pub(crate) valued: &'static str,
+    /// Letters that may have a value attached.
+    pub(crate) attached: &'static str,
+    pub(crate) long: &'static [&'static str],
+    /// Long ones that take a value, after `=` or as the next word.
+    pub(crate) long_valued: &'static [&'static str],
+    /// Long ones that may have a value after `=`.
+    pub(crate) long_attached: &'static [&'static str],
+}
+
+impl Options {
+    pub(crate) const NONE: Self =
+        Self { flags: "", valued: "", attached: "", long: &[], long_valued: &[], long_attached: &[] };
+}
+
+/// Which options there are, and where what follows them begins.
+#[derive(Debug, Default)]
+pub(crate) struct Parsed {
+    given: Vec<(String, Option<Term>)>,
+    pub(crate) rest: usize,
+}
+
+impl Parsed {
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.given.iter().any(|(given, _)| given == name)
+    }
+
+    /// The values of an option, in order.
+    pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Term> {
+        self.given.iter().filter(move |(given, _)| given == name).filter_map(|(_, value)| value.as_ref())
+    }
+
+    /// The options, in order, with their values.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&str, Option<&Term>)> {
+        self.given.iter().map(|(name, value)| (name.as_str(), value.as_ref()))
+    }
+}
+
+/// Reads options up to the first word that is none. `None`: a word might be an option, and is not known to be one.
+pub(crate) fn parse(args: &[Term], options: &Options) -> Option<Parsed> {
+    let mut parsed = Parsed::default();
+    // ends: each round takes a word
+    while let Some(arg) = args.get(parsed.rest) {
+        let Some(word) = arg.known() else { return arg.is_operand().then_some(parsed) };
+        if word == "--" {
+            parsed.rest += 1;
+            return Some(parsed);
+        }
+        if word == "-" || !word.starts_with('-') {
+            return Some(parsed);
+        }
+        parsed.rest += 1;
+        match word.strip_prefix("--") {
+            Some(long) => take_long(long, args, options, &mut parsed)?,
+            None => take_letters(&word[1..], args, options, &mut parsed)?,
+        }
+    }
+    Some(parsed)
+}
+
+fn take_long(word: &str, args: &[Term], options: &Options, parsed: &mut Parsed) -> Option<()> {
+    let (name, value) = match word.split_once('=') {
+        Some((name, value)) => (name, Some(Term::literal(value))),
+        None => (word, None),
+    };
+    let value = match value {
+        None if options.long.contains(&name) || options.long_attached.contains(&name) => None,
+        None if options.long_valued.contains(&name) => Some(next_value(args, parsed)?),
+        Some(value) if options.long_valued.contains(&name) || options.long_attached.contains(&name) => {
+            Some(value)
+        }
+        _ => return None,
+    };
+    parsed.given.push((name.to_owned(), value));
+    Some(())
+}
+
+fn take_letters(letters: &str, args: &[Term], options: &Options, parsed: &mut Parsed) -> Option<()> {
+    for (at, letter) in letters.char_indices() {
+        let rest = &letters[at + letter.len_utf8()..];
+        let attached = (!rest.is_empty()).then(|| Term::literal(rest));
+        let value = if options.flags.contains(letter) {
+            parsed.given.push((letter.to_string(), None));
+            continue;
+        } else if options.valued.contains(letter) {
+            Some(attached.map_or_else(|| next_value(args, parsed), Some)?)
+        } else if options.attached.contains(letter) {
+            attached
+        } else {
+            return None;
+        };
+        parsed.given.push((letter.to_string(), value));
+        return Some(());
+    }
+    Some(())
+}
+
+/// The next word as the value of an option: it must be exactly one.
+fn next_value(args: &[Term], parsed: &mut Parsed) -> Option<Term> {
+    let value = args.get(parsed.rest).filter(|value| value.spread_is_one())?;
+    parsed.rest += 1;
+    Some(value.clone())
+}

@@ -1,0 +1,167 @@
+//! Reads the inside of `${…}`.
+
+use crate::shell::Word;
+use crate::shell::cursor::{Read, Reader, Stop};
+use crate::shell::dollar::special;
+use crate::shell::syntax::{Dialect, Fact, Kind};
+use crate::shell::words::{Build, Part};
+
+/// Ways to change a value that run nothing. `P` is not among them.
+const HARMLESS: &[char] = &['Q', 'U', 'u', 'L', 'E', 'A', 'a', 'K', 'k'];
+
+impl Reader<'_> {
+    /// Reads up to the closing brace. Says what it stands for, and whether that may be several words even in quotes.
+    pub(crate) fn parameter(&mut self, quoted: bool) -> Read<(Part, bool)> {
+        let start = self.at;
+        let length = self.peek() == Some('#') && self.peek_second() != Some('}');
+        if length {
+            self.bump();
+        }
+        let (name, mut part) = self.parameter_name()?;
+        let subscript = self.peek() == Some('[');
+        let mut many = name == "@";
+        if subscript {
+            many |= self.subscript()?;
+            part = Part::Other;
+            self.only_bash(start);
+        }
+        if self.eat('}') {
+            return Ok(if length { (Part::Number, false) } else { (part, many) });
+        }
+        if length || name.is_empty() {
+            return Err(Stop("an expansion that is not understood"));
+        }
+        self.operation(&name, quoted)?;
+        Ok((Part::Other, many))
+    }
+
+    fn parameter_name(&mut self) -> Read<(String, Part)> {
+        if let Some(name) = self.identifier() {
+            return Ok((name.clone(), Part::Variable(name)));
+        }
+        let next = self.peek().filter(|next| *next != '!').ok_or(Stop("an indirect expansion"))?;
+        let part = special(next).ok_or(Stop("an expansion that is not understood"))?;
+        let mut name = String::new();
+        if next.is_ascii_digit() {
+            // ends: each round steps on
+            while let Some(digit) = self.peek().filter(char::is_ascii_digit) {
+                name.push(digit);
+                self.bump();
+            }
+        } else {
+            name.push(next);
+            self.bump();
+        }
+        Ok((name, part))
+    }
+
+    /// Reads `[@]`, `[*]`, `[1]`, `[i]` or `[$i]`. Says whether it stands for all of an array.
+    fn subscript(&mut self) -> Read<bool> {
+        self.bump();
+        if self.eat_all("@]") || self.eat_all("*]") {
+            return Ok(true);
+        }
+        // ends: each round steps on
+        while self.peek().is_some_and(|next| next.is_ascii_digit()) {
+            self.bump();
+        }
+        if self.eat(']') {
+            return Ok(false);
+        }
+        self.eat('$');
+        let name = self.identifier().ok_or(Stop("a subscript that may run a command"))?;
+        self.found.facts.push(Fact::Use(name, Kind::Number));
+        if self.eat(']') { Ok(false) } else { Err(Stop("a subscript that may run a command")) }
+    }
+
+    /// Reads what is done with the value, and the closing brace.
+    fn operation(&mut self, name: &str, quoted: bool) -> Read<()> {
+        let start = self.at;
+        let first = self.bump().ok_or(Stop("an expansion that does not end"))?;
+        match first {
+            ':' if !matches!(self.peek(), Some('-' | '=' | '?' | '+')) => {
+                self.only_bash(start);
+                return self.offset();
+            }
+            ':' => {
+                if self.bump() == Some('=') {
+                    self.sets(name);
+                }
+            }
+            '=' => self.sets(name),
+            '-' | '?' | '+' => {}
+            '#' | '%' if self.dialect != Dialect::Foreign => {}
+            '/' | '^' | ',' => self.only_bash(start),
+            '@' => {
+                self.only_bash(start);
+                let harmless = self.bump().is_some_and(|next| HARMLESS.contains(&next)) && self.eat('}');
+                return if harmless { Ok(()) } else { Err(Stop("an expansion that may run its value")) };
+            }
+            _ => return Err(Stop("an expansion that is not understood")),
+        }
+        self.operand(quoted)
+    }
+
+    fn sets(&mut self, name: &str) {
+        let word = Word::Unknown(format!("${{{name}:=…}}"));
+        self.found.facts.push(Fact::Set(name.to_owned(), word, Kind::Any));
+    }
+
+    /// Reads a place in the value, such as `1:2`: numbers, and variables that must be numbers.
+    fn offset(&mut self) -> Read<()> {
+        // ends: each round steps on
+        loop {
+            match self.peek() {
+                Some('}') => {
+                    self.bump();
+                    return Ok(());
+                }
+                Some(' ' | ':' | '-' | '+' | '0'..='9') => {
+                    self.bump();
+                }
+                _ => {
+                    self.eat('$');
+                    let name = self.identifier().ok_or(Stop("arithmetic that is not understood"))?;
+                    if matches!(self.peek(), Some('[' | '$' | '{')) {
+                        return Err(Stop("arithmetic that is not understood"));
+                    }
+                    self.found.facts.push(Fact::Use(name, Kind::Number));
+                }
+            }
+        }
+    }
+
+    /// Reads a word up to the closing brace.
+    fn operand(&mut self, quoted: bool) -> Read<()> {
+        let mut build = Build::default();
+        // ends: each round steps on
+        loop {
+            match self.peek() {
+                None | Some('\n') => return Err(Stop("an expansion that does not end")),
+                Some('}') => {
+                    self.bump();
+                    return Ok(());
+                }
+                Some('"' | '\'') if quoted => return Err(Stop("quotes in an expansion in quotes")),
+                Some('{' | '(' | '<' | '>') => return Err(Stop("an expansion that is not understood")),
+                Some('"') => {
+                    self.bump();
+                    self.double(&mut build)?;
+                }
+                Some('\'') => {
+                    self.bump();
+                    self.single(&mut build)?;
+                }
+                Some('$') => self.dollar(&mut build, quoted)?,
+                Some('`') => self.backtick(&mut build, quoted)?,
+                Some('\\') => {
+                    self.bump();
+                    self.bump_raw();
+                }
+                Some(_) => {
+                    self.bump();
+                }
+            }
+        }
+    }
+}

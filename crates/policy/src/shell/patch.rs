@@ -1,0 +1,79 @@
+//! Finds a patch in a command that does nothing but apply it.
+
+use crate::shell::cursor::Reader;
+use crate::shell::syntax::{Dialect, Join, Node, Script, Simple, Term};
+use crate::shell::walk::base;
+use crate::shell::{MAX_SCRIPT, Redirect};
+
+/// The names that a patch is applied by.
+const NAMES: &[&str] = &["apply_patch", "applypatch"];
+const SHELLS: &[&str] = &["bash", "sh", "zsh"];
+
+/// A patch that a command would apply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patch {
+    /// Where, if the command says so.
+    pub directory: Option<String>,
+    /// The patch as it was given.
+    pub text: String,
+}
+
+/// The patch that `argv` applies, if that is the whole of what it does: `apply_patch TEXT`, or a shell that is given
+/// `apply_patch` with a here-document in which nothing is replaced, perhaps after `cd DIR &&`.
+pub fn patch(argv: &[String]) -> Option<Patch> {
+    match argv {
+        [name, text] if NAMES.contains(&name.as_str()) => Some(Patch { directory: None, text: text.clone() }),
+        [shell, flag, script] if SHELLS.contains(&base(shell)) && matches!(flag.as_str(), "-c" | "-lc") => {
+            if script.len() > MAX_SCRIPT || script.contains(['\0', '\u{1}', '\u{7f}']) {
+                return None;
+            }
+            let dialect = if base(shell) == "bash" { Dialect::Bash } else { Dialect::Plain };
+            let mut reader = Reader::new(script, dialect, 0);
+            let script = reader.whole().ok().filter(|_| reader.doubts.is_empty())?;
+            in_script(&script)
+        }
+        _ => None,
+    }
+}
+
+fn in_script(script: &Script) -> Option<Patch> {
+    let (directory, last) = match script.0.as_slice() {
+        [last] => (None, last),
+        [first, last] if first.join == Join::And => (Some(directory(&first.node)?), last),
+        _ => return None,
+    };
+    // In the background nobody would wait for it.
+    let text = match (&last.node, last.join) {
+        (Node::Simple(simple), Join::Then) => text(simple)?,
+        _ => return None,
+    };
+    Some(Patch { directory, text })
+}
+
+/// `DIR` of `cd DIR`.
+fn directory(node: &Node) -> Option<String> {
+    let Node::Simple(Simple { sets, words, targets, .. }) = node else { return None };
+    match words.as_slice() {
+        [cd, directory] if cd.known() == Some("cd") && sets.is_empty() && targets.is_empty() => directory
+            .known()
+            .filter(|directory| !directory.is_empty() && !directory.starts_with('-'))
+            .map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// The text of the patch, which is the only word or the only redirection.
+fn text(simple: &Simple) -> Option<String> {
+    if !simple.sets.is_empty()
+        || simple.words.first().and_then(Term::known).is_none_or(|name| !NAMES.contains(&name))
+    {
+        return None;
+    }
+    match (simple.words.as_slice(), simple.targets.as_slice()) {
+        ([_, text], []) => text.known().map(str::to_owned),
+        ([_], [target]) if target.input && matches!(target.redirect, Some(Redirect::Text(_))) => {
+            target.verbatim.clone()
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,125 @@
+//! Shells that are given a script as a word.
+
+use crate::shell::builtins::{are_harmless_letters, is_harmless_option};
+use crate::shell::syntax::{Dialect, Kind, Term};
+use crate::shell::walk::{By, Call, Place, Walk, base};
+
+/// Shells whose words are understood.
+const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
+/// Shells that read scripts in a way of their own.
+const OTHERS: &[&str] = &[
+    "csh", "elvish", "fish", "ksh93", "mksh", "nu", "oksh", "osh", "pdksh", "posh", "pwsh", "rbash", "tcsh",
+    "xonsh", "yash",
+];
+
+pub(crate) fn is_one(name: &str) -> bool {
+    SHELLS.contains(&name) || OTHERS.contains(&name)
+}
+
+/// How a shell of this name reads a script.
+fn dialect(name: &str) -> Dialect {
+    match name {
+        "bash" => Dialect::Bash,
+        "ash" | "dash" | "sh" => Dialect::Plain,
+        _ => Dialect::Foreign,
+    }
+}
+
+/// What the options of a shell say.
+#[derive(Default)]
+struct Start {
+    /// The word that `-c` is in.
+    script: Option<String>,
+    login: bool,
+    /// Where the first word that is no option is.
+    rest: usize,
+}
+
+/// Goes through the script that a shell is given. Nothing to go through if it reads a file or its input.
+pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) -> Option<()> {
+    if OTHERS.contains(&name) {
+        return None;
+    }
+    let args = &call.words[1..];
+    let start = options(args, dialect(name))?;
+    walk.login |= start.login;
+    let Some(flag) = start.script else {
+        // A file, or its input; `more` or a word that is not known may be the file.
+        return Some(());
+    };
+    let script = args.get(start.rest)?;
+    let shell = call.words[0].known().map_or(name, base);
+    text(walk, script.known()?, &format!("{shell} {flag}"), dialect(name), place);
+    Some(())
+}
+
+/// Lists the shell that `by` starts, and goes through the script that it gives to it.
+pub(crate) fn start(walk: &mut Walk, script: &str, by: &str, dialect: Dialect, place: &Place) {
+    let words = ["sh", "-c", script].into_iter().map(Term::literal).collect();
+    let place = place.through(by);
+    walk.list(&Call { words, more: false, by: By::Program }, &place);
+    text(walk, script, "sh -c", dialect, &place);
+}
+
+/// Goes through a script that `by` runs.
+fn text(walk: &mut Walk, script: &str, by: &str, dialect: Dialect, place: &Place) {
+    let mut inner = place.through(by);
+    inner.dialect = dialect;
+    for (name, word) in &place.variables {
+        let kind = match word {
+            crate::shell::Word::Literal(text) => crate::shell::syntax::kind_of(text),
+            crate::shell::Word::Unknown(_) => Kind::Any,
+        };
+        walk.given(name, word, kind);
+    }
+    if inner.depth > crate::shell::MAX_DEPTH {
+        return walk.doubt(script, "it is nested too deep");
+    }
+    walk.text(script, &inner);
+}
+
+/// Reads the options of a shell. `None`: one is not known, or changes how scripts are read.
+fn options(args: &[Term], dialect: Dialect) -> Option<Start> {
+    let mut start = Start::default();
+    // ends: each round takes a word
+    while let Some(arg) = args.get(start.rest) {
+        let Some(word) = arg.known() else {
+            // Without a script it is a file. A word that may be an option is neither.
+            return arg.is_operand().then_some(start);
+        };
+        match word {
+            "--" | "-" => {
+                start.rest += 1;
+                return Some(start);
+            }
+            "--login" | "--noprofile" | "--norc" | "--noediting" if dialect == Dialect::Bash => {
+                start.login |= word == "--login";
+                start.rest += 1;
+                continue;
+            }
+            "--version" | "--help" if args.len() == 1 => return Some(start),
+            _ => {}
+        }
+        let Some(letters) = word.strip_prefix(['-', '+']) else { return Some(start) };
+        start.rest += 1;
+        letters_of(letters, word, args, &mut start)?;
+    }
+    Some(start)
+}
+
+fn letters_of(letters: &str, word: &str, args: &[Term], start: &mut Start) -> Option<()> {
+    for letter in letters.chars() {
+        match letter {
+            'c' if word.starts_with('-') => start.script = Some(word.to_owned()),
+            'l' => start.login = true,
+            's' if word == "-s" => {}
+            'o' => {
+                let name = args.get(start.rest)?.known()?;
+                is_harmless_option(name).then_some(())?;
+                start.rest += 1;
+            }
+            _ => are_harmless_letters(&letter.to_string()).then_some(())?,
+        }
+    }
+    Some(())
+}

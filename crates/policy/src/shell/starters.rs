@@ -1,0 +1,187 @@
+//! Programs that do more with the command they start than start it: they add arguments, or hand it to a shell.
+
+use crate::shell::options::{Options, Parsed, parse};
+use crate::shell::shells;
+use crate::shell::syntax::{Dialect, Spread, Term};
+use crate::shell::walk::{By, Call, Place, Walk};
+use crate::shell::wrappers::start;
+
+const XARGS: Options = Options {
+    flags: "0oprtx",
+    valued: "aEdILnPs",
+    attached: "eil",
+    long: &["null", "open-tty", "interactive", "no-run-if-empty", "verbose", "exit"],
+    long_valued: &["arg-file", "delimiter", "max-args", "max-chars", "max-procs"],
+    long_attached: &["eof", "replace", "max-lines"],
+};
+
+pub(crate) fn xargs(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+    let args = &call.words[1..];
+    let parsed = parse(args, &XARGS)?;
+    let mut replaced = None;
+    for (name, value) in parsed.given() {
+        match (name, value) {
+            ("I", Some(value)) => replaced = Some(value.known()?.to_owned()),
+            ("i" | "replace", value) => {
+                replaced = Some(value.map_or(Some("{}"), Term::known)?.to_owned());
+            }
+            // Before it these are ignored; after it they may win.
+            ("L" | "n" | "l" | "max-lines" | "max-args", _) if replaced.is_some() => return None,
+            _ => {}
+        }
+    }
+    let mut words: Vec<Term> = args[parsed.rest..].to_vec();
+    if words.is_empty() && !call.more {
+        words.push(Term::literal("echo"));
+    }
+    let more = call.more || replaced.is_none();
+    if let Some(mark) = replaced.filter(|mark| !mark.is_empty()) {
+        words = words.iter().map(|word| replace(word, &mark)).collect();
+    }
+    if words.is_empty() {
+        return None;
+    }
+    let mut place = place.through("xargs");
+    // Its own input is not what it gives to the command.
+    place.fed = false;
+    walk.call(&Call { words, more, by: By::Program }, &place);
+    Some(())
+}
+
+/// The word after `mark` in it was replaced by something that is not known.
+pub(crate) fn replace(word: &Term, mark: &str) -> Term {
+    match word.known() {
+        Some(text) if !text.contains(mark) => word.clone(),
+        known => {
+            let mut term = Term::unknown(word.text(), word.spread);
+            if let Some((before, _)) = known.and_then(|text| text.split_once(mark)) {
+                term.prefix = before.to_owned();
+            }
+            term
+        }
+    }
+}
+
+const WATCH: Options = Options {
+    flags: "bcegptwx",
+    valued: "nq",
+    attached: "d",
+    long: &["beep", "color", "errexit", "chgexit", "precise", "no-title", "no-wrap", "exec"],
+    long_valued: &["interval", "equexit"],
+    long_attached: &["differences"],
+};
+
+pub(crate) fn watch(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+    let args = &call.words[1..];
+    let parsed = parse(args, &WATCH)?;
+    if parsed.has("x") || parsed.has("exec") {
+        return start(walk, "watch", call, parsed.rest, place);
+    }
+    let words: Option<Vec<&str>> = args[parsed.rest..].iter().map(Term::known).collect();
+    if call.more {
+        return None;
+    }
+    shells::start(walk, &words?.join(" "), "watch", Dialect::Plain, place);
+    Some(())
+}
+
+const FLOCK: Options = Options {
+    flags: "sxeunoF",
+    valued: "wE",
+    attached: "",
+    long: &["shared", "exclusive", "unlock", "nonblock", "nb", "close", "no-fork", "verbose"],
+    long_valued: &["timeout", "wait", "conflict-exit-code"],
+    long_attached: &[],
+};
+
+pub(crate) fn flock(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+    let args = &call.words[1..];
+    let parsed = parse(args, &FLOCK)?;
+    let file = args.get(parsed.rest);
+    if file.is_some_and(|file| !file.spread_is_one()) {
+        return None;
+    }
+    match args.get(parsed.rest + 1).map(Term::known) {
+        Some(None) => None,
+        Some(Some("-c" | "--command")) => {
+            let [script] = &args[parsed.rest + 2..] else { return None };
+            let text = script.known().filter(|_| !call.more)?;
+            shells::start(walk, text, "flock", Dialect::Foreign, place);
+            Some(())
+        }
+        Some(Some(word)) if word.starts_with('-') => None,
+        None | Some(Some(_)) => start(walk, "flock", call, parsed.rest + 1, place),
+    }
+}
+
+const SCRIPT: Options = Options {
+    flags: "aefq",
+    valued: "cEIOBTmo",
+    attached: "t",
+    long: &["append", "return", "flush", "force", "quiet"],
+    long_valued: &[
+        "command",
+        "echo",
+        "log-in",
+        "log-out",
+        "log-io",
+        "log-timing",
+        "logging-format",
+        "output-limit",
+    ],
+    long_attached: &["timing"],
+};
+
+/// `script`, whose options may follow its operand.
+pub(crate) fn script(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+    let commands = permuted(&call.words[1..], &SCRIPT, 1)?;
+    let text = commands.filter(|_| !call.more)?;
+    shells::start(walk, &text, "script", Dialect::Foreign, place);
+    Some(())
+}
+
+const SU: Options = Options {
+    flags: "mplfP",
+    valued: "cgGw",
+    attached: "",
+    long: &["preserve-environment", "login", "fast", "pty"],
+    long_valued: &["command", "session-command", "group", "supp-group", "whitelist-environment"],
+    long_attached: &[],
+};
+
+/// `su`, which runs a text in the shell of another user.
+pub(crate) fn su(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+    let args: Vec<Term> = call.words[1..].iter().filter(|arg| arg.known() != Some("-")).cloned().collect();
+    let text = permuted(&args, &SU, 1)?.filter(|_| !call.more)?;
+    shells::start(walk, &text, "su", Dialect::Foreign, place);
+    Some(())
+}
+
+/// The one text after `-c`, where options and at most `operands` operands may be mixed.
+fn permuted(args: &[Term], options: &Options, operands: usize) -> Option<Option<String>> {
+    let mut texts: Vec<String> = Vec::new();
+    let mut at = 0;
+    let mut seen = 0;
+    let take = |parsed: &Parsed, texts: &mut Vec<String>| -> Option<()> {
+        for name in ["c", "command", "session-command"] {
+            for text in parsed.values(name) {
+                texts.push(text.known()?.to_owned());
+            }
+        }
+        Some(())
+    };
+    // ends: each round takes options and an operand
+    loop {
+        let parsed = parse(&args[at..], options)?;
+        take(&parsed, &mut texts)?;
+        at += parsed.rest;
+        let dashes = at > 0 && args[at - 1].known() == Some("--");
+        let Some(operand) = args.get(at) else { break };
+        seen += 1;
+        at += 1;
+        if dashes || seen > operands || operand.spread != Spread::One {
+            return None;
+        }
+    }
+    (texts.len() <= 1).then(|| texts.pop())
+}

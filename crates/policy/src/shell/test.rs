@@ -1,0 +1,33 @@
+//! The commands `test` and `[`: `-v` evaluates a subscript in its operand, and that may run a command.
+
+use crate::shell::syntax::Term;
+use crate::shell::walk::{Walk, is_loose};
+
+/// Whether evaluating these words runs nothing, whatever those that are not known turn out to be.
+pub(crate) fn is_harmless(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
+    let args = match (name, args) {
+        ("[", [rest @ .., last]) if last.known() == Some("]") => rest,
+        // Without its end it does nothing, unless the end is in a word that is not known.
+        ("[", _) => return args.iter().all(|arg| arg.known().is_some() && arg.known() != Some("-v")),
+        _ => args,
+    };
+    let one_each = args.iter().all(|arg| !is_loose(arg) || walk.plain(arg));
+    let names = args.iter().all(|arg| arg.known().is_some() || arg.spread_is_one() || is_loose(arg));
+    let looks_up = |arg: &Term| matches!(arg.known(), Some("-v" | "-R"));
+    let literal = args.iter().all(|arg| arg.known().is_some());
+    if args.iter().any(looks_up) {
+        return literal && !args.iter().any(|arg| arg.text().contains('['));
+    }
+    let joins = |arg: &Term| matches!(arg.known(), Some("-a" | "-o"));
+    literal || (one_each && names && args.split(joins).all(is_plain_test))
+}
+
+/// Whether an operator that is known stands wherever one may stand.
+fn is_plain_test(args: &[Term]) -> bool {
+    let nots = args.iter().take_while(|arg| arg.known() == Some("!")).count();
+    match &args[nots..] {
+        [] | [_] => true,
+        [operator, _] | [_, operator, _] => operator.known().is_some(),
+        _ => false,
+    }
+}

@@ -1,0 +1,370 @@
+//! Goes through what was read, and lists the commands.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use crate::shell::cursor::{Reader, shown};
+use crate::shell::names::{NUMBERS, changes_commands};
+use crate::shell::syntax::{Dialect, Fact, Found, Group, Kind, Node, Script, Simple, Spread, Target, Term};
+use crate::shell::{
+    Analysis, Command, MAX_COMMANDS, MAX_DEPTH, MAX_SCRIPT, Redirect, Undecided, Word, builtins, wrappers,
+};
+
+/// Where a command stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) dialect: Dialect,
+    pub(crate) depth: usize,
+    pub(crate) fed: bool,
+    pub(crate) through: Vec<String>,
+    pub(crate) redirects: Vec<Redirect>,
+    pub(crate) variables: Vec<(String, Word)>,
+}
+
+/// What starts a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// A shell, which has commands of its own.
+    Shell,
+    Program,
+}
+
+/// A command that is to be listed and looked into.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) words: Vec<Term>,
+    pub(crate) more: bool,
+    pub(crate) by: By,
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    out: Analysis,
+    facts: Vec<Fact>,
+    /// A shell reads the files of whoever logs in.
+    pub(crate) login: bool,
+    /// Which of the commands belong to a function.
+    functions: Vec<(String, Range<usize>)>,
+}
+
+pub(crate) fn script(text: &str) -> Analysis {
+    let mut walk = Walk::default();
+    walk.text(text, &Place::top());
+    walk.finish()
+}
+
+pub(crate) fn argv(argv: &[String]) -> Analysis {
+    let mut walk = Walk::default();
+    if argv.is_empty() || argv.iter().any(|word| word.contains('\0')) {
+        walk.doubt("", "it is no command");
+    } else if argv.iter().map(String::len).sum::<usize>() > MAX_SCRIPT {
+        walk.doubt(&argv[0], "it is too long");
+    } else {
+        let words = argv.iter().map(|word| Term::literal(word)).collect();
+        walk.call(&Call { words, more: false, by: By::Program }, &Place::top());
+    }
+    walk.finish()
+}
+
+impl Place {
+    fn top() -> Self {
+        Self {
+            dialect: Dialect::Bash,
+            depth: 0,
+            fed: false,
+            through: Vec::new(),
+            redirects: Vec::new(),
+            variables: Vec::new(),
+        }
+    }
+
+    /// The place of what `name` starts here.
+    pub(crate) fn through(&self, name: &str) -> Self {
+        let mut place = self.clone();
+        place.through.push(name.to_owned());
+        place.depth += 1;
+        place
+    }
+
+    /// The same place with these redirections.
+    fn with(&self, targets: &[Target]) -> Self {
+        let mut place = self.clone();
+        place.redirects = targets.iter().filter_map(|target| target.redirect.clone()).collect();
+        place.redirects.extend_from_slice(&self.redirects);
+        if let Some(last) = targets.iter().rev().find(|target| target.input) {
+            place.fed = last.fed;
+        }
+        place
+    }
+}
+
+impl Walk {
+    /// Notes what is not decided.
+    pub(crate) fn doubt(&mut self, text: &str, why: &'static str) {
+        let doubt = Undecided { text: shown(text), why };
+        if self.out.undecided.len() < MAX_COMMANDS && !self.out.undecided.contains(&doubt) {
+            self.out.undecided.push(doubt);
+        }
+    }
+
+    /// Reads `text` as a script, and goes through it.
+    pub(crate) fn text(&mut self, text: &str, place: &Place) {
+        if text.len() > MAX_SCRIPT {
+            return self.doubt(text, "it is too long");
+        }
+        // Bash uses the latter two for itself.
+        if text.contains(['\0', '\u{1}', '\u{7f}']) {
+            return self.doubt(text, "it holds a character that no script needs");
+        }
+        let mut reader = Reader::new(text, place.dialect, place.depth);
+        match reader.whole() {
+            Ok(script) => {
+                for doubt in std::mem::take(&mut reader.doubts) {
+                    self.doubt(&doubt.text, doubt.why);
+                }
+                self.script(&script, place);
+            }
+            Err(stop) => {
+                let at = reader.at.min(text.len());
+                let rest = text[at..].trim();
+                self.doubt(if rest.is_empty() { text } else { rest }, stop.0);
+            }
+        }
+    }
+
+    fn script(&mut self, script: &Script, place: &Place) {
+        for step in &script.0 {
+            self.node(&step.node, place);
+        }
+    }
+
+    fn node(&mut self, node: &Node, place: &Place) {
+        match node {
+            Node::Simple(simple) => self.simple(simple, place),
+            Node::Pipe(nodes) => {
+                let mut place = place.clone();
+                for node in nodes {
+                    self.node(node, &place);
+                    place.fed = true;
+                    place
+                        .redirects
+                        .retain(|redirect| !matches!(redirect, Redirect::Read(_) | Redirect::Text(_)));
+                }
+            }
+            Node::Group(group) => self.group(group, place),
+            Node::Function(name, body) => {
+                self.out.defined.push(name.clone());
+                let first = self.out.commands.len();
+                self.node(body, place);
+                if first < self.out.commands.len() {
+                    self.functions.push((name.clone(), first..self.out.commands.len()));
+                }
+            }
+        }
+    }
+
+    fn group(&mut self, group: &Group, place: &Place) {
+        let inside = place.with(&group.targets);
+        let first = self.out.commands.len();
+        self.found(&group.found, place);
+        for part in &group.parts {
+            self.script(part, &inside);
+        }
+        if self.out.commands.len() == first && !group.targets.is_empty() {
+            self.bare(&inside);
+        }
+    }
+
+    /// Lists a redirection that no command is part of.
+    fn bare(&mut self, place: &Place) {
+        if place.dialect == Dialect::Foreign {
+            self.doubt("", "zsh runs a command for a redirection alone");
+        }
+        if place.redirects.is_empty() {
+            return;
+        }
+        self.list(&Call { words: vec![Term::literal(":")], more: false, by: By::Shell }, place);
+    }
+
+    /// Goes through what words hold.
+    fn found(&mut self, found: &Found, place: &Place) {
+        for fact in &found.facts {
+            match fact {
+                Fact::Set(name, word, kind) => self.assign(name, word, *kind),
+                Fact::Use(..) => self.facts.push(fact.clone()),
+            }
+        }
+        for inner in &found.inner {
+            let mut place = place.clone();
+            place.fed |= inner.fed;
+            self.script(&inner.script, &place);
+        }
+    }
+
+    fn simple(&mut self, simple: &Simple, place: &Place) {
+        let mut own = place.with(&simple.targets);
+        if simple.words.is_empty() {
+            self.found(&simple.found, place);
+            for (name, word, kind) in &simple.sets {
+                self.assign(name, word, *kind);
+            }
+            if !simple.targets.is_empty() {
+                self.bare(&own);
+            }
+            return;
+        }
+        let name = simple.words[0].known();
+        for (variable, word, kind) in &simple.sets {
+            // Only how `read` splits its line depends on it.
+            if variable != "IFS" || name != Some("read") {
+                self.given(variable, word, *kind);
+            }
+            own.variables.push((variable.clone(), word.clone()));
+        }
+        if name == Some("exec") && simple.words.len() == 1 && simple.targets.iter().any(|target| target.input)
+        {
+            self.doubt("exec", "it changes what all that follows reads");
+        }
+        self.call(&Call { words: simple.words.clone(), more: false, by: By::Shell }, &own);
+        self.found(&simple.found, place);
+    }
+
+    /// Notes that a variable is set for what follows.
+    pub(crate) fn assign(&mut self, name: &str, word: &Word, kind: Kind) {
+        self.given(name, word, kind);
+        let set = (name.to_owned(), word.clone());
+        if self.out.assigned.len() < MAX_COMMANDS {
+            self.out.assigned.push(set);
+        } else {
+            self.doubt(name, "it sets too many variables");
+        }
+    }
+
+    /// Notes that a variable is set, if only for one command.
+    pub(crate) fn given(&mut self, name: &str, word: &Word, kind: Kind) {
+        // Whatever these are set to is evaluated.
+        let evaluated = NUMBERS.contains(&name) && kind != Kind::Number;
+        if evaluated || changes_commands(name, word) {
+            self.doubt(name, "this variable changes how commands are found or run");
+        }
+        self.facts.push(Fact::Set(name.to_owned(), word.clone(), kind));
+    }
+
+    /// Notes that a variable must have a value of this kind.
+    pub(crate) fn need(&mut self, name: &str, kind: Kind) {
+        self.facts.push(Fact::Use(name.to_owned(), kind));
+    }
+
+    /// Accepts a word that is known, or is made of variables that must be plain, so that it is one word and no option.
+    pub(crate) fn plain(&mut self, term: &Term) -> bool {
+        let Some(names) = &term.names else { return term.kind == Kind::Number };
+        for name in names {
+            self.need(name, Kind::Plain);
+        }
+        true
+    }
+
+    pub(crate) fn define(&mut self, name: &str) {
+        self.out.defined.push(name.to_owned());
+    }
+
+    /// Lists a command, and what it starts.
+    pub(crate) fn call(&mut self, call: &Call, place: &Place) {
+        let Some(first) = call.words.first() else { return self.doubt("", "a command is missing") };
+        if place.depth > MAX_DEPTH {
+            return self.doubt(first.text(), "it is nested too deep");
+        }
+        self.list(call, place);
+        match first.known() {
+            None => self.doubt(first.text(), "the name of a command is not known"),
+            Some(name) if call.by == By::Shell && builtins::is_one(name) => {
+                builtins::look(self, name, call, place);
+            }
+            Some(name) => wrappers::look(self, name, call, place),
+        }
+    }
+
+    /// Lists a command.
+    pub(crate) fn list(&mut self, call: &Call, place: &Place) {
+        if self.out.commands.len() >= MAX_COMMANDS {
+            return self.doubt(call.words[0].text(), "there are too many commands");
+        }
+        self.out.commands.push(Command {
+            words: call.words.iter().map(|term| term.word.clone()).collect(),
+            more: call.more,
+            variables: place.variables.clone(),
+            redirects: place.redirects.clone(),
+            through: place.through.clone(),
+            fed: place.fed,
+        });
+    }
+
+    fn finish(mut self) -> Analysis {
+        self.check_facts();
+        if self.login && self.facts.iter().any(|fact| matches!(fact, Fact::Set(name, ..) if name == "HOME")) {
+            self.doubt("HOME", "a login shell runs files from there");
+        }
+        self.feed_functions();
+        self.out
+    }
+
+    /// Checks that each variable is what it must be wherever it is set, and that it is set before.
+    fn check_facts(&mut self) {
+        let facts = std::mem::take(&mut self.facts);
+        let mut worst: HashMap<&str, Kind> = HashMap::new();
+        for fact in &facts {
+            if let Fact::Set(name, _, kind) = fact {
+                let entry = worst.entry(name).or_insert(*kind);
+                *entry = (*entry).max(*kind);
+            }
+        }
+        let mut set: HashSet<&str> = NUMBERS.iter().copied().collect();
+        for fact in &facts {
+            match fact {
+                Fact::Set(name, ..) => {
+                    set.insert(name);
+                }
+                Fact::Use(name, wanted) => {
+                    let worst = worst.get(name.as_str()).copied().unwrap_or(Kind::Number);
+                    if !set.contains(name.as_str()) || worst > *wanted {
+                        self.doubt(name, "the value of this variable might run a command");
+                    }
+                }
+            }
+        }
+        self.facts = facts;
+    }
+
+    /// What a function runs is fed if the function is.
+    fn feed_functions(&mut self) {
+        // ends: each round but the last feeds another function
+        for _ in 0..self.functions.len() {
+            let mut changed = false;
+            for (name, range) in &self.functions {
+                let is_call =
+                    |command: &Command| matches!(&command.words[0], Word::Literal(word) if word == name);
+                let fed = self.out.commands.iter().any(|command| command.fed && is_call(command));
+                for command in
+                    self.out.commands[range.clone()].iter_mut().filter(|command| fed && !command.fed)
+                {
+                    command.fed = true;
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+    }
+}
+
+/// The last part of a path.
+pub(crate) fn base(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Whether a word may become several, none of which is known.
+pub(crate) fn is_loose(term: &Term) -> bool {
+    term.known().is_none() && term.spread == Spread::Any
+}

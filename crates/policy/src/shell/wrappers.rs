@@ -1,0 +1,442 @@
+//! Programs that start another one, and where in their words that one is.
+
+use crate::shell::options::{Options, parse};
+use crate::shell::syntax::{Kind, Term};
+use crate::shell::walk::{By, Call, Place, Walk, base};
+use crate::shell::{Word, find, git, shells, starters};
+
+/// A program that takes options, then this many operands, then a command.
+struct Row {
+    name: &'static str,
+    options: Options,
+    operands: usize,
+    /// What it does if there is no command.
+    alone: Alone,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alone {
+    Nothing,
+    /// It starts a shell.
+    Shell,
+}
+
+const UNSHARE_LONG: &[&str] = &["fork", "map-root-user", "map-current-user", "map-auto", "keep-caps"];
+const UNSHARE_VALUED: &[&str] = &[
+    "map-user",
+    "map-group",
+    "map-users",
+    "map-groups",
+    "propagation",
+    "setgroups",
+    "root",
+    "wd",
+    "setuid",
+    "setgid",
+    "monotonic",
+    "boottime",
+];
+const NAMESPACES: &[&str] = &[
+    "mount",
+    "uts",
+    "ipc",
+    "net",
+    "pid",
+    "user",
+    "cgroup",
+    "time",
+    "kill-child",
+    "mount-proc",
+    "root",
+    "wd",
+];
+const SETPRIV_VALUED: &[&str] = &[
+    "ambient-caps",
+    "inh-caps",
+    "bounding-set",
+    "ruid",
+    "euid",
+    "rgid",
+    "egid",
+    "reuid",
+    "regid",
+    "groups",
+    "securebits",
+    "pdeathsig",
+    "selinux-label",
+    "apparmor-profile",
+];
+const SETPRIV_LONG: &[&str] = &["nnp", "no-new-privs", "clear-groups", "keep-groups", "init-groups"];
+
+/// The programs whose options are all that is special about them.
+const ROWS: &[Row] = &[
+    row(
+        "chroot",
+        Options { long: &["skip-chdir"], long_valued: &["groups", "userspec"], ..Options::NONE },
+        1,
+        Alone::Shell,
+    ),
+    row("chrt", Options { flags: "bdfiorRv", valued: "TPD", ..Options::NONE }, 1, Alone::Nothing),
+    row("doas", Options { flags: "n", valued: "aCu", ..Options::NONE }, 0, Alone::Nothing),
+    row(
+        "ionice",
+        Options {
+            flags: "t",
+            valued: "cn",
+            long: &["ignore"],
+            long_valued: &["class", "classdata"],
+            ..Options::NONE
+        },
+        0,
+        Alone::Nothing,
+    ),
+    row("nice", Options { valued: "n", long_valued: &["adjustment"], ..Options::NONE }, 0, Alone::Nothing),
+    row("nohup", Options::NONE, 0, Alone::Nothing),
+    row(
+        "nsenter",
+        Options {
+            flags: "aFZ",
+            valued: "tSGW",
+            attached: "muinpCUTrw",
+            long: &["all", "preserve-credentials", "no-fork", "follow-context"],
+            long_valued: &["target", "setuid", "setgid", "wdns"],
+            long_attached: NAMESPACES,
+        },
+        0,
+        Alone::Shell,
+    ),
+    row(
+        "setpriv",
+        Options { long: SETPRIV_LONG, long_valued: SETPRIV_VALUED, ..Options::NONE },
+        0,
+        Alone::Nothing,
+    ),
+    row(
+        "setsid",
+        Options { flags: "cfw", long: &["ctty", "fork", "wait"], ..Options::NONE },
+        0,
+        Alone::Nothing,
+    ),
+    row(
+        "stdbuf",
+        Options { valued: "ioe", long_valued: &["input", "output", "error"], ..Options::NONE },
+        0,
+        Alone::Nothing,
+    ),
+    row(
+        "strace",
+        Options { flags: "ACcdfFhikqrtTvwxyYzZn", valued: "abeIoOPsSUuX", ..Options::NONE },
+        0,
+        Alone::Nothing,
+    ),
+    row(
+        "taskset",
+        Options { flags: "ac", long: &["all-tasks", "cpu-list"], ..Options::NONE },
+        1,
+        Alone::Nothing,
+    ),
+    row(
+        "time",
+        Options {
+            flags: "apvq",
+            valued: "fo",
+            long: &["append", "portability", "verbose", "quiet"],
+            long_valued: &["format", "output"],
+            ..Options::NONE
+        },
+        0,
+        Alone::Nothing,
+    ),
+    row(
+        "timeout",
+        Options {
+            flags: "v",
+            valued: "ks",
+            long: &["foreground", "preserve-status", "verbose"],
+            long_valued: &["kill-after", "signal"],
+            ..Options::NONE
+        },
+        1,
+        Alone::Nothing,
+    ),
+    row(
+        "unshare",
+        Options {
+            flags: "fmuinpUCTrc",
+            valued: "RwSG",
+            long: UNSHARE_LONG,
+            long_valued: UNSHARE_VALUED,
+            long_attached: NAMESPACES,
+            ..Options::NONE
+        },
+        0,
+        Alone::Shell,
+    ),
+];
+
+const fn row(name: &'static str, options: Options, operands: usize, alone: Alone) -> Row {
+    Row { name, options, operands, alone }
+}
+
+/// Programs that start others, and whose words are not understood here.
+const OPAQUE: &[&str] = &[
+    "aa-exec",
+    "at",
+    "batch",
+    "bwrap",
+    "capsh",
+    "catchsegv",
+    "chpst",
+    "choom",
+    "coreutils",
+    "daemonize",
+    "dbus-launch",
+    "dbus-run-session",
+    "entr",
+    "envdir",
+    "expect",
+    "faketime",
+    "fakeroot",
+    "firejail",
+    "fish",
+    "gdb",
+    "gosu",
+    "i386",
+    "linux32",
+    "linux64",
+    "ltrace",
+    "numactl",
+    "parallel",
+    "perf",
+    "pkexec",
+    "prlimit",
+    "proot",
+    "rlwrap",
+    "run-parts",
+    "run0",
+    "runcon",
+    "runuser",
+    "screen",
+    "setarch",
+    "setuidgid",
+    "softlimit",
+    "start-stop-daemon",
+    "su-exec",
+    "systemd-run",
+    "tini",
+    "tmux",
+    "toybox",
+    "tsocks",
+    "torsocks",
+    "uname26",
+    "unbuffer",
+    "valgrind",
+    "x86_64",
+    "xvfb-run",
+];
+
+/// The command as it would be shown.
+pub(crate) fn shown(call: &Call) -> String {
+    texts(&call.words)
+}
+
+pub(crate) fn texts(words: &[Term]) -> String {
+    words.iter().map(Term::text).collect::<Vec<_>>().join(" ")
+}
+
+/// Goes through what the program `name` starts, if it is one that starts others.
+pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
+    let name = base(name);
+    let fine = match name {
+        "env" => env(walk, call, place),
+        "sudo" => sudo(walk, call, place),
+        "xargs" => starters::xargs(walk, call, place),
+        "watch" => starters::watch(walk, call, place),
+        "flock" => starters::flock(walk, call, place),
+        "script" => starters::script(walk, call, place),
+        "su" => starters::su(walk, call, place),
+        "busybox" => busybox(walk, call, place),
+        "find" => find::look(walk, call, place),
+        "git" => git::look(walk, call, place),
+        "command" => command(walk, call, place),
+        _ if shells::is_one(name) => shells::look(walk, name, call, place),
+        _ => match ROWS.iter().find(|row| row.name == name) {
+            Some(row) => simple(walk, row, call, place),
+            None => (!OPAQUE.contains(&name) || call.words.len() == 1).then_some(()),
+        },
+    };
+    if fine.is_none() {
+        walk.doubt(&shown(call), "what this starts is not known");
+    }
+}
+
+/// Goes through the command that begins at word `at` of what follows the name.
+pub(crate) fn start(walk: &mut Walk, name: &str, call: &Call, at: usize, place: &Place) -> Option<()> {
+    let words = call.words.get(at + 1..).unwrap_or_default().to_vec();
+    if words.is_empty() {
+        return (!call.more).then_some(());
+    }
+    walk.call(&Call { words, more: call.more, by: By::Program }, &place.through(name));
+    Some(())
+}
+
+fn simple(walk: &mut Walk, row: &Row, call: &Call, place: &Place) -> Option<()> {
+    let args = &call.words[1..];
+    let parsed = parse(args, &row.options)?;
+    // It may write to another program.
+    let pipes = |value: &Term| {
+        !value.prefix.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_'))
+    };
+    if row.name == "strace" && parsed.values("o").any(pipes) {
+        return None;
+    }
+    let at = parsed.rest + row.operands;
+    // Newer ones need no priority.
+    let is_number =
+        |term: &Term| term.known().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    if row.name == "chrt" && args.get(parsed.rest).is_some_and(|priority| !is_number(priority)) {
+        return None;
+    }
+    if !args.iter().take(at).all(Term::spread_is_one) {
+        return None;
+    }
+    if at >= args.len() && row.alone == Alone::Shell {
+        return None;
+    }
+    start(walk, row.name, call, at, place)
+}
+
+/// Takes the words `NAME=value` from `at` on into `place`; says where they end.
+fn variables(walk: &mut Walk, args: &[Term], mut at: usize, place: &mut Place) -> Option<usize> {
+    // ends: each round takes a word
+    while let Some(arg) = args.get(at) {
+        let Some((name, rest)) = arg.prefix.split_once('=') else { break };
+        if !arg.spread_is_one() {
+            return None;
+        }
+        let value = match arg.known() {
+            Some(_) => Word::Literal(rest.to_owned()),
+            None => Word::Unknown(
+                arg.text().split_once('=').map_or_else(String::new, |(_, value)| value.to_owned()),
+            ),
+        };
+        let kind = if arg.known().is_some() { crate::shell::syntax::kind_of(rest) } else { Kind::Any };
+        walk.given(name, &value, kind);
+        place.variables.push((name.to_owned(), value));
+        at += 1;
+    }
+    Some(at)
+}
+
+const ENV: Options = Options {
+    flags: "i0v",
+    valued: "uCS",
+    attached: "",
+    long: &["ignore-environment", "null", "debug", "list-signal-handling"],
+    long_valued: &["unset", "chdir", "split-string"],
+    long_attached: &["block-signal", "default-signal", "ignore-signal"],
+};
+
+fn env(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+    let args = &call.words[1..];
+    let parsed = parse(args, &ENV)?;
+    let mut inner = place.clone();
+    for name in parsed.values("u").chain(parsed.values("unset")) {
+        walk.given(name.known()?, &Word::Literal(String::new()), Kind::Plain);
+    }
+    let split: Vec<&Term> = parsed.values("S").chain(parsed.values("split-string")).collect();
+    if let Some(text) = split.first() {
+        return env_split(walk, text, split.len(), &args[parsed.rest..], call, place);
+    }
+    let mut at = parsed.rest;
+    if args.get(at).and_then(Term::known) == Some("-") {
+        at += 1;
+    }
+    let at = variables(walk, args, at, &mut inner)?;
+    start(walk, "env", call, at, &inner)
+}
+
+/// `env -S`: a text of plain words is split at its blanks, and what it holds is read as if it had been given.
+fn env_split(
+    walk: &mut Walk,
+    text: &Term,
+    count: usize,
+    rest: &[Term],
+    call: &Call,
+    place: &Place,
+) -> Option<()> {
+    let text = text.known()?;
+    let simple = |c: char| {
+        c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '=' | '-' | ' ' | ':' | ',' | '+')
+    };
+    let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
+    if count != 1 || !text.chars().all(simple) || words.first().is_none_or(|word| word.starts_with('-')) {
+        return None;
+    }
+    let words: Vec<Term> = words.into_iter().map(Term::literal).chain(rest.iter().cloned()).collect();
+    let mut inner = place.through("env");
+    let at = variables(walk, &words, 0, &mut inner)?;
+    let words = words.get(at..).unwrap_or_default().to_vec();
+    if words.is_empty() {
+        return (!call.more).then_some(());
+    }
+    walk.call(&Call { words, more: call.more, by: By::Program }, &inner);
+    Some(())
+}
+
+const SUDO: Options = Options {
+    flags: "ABbEHknPS",
+    valued: "CDghpRrTtuU",
+    attached: "",
+    long: &[
+        "askpass",
+        "background",
+        "preserve-env",
+        "set-home",
+        "reset-timestamp",
+        "non-interactive",
+        "stdin",
+    ],
+    long_valued: &["chdir", "group", "host", "prompt", "user"],
+    long_attached: &[],
+};
+
+fn sudo(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+    let args = &call.words[1..];
+    let parsed = parse(args, &SUDO)?;
+    let mut inner = place.clone();
+    let at = variables(walk, args, parsed.rest, &mut inner)?;
+    start(walk, "sudo", call, at, &inner)
+}
+
+/// `busybox`, whose applets take other options than the programs of the same name.
+fn busybox(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+    let args = &call.words[1..];
+    let Some(applet) = args.first() else { return (!call.more).then_some(()) };
+    let name = applet.known().filter(|name| !name.starts_with('-'))?;
+    let known_here = matches!(name, "sh" | "ash");
+    let is_wrapper = ROWS.iter().any(|row| row.name == name)
+        || shells::is_one(name)
+        || matches!(
+            name,
+            "env" | "xargs" | "watch" | "flock" | "script" | "su" | "find" | "busybox" | "sudo"
+        );
+    if is_wrapper && !known_here {
+        return None;
+    }
+    start(walk, "busybox", call, 0, place)
+}
+
+/// The program of this name, which is the built-in one of a shell.
+fn command(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+    let parsed = parse(&call.words[1..], &Options { flags: "pvV", ..Options::NONE })?;
+    if parsed.has("v") || parsed.has("V") {
+        return Some(());
+    }
+    let words = call.words.get(parsed.rest + 1..).unwrap_or_default().to_vec();
+    if words.is_empty() {
+        return (!call.more).then_some(());
+    }
+    walk.call(&Call { words, more: call.more, by: By::Shell }, &place.through("command"));
+    Some(())
+}

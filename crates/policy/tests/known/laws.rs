@@ -1,0 +1,128 @@
+//! Laws that hold for whatever words there are.
+
+use toolgate_policy::{Known, known, known_partly, stem};
+
+use super::{DANGEROUS, ORDINARY, READ_ONLY, Random, commands, refs};
+
+/// What takes any words at all.
+const ANYTHING: [&str; 5] = ["echo", "true", "false", ":", "expr"];
+const UNKNOWN: [&str; 6] = ["--zzz", "--zzz=1", "-\u{e9}", "-@", "--o", "-%x"];
+
+#[test]
+fn an_unknown_option_makes_nothing_read_only() {
+    for row in commands(READ_ONLY) {
+        let row = refs(&row);
+        if ANYTHING.contains(&row[0]) {
+            continue;
+        }
+        // Behind the format of `printf` and between the brackets of `[`, a word is a word.
+        let end = row.iter().position(|word| *word == "--").unwrap_or(row.len());
+        let end = if row[0] == "printf" { 1 } else { end };
+        for at in 1..=end {
+            for option in UNKNOWN {
+                let mut words = row.clone();
+                words.insert(at, option);
+                assert_ne!(known(&words), Known::ReadOnly, "{words:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_word_that_nobody_knows_never_makes_it_better() {
+    let rank = |is| match is {
+        Known::ReadOnly => 0,
+        Known::Ordinary => 1,
+        Known::Dangerous(_) => 2,
+    };
+    let others = [
+        "-o",
+        "--output=x",
+        "-rf",
+        "--",
+        "-",
+        "f",
+        "/dev/zero",
+        "-delete",
+        "-v",
+        "!",
+        "+x",
+        "a[$(x)]",
+        "-exec",
+        "env",
+        "%n",
+    ];
+    for row in [READ_ONLY, ORDINARY, DANGEROUS].into_iter().flat_map(commands) {
+        for at in 0..row.len() {
+            let mut words: Vec<_> = refs(&row).into_iter().map(Some).collect();
+            words[at] = None;
+            if known_partly(&words) != Known::ReadOnly {
+                continue;
+            }
+            assert_eq!(rank(known(&refs(&row))), 0, "{words:?}");
+            for other in others {
+                words[at] = Some(other);
+                assert_eq!(known_partly(&words), Known::ReadOnly, "{words:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_abbreviation_is_never_read_only() {
+    for row in commands(READ_ONLY) {
+        for (at, word) in row.iter().enumerate().filter(|(_, word)| word.starts_with("--") && word.len() > 4)
+        {
+            let name = word.split('=').next().unwrap();
+            let mut words = refs(&row);
+            if ANYTHING.contains(&words[0]) {
+                continue;
+            }
+            let short = word.replacen(name, &name[..name.len() - 1], 1);
+            words[at] = &short;
+            assert_ne!(known(&words), Known::ReadOnly, "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn no_words_panic() {
+    let mut random = Random(42);
+    let rows: Vec<_> = [READ_ONLY, ORDINARY, DANGEROUS].into_iter().flat_map(commands).collect();
+    let pool: Vec<&str> = rows.iter().flatten().map(String::as_str).collect();
+    let odd = [
+        "", "-", "--", "---", "=", "--=", "-é", "é", "\u{0}", "'", "日本", "-n", "s/", "s", "y/", "/[",
+        "/\\", "%", "%n", ".", "..", "/", "{", "}", "\n", "!", "1,", "$", "-\u{301}",
+    ];
+    for _ in 0..10_000 {
+        let mut words = vec![rows[random.next(rows.len())][0].as_str()];
+        for _ in 0..random.next(6) {
+            words.push(if random.next(3) == 0 { random.of(&odd) } else { random.of(&pool) });
+        }
+        known(&words);
+        stem(&words);
+        let partly: Vec<_> = words.iter().map(|word| (random.next(4) > 0).then_some(*word)).collect();
+        known_partly(&partly);
+    }
+    // Deep and long ones come to an end.
+    for word in ["env", "npx", "find -exec", "a"] {
+        let words: Vec<_> = word.split(' ').cycle().take(5_000).collect();
+        known(&words);
+        stem(&words);
+    }
+}
+
+/// Random scripts and filters of letters that mean something to them.
+#[test]
+fn no_script_panics() {
+    let mut random = Random(7);
+    let letters: Vec<char> = "sye/|[]\\^$:=.,;{}()pdqw1~!In \n\"@%*>é".chars().collect();
+    for _ in 0..2_000 {
+        let script: String = (0..random.next(14)).map(|_| letters[random.next(letters.len())]).collect();
+        for program in
+            [["sed", "-n"], ["awk", "-F:"], ["jq", "-r"], ["printf", "--"], ["find", "."], ["[", "x"]]
+        {
+            known(&[program[0], program[1], &script]);
+        }
+    }
+}

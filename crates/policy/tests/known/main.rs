@@ -1,0 +1,54 @@
+//! What is known about commands: rows, laws over random words, and what the programs really do.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod laws;
+mod observe;
+mod rows;
+
+/// The commands of a table: one a line, `'…'` is (part of) one word, `#` begins a line that is none.
+fn commands(table: &str) -> Vec<Vec<String>> {
+    let lines = table.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.map(words).collect()
+}
+
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut open) = (Vec::new(), false);
+    let mut word: Option<String> = None;
+    for letter in line.chars() {
+        match letter {
+            '\'' => {
+                open = !open;
+                word.get_or_insert_default();
+            }
+            ' ' if !open => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+fn refs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+const READ_ONLY: &str = include_str!("read_only.txt");
+const ORDINARY: &str = include_str!("ordinary.txt");
+const DANGEROUS: &str = include_str!("dangerous.txt");
+
+/// Numbers that look random and are the same each time (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap() % below
+    }
+
+    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        list[self.next(list.len())]
+    }
+}

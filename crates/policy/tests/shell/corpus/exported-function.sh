@@ -1,0 +1,6 @@
+f() { alpha <<E; beta
+x
+E
+}
+export -f f
+bash -c f

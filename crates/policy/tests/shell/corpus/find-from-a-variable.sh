@@ -1,0 +1,2 @@
+d='-exec'
+find "$d" evil ';'

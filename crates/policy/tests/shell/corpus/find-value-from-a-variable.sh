@@ -1,0 +1,1 @@
+find . -name "$n" -exec alpha {} \;

@@ -1,0 +1,2 @@
+x='. -exec evil {} ;'
+find $x

@@ -1,0 +1,4 @@
+alpha "$(cat <<X
+$(beta)
+X
+)"

@@ -1,0 +1,5 @@
+cat <<A && alpha <<'B'
+$(beta)
+A
+$(evil)
+B

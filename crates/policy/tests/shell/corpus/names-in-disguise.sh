@@ -1,0 +1,2 @@
+al''pha; b"et"a; \gamma; $'\x64elta'; al\
+pha

@@ -1,0 +1,3 @@
+t=file.txt
+trap 'alpha "$t"' EXIT
+bash -c 'beta; exit 1' || true

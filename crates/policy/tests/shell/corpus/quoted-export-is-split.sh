@@ -1,0 +1,2 @@
+x='1 PATH=.'
+\export A=$x

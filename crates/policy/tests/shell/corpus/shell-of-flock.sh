@@ -1,0 +1,1 @@
+flock file.txt -c 'alpha; beta x'

@@ -1,0 +1,1 @@
+script -qc alpha /dev/null

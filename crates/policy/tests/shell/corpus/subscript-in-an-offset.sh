@@ -1,0 +1,3 @@
+set -- 'a[$(evil)]'
+x=abc
+echo ${x:$1}

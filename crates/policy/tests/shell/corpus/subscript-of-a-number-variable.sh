@@ -1,0 +1,1 @@
+OPTIND='a[$(evil)]'

@@ -1,0 +1,1 @@
+wait -np 'a[$(evil)]'

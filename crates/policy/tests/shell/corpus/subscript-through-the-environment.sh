@@ -1,0 +1,1 @@
+env x='a[$(evil)]' bash -c '((x))'

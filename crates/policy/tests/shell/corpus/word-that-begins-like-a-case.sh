@@ -1,0 +1,2 @@
+case<(alpha) in
+b) beta;; *) gamma;; esac
