@@ -1,0 +1,254 @@
+//! Hosts as a person writes them, and which of them a command may reach.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// A host, or all hosts below a name; on one port, or on any.
+///
+/// ```
+/// use toolgate_policy::Host;
+/// let host: Host = "*.example.org:443".parse().unwrap();
+/// assert!(host.covers("Static.Example.org.", 443));
+/// assert!(!host.covers("example.org", 443));
+/// assert!(!host.covers("static.example.org", 80));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Host {
+    whom: Whom,
+    /// Any if there is none.
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Whom {
+    /// In small letters, without a dot at its end.
+    Name(String),
+    /// Every name below this one, and not the name itself.
+    Below(String),
+    Address(IpAddr),
+}
+
+/// What is no host.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` is no host: {why}; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`"
+)]
+pub struct HostFault {
+    text: String,
+    why: &'static str,
+}
+
+/// The longest name that there can be.
+const MAX_NAME: usize = 253;
+const MAX_LABEL: usize = 63;
+
+impl Host {
+    /// Whether it means the host that is called `name`, or has this address, on `port`.
+    pub fn covers(&self, name: &str, port: u16) -> bool {
+        if self.port.is_some_and(|only| only != port) {
+            return false;
+        }
+        self.means(name)
+    }
+
+    /// The same on some port.
+    fn means(&self, name: &str) -> bool {
+        let name = name.strip_suffix('.').unwrap_or(name);
+        match (&self.whom, address(name)) {
+            (Whom::Address(ours), Some(theirs)) => *ours == theirs,
+            (Whom::Name(ours), None) => ours.eq_ignore_ascii_case(name),
+            (Whom::Below(above), None) => is_below(name, above),
+            (Whom::Address(_), None) | (Whom::Name(_) | Whom::Below(_), Some(_)) => false,
+        }
+    }
+
+    /// Whether it is an address, and not a name.
+    fn is_address(&self) -> bool {
+        matches!(self.whom, Whom::Address(_))
+    }
+
+    /// Whether it means this machine by its name: `localhost`, or one name below that.
+    fn is_local(&self) -> bool {
+        matches!(&self.whom, Whom::Name(name) if name == LOCAL || is_below(name, LOCAL))
+    }
+}
+
+/// The name that every machine has for itself.
+const LOCAL: &str = "localhost";
+
+fn is_below(name: &str, above: &str) -> bool {
+    let Some(at) = name.len().checked_sub(above.len()) else { return false };
+    // By bytes: a name from the network may be cut in the middle of a letter.
+    let (below, end) = name.as_bytes().split_at(at);
+    let is_name = std::str::from_utf8(below).ok().and_then(|below| below.strip_suffix('.'));
+    end.eq_ignore_ascii_case(above.as_bytes()) && is_name.is_some_and(is_labels) && name.len() <= MAX_NAME
+}
+
+/// The address that a text is, with or without brackets. One of IPv4 in the clothes of IPv6 is one of IPv4.
+fn address(text: &str) -> Option<IpAddr> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let address = match bare {
+        Some(bare) => IpAddr::V6(bare.parse().ok()?),
+        None => text.parse().ok()?,
+    };
+    Some(address.to_canonical())
+}
+
+/// Letters, digits and hyphens between dots. Anything else is how one name is made to look like another.
+fn is_labels(name: &str) -> bool {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let is_label = |label: &str| {
+        (1..=MAX_LABEL).contains(&label.len())
+            && label.bytes().all(known)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    name.len() <= MAX_NAME && name.split('.').all(is_label)
+}
+
+/// Whether resolvers would take a name for an address in another spelling, e.g. `127.1` or `0x7f000001`.
+fn is_numeric(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
+    let hex = last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    hex || last.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+impl FromStr for Host {
+    type Err = HostFault;
+
+    fn from_str(text: &str) -> Result<Self, HostFault> {
+        parse(text).map_err(|why| HostFault { text: text.to_owned(), why })
+    }
+}
+
+fn parse(text: &str) -> Result<Host, &'static str> {
+    if let Some(address) = address(text) {
+        return Ok(Host { whom: Whom::Address(address), port: None });
+    }
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) => (name, Some(parse_port(port)?)),
+        None => (text, None),
+    };
+    if let Some(address) = address(name) {
+        // `::1:80` is an address as a whole.
+        let is_plain = address.is_ipv4() || name.starts_with('[');
+        return if is_plain { Ok(Host { whom: Whom::Address(address), port }) } else { Err(NO_NAME) };
+    }
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    let below = name.strip_prefix("*.");
+    let bare = below.unwrap_or(&name);
+    if bare.contains('*') {
+        return Err("`*` stands only before a whole name, and for hosts below it");
+    }
+    if !is_labels(bare) {
+        return Err(NO_NAME);
+    }
+    if is_numeric(bare) {
+        return Err("it ends like an address and is none");
+    }
+    let whom = if below.is_some() { Whom::Below(bare.to_owned()) } else { Whom::Name(name) };
+    Ok(Host { whom, port })
+}
+
+const NO_NAME: &str = "a name is letters, digits and hyphens between dots, in its ASCII spelling";
+
+fn parse_port(text: &str) -> Result<u16, &'static str> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let port = text.parse().ok().filter(|&port| digits && port != 0);
+    port.ok_or("what follows `:` is a port from 1 to 65535")
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.whom, self.port) {
+            (Whom::Name(name), _) => f.write_str(name)?,
+            (Whom::Below(name), _) => write!(f, "*.{name}")?,
+            (Whom::Address(IpAddr::V6(address)), Some(_)) => write!(f, "[{address}]")?,
+            (Whom::Address(address), _) => write!(f, "{address}")?,
+        }
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
+/// The hosts that confined commands may reach though the network is not on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hosts {
+    /// These may be reached.
+    pub allow: Vec<Host>,
+    /// But not these.
+    pub forbid: Vec<Host>,
+}
+
+impl Hosts {
+    /// Whether the host that is called `name`, or has this address, may be reached on `port`.
+    pub fn may_reach(&self, name: &str, port: u16) -> bool {
+        let covers = |host: &Host| host.covers(name, port);
+        self.allow.iter().any(covers) && !self.forbid.iter().any(covers)
+    }
+
+    /// Whether it may be reached on some port, as far as can be told without one.
+    pub fn may_ask_for(&self, name: &str) -> bool {
+        let closed = |host: &Host| host.port.is_none() && host.means(name);
+        self.allow.iter().any(|host| host.means(name)) && !self.forbid.iter().any(closed)
+    }
+
+    /// Whether `name` may be reached at `address`, where it was found to be.
+    ///
+    /// Whoever answers for a name can say that it is at any address, one of this machine or its network too. Such an address must
+    /// be on the list itself; or the name is `localhost`, or one below it, and on the list as it is.
+    pub fn may_reach_at(&self, name: &str, address: IpAddr, port: u16) -> bool {
+        let address = address.to_canonical();
+        let spelled = address.to_string();
+        let listed = |host: &&Host| host.is_address() || (host.is_local() && address.is_loopback());
+        let covers = |host: &Host| host.covers(&spelled, port) || host.covers(name, port);
+        self.may_reach(name, port)
+            && !self.forbid.iter().any(|host| host.covers(&spelled, port))
+            && (is_public(address) || self.allow.iter().filter(listed).any(covers))
+    }
+
+    /// Whether there are none that may be reached.
+    pub fn is_empty(&self) -> bool {
+        self.allow.is_empty()
+    }
+}
+
+/// Whether an address is one of the internet, and of no machine or network in particular that is closer.
+pub fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let special = match address.octets() {
+        // "This network", and what providers share among their customers.
+        [0, ..] | [100, 64..=127, ..] => true,
+        // Of protocols, and of measurements.
+        [192, 0, 0, _] | [198, 18 | 19, ..] => true,
+        // Multicast, reserved, broadcast.
+        [224..=255, ..] => true,
+        _ => false,
+    };
+    !(special || address.is_loopback() || address.is_private() || address.is_link_local())
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let embedded = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        is_public_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match address.segments() {
+        // An address of IPv4 in an old spelling; "none" and this machine are among them.
+        [0, 0, 0, 0, 0, 0, ..] => false,
+        // Ways to IPv4 that a network may have.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => embedded(high, low),
+        [0x64, 0xff9b, ..] | [0x2001, 0, ..] => false,
+        // All that is given out begins with these three bits; the rest is local, multicast or reserved.
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+#[cfg(test)]
+mod tests;
