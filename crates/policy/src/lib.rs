@@ -16,6 +16,7 @@ mod known;
 mod path;
 mod permit;
 mod reach;
+pub mod rules;
 mod sandbox;
 pub mod shell;
 
@@ -31,4 +32,5 @@ pub use known::{Known, dangerous_variable, is_interpreter, known, known_partly, 
 pub use path::{PathFault, normal, resolve};
 pub use permit::Permit;
 pub use reach::{Reach, Root};
+pub use rules::{Decision, Layer, Matched, Matches, On, Rule, RuleFault, Rules};
 pub use sandbox::{AtLeast, Confinement, Limits, Network, PROTECTED, SandboxPolicy, Tier};

@@ -62,7 +62,7 @@ pub fn known_partly(argv: &[Option<&str>]) -> Known {
 
 /// Whether a terminal shows something else than `letter`: escape sequences, and what turns the direction of text around
 /// or has no width.
-fn hides(letter: char) -> bool {
+pub(crate) fn hides(letter: char) -> bool {
     letter.is_control() && !matches!(letter, '\t' | '\n')
         || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(letter, '\u{61c}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')

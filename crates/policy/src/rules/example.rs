@@ -1,0 +1,119 @@
+//! Examples that stand beside a rule and prove that it says what its author means.
+
+use super::fault::RuleFault;
+use super::field::{Fields, Value};
+use super::{Host, On, Rule, command, host, tool};
+use crate::shell::{self, Word};
+
+/// An example that was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    /// The line of its rule.
+    pub rule: usize,
+    /// Its own line, from 1.
+    pub line: usize,
+    /// Its column, from 1.
+    pub column: usize,
+    /// The list it stands in: `match` or `not_match`.
+    pub list: &'static str,
+    /// The example, with the words of a list between blanks.
+    pub text: String,
+    /// What is wrong with it; `None` if it holds.
+    pub fault: Option<String>,
+}
+
+/// Tries the examples of `rule`. What is no example at all is a fault.
+pub(super) fn try_all(fields: &Fields<'_>, rule: &Rule, tried: &mut Vec<Tried>) -> Result<(), RuleFault> {
+    for (list, expected) in [("match", true), ("not_match", false)] {
+        let Some(value) = fields.get(list) else { continue };
+        let not = || {
+            let why = format!("`{list}` must be a list of examples, e.g. `{list} = [\"git push\"]`");
+            fields.fault(&value.span(), why)
+        };
+        for example in value.get_ref().as_array().ok_or_else(not)? {
+            let (text, matches) = judge(fields, rule, list, example)?;
+            let fault = match matches {
+                Err(why) => Some(format!("`{}` is no example: {why}", text.escape_debug())),
+                Ok(matches) if matches == expected => None,
+                Ok(true) => {
+                    Some(format!("`{}` is in `not_match`, but the rule matches it", text.escape_debug()))
+                }
+                Ok(false) => {
+                    Some(format!("`{}` is in `match`, but the rule does not match it", text.escape_debug()))
+                }
+            };
+            let (line, column) = fields.source.lines.place(example.span().start);
+            tried.push(Tried { rule: rule.line, line, column, list, text, fault });
+        }
+    }
+    Ok(())
+}
+
+/// The example as text, and whether the rule matches it, or why that cannot be said.
+type Judged = (String, Result<bool, String>);
+
+fn judge(fields: &Fields<'_>, rule: &Rule, list: &str, example: &Value<'_>) -> Result<Judged, RuleFault> {
+    let not = |value: &Value<'_>| {
+        let why = match rule.on {
+            On::Command { .. } => format!("an example in `{list}` is a text or a list of words"),
+            On::Path { .. } | On::Tool { .. } | On::Host { .. } => {
+                format!("an example in `{list}` is a text")
+            }
+        };
+        fields.fault(&value.span(), why)
+    };
+    if let (Some(words), On::Command { pattern, exact }) = (example.get_ref().as_array(), &rule.on) {
+        let word = |value: &Value<'_>| value.get_ref().as_str().map(str::to_owned).ok_or_else(|| not(value));
+        let words = words.iter().map(word).collect::<Result<Vec<String>, _>>()?;
+        let text = words.join(" ");
+        let words: Vec<Word> = words.into_iter().map(Word::Literal).collect();
+        return Ok((text, Ok(command::fit(pattern, *exact, &words, false) == command::Fit::Certain)));
+    }
+    let text = example.get_ref().as_str().ok_or_else(|| not(example))?;
+    let matches = match &rule.on {
+        On::Command { pattern, exact } => {
+            simple(text).map(|words| command::fit(pattern, *exact, &words, false) == command::Fit::Certain)
+        }
+        On::Path { paths, .. } => {
+            let from_base =
+                fields.source.base().filter(|_| !text.starts_with("~/")).map(|base| base.join(text));
+            let path = from_base.map_or_else(|| text.to_owned(), |path| path.to_string_lossy().into_owned());
+            Ok(paths.iter().any(|one| one.holds(&path)))
+        }
+        On::Tool { names } => Ok(names.iter().any(|pattern| tool::fits(pattern, text))),
+        On::Host { hosts } => asked(text).map(|asked| hosts.iter().any(|host| host.is(&asked))),
+    };
+    Ok((text.to_owned(), matches))
+}
+
+/// The words of the one plain command that `text` is.
+fn simple(text: &str) -> Result<Vec<Word>, String> {
+    let shell::Analysis { commands, undecided, defined, assigned } = shell::analyse(text);
+    if let Some(undecided) = undecided.first() {
+        return Err(format!("{}; write a list of words instead", undecided.why));
+    }
+    // What a wrapper starts is listed too, but is not what stands here.
+    let mut direct = commands.into_iter().filter(|command| command.through.is_empty());
+    let plain = "it must be one plain command, without variables, pipes and redirections; or a list of words";
+    match (direct.next(), direct.next()) {
+        (Some(one), None)
+            if defined.is_empty()
+                && assigned.is_empty()
+                && one.variables.is_empty()
+                && one.redirects.is_empty()
+                && one.words.iter().all(|word| matches!(word, Word::Literal(_))) =>
+        {
+            Ok(one.words)
+        }
+        (Some(_) | None, Some(_) | None) => Err(plain.to_owned()),
+    }
+}
+
+/// The host, and the port or that of https.
+fn asked(text: &str) -> Result<host::Asked, String> {
+    const HTTPS: u16 = 443;
+    Host::read(text).map_err(str::to_owned)?;
+    let split = text.rsplit_once(':').filter(|(name, _)| !name.contains(':') || name.ends_with(']'));
+    let (name, port) = split.unwrap_or((text, ""));
+    Ok(host::Asked::new(name, port.parse().unwrap_or(HTTPS)))
+}

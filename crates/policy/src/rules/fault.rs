@@ -1,0 +1,52 @@
+//! What is wrong in a file of rules, and where.
+
+use std::path::{Path, PathBuf};
+
+/// A fault in a file of rules: the file, the place if there is one, and one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}: {why}", file.display(), shown(*.place))]
+pub struct RuleFault {
+    /// The file.
+    pub file: PathBuf,
+    /// Line and column, from 1; none if it is about the file as a whole.
+    pub place: Option<(usize, usize)>,
+    /// What is wrong, and what to try.
+    pub why: String,
+}
+
+impl RuleFault {
+    /// A fault at a place in `file`.
+    pub(super) fn at(file: &Path, place: (usize, usize), why: String) -> Self {
+        Self { file: file.to_owned(), place: Some(place), why }
+    }
+
+    /// A fault of `file` as a whole.
+    pub fn whole(file: &Path, why: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), place: None, why: why.into() }
+    }
+}
+
+fn shown(place: Option<(usize, usize)>) -> String {
+    place.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default()
+}
+
+/// Where the lines of a text begin.
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    begins: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        let after = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Self { text, begins: std::iter::once(0).chain(after).collect() }
+    }
+
+    /// Line and column of the byte `at`, from 1; a column is a character.
+    pub(super) fn place(&self, at: usize) -> (usize, usize) {
+        let at = self.text.floor_char_boundary(at);
+        let line = self.begins.partition_point(|begin| *begin <= at);
+        let begin = self.begins[line - 1];
+        (line, self.text[begin..at].chars().count() + 1)
+    }
+}

@@ -1,0 +1,133 @@
+//! The fields of a rule, read with their places.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::fault::{Lines, RuleFault};
+use super::{Decision, Layer};
+
+/// How alike two names must be for the one to be proposed for the other, from 0 to 1.
+const ALIKE: f64 = 0.75;
+
+/// A value with its place.
+pub(super) type Value<'a> = Spanned<DeValue<'a>>;
+
+/// The file that is read.
+pub(super) struct Source<'a> {
+    pub(super) file: Arc<Path>,
+    pub(super) layer: Layer,
+    pub(super) lines: Lines<'a>,
+}
+
+impl Source<'_> {
+    /// A fault at a place in the file.
+    pub(super) fn fault(&self, span: &Range<usize>, why: impl Into<String>) -> RuleFault {
+        RuleFault::at(&self.file, self.lines.place(span.start), why.into())
+    }
+
+    /// The directory that relative paths start from; only a project has one.
+    pub(super) fn base(&self) -> Option<&Path> {
+        match self.layer {
+            Layer::System | Layer::User => None,
+            Layer::Project => {
+                let directory = self.file.parent()?;
+                if directory.ends_with(".toolgate") { directory.parent() } else { Some(directory) }
+            }
+        }
+    }
+}
+
+/// One rule as it is written.
+pub(super) struct Fields<'a> {
+    pub(super) source: &'a Source<'a>,
+    pub(super) table: &'a DeTable<'a>,
+    /// Where it begins.
+    pub(super) span: Range<usize>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn get(&self, key: &str) -> Option<&'a Value<'a>> {
+        self.table.get(key)
+    }
+
+    /// The place of the key itself.
+    pub(super) fn key(&self, key: &str) -> Range<usize> {
+        self.table.get_key_value(key).map_or_else(|| self.span.clone(), |(key, _)| key.span())
+    }
+
+    pub(super) fn fault(&self, span: &Range<usize>, why: impl Into<String>) -> RuleFault {
+        self.source.fault(span, why)
+    }
+
+    pub(super) fn flag(&self, key: &str) -> Result<bool, RuleFault> {
+        match self.get(key) {
+            None => Ok(false),
+            Some(value) => {
+                let not = || self.fault(&value.span(), format!("`{key}` must be true or false"));
+                value.get_ref().as_bool().ok_or_else(not)
+            }
+        }
+    }
+
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, RuleFault> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let not = || self.fault(&value.span(), format!("`{key}` must be a text, e.g. `{key} = \"…\"`"));
+        value.get_ref().as_str().map(Some).ok_or_else(not)
+    }
+
+    /// A text or a list of them, with their places; a list is not empty.
+    pub(super) fn texts(&self, key: &str) -> Result<Vec<(&'a str, Range<usize>)>, RuleFault> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let not = |value: &Value<'_>| {
+            self.fault(&value.span(), format!("`{key}` must be a text or a list of texts"))
+        };
+        let one = |value: &'a Value<'a>| {
+            let text = value.get_ref().as_str().ok_or_else(|| not(value))?;
+            Ok((text, value.span()))
+        };
+        match value.get_ref().as_array() {
+            Some(list) if list.is_empty() => {
+                Err(self
+                    .fault(&value.span(), format!("`{key}` is an empty list, so the rule is about nothing")))
+            }
+            Some(list) => list.iter().map(one).collect(),
+            None => Ok(vec![one(value)?]),
+        }
+    }
+
+    pub(super) fn decision(&self) -> Result<Decision, RuleFault> {
+        const CHOICES: &str = "write \"allow\", \"ask\" or \"forbid\"";
+        let Some(text) = self.text("decision")? else {
+            return Err(self.fault(&self.span, format!("the rule has no `decision`: {CHOICES}")));
+        };
+        match text {
+            "allow" => Ok(Decision::Allow),
+            "ask" => Ok(Decision::Ask),
+            "forbid" => Ok(Decision::Forbid),
+            _ => {
+                let meant = match text.to_ascii_lowercase().as_str() {
+                    "allow" | "approve" | "permit" | "yes" => "; did you mean \"allow\"?",
+                    "ask" | "prompt" | "confirm" => "; did you mean \"ask\"?",
+                    "forbid" | "forbidden" | "deny" | "block" | "reject" | "no" => {
+                        "; did you mean \"forbid\"?"
+                    }
+                    _ => "",
+                };
+                let span = self.get("decision").map_or_else(|| self.span.clone(), Spanned::span);
+                let text = text.escape_debug();
+                Err(self.fault(&span, format!("`{text}` is no decision: {CHOICES}{meant}")))
+            }
+        }
+    }
+}
+
+/// The one of `known` that `name` is most like.
+pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    let alike = known.iter().map(|known| (strsim::jaro_winkler(name, known), *known));
+    let (how, known) = alike.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (how >= ALIKE).then_some(known)
+}

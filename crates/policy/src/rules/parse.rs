@@ -1,0 +1,160 @@
+//! Text → rules: the TOML, and what holds for a rule as a whole.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::example::{self, Tried};
+use super::fault::{Lines, RuleFault};
+use super::field::{Fields, Source, nearest};
+use super::{Access, Decision, Layer, MAX_BYTES, On, Rule, subject};
+
+const KEYS: &[&str] = &[
+    "pattern",
+    "exact",
+    "path",
+    "access",
+    "tool",
+    "host",
+    "decision",
+    "reason",
+    "unsandboxed",
+    "match",
+    "not_match",
+];
+/// What a rule may be about, of which it has one.
+const SUBJECTS: &[&str] = &["pattern", "path", "tool", "host"];
+/// The longest reason, in characters: a model reads it.
+const MAX_REASON: usize = 500;
+
+/// A file that was read; its examples may have failed.
+pub(super) struct Read {
+    pub(super) rules: Vec<Rule>,
+    pub(super) tried: Vec<Tried>,
+}
+
+pub(super) fn read(text: &str, file: &Path, layer: Layer) -> Result<Read, RuleFault> {
+    if text.len() > MAX_BYTES {
+        return Err(RuleFault::whole(file, format!("longer than {MAX_BYTES} bytes")));
+    }
+    let source = Source { file: Arc::from(file), layer, lines: Lines::of(text) };
+    let document = DeTable::parse(text).map_err(|error| {
+        // The parser says what it expected on a second line.
+        let why = error.message().lines().collect::<Vec<_>>().join(", ");
+        source.fault(&error.span().unwrap_or(0..0), why)
+    })?;
+    let mut read = Read { rules: Vec::new(), tried: Vec::new() };
+    for (key, value) in document.get_ref() {
+        if key.get_ref() != "rule" {
+            let why =
+                format!("there is no `{}` in a file of rules, only `[[rule]]`", key.get_ref().escape_debug());
+            return Err(source.fault(&key.span(), why));
+        }
+        let once = || source.fault(&key.span(), "a rule begins with `[[rule]]`, with two brackets");
+        for rule in value.get_ref().as_array().ok_or_else(once)? {
+            one(&source, rule, &mut read)?;
+        }
+    }
+    Ok(read)
+}
+
+fn one<'a>(
+    source: &'a Source<'a>,
+    value: &'a Spanned<DeValue<'a>>,
+    read: &mut Read,
+) -> Result<(), RuleFault> {
+    let not = || source.fault(&value.span(), "a rule is a table: write `[[rule]]` and its keys below");
+    let table = value.get_ref().as_table().ok_or_else(not)?;
+    let fields = Fields { source, table, span: value.span() };
+    check_keys(&fields)?;
+    let decision = fields.decision()?;
+    let on = subject::read(&fields, decision)?;
+    check(&fields, &on, decision)?;
+    let rule = Rule {
+        layer: source.layer,
+        file: Arc::clone(&source.file),
+        line: source.lines.place(fields.span.start).0,
+        on,
+        decision,
+        reason: reason(&fields)?,
+        unsandboxed: fields.flag("unsandboxed")?,
+    };
+    example::try_all(&fields, &rule, &mut read.tried)?;
+    read.rules.push(rule);
+    Ok(())
+}
+
+fn check_keys(fields: &Fields<'_>) -> Result<(), RuleFault> {
+    let unknown = fields.table.keys().filter(|key| !KEYS.contains(&key.get_ref().as_ref()));
+    // The first as it is written, not by the alphabet.
+    if let Some(key) = unknown.min_by_key(|key| key.span().start) {
+        let name = key.get_ref();
+        let meant = match nearest(name, KEYS) {
+            Some(known) => format!("did you mean `{known}`?"),
+            None => format!("there are `{}`", KEYS.join("`, `")),
+        };
+        return Err(fields.fault(&key.span(), format!("a rule has no `{}`; {meant}", name.escape_debug())));
+    }
+    let mut given: Vec<&str> = SUBJECTS.iter().copied().filter(|key| fields.get(key).is_some()).collect();
+    given.sort_by_key(|key| fields.key(key).start);
+    match given[..] {
+        [_] => Ok(()),
+        [] => {
+            let why = "the rule is about nothing: it needs `pattern`, `path`, `tool` or `host`";
+            Err(fields.fault(&fields.span, why))
+        }
+        [one, other, ..] => {
+            let why =
+                format!("a rule is about one thing, and this one has `{one}` and `{other}`: make two of it");
+            Err(fields.fault(&fields.key(other), why))
+        }
+    }
+}
+
+/// What must hold between the parts of a rule.
+fn check(fields: &Fields<'_>, on: &On, decision: Decision) -> Result<(), RuleFault> {
+    let belongs = |key: &str, to: &str| match fields.get(key) {
+        Some(_) => Err(fields.fault(&fields.key(key), format!("`{key}` belongs to a rule with a `{to}`"))),
+        None => Ok(()),
+    };
+    let (is_command, access) = match on {
+        On::Command { .. } => (true, None),
+        On::Path { access, .. } => (false, Some(*access)),
+        On::Tool { .. } | On::Host { .. } => (false, None),
+    };
+    if !is_command {
+        belongs("exact", "pattern")?;
+    }
+    if access.is_none() {
+        belongs("access", "path")?;
+    }
+    if fields.flag("unsandboxed")? && !(is_command && decision == Decision::Allow) {
+        let why = "`unsandboxed` says that an allowed command runs without confinement: it needs a `pattern` and \
+                   decision = \"allow\"";
+        return Err(fields.fault(&fields.key("unsandboxed"), why));
+    }
+    let decided = || fields.get("decision").map_or_else(|| fields.span.clone(), Spanned::span);
+    if access == Some(Access::Read) && decision == Decision::Ask {
+        let why = "nobody is asked about reading a path: write \"forbid\", or \"allow\" to make it readable";
+        return Err(fields.fault(&decided(), why));
+    }
+    if fields.source.layer == Layer::Project && decision == Decision::Allow {
+        let why = "a project may tighten the rules, not loosen them: this belongs in your own file";
+        return Err(fields.fault(&decided(), why));
+    }
+    Ok(())
+}
+
+fn reason(fields: &Fields<'_>) -> Result<Option<String>, RuleFault> {
+    let Some(reason) = fields.text("reason")? else { return Ok(None) };
+    let why = match reason {
+        _ if reason.trim().is_empty() => "`reason` is empty: say why, or leave it out".to_owned(),
+        _ if reason.chars().count() > MAX_REASON => {
+            format!("`reason` is longer than {MAX_REASON} characters: a model and a person have to read it")
+        }
+        _ => return Ok(Some(reason.to_owned())),
+    };
+    Err(fields.fault(&fields.key("reason"), why))
+}

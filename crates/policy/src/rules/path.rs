@@ -1,0 +1,109 @@
+//! Paths that rules are about.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::{Access, Decision};
+use crate::{DenyRead, normal};
+
+/// What makes a glob of a path.
+const WILD: [char; 4] = ['*', '?', '[', '{'];
+
+/// A path as a rule names it. It holds for all that is below it too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Where {
+    /// This path from `/`.
+    At(PathBuf),
+    /// This path from the user's home.
+    Home(PathBuf),
+    /// A glob as in `files.deny_read`: only where reading is forbidden.
+    Glob(String),
+}
+
+impl Where {
+    /// Reads `text`; a relative path starts from `base`.
+    pub(super) fn read(
+        text: &str,
+        base: Option<&Path>,
+        access: Access,
+        decision: Decision,
+    ) -> Result<Self, String> {
+        let globs = access == Access::Read && decision == Decision::Forbid;
+        if globs && text.contains(WILD) {
+            // Any home will do to find out whether it is a glob.
+            let glob = DenyRead::new([text], Some(Path::new("/home")));
+            return glob.map(|_| Self::Glob(text.to_owned())).map_err(|fault| fault.why);
+        }
+        let below = text.strip_prefix("~/").map(Path::new);
+        let is_upwards = |path: &Path| path.components().any(|part| part == Component::ParentDir);
+        let why = match text {
+            _ if text.trim().is_empty() => "it is empty; write a path, e.g. `~/notes`",
+            _ if text.trim() != text => "it begins or ends with a blank",
+            _ if text.contains('\0') => "it holds a NUL, which no path can",
+            _ if text.starts_with('$') => "variables are not expanded; write the path, or `~/…`",
+            _ if text.starts_with('~') && below.is_none() => "only `~/…` is known, your own home",
+            _ if text.contains(WILD) => {
+                "only where reading is forbidden may a path have wildcards; name a directory, all below it is meant"
+            }
+            _ if below.is_some_and(is_upwards) => "behind `~/` there is no `..`; write the path from `/`",
+            _ if below.is_none() && !text.starts_with('/') && base.is_none() => {
+                "nobody knows where a relative path starts from in a file that is not a project's; write `/…` or \
+                 `~/…`, or `**/…` where reading is forbidden"
+            }
+            _ => return Ok(Self::plain(text, below, base)),
+        };
+        Err(why.to_owned())
+    }
+
+    fn plain(text: &str, below: Option<&Path>, base: Option<&Path>) -> Self {
+        let usual = |part: &Component<'_>| matches!(part, Component::Normal(_));
+        match below {
+            Some(below) => Self::Home(below.components().filter(usual).collect()),
+            None => Self::At(normal(&base.unwrap_or(Path::new("/")).join(text))),
+        }
+    }
+
+    /// The path from `/`. `None` for a glob, and below a home if there is none.
+    pub fn path(&self, home: Option<&Path>) -> Option<PathBuf> {
+        match self {
+            Self::At(path) => Some(path.clone()),
+            Self::Home(below) => Some(home?.join(below)),
+            Self::Glob(_) => None,
+        }
+    }
+
+    /// The same as a pattern for [`DenyRead::new`].
+    pub fn pattern(&self) -> String {
+        let escaped = |path: &Path| globset::escape(&path.to_string_lossy());
+        match self {
+            Self::At(path) => escaped(path),
+            Self::Home(below) => format!("~/{}", escaped(below)),
+            Self::Glob(glob) => glob.clone(),
+        }
+    }
+
+    /// As it could stand in a file.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::At(path) => path.to_string_lossy().into_owned(),
+            Self::Home(below) => format!("~/{}", below.to_string_lossy()),
+            Self::Glob(glob) => glob.clone(),
+        }
+    }
+
+    /// Whether it is about `path`, which is from `/` or from `~/`.
+    pub(super) fn holds(&self, path: &str) -> bool {
+        let home = Path::new("/home/of the user");
+        let path = match path.strip_prefix("~/") {
+            Some(below) => home.join(below),
+            None => PathBuf::from(path),
+        };
+        let path = normal(&path);
+        match self {
+            Self::At(at) => path.starts_with(at),
+            Self::Home(below) => path.starts_with(home.join(below)),
+            Self::Glob(glob) => {
+                DenyRead::new([glob], Some(home)).is_ok_and(|deny| deny.denies(&path).is_some())
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What a rule is about, read and checked.
+
+use std::ops::Range;
+
+use super::fault::RuleFault;
+use super::field::{Fields, Value};
+use super::{Access, Decision, Host, MAX_WORDS, On, Where, tool};
+
+pub(super) fn read(fields: &Fields<'_>, decision: Decision) -> Result<On, RuleFault> {
+    if let Some(pattern) = fields.get("pattern") {
+        return Ok(On::Command { pattern: words(fields, pattern)?, exact: fields.flag("exact")? });
+    }
+    if fields.get("path").is_some() {
+        let access = access(fields)?;
+        let base = fields.source.base();
+        let paths = each(fields, "path", |text| Where::read(text, base, access, decision))?;
+        return Ok(On::Path { paths, access });
+    }
+    if fields.get("tool").is_some() {
+        return Ok(On::Tool {
+            names: each(fields, "tool", |name| tool::check(name).map(|()| name.to_owned()))?,
+        });
+    }
+    Ok(On::Host { hosts: each(fields, "host", |text| Host::read(text).map_err(str::to_owned))? })
+}
+
+/// Every text of `key` as what it stands for; a fault points at the text.
+fn each<T>(
+    fields: &Fields<'_>,
+    key: &str,
+    one: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, RuleFault> {
+    let read = |(text, span): (&str, Range<usize>)| {
+        one(text).map_err(|why| fields.fault(&span, format!("`{}`: {why}", text.escape_debug())))
+    };
+    fields.texts(key)?.into_iter().map(read).collect()
+}
+
+fn access(fields: &Fields<'_>) -> Result<Access, RuleFault> {
+    match fields.text("access")? {
+        None | Some("write") => Ok(Access::Write),
+        Some("read") => Ok(Access::Read),
+        Some(other) => {
+            let why = format!("`{}` is no access: write \"read\" or \"write\"", other.escape_debug());
+            Err(fields.fault(&fields.key("access"), why))
+        }
+    }
+}
+
+fn words(fields: &Fields<'_>, pattern: &Value<'_>) -> Result<Vec<Vec<String>>, RuleFault> {
+    let Some(positions) = pattern.get_ref().as_array() else {
+        let why = "`pattern` must be a list of words, e.g. `[\"git\", [\"push\", \"fetch\"]]`";
+        return Err(fields.fault(&pattern.span(), why));
+    };
+    if positions.is_empty() {
+        let why =
+            "`pattern` is empty and would match every command: name the program, e.g. `[\"git\", \"push\"]`";
+        return Err(fields.fault(&pattern.span(), why));
+    }
+    if let Some(one_more) = positions.get(MAX_WORDS) {
+        return Err(fields.fault(&one_more.span(), format!("more than {MAX_WORDS} words are too many")));
+    }
+    positions.iter().enumerate().map(|(at, position)| alternatives(fields, at, position)).collect()
+}
+
+fn alternatives(fields: &Fields<'_>, at: usize, position: &Value<'_>) -> Result<Vec<String>, RuleFault> {
+    let word = |value: &Value<'_>| {
+        let fault = |why: &str| Err(fields.fault(&value.span(), why));
+        match value.get_ref().as_str() {
+            None => fault("a word of a pattern must be a text, or a list of texts for alternatives"),
+            Some("") if at == 0 => fault("the first word is the program, which has a name"),
+            Some(word) if word.contains('\0') => fault("it holds a NUL, which no word of a command can"),
+            Some(word) => Ok(word.to_owned()),
+        }
+    };
+    match position.get_ref().as_array() {
+        Some(list) if list.is_empty() => {
+            Err(fields.fault(&position.span(), "a list of alternatives needs at least one word"))
+        }
+        Some(list) => list.iter().map(word).collect(),
+        None => Ok(vec![word(position)?]),
+    }
+}

@@ -1,0 +1,55 @@
+//! Names of tools, in which `*` stands for any letters.
+
+/// The longest name, in bytes; what a model API takes is shorter.
+const MAX_NAME: usize = 256;
+
+pub(super) fn check(name: &str) -> Result<(), String> {
+    let why = match name {
+        "" => "it is empty; write a tool's name, e.g. `mcp__github__*`",
+        _ if name.len() > MAX_NAME => "no tool has so long a name",
+        _ if !name.chars().all(|letter| letter.is_ascii_graphic()) => {
+            "a tool's name has letters, digits, `_`, `-` and the like, and no blanks"
+        }
+        _ => return Ok(()),
+    };
+    Err(why.to_owned())
+}
+
+/// Whether `name` fits `pattern`.
+pub(super) fn fits(pattern: &str, name: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
+    let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let Some(inner) = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail)) else { return false };
+    // What stands between two `*` is best found where it is first: more is left for the next.
+    let found = middle.split('*').try_fold(inner, |left, part| Some(&left[left.find(part)? + part.len()..]));
+    found.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_patterns() {
+        for (pattern, name, expected) in [
+            ("shell", "shell", true),
+            ("shell", "shell_command", false),
+            ("*", "", true),
+            ("*", "shell", true),
+            ("**", "shell", true),
+            ("mcp__github__*", "mcp__github__get_issue", true),
+            ("mcp__github__*", "mcp__gitlab__get_issue", false),
+            ("*_issue", "mcp__github__get_issue", true),
+            ("*_issue", "mcp__github__get_issues", false),
+            ("mcp__*__get_*", "mcp__github__get_issue", true),
+            ("mcp__*__get_*", "mcp__github__set_issue", false),
+            ("a*a", "a", false),
+            ("a*a", "aa", true),
+            ("a*b*b*c", "abbc", true),
+            ("a*b*b*c", "abc", false),
+            ("a*bc*c", "abc", false),
+        ] {
+            assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What an allowing rule opens, where that is more than it seems to.
+
+use super::{Decision, On, Rule, Rules, Where};
+use crate::{Known, is_interpreter, known, stem};
+
+/// The most combinations of alternatives that are looked at.
+const MAX_COMBINATIONS: usize = 64;
+
+/// A rule that its author should look at again; it is in force all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning<'a> {
+    /// The rule.
+    pub rule: &'a Rule,
+    /// What it opens.
+    pub why: String,
+}
+
+pub(super) fn warnings(rules: &Rules) -> Vec<Warning<'_>> {
+    rules.iter().filter_map(|rule| Some(Warning { rule, why: why(rule)? })).collect()
+}
+
+fn why(rule: &Rule) -> Option<String> {
+    match &rule.on {
+        On::Command { pattern, exact } => {
+            let blank =
+                pattern.first().into_iter().flatten().find(|word| word.contains(' ') && !word.contains('/'));
+            if let Some(word) = blank {
+                let words = word.split(' ').map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ");
+                return Some(format!("no program is called `{word}`; a pattern lists words: `[{words}]`"));
+            }
+            let opened =
+                combinations(pattern).into_iter().filter_map(|words| opens(&words, *exact)).next()?;
+            if rule.decision != Decision::Allow {
+                return None;
+            }
+            let outside = if rule.unsandboxed { "outside the sandbox, " } else { "" };
+            Some(format!("{outside}{opened}"))
+        }
+        On::Path { paths, .. } if rule.decision == Decision::Allow => {
+            let whole = |path: &&Where| match path {
+                Where::At(path) => path.parent().is_none(),
+                Where::Home(path) => path.as_os_str().is_empty(),
+                Where::Glob(_) => false,
+            };
+            let text = paths.iter().find(whole)?.text();
+            Some(format!("`{text}` is everything that lies below it, your own configuration too"))
+        }
+        On::Tool { names } if rule.decision == Decision::Allow => {
+            let all = names.iter().find(|name| name.bytes().all(|byte| byte == b'*'))?;
+            Some(format!("`{all}` is every tool, also those that are added later"))
+        }
+        On::Path { .. } | On::Tool { .. } | On::Host { .. } => None,
+    }
+}
+
+/// What a rule for commands that begin with `words` allows beyond what they say.
+fn opens(words: &[&str], exact: bool) -> Option<String> {
+    let shown = words.join(" ");
+    if let Known::Dangerous(why) = known(words) {
+        return Some(format!("it allows `{shown}` without a question: {why}"));
+    }
+    let (program, rest) = words.split_first()?;
+    // Whoever writes the file or the sub-command behind a program has said what it does.
+    let only_options = rest.iter().all(|word| word.starts_with('-'));
+    if exact || stem(words).is_some() {
+        return None;
+    }
+    if is_interpreter(program) {
+        let why = "runs any program that is given to it, so the rule allows everything";
+        return only_options.then(|| format!("`{shown}` {why}; name the file, or say `exact = true`"));
+    }
+    let why = "can do very different things, or run any other command, by the words that follow";
+    (only_options || rest.len() == 1)
+        .then(|| format!("`{shown}` {why}; name more of them, or say `exact = true`"))
+}
+
+/// Every way to choose one alternative at each position, up to a bound.
+fn combinations(pattern: &[Vec<String>]) -> Vec<Vec<&str>> {
+    let mut all: Vec<Vec<&str>> = vec![Vec::new()];
+    for names in pattern {
+        let longer = all.iter().flat_map(|words| {
+            names.iter().map(move |name| words.iter().copied().chain([name.as_str()]).collect::<Vec<_>>())
+        });
+        all = longer.take(MAX_COMBINATIONS).collect();
+    }
+    all
+}

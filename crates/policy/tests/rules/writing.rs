@@ -1,0 +1,96 @@
+//! What is added to a file of rules.
+
+use std::path::Path;
+
+use toolgate_policy::rules::{Access, Added, Decision, Host, NewRule, On, RuleFault, Where, add};
+
+fn command(words: &[&str]) -> NewRule {
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let pattern = words.iter().map(|word| vec![word.clone()]).collect();
+    let on = On::Command { pattern, exact: false };
+    NewRule { on, decision: Decision::Allow, reason: None, unsandboxed: false, example: Some(words) }
+}
+
+fn added(text: &str, rule: &NewRule) -> Result<Added, RuleFault> {
+    add(text, Path::new("/c/rules.toml"), rule)
+}
+
+fn text(text: &str, rule: &NewRule) -> String {
+    match added(text, rule).unwrap() {
+        Added::Text { text, .. } => text,
+        Added::There { line } => panic!("it is on line {line}"),
+    }
+}
+
+#[test]
+fn rules_of_all_kinds() {
+    let rule = |on| NewRule { on, ..command(&[]) };
+    let one = NewRule {
+        on: On::Command {
+            pattern: vec![vec!["a\"b".into()], vec!["c".into(), "\u{202e}\n\\".into()]],
+            exact: true,
+        },
+        reason: Some("as I said".into()),
+        unsandboxed: true,
+        example: Some(vec!["a\"b".into(), "c".into()]),
+        ..command(&[])
+    };
+    let none = None;
+    let paths = vec![Where::At("/a".into()), Where::Home("b".into())];
+    let path = NewRule { example: none.clone(), ..rule(On::Path { paths, access: Access::Read }) };
+    let tool = NewRule {
+        example: none.clone(),
+        decision: Decision::Ask,
+        ..rule(On::Tool { names: vec!["x*".into()] })
+    };
+    let host = NewRule { example: none, ..rule(On::Host { hosts: vec![Host::read("[::1]:80").unwrap()] }) };
+    let all = [one, path, tool, host].iter().fold(String::new(), |before, rule| text(&before, rule));
+    insta::assert_snapshot!(all, @r#"
+    [[rule]]
+    pattern = ["a\"b", ["c", "\u202e\n\\"]]
+    exact = true
+    decision = "allow"
+    unsandboxed = true
+    reason = "as I said"
+    match = [["a\"b", "c"]]
+
+    [[rule]]
+    path = ["/a", "~/b"]
+    access = "read"
+    decision = "allow"
+
+    [[rule]]
+    tool = "x*"
+    decision = "ask"
+
+    [[rule]]
+    host = "[::1]:80"
+    decision = "allow"
+    "#);
+}
+
+#[test]
+fn what_is_there_stays_as_it_is() {
+    let rule = command(&["cargo", "test"]);
+    for before in ["", "# mine", "# mine\r\n\r\n", "\n\n", "[[rule]] # x\npattern=['ls']\ndecision='ask'"] {
+        let after = text(before, &rule);
+        assert!(after.starts_with(before), "{after}");
+        assert_eq!(
+            added(&after, &rule).unwrap(),
+            Added::There { line: after.lines().count() - 3 },
+            "{after}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_added() {
+    let rule = command(&["cargo", "test"]);
+    let told = |text: &str, rule: &NewRule| added(text, rule).unwrap_err().to_string();
+    insta::assert_snapshot!(told("[[rule]]\ndecision = 1", &rule), @"/c/rules.toml:1:1: the rule is about nothing: it needs `pattern`, `path`, `tool` or `host`");
+    insta::assert_snapshot!(told("rule = []", &rule), @"/c/rules.toml: no rule can be added at its end (duplicate key); write each rule below a `[[rule]]`");
+    insta::assert_snapshot!(told("", &command(&[])), @r#"/c/rules.toml: the rule cannot be saved: `pattern` is empty and would match every command: name the program, e.g. `["git", "push"]`"#);
+    insta::assert_snapshot!(told("", &command(&["a\0"])), @"/c/rules.toml: the rule cannot be saved: it holds a NUL, which no word of a command can");
+    let other = NewRule { example: Some(vec!["ls".into()]), ..rule };
+    insta::assert_snapshot!(told("", &other), @"/c/rules.toml: the rule cannot be saved: `ls` is in `match`, but the rule does not match it");
+}
