@@ -140,9 +140,9 @@ async fn terminal(sessions: &Sessions) -> Arc<Session> {
 fn permit(argv: &[String], here: &std::path::Path) -> Permit {
     let none = DenyRead::new::<&str>([], None).expect("nothing is denied");
     let gate = Gate::new(Reach::new(vec![Root::new(here)], none), SandboxPolicy::FullAccess);
-    match gate.decide(&Intent::run(argv.to_owned(), here)) {
+    match gate.decide("test", &Intent::run(argv.to_owned(), here)) {
         Verdict::Allow(permit) => permit,
-        Verdict::Forbid(denial) => panic!("{denial}"),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -6,7 +6,10 @@
 //! system.
 
 mod answer;
+mod approver;
 mod halting;
+mod hook;
+mod hooks;
 mod lanes;
 mod metrics;
 mod observer;
@@ -17,6 +20,8 @@ mod runtime;
 mod tools_config;
 
 pub use answer::Keep;
+pub use approver::{Approver, Rulebook};
+pub use hook::{Hook, HookSays, HookWants};
 pub use metrics::{Metrics, ToolStats};
 pub use observer::{Event, Observer};
 pub use orchestrator::ToolOrchestrator;

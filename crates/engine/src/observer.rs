@@ -18,6 +18,16 @@ pub enum Event {
     },
     /// It runs.
     Started,
+    /// Somebody is asked about it.
+    Asked {
+        /// Why, each in one sentence.
+        why: Vec<String>,
+    },
+    /// They answered.
+    Decided {
+        /// `approved`, `approved_for_session`, `approved_with_rule`, `denied` or `abort`.
+        decision: &'static str,
+    },
     /// The tool says something.
     Notice(Notice),
     /// It was answered.

@@ -1,25 +1,162 @@
-//! Verdict → permit → attempt.
+//! Verdict → question → permit → attempt, and up again if the sandbox refused something. One answer comes out.
 
-use policy::{Gate, Verdict};
-use tool::{Attempt, Cx, ToolError, ToolOutput};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-/// Has an intent judged, and attempts what is allowed.
-#[derive(Debug, Clone)]
+use policy::{Cause, Gate, Permit, Question, ReviewDecision, Settled, Unasked, Verdict};
+use tokio_util::sync::CancellationToken;
+use tool::{Attempt, Cx, Item, ToolError, ToolOutput};
+
+use crate::halting::bounded;
+use crate::observer::Observers;
+use crate::{Approver, Event, Rulebook};
+
+/// Has an intent judged, asks who has to be asked, and attempts what is allowed.
+#[derive(Clone)]
 pub struct ToolOrchestrator {
-    gate: Gate,
+    pub(crate) gate: Gate,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) rulebook: Option<Arc<dyn Rulebook>>,
+    /// One question at a time.
+    asking: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// When a call has to end, and who watches it.
+pub(crate) struct Bounds<'a> {
+    /// How long one attempt may take; nobody hurries whoever is asked.
+    pub(crate) limit: Duration,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) arrived: Instant,
+    pub(crate) observers: &'a Observers,
+}
+
+/// One call on its way.
+pub(crate) struct Course<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) attempt: &'a dyn Attempt,
+    /// A hook wants it to be asked.
+    pub(crate) asks: Option<Cause>,
+    pub(crate) cx: &'a Cx,
+    pub(crate) bounds: Bounds<'a>,
+}
+
+impl Course<'_> {
+    async fn attempt(&self, permit: &Permit) -> Result<ToolOutput, ToolError> {
+        let Bounds { limit, cancel, arrived, .. } = self.bounds;
+        let work = std::pin::pin!(self.attempt.run(permit, self.cx));
+        bounded(work, self.cx, limit, cancel, arrived).await
+    }
 }
 
 impl ToolOrchestrator {
-    /// An orchestrator that asks `gate`.
+    /// An orchestrator that asks `gate`, and nobody else.
     pub fn new(gate: Gate) -> Self {
-        Self { gate }
+        Self { gate, approver: None, rulebook: None, asking: Arc::default() }
     }
 
-    /// Runs `attempt` with the permit that its intent earns, or says why it earns none.
-    pub async fn run(&self, attempt: &dyn Attempt, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        match self.gate.decide(attempt.intent()) {
-            Verdict::Allow(permit) => attempt.run(&permit, cx).await,
-            Verdict::Forbid(denial) => Err(ToolError::Forbidden(denial)),
+    /// Runs the attempt with the permit that its intent earns, or says why it earns none.
+    pub(crate) async fn run(&self, course: Course<'_>) -> Result<ToolOutput, ToolError> {
+        let intent = course.attempt.intent();
+        let mut permit = match self.gate.decide_with(course.tool, intent, course.asks.clone()) {
+            Verdict::Allow(permit) => permit,
+            Verdict::Forbid(denial) => return Err(ToolError::Forbidden(denial)),
+            Verdict::Ask(question) => self.ask(*question, &course).await?,
+        };
+        let mut given = Vec::new();
+        // ends: each round gives something that was not given before, and the gate counts the rounds
+        loop {
+            let outcome = course.attempt(&permit).await;
+            let (told_of, guessed) = match &outcome {
+                Ok(output) if !output.success && output.facts.error.is_none() => {
+                    (output.facts.denials.as_slice(), output.facts.suspected.as_ref())
+                }
+                Err(ToolError::Blocked(denial)) => (std::slice::from_ref(denial), None),
+                Ok(_) | Err(_) => return outcome.map(|output| told(output, &given)),
+            };
+            let question = self.gate.widen(course.tool, intent, &permit, told_of, guessed);
+            let Some(question) = question.filter(|_| self.approver.is_some()) else {
+                return outcome.map(|output| told(output, &given));
+            };
+            let wants: Vec<String> =
+                question.grants.difference(permit.grants()).map(ToString::to_string).collect();
+            match self.ask(*question, &course).await {
+                Ok(wider) => {
+                    permit = wider;
+                    given.extend(wants);
+                }
+                Err(ToolError::Denied { note }) => {
+                    return outcome.map(|output| refused(told(output, &given), &wants, note.as_deref()));
+                }
+                Err(other) => return Err(other),
+            }
         }
     }
+
+    /// Asks, and says what came of it.
+    async fn ask(&self, question: Question, course: &Course<'_>) -> Result<Permit, ToolError> {
+        let Some(approver) = &self.approver else {
+            return Err(ToolError::Forbidden(Gate::unasked(&question, Unasked::Nobody)));
+        };
+        let Bounds { cancel, arrived, observers, .. } = &course.bounds;
+        let call = course.cx.call();
+        let answering = async {
+            let _turn = self.asking.lock().await;
+            // Whoever was asked before may have answered this too.
+            if let Some(permit) = self.gate.answered(&question) {
+                return Ok(permit);
+            }
+            let why = question.why.iter().map(ToString::to_string).collect();
+            observers.saw(call, &Event::Asked { why });
+            let decision = approver.ask(call, &question).await;
+            observers.saw(call, &Event::Decided { decision: decision.as_str() });
+            if let ReviewDecision::ApprovedWithRule(rule) = &decision {
+                self.save(rule.clone(), course.cx).await;
+            }
+            match self.gate.settle(question, &decision) {
+                Settled::Allow(permit) => Ok(permit),
+                Settled::Denied { note } => Err(ToolError::Denied { note }),
+                Settled::Stop => Err(ToolError::Stopped),
+            }
+        };
+        tokio::select! {
+            biased;
+            settled = answering => settled,
+            () = cancel.cancelled() => Err(ToolError::Cancelled { after: arrived.elapsed() }),
+        }
+    }
+
+    /// Keeps a rule. If that fails, the yes still counts for the session, and whoever watches is told.
+    async fn save(&self, rule: policy::rules::NewRule, cx: &Cx) {
+        let saved = match self.rulebook.clone() {
+            Some(book) => {
+                let saving = cx.blocking(move |_| book.save(&rule).map_err(ToolError::io)).await;
+                saving.map_err(|error| error.to_string())
+            }
+            None => Err("there is no file for rules here".to_owned()),
+        };
+        match saved {
+            Ok(rules) => self.gate.learn(rules),
+            Err(why) => cx.tell(tool::Notice::Warning { text: format!("the rule was not saved: {why}") }),
+        }
+    }
+}
+
+/// The answer, with what was given on the way to it.
+fn told(mut output: ToolOutput, given: &[String]) -> ToolOutput {
+    if !given.is_empty() {
+        let text = format!(
+            "It was refused something at first; the user let it {}, and it was run again from the beginning.",
+            given.join(", ")
+        );
+        output.items.push(Item::Text(text));
+    }
+    output
+}
+
+/// The answer, with what was not given.
+fn refused(mut output: ToolOutput, wants: &[String], note: Option<&str>) -> ToolOutput {
+    let note = note.map(|note| format!(": {note}")).unwrap_or_default();
+    let text = format!("The user was asked to let it {}, and said no{note}.", wants.join(", "));
+    output.items.push(Item::Text(text));
+    output
 }

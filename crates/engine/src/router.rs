@@ -8,14 +8,17 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use policy::Gate;
 use tokio_util::sync::CancellationToken;
-use tool::{AnyTool, Cx, Listen, Place, ToolCall, ToolError, ToolOutput};
+use tool::{AnyTool, Cx, Item, Listen, Place, ToolCall, ToolError, ToolOutput};
 use tracing::Instrument;
 
 use crate::answer::{Keep, answer, shorten};
-use crate::halting::bounded;
+use crate::hooks::Hooks;
 use crate::lanes::{Lanes, Ticket};
 use crate::observer::Observers;
-use crate::{BYTES_PER_TOKEN, Event, Metrics, Observer, ToolOrchestrator, ToolRegistry};
+use crate::orchestrator::{Bounds, Course};
+use crate::{
+    Approver, BYTES_PER_TOKEN, Event, Hook, Metrics, Observer, Rulebook, ToolOrchestrator, ToolRegistry,
+};
 
 /// How much one call may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +53,7 @@ struct Shared {
     metrics: Arc<Metrics>,
     observers: Arc<Observers>,
     keep: Option<Arc<dyn Keep>>,
+    hooks: Hooks,
 }
 
 impl ToolRouter {
@@ -65,6 +69,7 @@ impl ToolRouter {
             limits,
             observers: Arc::default(),
             keep: None,
+            hooks: Hooks::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -90,6 +95,32 @@ impl ToolRouter {
     pub fn with_keep(mut self, keep: Arc<dyn Keep>) -> Self {
         Arc::make_mut(&mut self.shared).keep = Some(keep);
         self
+    }
+
+    /// Asks `approver` what has to be asked; without one, that is refused.
+    #[must_use]
+    pub fn with_approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        Arc::make_mut(&mut self.shared).orchestrator.approver = Some(approver);
+        self
+    }
+
+    /// Lets `rulebook` keep the rules that somebody wants to count from now on.
+    #[must_use]
+    pub fn with_rulebook(mut self, rulebook: Arc<dyn Rulebook>) -> Self {
+        Arc::make_mut(&mut self.shared).orchestrator.rulebook = Some(rulebook);
+        self
+    }
+
+    /// Lets `hook` see every call before it is judged and after it was answered.
+    #[must_use]
+    pub fn with_hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        Arc::make_mut(&mut self.shared).hooks.add(hook);
+        self
+    }
+
+    /// What judges calls.
+    pub fn gate(&self) -> &Gate {
+        &self.shared.orchestrator.gate
     }
 
     /// The tools it answers with.
@@ -190,10 +221,20 @@ impl Shared {
             return Err(ToolError::Cancelled { after: arrived.elapsed() });
         }
         self.observers.saw(&call.id, &Event::Started);
+        let heard = self.hooks.before(call, attempt.intent()).await?;
         let cx = self.cx(call);
-        let work = AssertUnwindSafe(self.orchestrator.run(attempt.as_ref(), &cx)).catch_unwind();
-        let work = std::pin::pin!(work.map(|done| done.map_err(crashed)?));
-        bounded(work, &cx, self.limits.call_timeout, &cancel, arrived).await
+        let limit = self.limits.call_timeout;
+        let course = Course {
+            tool: tool.spec().name(),
+            attempt: attempt.as_ref(),
+            asks: heard.asks,
+            cx: &cx,
+            bounds: Bounds { limit, cancel: &cancel, arrived, observers: &self.observers },
+        };
+        let work = AssertUnwindSafe(self.orchestrator.run(course)).catch_unwind().await;
+        let mut output = work.map_err(crashed)??;
+        output.items.extend(heard.notes.into_iter().map(Item::Text));
+        self.hooks.after(call, output).await
     }
 
     fn cx(&self, call: &ToolCall) -> Cx {

@@ -360,7 +360,7 @@ async fn observers_see_every_step_and_cannot_spoil_it() {
         fn saw(&self, call: &CallId, event: &Event) {
             let event = match event {
                 Event::Finished { success, error, .. } => format!("Finished {success} {error:?}"),
-                Event::Queued { .. } | Event::Started | Event::Notice(_) => format!("{event:?}"),
+                _ => format!("{event:?}"),
             };
             self.0.lock().unwrap().push(format!("{call} {event}"));
         }

@@ -3,6 +3,7 @@
 
 pub mod capture;
 pub mod fs;
+pub mod machine;
 pub mod process;
 pub mod sandbox;
 pub mod session;

@@ -95,9 +95,9 @@ impl Bench {
             Reach::new(vec![root], DenyRead::new::<&str>([], None).unwrap()),
             SandboxPolicy::FullAccess,
         );
-        match gate.decide(&Intent::run(argv, &self.workspace.path())) {
+        match gate.decide("test", &Intent::run(argv, &self.workspace.path())) {
             Verdict::Allow(permit) => permit,
-            Verdict::Forbid(denial) => panic!("{denial}"),
+            other => panic!("{other:?}"),
         }
     }
 

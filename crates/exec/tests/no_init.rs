@@ -16,7 +16,7 @@ fn without_init_nothing_is_started() {
     let reach = Reach::new(vec![Root::new(&here)], DenyRead::new::<&str>([], None).unwrap());
     let argv = vec!["true".to_owned()];
     let intent = Intent::run(argv.clone(), &here);
-    let Verdict::Allow(permit) = Gate::new(reach, SandboxPolicy::FullAccess).decide(&intent) else {
+    let Verdict::Allow(permit) = Gate::new(reach, SandboxPolicy::FullAccess).decide("test", &intent) else {
         panic!("all is allowed")
     };
     let sessions = Sessions::new(Arc::new(Processes::default()), None, 1);

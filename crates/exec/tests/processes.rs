@@ -36,9 +36,9 @@ impl Bench {
         let reach =
             Reach::new(vec![Root::new(self.workspace.path())], DenyRead::new::<&str>([], None).unwrap());
         let gate = Gate::new(reach, SandboxPolicy::FullAccess);
-        match gate.decide(&Intent::run(argv, &self.workspace.path())) {
+        match gate.decide("test", &Intent::run(argv, &self.workspace.path())) {
             Verdict::Allow(permit) => permit,
-            Verdict::Forbid(denial) => panic!("{denial}"),
+            other => panic!("{other:?}"),
         }
     }
 

@@ -1,30 +1,78 @@
 //! Intent → verdict. The strictest effect wins.
 
-use std::sync::Arc;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::{Confinement, Denial, Effect, Intent, Network, Permit, Reach, SandboxPolicy};
+use crate::judge::Judgement;
+use crate::lookup::{forbids_host, forbids_writing};
+use crate::machine::Unknown;
+use crate::rules::Rules;
+use crate::{
+    ApprovalPolicy, ApprovalStore, Cause, Confinement, Denial, Effect, Escalation, Grant, Grants, Host,
+    Intent, Machine, Matter, Permit, Question, Reach, Requirement, ReviewDecision, SandboxPolicy, Unasked,
+    requirement,
+};
+
+/// How often a call may ask for more after it was refused something.
+pub const MAX_CLIMBS: usize = 3;
 
 /// What the policy says about an intent.
 #[derive(Debug, Clone)]
 pub enum Verdict {
     /// It may be done, with this key.
     Allow(Permit),
+    /// Somebody has to be asked first.
+    Ask(Box<Question>),
     /// It may not be done, and nobody is asked.
     Forbid(Denial),
 }
 
-/// Judges intents, and is the only maker of permits.
+/// What came of a question.
 #[derive(Debug, Clone)]
+pub enum Settled {
+    /// It may be done, with this key.
+    Allow(Permit),
+    /// A person said no.
+    Denied {
+        /// What the model should know.
+        note: Option<String>,
+    },
+    /// A person said no, and stopped all that goes on.
+    Stop,
+}
+
+/// Judges intents, and is the only maker of permits.
+#[derive(Clone)]
 pub struct Gate {
-    reach: Arc<Reach>,
-    sandbox: SandboxPolicy,
-    confinement: Arc<Confinement>,
+    pub(crate) reach: Arc<Reach>,
+    pub(crate) sandbox: SandboxPolicy,
+    pub(crate) confinement: Arc<Confinement>,
+    pub(crate) approval: ApprovalPolicy,
+    pub(crate) machine: Arc<dyn Machine>,
+    rules: Arc<RwLock<Arc<Rules>>>,
+    store: Arc<ApprovalStore>,
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reach, sandbox, confinement, approval, .. } = self;
+        write!(f, "Gate({sandbox:?}, {approval}, {reach:?}, {confinement:?})")
+    }
 }
 
 impl Gate {
     /// A gate that lets calls read within `reach`, and do what else `sandbox` allows.
     pub fn new(reach: Reach, sandbox: SandboxPolicy) -> Self {
-        Self { reach: Arc::new(reach), sandbox, confinement: Arc::default() }
+        Self {
+            reach: Arc::new(reach),
+            sandbox,
+            confinement: Arc::default(),
+            approval: ApprovalPolicy::default(),
+            machine: Arc::new(Unknown),
+            rules: Arc::default(),
+            store: Arc::default(),
+        }
     }
 
     /// Confines commands to `confinement`, if the policy confines them at all.
@@ -34,216 +82,256 @@ impl Gate {
         self
     }
 
+    /// Asks when `approval` says.
+    #[must_use]
+    pub fn asking(mut self, approval: ApprovalPolicy) -> Self {
+        self.approval = approval;
+        self
+    }
+
+    /// Goes by `rules` too.
+    #[must_use]
+    pub fn ruled_by(mut self, rules: Rules) -> Self {
+        self.rules = Arc::new(RwLock::new(Arc::new(rules)));
+        self
+    }
+
+    /// Looks things up on `machine`.
+    #[must_use]
+    pub fn on(mut self, machine: Arc<dyn Machine>) -> Self {
+        self.machine = machine;
+        self
+    }
+
     /// A gate that lets calls read within `reach` and change nothing.
     pub fn read_only(reach: Reach) -> Self {
         Self::new(reach, SandboxPolicy::ReadOnly)
     }
 
-    /// Judges `intent`.
+    /// A gate for a sub-agent: what is approved here is approved there, and what is approved there stays there. It asks no
+    /// less, and is confined no less.
+    #[must_use]
+    pub fn inherited(&self, sandbox: SandboxPolicy, approval: ApprovalPolicy) -> Self {
+        Self {
+            sandbox: self.sandbox.narrower(sandbox),
+            approval: self.approval.inherited(approval),
+            store: Arc::new(self.store.inherit()),
+            ..self.clone()
+        }
+    }
+
+    /// When it asks.
+    pub fn approval(&self) -> ApprovalPolicy {
+        self.approval
+    }
+
+    /// What confines commands.
+    pub fn sandbox(&self) -> SandboxPolicy {
+        self.sandbox
+    }
+
+    /// The rules in force.
+    pub fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Goes by `rule` too from now on; `rules` are those of the file that it was saved in.
+    pub fn learn(&self, rules: Rules) {
+        let mut ours = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        *ours = Arc::new(Rules::clone(&ours).merge(rules));
+    }
+
+    /// Judges what `intent` of `tool` would do.
     ///
     /// ```
     /// use toolgate_policy::{DenyRead, Gate, Intent, Reach, Root, Verdict};
     /// let deny = DenyRead::new(["**/.env"], None).unwrap();
     /// let gate = Gate::read_only(Reach::new(vec![Root::new("/work")], deny));
-    /// assert!(matches!(gate.decide(&Intent::read("/work/src/main.rs")), Verdict::Allow(_)));
-    /// assert!(matches!(gate.decide(&Intent::read("/work/.env")), Verdict::Forbid(_)));
-    /// assert!(matches!(gate.decide(&Intent::read("/etc/passwd")), Verdict::Forbid(_)));
+    /// let reading = |path| gate.decide("read_file", &Intent::read(path));
+    /// assert!(matches!(reading("/work/src/main.rs"), Verdict::Allow(_)));
+    /// assert!(matches!(reading("/work/.env"), Verdict::Forbid(_)));
+    /// assert!(matches!(reading("/etc/passwd"), Verdict::Forbid(_)));
     /// ```
-    pub fn decide(&self, intent: &Intent) -> Verdict {
-        match intent.effects.iter().try_for_each(|effect| self.judge(effect)) {
-            Ok(()) => Verdict::Allow(self.permit(intent)),
-            Err(denial) => Verdict::Forbid(denial),
+    pub fn decide(&self, tool: &str, intent: &Intent) -> Verdict {
+        self.decide_with(tool, intent, None)
+    }
+
+    /// The same, if a hook asks for a look at it.
+    pub fn decide_with(&self, tool: &str, intent: &Intent, hook: Option<Cause>) -> Verdict {
+        let mut judgement = Judgement::of(self, tool, intent);
+        if let Some(why) = hook {
+            judgement.raise(requirement(self.approval, Matter::MustAsk), why);
+        }
+        self.conclude(tool, intent, judgement)
+    }
+
+    fn conclude(&self, tool: &str, intent: &Intent, judgement: Judgement) -> Verdict {
+        if let Some(denial) = judgement.forbidden {
+            return Verdict::Forbid(denial);
+        }
+        let Judgement { why, mut grants, account, keys, proposal, hooked, .. } = judgement;
+        // A hook asks each time.
+        let approved = !hooked && self.store.covers(&keys, &grants);
+        if why.is_empty() || approved {
+            grants.extend(self.store.granted(&keys));
+            return Verdict::Allow(self.permit(intent, grants, 0));
+        }
+        let permit = self.permit(intent, grants.clone(), 0);
+        Verdict::Ask(Box::new(Question {
+            tool: tool.to_owned(),
+            intent: intent.clone(),
+            account,
+            why,
+            confinement: permit.confinement().cloned(),
+            grants,
+            again: false,
+            proposal,
+            keys,
+            permit,
+        }))
+    }
+
+    /// Whether `question` was answered while it waited, by a yes for the session to the same.
+    pub fn answered(&self, question: &Question) -> Option<Permit> {
+        let hooked = question.why.iter().any(|why| matches!(why, Cause::Hook { .. }));
+        (!hooked && self.store.covers(&question.keys, &question.grants)).then(|| question.permit.clone())
+    }
+
+    /// What comes of an answer.
+    pub fn settle(&self, question: Question, decision: &ReviewDecision) -> Settled {
+        match decision {
+            ReviewDecision::Approved => {}
+            ReviewDecision::ApprovedForSession | ReviewDecision::ApprovedWithRule(_) => {
+                self.store.approve(&question.keys, &question.grants);
+            }
+            ReviewDecision::Denied { note } => return Settled::Denied { note: note.clone() },
+            ReviewDecision::Abort => return Settled::Stop,
+        }
+        Settled::Allow(question.permit)
+    }
+
+    /// After `permit` was not enough: what to ask so that `told`, which the kernel refused, or `guessed`, which only the
+    /// output speaks of, is given. `None` if nothing can be given or nobody is to be asked; then the first outcome stands.
+    pub fn widen(
+        &self,
+        tool: &str,
+        intent: &Intent,
+        permit: &Permit,
+        told: &[Denial],
+        guessed: Option<&Denial>,
+    ) -> Option<Box<Question>> {
+        let asks = requirement(self.approval, Matter::Refused) == Requirement::NeedsApproval;
+        if !asks || permit.confinement().is_none() || permit.climbs() >= MAX_CLIMBS {
+            return None;
+        }
+        let refused = told.iter().map(|denial| (denial, false)).chain(guessed.map(|denial| (denial, true)));
+        let (mut more, mut why, mut ungrantable) = (Grants::new(), Vec::new(), false);
+        for (denial, guessed) in refused {
+            let grant = self.grant(denial);
+            ungrantable |= grant.is_none() && !guessed;
+            if let Some(grant) = grant.filter(|grant| !permit.grants().contains(grant)) {
+                more.insert(grant);
+                why.push(Cause::Refused { denial: denial.clone(), guessed });
+            }
+        }
+        let pleads = intent.escalation == Escalation::Required;
+        if more.is_empty() && (pleads || ungrantable && self.may_leave(told)) {
+            more.insert(Grant::Unconfined);
+            why.extend(told.iter().map(|denial| Cause::Refused { denial: denial.clone(), guessed: false }));
+            why.extend(pleads.then_some(Cause::Leaves));
+        }
+        if more.is_empty() {
+            return None;
+        }
+        let grants: Grants = permit.grants() | &more;
+        let Judgement { account, keys, .. } = Judgement::of(self, tool, intent);
+        let permit = self.permit(intent, grants.clone(), permit.climbs() + 1);
+        Some(Box::new(Question {
+            tool: tool.to_owned(),
+            intent: intent.clone(),
+            account,
+            why,
+            confinement: permit.confinement().cloned(),
+            proposal: crate::propose::beyond(&more),
+            grants,
+            again: true,
+            keys,
+            permit,
+        }))
+    }
+
+    /// The smallest thing that takes `denial` away.
+    pub(crate) fn grant(&self, denial: &Denial) -> Option<Grant> {
+        let rules = self.rules();
+        match denial {
+            Denial::MayNotWrite { path, .. } => {
+                let standing = self.machine.standing(path);
+                // The sandbox must be what is in the way.
+                let helps = self.machine.may_write(&standing);
+                let given = helps
+                    && !self.is_too_much(&standing)
+                    && !forbids_writing(&rules, path, self.confinement.home.as_deref());
+                given.then_some(Grant::Write(standing))
+            }
+            Denial::MayNotConnect { target, .. } => {
+                let host: Host = target.parse().ok()?;
+                (!forbids_host(&rules, &host)).then_some(Grant::Connect(host))
+            }
+            Denial::MayNotReach { name } => Some(Grant::Socket(name.clone())),
+            _ => None,
         }
     }
 
-    fn judge(&self, effect: &Effect) -> Result<(), Denial> {
-        use SandboxPolicy::{External, FullAccess, ReadOnly, WorkspaceWrite};
-        let read_only = |what: String| Err(Denial::ReadOnly { what });
-        match (effect, self.sandbox) {
-            (Effect::Read(path), _) => self.reach.judge(path),
-            (Effect::Write(_) | Effect::Exec(_) | Effect::Network(_), FullAccess | External) => Ok(()),
-            // What it may touch is for its confinement to say.
-            (Effect::Exec(_), ReadOnly | WorkspaceWrite) => Ok(()),
-            (Effect::Write(path), ReadOnly) => read_only(format!("writing `{}`", path.display())),
-            (Effect::Write(path), WorkspaceWrite) if self.confinement.may_write(path) => Ok(()),
-            (Effect::Write(path), WorkspaceWrite) => {
-                let roots = self.confinement.writable.clone();
-                Err(Denial::MayNotWrite { path: path.clone(), roots })
-            }
-            (Effect::Network(_), ReadOnly | WorkspaceWrite) if self.confinement.network == Network::On => {
-                Ok(())
-            }
-            (Effect::Network(host), ReadOnly | WorkspaceWrite) => {
-                Err(Denial::MayNotConnect { target: host.clone(), network: self.confinement.network })
-            }
-        }
+    /// Whether giving `path` would give what everything else stands on.
+    fn is_too_much(&self, path: &Path) -> bool {
+        let holds = |inner: &Path| inner.starts_with(path);
+        let shallow = path.components().count() <= 2;
+        shallow
+            || self.confinement.writable.iter().any(|root| holds(root))
+            || self.confinement.home.as_deref().is_some_and(holds)
+            || ["/dev", "/proc", "/sys"].iter().any(|system| path.starts_with(system))
     }
 
-    /// The key to all of `intent`, which was judged.
-    fn permit(&self, intent: &Intent) -> Permit {
+    /// Whether leaving the sandbox would help against what was refused and no rule forbids.
+    fn may_leave(&self, told: &[Denial]) -> bool {
+        let rules = self.rules();
+        told.iter().all(|denial| match denial {
+            Denial::MayNotWrite { path, .. } => {
+                !forbids_writing(&rules, path, self.confinement.home.as_deref())
+                    && self.machine.may_write(path)
+            }
+            Denial::MayNotConnect { target, .. } => {
+                target.parse::<Host>().is_ok_and(|host| !forbids_host(&rules, &host))
+            }
+            _ => false,
+        })
+    }
+
+    /// The key to all of `intent`, which was judged, with `grants`.
+    fn permit(&self, intent: &Intent, grants: Grants, climbs: usize) -> Permit {
         let (mut reads, mut runs) = (Vec::new(), Vec::new());
         for effect in &intent.effects {
             match effect {
                 Effect::Read(path) => reads.push(path.clone()),
-                Effect::Exec(argv) => runs.push(argv.clone()),
-                Effect::Write(_) | Effect::Network(_) => {}
+                Effect::Exec(line) => runs.push(line.argv.clone()),
+                Effect::Write(_) | Effect::Network(_) | Effect::Type(_) | Effect::Foreign(_) => {}
             }
         }
-        let (reach, confinement) = (Arc::clone(&self.reach), Arc::clone(&self.confinement));
-        Permit::new(reads, runs, reach, self.sandbox, confinement)
+        let leaves = grants.contains(&Grant::Unconfined);
+        let sandbox = if leaves { SandboxPolicy::FullAccess } else { self.sandbox };
+        let confinement = match grants.is_empty() {
+            true => Arc::clone(&self.confinement),
+            false => Arc::new(crate::grant::widened(&self.confinement, &grants)),
+        };
+        Permit::new(reads, runs, Arc::clone(&self.reach), sandbox, confinement).with(grants, climbs)
+    }
+
+    /// The refusal of what would be asked, were there somebody to ask.
+    pub fn unasked(question: &Question, unasked: Unasked) -> Denial {
+        let why: Vec<String> = question.why.iter().map(ToString::to_string).collect();
+        Denial::Unasked { why: why.join("; "), unasked }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::{DenyRead, Escalation, Root};
-
-    fn gate(sandbox: SandboxPolicy) -> Gate {
-        let roots = vec![Root::new("/real/w").spelled("/w"), Root::new("/real/w/inner"), Root::new("/lib")];
-        let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
-        Gate::new(Reach::new(roots, DenyRead::new(["**/.env"], None).unwrap()), sandbox)
-            .confined_to(confinement)
-    }
-
-    const DENIED: &str = "`/w/.env` may not be read: the deny-read rule `**/.env` covers it";
-    const BELOW_DENIED: &str = "`/w/.env/x` may not be read: the deny-read rule `**/.env` covers it";
-    const OUTSIDE: &str = "`/wx/a` is outside the readable roots (`/real/w`, `/real/w/inner`, `/lib`); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`";
-    const WRITING: &str = "writing `/w/a` is not allowed: the policy in force is read-only";
-    const CONNECTING: &str = "connecting to `example.org:443` is not allowed: the network is loopback; only the user can change that, with `confinement.network` in their own configuration or `--network on`";
-    const ELSEWHERE: &str = "`/etc/a` may not be changed: it lies outside the writable roots (`/w`) or is protected there; only the user can change that, with `confinement.writable` in their own configuration or `--writable`";
-
-    #[test]
-    fn the_table_of_verdicts() {
-        let read = |path: &str| Effect::Read(path.into());
-        let write = |path: &str| Effect::Write(path.into());
-        let exec = || Effect::Exec(vec!["rm".into(), "a".into()]);
-        let network = || Effect::Network("example.org:443".into());
-        let elsewhere = "writing `/etc/a` is not allowed: the policy in force is read-only";
-        // What is stated, what is said under read-only, under workspace-write, and under full access.
-        for (effects, expected) in [
-            (vec![], ["allow"; 3]),
-            (vec![read("/w/a")], ["allow"; 3]),
-            (vec![read("/real/w/a")], ["allow"; 3]),
-            (vec![read("/w")], ["allow"; 3]),
-            (vec![read("/lib/x"), read("/w/y")], ["allow"; 3]),
-            (vec![read("/wx/a")], [OUTSIDE; 3]),
-            (vec![read("/w/a"), read("/w/.env")], [DENIED; 3]),
-            (vec![read("/w/.env"), read("/w/a")], [DENIED; 3]),
-            (vec![read("/w/.env/x")], [BELOW_DENIED; 3]),
-            (vec![write("/w/a")], [WRITING, "allow", "allow"]),
-            (vec![write("/etc/a")], [elsewhere, ELSEWHERE, "allow"]),
-            (vec![exec()], ["allow"; 3]),
-            (vec![network()], [CONNECTING, CONNECTING, "allow"]),
-            (vec![read("/w"), exec()], ["allow"; 3]),
-            (vec![read("/wx/a"), exec()], [OUTSIDE; 3]),
-            (vec![exec(), read("/w/.env")], [DENIED; 3]),
-            (vec![write("/w/a"), exec(), network()], [WRITING, CONNECTING, "allow"]),
-        ] {
-            let policies =
-                [SandboxPolicy::ReadOnly, SandboxPolicy::WorkspaceWrite, SandboxPolicy::FullAccess];
-            let [_, _, full] = expected;
-            let all = policies.into_iter().zip(expected).chain([(SandboxPolicy::External, full)]);
-            for (sandbox, expected) in all {
-                for escalation in [Escalation::None, Escalation::Required] {
-                    let intent = Intent { effects: effects.clone(), ..Intent::default() };
-                    let intent = intent.escalated(escalation, Some("it is needed".into()));
-                    let said = match gate(sandbox).decide(&intent) {
-                        Verdict::Allow(_) => "allow".to_owned(),
-                        Verdict::Forbid(denial) => denial.to_string(),
-                    };
-                    assert_eq!(said, expected, "{sandbox:?} {intent:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn who_is_confined() {
-        let confined = |sandbox| match gate(sandbox).decide(&Intent::nothing()) {
-            Verdict::Allow(permit) => permit.confinement().is_some(),
-            Verdict::Forbid(denial) => panic!("{denial}"),
-        };
-        assert!(confined(SandboxPolicy::ReadOnly) && confined(SandboxPolicy::WorkspaceWrite));
-        assert!(!confined(SandboxPolicy::FullAccess) && !confined(SandboxPolicy::External));
-    }
-
-    fn permit(intent: &Intent) -> Permit {
-        match gate(SandboxPolicy::FullAccess).decide(intent) {
-            Verdict::Allow(permit) => permit,
-            Verdict::Forbid(denial) => panic!("{denial}"),
-        }
-    }
-
-    #[test]
-    fn a_permit_opens_only_what_was_stated() {
-        let permit = permit(&Intent::read("/w/src"));
-        assert!(permit.may_read(Path::new("/w/src/a.rs")).is_ok());
-        assert!(matches!(permit.may_read(Path::new("/w/other")), Err(Denial::NotStated { .. })));
-        assert!(matches!(permit.may_read(Path::new("/w/src/.env")), Err(Denial::DenyRead { .. })));
-    }
-
-    #[test]
-    fn a_permit_runs_only_what_was_stated() {
-        let argv = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let run = permit(&Intent::run(argv("git status -s"), Path::new("/w")));
-        assert_eq!(run.sandbox(), SandboxPolicy::FullAccess);
-        assert!(run.may_read(Path::new("/w/a")).is_ok());
-        let said = |permit: &Permit, line: &str| match permit.may_run(&argv(line)) {
-            Ok(()) => "ok".to_owned(),
-            Err(denial) => denial.to_string(),
-        };
-        let long = format!("git {}", "x".repeat(200));
-        let cut = format!("`git {}…` is not what this call was permitted to run", "x".repeat(96));
-        for (line, expected) in [
-            ("git status -s", "ok"),
-            ("git status", "`git status` is not what this call was permitted to run"),
-            ("git status -s -s", "`git status -s -s` is not what this call was permitted to run"),
-            ("", "`` is not what this call was permitted to run"),
-            (&long, &cut),
-        ] {
-            assert_eq!(said(&run, line), expected, "{line}");
-        }
-        assert!(run.may_run(&argv("git status -s")[..2]).is_err());
-        assert!(permit(&Intent::read("/w")).may_run(&[]).is_err());
-    }
-
-    #[test]
-    fn the_innermost_root_is_found() {
-        let reach = &gate(SandboxPolicy::ReadOnly).reach;
-        let (root, below) = reach.locate(Path::new("/real/w/inner/a")).unwrap();
-        assert_eq!((root.path(), below), (Path::new("/real/w/inner"), Path::new("a")));
-    }
-
-    fn effect() -> impl Strategy<Value = Effect> {
-        prop_oneof![
-            "/(w|lib|etc)/(a|\\.env|b/c)".prop_map(|path| Effect::Read(path.into())),
-            "/(w|etc)/a".prop_map(|path| Effect::Write(path.into())),
-            "(ls|rm)".prop_map(|program| Effect::Exec(vec![program])),
-            "a\\.org:(80|443)".prop_map(Effect::Network),
-        ]
-    }
-
-    proptest! {
-        /// Law: one more effect never loosens a verdict, and neither does a tighter policy.
-        #[test]
-        fn adding_an_effect_never_loosens(effects in prop::collection::vec(effect(), 0..5), more in effect()) {
-            let forbidden = |sandbox, effects: &[Effect]| {
-                let intent = Intent { effects: effects.to_vec(), ..Intent::default() };
-                matches!(gate(sandbox).decide(&intent), Verdict::Forbid(_))
-            };
-            let larger: Vec<Effect> = effects.iter().cloned().chain([more]).collect();
-            let tightest_first = [SandboxPolicy::ReadOnly, SandboxPolicy::WorkspaceWrite, SandboxPolicy::FullAccess];
-            for sandbox in tightest_first {
-                prop_assert!(!forbidden(sandbox, &effects) || forbidden(sandbox, &larger));
-            }
-            for (tighter, looser) in tightest_first.into_iter().zip(tightest_first.into_iter().skip(1)) {
-                prop_assert!(!forbidden(looser, &effects) || forbidden(tighter, &effects));
-            }
-        }
-    }
-}
+mod tests;

@@ -65,12 +65,54 @@ pub enum Denial {
         /// Its path, or `@` and its abstract name.
         name: String,
     },
-    /// The policy in force lets nothing change.
-    #[error("{what} is not allowed: the policy in force is read-only")]
-    ReadOnly {
-        /// The effect in words, e.g. "writing `/a`".
+    /// A rule forbids it.
+    #[error("{what} is forbidden by the rule at {rule}{}", reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
+    ByRule {
+        /// What the rule is about.
         what: String,
+        /// The file and the line.
+        rule: String,
+        /// Why, in the words of whoever wrote it.
+        reason: Option<String>,
     },
+    /// A hook forbids it.
+    #[error("the hook `{hook}` forbids it: {reason}")]
+    ByHook {
+        /// Which one.
+        hook: String,
+        /// What it says.
+        reason: String,
+    },
+    /// Somebody would have to be asked, and is not.
+    #[error("this needs approval: {why}; {}", unasked.sentence())]
+    Unasked {
+        /// Why it needs approval.
+        why: String,
+        /// Why nobody is asked.
+        unasked: Unasked,
+    },
+}
+
+/// Why nobody is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unasked {
+    /// The policy says so.
+    Never,
+    /// There is nobody who could answer.
+    Nobody,
+}
+
+impl Unasked {
+    fn sentence(self) -> &'static str {
+        match self {
+            Self::Never => {
+                "the approval policy is never, so it was refused: try a way that needs no approval"
+            }
+            Self::Nobody => {
+                "nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal or add a rule"
+            }
+        }
+    }
 }
 
 impl Denial {

@@ -12,9 +12,48 @@ pub enum Effect {
     /// Creates, changes or removes this file, or anything below this directory.
     Write(PathBuf),
     /// Starts this program with these arguments.
-    Exec(Vec<String>),
+    Exec(CommandLine),
+    /// Types into a program that runs.
+    Type(Typing),
     /// Talks to this host, e.g. `example.org:443`.
     Network(String),
+    /// Has somebody else's code do something.
+    Foreign(Foreign),
+}
+
+/// A program and its arguments, and where it is started.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CommandLine {
+    /// The program first.
+    pub argv: Vec<String>,
+    /// The directory it is started in.
+    pub cwd: PathBuf,
+    /// Whether it gets a terminal.
+    pub terminal: bool,
+}
+
+/// Input for a program that was started before.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Typing {
+    /// What the program was started as.
+    pub into: String,
+    /// What is typed.
+    pub text: String,
+    /// Whether the program is confined as the policy says: then it may do with its input what it likes.
+    pub confined: bool,
+}
+
+/// A tool of a server or of a client.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Foreign {
+    /// Whose it is.
+    pub server: String,
+    /// What they call it.
+    pub tool: String,
+    /// A hash of its name, its description and its schema: another definition is another tool.
+    pub definition: String,
+    /// Whether they say that it changes nothing.
+    pub read_only: bool,
 }
 
 /// Whether a call asks for more than the confinement in force gives.
@@ -23,7 +62,7 @@ pub enum Escalation {
     /// It makes do with what there is.
     #[default]
     None,
-    /// It asks to run without confinement. No verdict is looser for it.
+    /// It asks to run without confinement.
     Required,
 }
 
@@ -36,6 +75,8 @@ pub struct Intent {
     pub escalation: Escalation,
     /// Why it does, in the model's words.
     pub justification: Option<String>,
+    /// What it would change, as a diff for whoever is asked.
+    pub diff: Option<String>,
 }
 
 impl Intent {
@@ -44,9 +85,14 @@ impl Intent {
         Self::default()
     }
 
+    /// States these effects.
+    pub fn of(effects: Vec<Effect>) -> Self {
+        Self { effects, ..Self::default() }
+    }
+
     /// States that the call reads `path`, and what is below it if it is a directory.
     pub fn read(path: impl AsRef<Path>) -> Self {
-        Self { effects: vec![Effect::Read(path.as_ref().to_owned())], ..Self::default() }
+        Self::of(vec![Effect::Read(path.as_ref().to_owned())])
     }
 
     /// States that the call starts `argv` in `workdir`.
@@ -54,10 +100,23 @@ impl Intent {
     /// ```
     /// use toolgate_policy::{Effect, Intent};
     /// let intent = Intent::run(vec!["ls".to_owned()], "/w".as_ref());
-    /// assert_eq!(intent.effects, [Effect::Read("/w".into()), Effect::Exec(vec!["ls".to_owned()])]);
+    /// assert_eq!(intent.effects[0], Effect::Read("/w".into()));
+    /// assert!(matches!(&intent.effects[1], Effect::Exec(line) if line.argv == ["ls"]));
     /// ```
     pub fn run(argv: Vec<String>, workdir: &Path) -> Self {
-        Self { effects: vec![Effect::Read(workdir.to_owned()), Effect::Exec(argv)], ..Self::default() }
+        let line = CommandLine { argv, cwd: workdir.to_owned(), terminal: false };
+        Self::of(vec![Effect::Read(workdir.to_owned()), Effect::Exec(line)])
+    }
+
+    /// Says that what it starts gets a terminal.
+    #[must_use]
+    pub fn in_terminal(mut self, terminal: bool) -> Self {
+        for effect in &mut self.effects {
+            if let Effect::Exec(line) = effect {
+                line.terminal = terminal;
+            }
+        }
+        self
     }
 
     /// Says whether the call asks for more than the confinement gives, and why.

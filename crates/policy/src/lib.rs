@@ -3,6 +3,8 @@
 //!
 //! Everything here is a value or a pure function over values: nothing in this crate touches the machine.
 
+mod account;
+mod approval;
 mod credentials;
 mod decide;
 mod denial;
@@ -10,27 +12,40 @@ mod deny;
 mod enforcement;
 mod environment;
 mod glob;
+mod grant;
 mod host;
 mod intent;
+mod judge;
 mod known;
+mod lookup;
+mod machine;
 mod path;
 mod permit;
+mod propose;
+mod question;
 mod reach;
 pub mod rules;
 mod sandbox;
 pub mod shell;
+mod store;
 
-pub use decide::{Gate, Verdict};
-pub use denial::Denial;
+pub use account::{Account, Part, Said};
+pub use approval::{ApprovalPolicy, Matter, Requirement, requirement};
+pub use decide::{Gate, MAX_CLIMBS, Settled, Verdict};
+pub use denial::{Denial, Unasked};
 pub use deny::{DEFAULT_DENY_READ, DenyRead, DenyReadFault};
 pub use enforcement::{Enforcement, Gap, Missing, Why};
 pub use environment::{Environment, EnvironmentFault, Inherit, imposed};
 pub use glob::{glob_fault, wildcards};
+pub use grant::{Grant, Grants};
 pub use host::{Host, HostFault, Hosts, is_public};
-pub use intent::{Effect, Escalation, Intent};
+pub use intent::{CommandLine, Effect, Escalation, Foreign, Intent, Typing};
 pub use known::{Known, dangerous_variable, is_interpreter, known, known_partly, stem};
+pub use machine::{Machine, Program};
 pub use path::{PathFault, normal, resolve};
 pub use permit::Permit;
+pub use question::{Cause, Proposal, Question, ReviewDecision};
 pub use reach::{Reach, Root};
 pub use rules::{Decision, Layer, Matched, Matches, On, Rule, RuleFault, Rules};
 pub use sandbox::{AtLeast, Confinement, Limits, Network, PROTECTED, SandboxPolicy, Tier};
+pub use store::{ApprovalStore, Key};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Confinement, Denial, Reach, SandboxPolicy};
+use crate::{Confinement, Denial, Grants, Reach, SandboxPolicy};
 
 /// Lets its holder read and run what the call stated and the policy allows, and nothing else.
 ///
@@ -16,6 +16,8 @@ pub struct Permit {
     reach: Arc<Reach>,
     sandbox: SandboxPolicy,
     confinement: Arc<Confinement>,
+    grants: Grants,
+    climbs: usize,
 }
 
 impl Permit {
@@ -26,7 +28,23 @@ impl Permit {
         sandbox: SandboxPolicy,
         confinement: Arc<Confinement>,
     ) -> Self {
-        Self { reads, runs, reach, sandbox, confinement }
+        Self { reads, runs, reach, sandbox, confinement, grants: Grants::new(), climbs: 0 }
+    }
+
+    /// Notes what was given beyond the policy, and how often more was asked for.
+    pub(crate) fn with(mut self, grants: Grants, climbs: usize) -> Self {
+        (self.grants, self.climbs) = (grants, climbs);
+        self
+    }
+
+    /// What it gives beyond the policy.
+    pub fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    /// How often more was asked for.
+    pub(crate) fn climbs(&self) -> usize {
+        self.climbs
     }
 
     /// How far reading may go at all.

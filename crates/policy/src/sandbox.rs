@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::Hosts;
+
 /// The policy for everything that is no reading by a tool itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SandboxPolicy {
@@ -33,6 +35,18 @@ impl SandboxPolicy {
         }
     }
 
+    /// The one of the two under which less can be done.
+    #[must_use]
+    pub fn narrower(self, other: Self) -> Self {
+        let reach = |policy| match policy {
+            Self::ReadOnly => 0,
+            Self::WorkspaceWrite => 1,
+            Self::External => 2,
+            Self::FullAccess => 3,
+        };
+        if reach(other) < reach(self) { other } else { self }
+    }
+
     /// Whether commands are confined under it.
     pub fn confines(self) -> bool {
         match self {
@@ -56,6 +70,8 @@ pub struct Confinement {
     pub network: Network,
     /// Unix sockets of others that they may connect to: a path, or `@` and the name of an abstract one.
     pub sockets: Vec<String>,
+    /// Hosts that they may talk to whatever `network` says, and those that they may not.
+    pub hosts: Hosts,
     /// How much they may take.
     pub limits: Limits,
     /// The strongest layer that is tried.

@@ -47,6 +47,9 @@ pub enum ToolError {
         /// How long it had run.
         after: Duration,
     },
+    /// A person stopped all that goes on.
+    #[error("stopped by the user; wait for what they say")]
+    Stopped,
     /// The machine said no: a missing file, a full disk, a broken pipe.
     #[error("{what}")]
     Io {
@@ -122,6 +125,7 @@ impl ToolError {
             Self::Blocked(_) => ErrorKind::Blocked,
             Self::TimedOut { .. } => ErrorKind::TimedOut,
             Self::Cancelled { .. } => ErrorKind::Cancelled,
+            Self::Stopped => ErrorKind::Stopped,
             Self::Io { .. } => ErrorKind::Io,
             Self::Crashed { .. } => ErrorKind::Crashed,
             Self::Fatal(_) => ErrorKind::Fatal,
@@ -146,6 +150,8 @@ pub enum ErrorKind {
     TimedOut,
     /// Somebody stopped it.
     Cancelled,
+    /// A person stopped all that goes on.
+    Stopped,
     /// The machine said no.
     Io,
     /// The tool panicked.
@@ -165,6 +171,7 @@ impl ErrorKind {
             Self::Blocked => "blocked",
             Self::TimedOut => "timed_out",
             Self::Cancelled => "cancelled",
+            Self::Stopped => "stopped",
             Self::Io => "io",
             Self::Crashed => "crashed",
             Self::Fatal => "fatal",

@@ -14,6 +14,11 @@ pub enum Notice {
         /// Why it changed.
         explanation: Option<String>,
     },
+    /// Something went wrong beside the call, and the call goes on.
+    Warning {
+        /// One sentence.
+        text: String,
+    },
     /// A process wrote something.
     Output {
         /// Where to.

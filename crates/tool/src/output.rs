@@ -55,6 +55,8 @@ pub struct Facts {
     pub enforcement: Option<Enforcement>,
     /// What the kernel refused to its process.
     pub denials: Vec<Denial>,
+    /// What was perhaps refused too: only its output says so.
+    pub suspected: Option<Denial>,
 }
 
 /// How much of an answer the model did not get.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use engine::{
     Keep, Limits, Observer, RegistryFault, ToolRegistry, ToolRegistryBuilder, ToolRouter, ToolsConfig,
 };
+use exec::machine::ThisMachine;
 use exec::sandbox::Scratch;
 use policy::{Confinement, DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, Reach, Root, SandboxPolicy};
 use tool::{AnyTool, Place, StrictFault, ToolHandler};
@@ -29,6 +30,7 @@ pub struct Builder {
     pub(crate) means: crate::commands::Means,
     limits: Limits,
     watchers: Watchers,
+    pub(crate) asking: crate::asking::Asking,
 }
 
 #[derive(Default)]
@@ -101,6 +103,7 @@ impl Builder {
             means: crate::commands::Means::default(),
             limits: Limits::default(),
             watchers: Watchers::default(),
+            asking: crate::asking::Asking::default(),
         }
     }
 
@@ -229,6 +232,7 @@ impl Builder {
         if let Some(keep) = self.watchers.keep {
             router = router.with_keep(keep);
         }
+        let router = self.asking.of(router);
         Ok(Toolgate {
             router,
             _scratch: scratch,
@@ -262,13 +266,20 @@ impl Builder {
         );
         let home = self.home.as_deref().map(plain_home).transpose()?;
         let home = home.as_deref();
-        let deny = DenyRead::new(with_real_paths(&self.deny_read, home), home)?;
+        let patterns: Vec<String> = self.deny_read.iter().cloned().chain(self.asking.unread()).collect();
+        let deny = DenyRead::new(with_real_paths(&patterns, home), home)?;
         let mut confinement = Confinement { home: home.map(real_to_be), ..self.confinement.clone() };
+        let ruled = self.asking.grounds(home);
+        confinement.hosts.allow.extend(ruled.hosts);
+        confinement.hosts.forbid.extend(ruled.closed_hosts);
         let mut scratch = None;
         if self.sandbox.confines() {
             confinement.writable = self.writable(&place.cwd)?;
             // It need not be there yet.
-            confinement.read_only = self.confinement.read_only.iter().map(|path| real_to_be(path)).collect();
+            let read_only = self.confinement.read_only.iter().chain(&ruled.read_only);
+            confinement.read_only = read_only.map(|path| real_to_be(path)).collect();
+            let there = ruled.writable.iter().filter_map(|path| exec::fs::real(path).ok());
+            confinement.writable.extend(there.filter(|path| !is_too_much(path)));
             roots.extend(confinement.writable.iter().map(Root::new));
             let made = Arc::new(Scratch::new().map_err(BuildFault::Scratch)?);
             // What commands write there is what tools find there.
@@ -277,7 +288,13 @@ impl Builder {
             confinement.private = Some(made.path().to_owned());
             scratch = Some(made);
         }
-        let gate = Gate::new(Reach::new(roots, deny), self.sandbox).confined_to(confinement);
+        let mut changeable = vec![place.cwd.clone()];
+        changeable.extend(confinement.writable.iter().cloned());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let gate = Gate::new(Reach::new(roots, deny), self.sandbox)
+            .confined_to(confinement)
+            .on(Arc::new(ThisMachine::new(path, changeable)));
+        let gate = self.asking.gate(gate);
         Ok(Grounds { gate, place, scratch })
     }
 
@@ -287,8 +304,7 @@ impl Builder {
             writable.push(cwd.to_owned());
         }
         writable.extend(real_paths(&self.confinement.writable)?);
-        let too_much = |path: &&PathBuf| SYSTEM.contains(&path.to_string_lossy().as_ref());
-        match writable.iter().find(too_much) {
+        match writable.iter().find(|path| is_too_much(path)) {
             Some(path) => Err(BuildFault::TooMuch { path: path.clone() }),
             None => Ok(writable),
         }
@@ -297,6 +313,10 @@ impl Builder {
 
 /// Directories that hold what confinement itself stands on.
 const SYSTEM: &[&str] = &["/", "/dev", "/proc", "/sys", "/run"];
+
+fn is_too_much(path: &Path) -> bool {
+    SYSTEM.contains(&path.to_string_lossy().as_ref())
+}
 
 fn real_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, BuildFault> {
     let real = |path: &PathBuf| {

@@ -12,6 +12,7 @@
 //!
 //! A tool of your own is one type: see `examples/my_first_tool.rs`.
 
+mod asking;
 mod build;
 #[cfg(feature = "tools")]
 mod commands;
@@ -20,8 +21,9 @@ mod sandbox;
 
 pub use build::{BuildFault, Builder};
 pub use engine::{
-    Answer, DuplicateCall, Event, Family, Keep, Limits, Metrics, Observer, RegistryFault, ToolCallRuntime,
-    ToolRegistry, ToolRouter, ToolStats, ToolsConfig, WebSearch,
+    Answer, Approver, DuplicateCall, Event, Family, Hook, HookSays, HookWants, Keep, Limits, Metrics,
+    Observer, RegistryFault, Rulebook, ToolCallRuntime, ToolRegistry, ToolRouter, ToolStats, ToolsConfig,
+    WebSearch,
 };
 /// The way to files: what a tool of yours opens with its permit.
 pub use exec::fs;
@@ -30,9 +32,10 @@ pub use exec::process::init;
 #[cfg(feature = "tools")]
 pub use exec::{session::Processes, shell::Shell, spill::Spill};
 pub use policy::{
-    AtLeast, Confinement, DEFAULT_DENY_READ, Denial, DenyRead, Effect, Enforcement, Environment,
-    EnvironmentFault, Escalation, Gap, Gate, Inherit, Intent, Limits as CommandLimits, Network, Permit,
-    Reach, Root, SandboxPolicy, Tier, Verdict,
+    Account, ApprovalPolicy, AtLeast, Cause, CommandLine, Confinement, DEFAULT_DENY_READ, Denial, DenyRead,
+    Effect, Enforcement, Environment, EnvironmentFault, Escalation, Gap, Gate, Grant, Host, Inherit, Intent,
+    Known, Limits as CommandLimits, Network, Part, Permit, Proposal, Question, Reach, ReviewDecision, Root,
+    SandboxPolicy, Tier, Verdict, rules, shell,
 };
 #[cfg(feature = "tools")]
 pub use sandbox::{Confined, Sandbox, SandboxFault};

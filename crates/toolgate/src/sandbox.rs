@@ -10,7 +10,7 @@ use exec::process::{Explained, Size, SpawnFault, Stdio};
 use exec::sandbox::Scratch;
 use exec::session::{About, Lifetime, Pump, Session, Sessions};
 use exec::shell::Shells;
-use policy::{Denial, Gate, Intent, Permit, Verdict};
+use policy::{Denial, Gate, Intent, Permit, ReviewDecision, Settled, Verdict};
 
 use crate::{BuildFault, Builder};
 
@@ -44,6 +44,8 @@ impl Builder {
     /// The confinement alone: commands are run with it, no tools are there.
     pub fn sandbox_alone(mut self) -> Result<Sandbox, BuildFault> {
         let commands = std::mem::take(&mut self.means).build();
+        // Rules are for models: whoever calls this says what is run.
+        self.asking = crate::asking::Asking::default();
         let crate::build::Grounds { gate, place, scratch } = self.grounds()?;
         if let Some(scratch) = &scratch {
             commands.sessions.spawner().lend(scratch);
@@ -55,9 +57,14 @@ impl Builder {
 
 impl Sandbox {
     fn permit(&self, argv: &[String]) -> Result<Permit, Denial> {
-        match self.gate.decide(&Intent::run(argv.to_vec(), &self.directory)) {
+        match self.gate.decide("sandbox", &Intent::run(argv.to_vec(), &self.directory)) {
             Verdict::Allow(permit) => Ok(permit),
             Verdict::Forbid(denial) => Err(denial),
+            // Whoever calls this says what is run, so there is nobody else to ask.
+            Verdict::Ask(question) => match self.gate.settle(*question, &ReviewDecision::Approved) {
+                Settled::Allow(permit) => Ok(permit),
+                Settled::Denied { .. } | Settled::Stop => Err(Denial::NotStatedRun { argv: argv.to_vec() }),
+            },
         }
     }
 

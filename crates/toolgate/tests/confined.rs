@@ -55,6 +55,7 @@ impl Bench {
             .with_tools()
             .sandbox(SandboxPolicy::WorkspaceWrite)
             .confinement(confinement)
+            .approver(testkit::Scripted::confined())
             .build()
             .unwrap();
         let runtime =

@@ -102,7 +102,7 @@ impl ToolHandler for ExecCommand {
         let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
         let plea =
             Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
-        Ok(plea.into(intent))
+        Ok(plea.into(intent.in_terminal(args.tty == Some(true))))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {

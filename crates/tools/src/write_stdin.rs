@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use exec::process::Size;
 use exec::session::{InputFault, Session, Stage};
-use policy::{Effect, Intent, Permit};
+use policy::{Effect, Intent, Permit, Typing};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
@@ -65,8 +65,12 @@ impl ToolHandler for WriteStdin {
         // Looking changes nothing; what is typed, a program does.
         let chars = args.chars.clone().unwrap_or_default();
         let types = !chars.is_empty() || args.close == Some(true);
-        let effects = types.then(|| Effect::Exec(vec![Self::NAME.to_owned(), chars]));
-        Ok(plea.into(Intent { effects: effects.into_iter().collect(), ..Intent::default() }))
+        let session = self.0.sessions.find(args.session_id).filter(|_| types);
+        let effect = session.map(|session| {
+            let confined = session.confinement().is_some();
+            Effect::Type(Typing { into: session.about().command.clone(), text: chars, confined })
+        });
+        Ok(plea.into(Intent::of(effect.into_iter().collect())))
     }
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {

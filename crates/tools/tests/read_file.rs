@@ -324,7 +324,9 @@ fn files_of_proc_are_read_though_they_have_no_size() {
     // A root of its own: /proc is outside every workspace.
     use policy::{DenyRead, Gate, Intent, Reach, Root, Verdict};
     let gate = Gate::read_only(Reach::new(vec![Root::new("/proc")], DenyRead::new([""; 0], None).unwrap()));
-    let Verdict::Allow(permit) = gate.decide(&Intent::read("/proc/version")) else { panic!("allowed") };
+    let Verdict::Allow(permit) = gate.decide("read_file", &Intent::read("/proc/version")) else {
+        panic!("allowed")
+    };
     let found = exec::fs::Door::new(&permit).look(std::path::Path::new("/proc/version")).unwrap();
     assert_eq!(found.size(), 0);
     let mut text = String::new();

@@ -16,7 +16,11 @@ fn update(arguments: &Value) -> (String, Vec<Notice>) {
     let text = session.call("update_plan", arguments).joined_text();
     let notices = session.events().into_iter().filter_map(|event| match event {
         Event::Notice(notice) => Some(notice),
-        Event::Queued { .. } | Event::Started | Event::Finished { .. } => None,
+        Event::Queued { .. }
+        | Event::Asked { .. }
+        | Event::Decided { .. }
+        | Event::Started
+        | Event::Finished { .. } => None,
     });
     (text, notices.collect())
 }

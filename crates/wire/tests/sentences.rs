@@ -61,6 +61,7 @@ fn errors() -> Vec<ToolError> {
         ToolError::Denied { note: None },
         ToolError::TimedOut { after: Duration::from_secs(30) },
         ToolError::Cancelled { after: Duration::from_millis(1500) },
+        ToolError::Stopped,
         ToolError::io("`/w/a` cannot be read: there is no such file"),
         ToolError::Crashed { tool: "read_file".to_owned() },
         ToolError::Fatal("the session has ended".to_owned()),
@@ -78,9 +79,10 @@ fn place(kind: ErrorKind) -> u8 {
         ErrorKind::Blocked => 4,
         ErrorKind::TimedOut => 5,
         ErrorKind::Cancelled => 6,
-        ErrorKind::Io => 7,
-        ErrorKind::Crashed => 8,
-        ErrorKind::Fatal => 9,
+        ErrorKind::Stopped => 7,
+        ErrorKind::Io => 8,
+        ErrorKind::Crashed => 9,
+        ErrorKind::Fatal => 10,
     }
 }
 
@@ -112,6 +114,10 @@ fn arguments() -> Vec<BadArguments> {
     all
 }
 
+fn unasked(unasked: policy::Unasked) -> Denial {
+    Denial::Unasked { why: "`rm -rf x` removes files without asking".to_owned(), unasked }
+}
+
 fn denials() -> Vec<Denial> {
     let path = || PathBuf::from("/etc/shadow");
     let all = vec![
@@ -124,7 +130,15 @@ fn denials() -> Vec<Denial> {
         Denial::MayNotWrite { path: path(), roots: Vec::new() },
         Denial::MayNotConnect { target: "192.0.2.1:443".to_owned(), network: policy::Network::Loopback },
         Denial::MayNotReach { name: "@name".to_owned() },
-        Denial::ReadOnly { what: "writing `/w/a`".to_owned() },
+        Denial::ByRule {
+            what: "`git push`".to_owned(),
+            rule: "rules.toml:3".to_owned(),
+            reason: Some("a person does that".to_owned()),
+        },
+        Denial::ByRule { what: "`git push`".to_owned(), rule: "rules.toml:3".to_owned(), reason: None },
+        Denial::ByHook { hook: "guard".to_owned(), reason: "not on a Friday".to_owned() },
+        unasked(policy::Unasked::Never),
+        unasked(policy::Unasked::Nobody),
     ];
     for one in &all {
         match one {
@@ -136,7 +150,9 @@ fn denials() -> Vec<Denial> {
             | Denial::MayNotWrite { .. }
             | Denial::MayNotConnect { .. }
             | Denial::MayNotReach { .. }
-            | Denial::ReadOnly { .. } => {}
+            | Denial::ByRule { .. }
+            | Denial::ByHook { .. }
+            | Denial::Unasked { .. } => {}
         }
     }
     all

@@ -82,9 +82,9 @@ impl Ground {
 fn permit(roots: Vec<Root>, deny: &[&str], stated: &[PathBuf]) -> Permit {
     let reach = Reach::new(roots, DenyRead::new(deny, None).unwrap());
     let effects = stated.iter().cloned().map(Effect::Read).collect();
-    match Gate::read_only(reach).decide(&Intent { effects, ..Intent::default() }) {
+    match Gate::read_only(reach).decide("test", &Intent { effects, ..Intent::default() }) {
         Verdict::Allow(permit) => permit,
-        Verdict::Forbid(denial) => panic!("{denial}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -133,7 +133,8 @@ fn outcome(door: &Door, path: &Path) -> String {
             policy::Denial::MayNotWrite { .. } => "may not write",
             policy::Denial::MayNotConnect { .. } => "may not connect",
             policy::Denial::MayNotReach { .. } => "may not reach",
-            policy::Denial::ReadOnly { .. } => "read-only",
+            policy::Denial::ByRule { .. } | policy::Denial::ByHook { .. } => "forbidden",
+            policy::Denial::Unasked { .. } => "not asked",
         }
         .to_owned(),
         Err(FsError::NotAFile { kind, .. }) => kind.to_string(),

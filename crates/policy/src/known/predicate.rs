@@ -17,10 +17,10 @@ pub(super) fn predicate(name: &str, words: &[Word<'_>]) -> bool {
         "{method}" => value_after(words, "-X --request --method", |method| {
             !lists("GET HEAD OPTIONS", &method.to_ascii_uppercase())
         }),
-        "{elsewhere}" => {
+        "{file}" => {
             let names =
                 "-o -O -P --output --output-dir --output-document --directory-prefix -D --dump-header";
-            value_after(words, names, is_elsewhere)
+            value_after(words, names, |path| !is_sink(path))
         }
         "{digits}" => sets_clock(words),
         "{assigns}" => any(|word| word.contains('=') && !word.starts_with('-')),
@@ -123,11 +123,9 @@ fn value_after(words: &[Word<'_>], names: &str, fits: fn(&str) -> bool) -> bool 
         || pairs.into_iter().any(|(name, value)| is_name(name) && fits(value))
 }
 
-/// Whether `path` is outside of where the command runs, and no scratch place.
-fn is_elsewhere(path: &str) -> bool {
-    let scratch = path == "/dev/null" || path == "/dev/stdout" || path.starts_with("/tmp/");
-    let winds = path.split('/').any(|part| part == "..");
-    winds || path.starts_with('~') || path.starts_with("$HOME") || path.starts_with('/') && !scratch
+/// Whether what is written there leaves nothing behind, or only in a scratch place.
+fn is_sink(path: &str) -> bool {
+    lists("- /dev/null /dev/stdout /dev/stderr", path) || (path.starts_with("/tmp/") && !path.contains(".."))
 }
 
 /// Whether a word for `date` is a time as `MMDDhhmm` and more, and no option's value.

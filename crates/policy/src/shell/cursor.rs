@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
     /// Notes what is not decided, and reads on.
     pub(crate) fn doubt(&mut self, from: usize, why: &'static str) {
         let text = shown(self.text.get(from..).unwrap_or_default());
-        self.doubts.push(Undecided { text, why });
+        self.doubts.push(Undecided { text, why, unread: false });
     }
 
     /// Notes something that only bash reads as it is meant here.

@@ -83,6 +83,8 @@ pub struct Command {
     pub through: Vec<String>,
     /// Its standard input is the output of another command of the script.
     pub fed: bool,
+    /// Its name means a command that the shell has built in, and no program.
+    pub built_in: bool,
 }
 
 /// Something that cannot be decided.
@@ -92,6 +94,8 @@ pub struct Undecided {
     pub text: String,
     /// Why, in one short phrase.
     pub why: &'static str,
+    /// Whether a part of the script was not read at all: it may hold anything.
+    pub unread: bool,
 }
 
 /// What a script would run.

@@ -15,6 +15,14 @@ impl fmt::Display for Analysis {
     }
 }
 
+impl Command {
+    /// The command alone, without where it comes from.
+    pub fn line(&self) -> String {
+        let bare = Self { through: Vec::new(), fed: false, ..self.clone() };
+        bare.to_string()
+    }
+}
+
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, value) in &self.variables {

@@ -10,6 +10,10 @@ use crate::shell::{
     Analysis, Command, MAX_COMMANDS, MAX_DEPTH, MAX_SCRIPT, Redirect, Undecided, Word, builtins, wrappers,
 };
 
+/// Doubts about what was not looked at because there is too much of it.
+const LIMITS: &[&str] =
+    &["it is too long", "it is nested too deep", "there are too many commands", "it sets too many variables"];
+
 /// Where a command stands.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
@@ -102,7 +106,11 @@ impl Place {
 impl Walk {
     /// Notes what is not decided.
     pub(crate) fn doubt(&mut self, text: &str, why: &'static str) {
-        let doubt = Undecided { text: shown(text), why };
+        self.note(text, why, LIMITS.contains(&why));
+    }
+
+    fn note(&mut self, text: &str, why: &'static str, unread: bool) {
+        let doubt = Undecided { text: shown(text), why, unread };
         if self.out.undecided.len() < MAX_COMMANDS && !self.out.undecided.contains(&doubt) {
             self.out.undecided.push(doubt);
         }
@@ -128,7 +136,7 @@ impl Walk {
             Err(stop) => {
                 let at = reader.at.min(text.len());
                 let rest = text[at..].trim();
-                self.doubt(if rest.is_empty() { text } else { rest }, stop.0);
+                self.note(if rest.is_empty() { text } else { rest }, stop.0, true);
             }
         }
     }
@@ -297,6 +305,7 @@ impl Walk {
             redirects: place.redirects.clone(),
             through: place.through.clone(),
             fed: place.fed,
+            built_in: call.by == By::Shell && call.words[0].known().is_some_and(builtins::is_one),
         });
     }
 

@@ -158,6 +158,7 @@ impl Report {
             usage: Some(self.usage()),
             enforcement: Some(self.session.enforcement()),
             denials: self.refusals.told.clone(),
+            suspected: self.refusals.guessed.clone(),
             ..Facts::default()
         };
         output.with_structured(self.structured(ending))

@@ -62,6 +62,8 @@ impl Observer for Events {
         let mut line = match event {
             Event::Queued { tool } => json!({ "event": "queued", "tool": tool }),
             Event::Started => json!({ "event": "started" }),
+            Event::Asked { why } => json!({ "event": "asked", "why": why }),
+            Event::Decided { decision } => json!({ "event": "decided", "decision": decision }),
             Event::Notice(notice) => notified(notice),
             Event::Finished { success, error, elapsed, usage: used, enforcement } => {
                 let error = error.map(toolgate::ErrorKind::as_str);
@@ -105,6 +107,7 @@ fn notified(notice: &Notice) -> Value {
                 .collect();
             json!({ "event": "plan_updated", "steps": steps, "explanation": explanation })
         }
+        Notice::Warning { text } => json!({ "event": "warning", "text": text }),
         Notice::Output { stream, text } => {
             json!({ "event": "output", "stream": stream.as_str(), "text": text })
         }

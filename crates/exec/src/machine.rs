@@ -1,0 +1,134 @@
+//! What judging has to know about this machine: which program a name leads to, what is there, what the user may change.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use policy::{Machine, Program};
+use rustix::fs::{Access, FileType, Stat, access, stat};
+
+use crate::fs::real;
+
+/// Who else could write a file: its group, and everybody.
+const OTHERS: u32 = 0o022;
+
+/// This machine, for commands that are found along a PATH and may change what is below some roots.
+#[derive(Debug, Clone)]
+pub struct ThisMachine {
+    path: OsString,
+    changeable: Vec<PathBuf>,
+}
+
+impl ThisMachine {
+    /// Looks along `path`; trusts nothing below `changeable`, which are real paths.
+    pub fn new(path: impl Into<OsString>, changeable: Vec<PathBuf>) -> Self {
+        Self { path: path.into(), changeable }
+    }
+
+    fn changes(&self, path: &Path) -> bool {
+        let shared = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|shared| path.starts_with(shared));
+        shared || self.changeable.iter().any(|root| path.starts_with(root))
+    }
+
+    /// Whether only root or the user could have put it there: the file itself and the directory it lies in.
+    fn is_trusted(&self, path: &Path, cwd: &Path) -> bool {
+        let own = |meta: &Stat| {
+            let user = rustix::process::geteuid().as_raw();
+            (meta.st_uid == 0 || meta.st_uid == user) && meta.st_mode & OTHERS == 0
+        };
+        let file = stat(path).is_ok_and(|meta| own(&meta));
+        let directory = path.parent().is_some_and(|above| stat(above).is_ok_and(|meta| own(&meta)));
+        file && directory && !self.changes(path) && !path.starts_with(cwd)
+    }
+
+    fn found(&self, path: &Path, cwd: &Path) -> Option<Program> {
+        let meta = stat(path).ok()?;
+        let runs = FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile
+            && access(path, Access::EXEC_OK).is_ok();
+        let real = runs.then(|| real(path).ok()).flatten()?;
+        // Both what the name leads to and the way to it: a link in the workspace can be turned.
+        let here =
+            real_directory(path).is_some_and(|directory| !self.changes(&directory) && directory != cwd);
+        let trusted = here && self.is_trusted(&real, cwd);
+        Some(Program { path: real, trusted })
+    }
+}
+
+fn real_directory(path: &Path) -> Option<PathBuf> {
+    real(path.parent()?).ok()
+}
+
+impl Machine for ThisMachine {
+    fn program(&self, name: &str, cwd: &Path) -> Option<Program> {
+        if name.contains('/') {
+            return self.found(&cwd.join(name), cwd);
+        }
+        let places = std::env::split_paths(OsStr::new(&self.path));
+        // An empty place is the directory one is in, and so is a relative one below it.
+        places.map(|place| cwd.join(place).join(name)).find_map(|path| self.found(&path, cwd))
+    }
+
+    fn standing(&self, path: &Path) -> PathBuf {
+        path.ancestors().find_map(|above| real(above).ok()).unwrap_or_else(|| path.to_owned())
+    }
+
+    fn may_write(&self, path: &Path) -> bool {
+        access(self.standing(path), Access::WRITE_OK).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    /// A program that anybody may run, in a directory of its own.
+    #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+    fn program(directory: &Path, name: &str) -> PathBuf {
+        std::fs::create_dir_all(directory).unwrap();
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = directory.join(name);
+        std::fs::write(&path, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn which_programs_are_trusted() {
+        // Not below /tmp, where nothing is.
+        let home = real(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap().join("../../target/tmp/machine");
+        std::fs::create_dir_all(&home).unwrap();
+        let home = real(&home).unwrap();
+        let (own, work) = (home.join("bin"), home.join("work"));
+        let tool = program(&own, "tool");
+        program(&work.join("venv"), "ls");
+        program(&work, "here");
+        let open = program(&own, "open");
+        std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let _ = std::fs::remove_file(own.join("link"));
+        symlink(work.join("here"), own.join("link")).unwrap();
+        let path = format!("{}:{}:/usr/bin:/bin", own.display(), work.join("venv").display());
+        let machine = ThisMachine::new(path, vec![work.clone()]);
+        let trusted = |name: &str| machine.program(name, &work).map(|program| program.trusted);
+        for (name, expected) in [
+            ("cat", Some(true)),
+            ("/bin/cat", Some(true)),
+            ("tool", Some(true)),
+            // Found in the workspace first.
+            ("ls", Some(false)),
+            ("./here", Some(false)),
+            // Anybody could have written it; a link that leads where commands write.
+            ("open", Some(false)),
+            ("link", Some(false)),
+            ("no-such-program", None),
+            ("./no-such-program", None),
+            ("/", None),
+        ] {
+            assert_eq!(trusted(name), expected, "{name}");
+        }
+        assert_eq!(machine.program("tool", &work).unwrap().path, tool);
+        assert_eq!(machine.standing(&work.join("a/b/c")), work);
+        assert!(machine.may_write(&work.join("a/b")));
+        assert!(!machine.may_write(Path::new("/proc/version")) || !tool.exists());
+    }
+}

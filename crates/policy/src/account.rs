@@ -1,0 +1,332 @@
+//! A command line → what it would run, part by part, and how much of a look each part deserves.
+
+use std::path::Path;
+
+use crate::known::{Known, dangerous_variable, is_interpreter, known, known_partly};
+use crate::rules::{Decision, Matched, On, Rule, Rules};
+use crate::shell::{Analysis, Command, Redirect, Undecided, Word, analyse_argv};
+use crate::{CommandLine, Machine, Matter, Program};
+
+/// A script longer than this, not counting the texts of its here-documents, is shown to somebody.
+const LONG: usize = 16 << 10;
+
+/// Programs that only start what their words say, so that what they start is all there is to judge.
+const TRANSPARENT: &[&str] = &[
+    "ash", "bash", "builtin", "command", "dash", "env", "exec", "gtimeout", "ionice", "ksh", "nice", "sh",
+    "stdbuf", "time", "timeout", "xargs", "zsh",
+];
+
+/// Where output goes that leaves nothing behind.
+const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
+
+/// What a command line would do.
+#[derive(Debug, Clone)]
+pub struct Account {
+    /// Each command that it may run.
+    pub parts: Vec<Part>,
+    /// What cannot be decided.
+    pub undecided: Vec<Undecided>,
+    /// Variables that it sets for what follows, and why that deserves a look if it does.
+    pub sets: Vec<(String, Word, Option<&'static str>)>,
+    /// Functions and aliases that it defines.
+    pub defines: Vec<String>,
+    /// It is longer than anybody reads.
+    pub long: bool,
+}
+
+/// One command that may be run.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// The command.
+    pub command: Command,
+    /// What is known about it by its words.
+    pub known: Known,
+    /// It only starts another part.
+    pub wraps: bool,
+    /// The rules about it, the strictest first.
+    pub rules: Vec<Said>,
+    /// Where its program is, if that was looked up.
+    pub program: Option<Program>,
+}
+
+/// What a rule says about a part.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// The rule.
+    pub rule: Rule,
+    /// Whether it is certain that the rule is about this command: not all of its words are known.
+    pub certain: bool,
+    /// Whether the command names a path, and the rule only the name at its end.
+    by_name: bool,
+}
+
+impl Account {
+    /// Takes `line` apart.
+    pub(crate) fn of(line: &CommandLine, rules: &Rules) -> Self {
+        let Analysis { commands, undecided, defined, assigned } = analyse_argv(&line.argv);
+        let wraps: Vec<bool> = (0..commands.len()).map(|at| is_wrapper(&commands, at)).collect();
+        let length: usize = line.argv.iter().map(String::len).sum();
+        let long = length - texts(&commands).min(length) > LONG;
+        let parts = commands.into_iter().zip(wraps).map(|(command, wraps)| Part::of(command, wraps, rules));
+        let sets = assigned.into_iter().map(|(name, value)| {
+            let why = dangerous_variable(&name);
+            (name, value, why)
+        });
+        Self { parts: parts.collect(), undecided, sets: sets.collect(), defines: defined, long }
+    }
+
+    /// Looks up which programs the names lead to: whatever is not the system's or the user's own may do anything.
+    pub(crate) fn bind(&mut self, machine: &dyn Machine, cwd: &Path) {
+        let moves = self.parts.iter().any(|part| part.name() == Some("cd"));
+        for part in &mut self.parts {
+            part.bind(machine, cwd, moves);
+        }
+    }
+
+    /// What it comes to, for whoever confines it or not: each matter, with the part that it is about.
+    pub(crate) fn matters(&self, confined: bool) -> Vec<(Matter, Option<&Part>)> {
+        let (reads, runs) = match confined {
+            true => (Matter::Reads, Matter::Runs),
+            false => (Matter::ReadsUnconfined, Matter::RunsUnconfined),
+        };
+        let mut matters = Vec::new();
+        for part in &self.parts {
+            let matter = match part.decision() {
+                Some(Decision::Forbid) => Matter::Forbidden,
+                Some(Decision::Ask) => Matter::MustAsk,
+                Some(Decision::Allow) => Matter::Allowed,
+                None => match part.known {
+                    Known::Dangerous(_) => Matter::Dangerous,
+                    Known::ReadOnly => reads,
+                    Known::Ordinary => runs,
+                },
+            };
+            matters.push((matter, Some(part)));
+            // A rule about a command says nothing about where its output goes.
+            if part.writes().next().is_some() {
+                matters.push((runs, Some(part)));
+            }
+        }
+        if self.long || self.undecided.iter().any(|doubt| doubt.unread) {
+            matters.push((Matter::Dangerous, None));
+        }
+        if self.sets.iter().any(|(_, _, why)| why.is_some()) {
+            matters.push((Matter::Dangerous, None));
+        }
+        if !(self.undecided.is_empty() && self.sets.is_empty() && self.defines.is_empty()) {
+            matters.push((runs, None));
+        }
+        matters
+    }
+
+    /// Whether the user's rules let all of it run without the sandbox.
+    pub(crate) fn unsandboxed(&self) -> bool {
+        let certain = self.undecided.is_empty() && self.sets.is_empty() && self.defines.is_empty();
+        let leaves = |part: &Part| part.allowed_by().is_some_and(|said| said.rule.unsandboxed);
+        let harmless = |part: &Part| {
+            let bound = part.command.built_in || part.program.as_ref().is_some_and(|program| program.trusted);
+            part.known == Known::ReadOnly && bound && part.rules.is_empty() && part.writes().next().is_none()
+        };
+        certain
+            && !self.long
+            && self.parts.iter().any(leaves)
+            && self.parts.iter().all(|part| leaves(part) || harmless(part))
+    }
+}
+
+impl Part {
+    fn of(command: Command, wraps: bool, rules: &Rules) -> Self {
+        let known = weigh(&command, wraps);
+        let matches = rules.command(&command.words, command.more);
+        let said = |certain: bool| {
+            move |matched: Matched<'_>| Said { rule: matched.rule.clone(), certain, by_name: matched.by_name }
+        };
+        let mut rules: Vec<Said> = matches.certain.into_iter().map(said(true)).collect();
+        rules.extend(matches.possible.into_iter().map(said(false)));
+        rules.sort_by_key(|said| std::cmp::Reverse((said.rule.decision, said.certain)));
+        Self { command, known, wraps, rules, program: None }
+    }
+
+    /// Its name, if that is known.
+    pub fn name(&self) -> Option<&str> {
+        literal(&self.command.words[0])
+    }
+
+    /// Its words, if all of them are known.
+    pub fn argv(&self) -> Option<Vec<&str>> {
+        let words: Option<Vec<&str>> = self.command.words.iter().map(literal).collect();
+        words.filter(|_| !self.command.more)
+    }
+
+    /// Whether anybody could be asked about it.
+    pub(crate) fn counts(&self) -> bool {
+        self.known != Known::ReadOnly || self.writes().next().is_some()
+    }
+
+    /// The files that its output goes to.
+    pub fn writes(&self) -> impl Iterator<Item = &Word> {
+        let redirects = self.command.redirects.iter().filter_map(|redirect| match redirect {
+            Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => Some(to),
+            Redirect::Read(_) | Redirect::Text(_) => None,
+        });
+        redirects.filter(|to| !literal(to).is_some_and(|to| SINKS.contains(&to)))
+    }
+
+    /// What the rules decide, if they decide anything.
+    pub fn decision(&self) -> Option<Decision> {
+        let strictest = self.rules.iter().find_map(|said| match (said.rule.decision, said.certain) {
+            (Decision::Forbid, true) => Some(Decision::Forbid),
+            // Whoever wrote it would want to know.
+            (Decision::Forbid, false) | (Decision::Ask, _) => Some(Decision::Ask),
+            (Decision::Allow, _) => None,
+        });
+        strictest.or_else(|| self.allowed_by().map(|_| Decision::Allow))
+    }
+
+    /// The rule that allows it, if it is as the rule means it: every word known, no variable set for it, a program that
+    /// lies where it should, and no danger that the rule itself does not name.
+    pub fn allowed_by(&self) -> Option<&Said> {
+        let argv = self.argv()?;
+        if !self.command.variables.is_empty() {
+            return None;
+        }
+        let mut allowing =
+            self.rules.iter().filter(|said| said.certain && said.rule.decision == Decision::Allow);
+        allowing.find(|said| {
+            let lies_right = match (&self.program, said.by_name) {
+                _ if self.command.built_in => true,
+                (Some(program), _) => program.trusted,
+                (None, by_name) => !by_name,
+            };
+            lies_right && (!matches!(self.known, Known::Dangerous(_)) || said.names_the_danger(&argv))
+        })
+    }
+
+    fn bind(&mut self, machine: &dyn Machine, cwd: &Path, moves: bool) {
+        if self.command.built_in {
+            return;
+        }
+        // After a `cd` nobody knows what a path leads to.
+        let relative = |name: &&str| name.contains('/') && !name.starts_with('/');
+        let name = self.name().filter(|name| !(moves && relative(name)));
+        self.program = name.and_then(|name| machine.program(name, cwd));
+        let trusted = self.program.as_ref().is_some_and(|program| program.trusted);
+        if self.known == Known::ReadOnly && !trusted {
+            self.known = Known::Ordinary;
+        }
+        // A program that is not there cannot be the one that a rule means.
+        self.program.get_or_insert_with(|| Program { path: "".into(), trusted: false });
+    }
+}
+
+impl Said {
+    /// Whether what is dangerous about `argv` stands in the rule's own words.
+    fn names_the_danger(&self, argv: &[&str]) -> bool {
+        let On::Command { pattern, .. } = &self.rule.on else { return false };
+        matches!(known(&argv[..pattern.len().min(argv.len())]), Known::Dangerous(_))
+    }
+}
+
+fn literal(word: &Word) -> Option<&str> {
+    match word {
+        Word::Literal(text) => Some(text),
+        Word::Unknown(_) => None,
+    }
+}
+
+/// A word as far as it is known, and the rest as it is written.
+fn text(word: &Word) -> &str {
+    match word {
+        Word::Literal(text) | Word::Unknown(text) => text,
+    }
+}
+
+/// The last part of a path.
+fn base(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Whether the command at `at` starts one of those behind it.
+fn is_wrapper(commands: &[Command], at: usize) -> bool {
+    let wrapper = &commands[at];
+    let Some(name) = literal(&wrapper.words[0]) else { return false };
+    commands[at + 1..].iter().any(|inner| {
+        inner.through.strip_prefix(wrapper.through.as_slice()).and_then(<[String]>::first).is_some_and(|by| {
+            by.split(' ').next().is_some_and(|by| by == base(name)) && TRANSPARENT.contains(&base(name))
+        })
+    })
+}
+
+/// How many bytes the texts of here-documents take.
+fn texts(commands: &[Command]) -> usize {
+    let mut texts: Vec<&str> = Vec::new();
+    for redirect in commands.iter().flat_map(|command| &command.redirects) {
+        if let Redirect::Text(Word::Literal(text) | Word::Unknown(text)) = redirect
+            && !texts.contains(&text.as_str())
+        {
+            texts.push(text);
+        }
+    }
+    texts.into_iter().map(str::len).sum()
+}
+
+/// What is known about a command by its words, its variables and where its data comes from and goes to.
+fn weigh(command: &Command, wraps: bool) -> Known {
+    let mut words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
+    words.extend(command.more.then_some(None));
+    let known = known_partly(&words);
+    let written: Vec<&str> = command.words.iter().map(text).collect();
+    let dangers = [
+        [known, crate::known::known(&written)].into_iter().find(|known| matches!(known, Known::Dangerous(_))),
+        command.variables.iter().find_map(|(name, _)| dangerous_variable(name)).map(Known::Dangerous),
+        runs_what_it_is_fed(command).then_some(Known::Dangerous("runs whatever another command writes")),
+        by_redirects(command).map(Known::Dangerous),
+    ];
+    if let Some(danger) = dangers.into_iter().flatten().next() {
+        return danger;
+    }
+    let known = if wraps { Known::ReadOnly } else { known };
+    let writes = command.redirects.iter().any(|redirect| match redirect {
+        Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => {
+            !literal(to).is_some_and(|to| SINKS.contains(&to))
+        }
+        Redirect::Read(_) | Redirect::Text(_) => false,
+    });
+    let expands = words.contains(&None);
+    if writes || expands || !command.variables.is_empty() { Known::Ordinary } else { known }
+}
+
+/// Whether an interpreter takes its program from another command.
+fn runs_what_it_is_fed(command: &Command) -> bool {
+    let [name, rest @ ..] = command.words.as_slice() else { return false };
+    let reads_input =
+        |word: &Word| matches!(literal(word), Some("-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"));
+    let names_program = rest.iter().any(|word| match literal(word) {
+        Some(word) => !word.starts_with('-') || word.starts_with("-c") || word.starts_with("-e"),
+        None => true,
+    });
+    command.fed
+        && literal(name).is_some_and(is_interpreter)
+        && (!names_program || rest.iter().any(reads_input) || rest.iter().any(|w| literal(w) == Some("-s")))
+}
+
+/// Why the redirections of a command deserve a look.
+fn by_redirects(command: &Command) -> Option<&'static str> {
+    let bare = literal(&command.words[0]) == Some(":");
+    command.redirects.iter().find_map(|redirect| {
+        let (to, writes) = match redirect {
+            Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => (literal(to), true),
+            Redirect::Read(from) => (literal(from), false),
+            Redirect::Text(_) => return None,
+        };
+        let path = to.unwrap_or_default();
+        if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+            return Some("reaches another machine");
+        }
+        let harmless = SINKS.contains(&path) || path.starts_with("/dev/fd/") || path.starts_with("/dev/shm/");
+        if writes && path.starts_with("/dev/") && !harmless && !matches!(path, "/dev/tty" | "/dev/full") {
+            return Some("writes to a device");
+        }
+        (bare && matches!(redirect, Redirect::Write(_)) && !harmless).then_some("empties a file")
+    })
+}

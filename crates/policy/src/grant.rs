@@ -1,0 +1,48 @@
+//! What a person can give to a call beyond what the policy gives, the smallest thing that will do.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::{Confinement, Host};
+
+/// One thing beyond the policy.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Grant {
+    /// Changing this file, or what is below this directory.
+    Write(PathBuf),
+    /// Talking to this host.
+    Connect(Host),
+    /// Connecting to this unix socket: its path, or `@` and its abstract name.
+    Socket(String),
+    /// No sandbox at all.
+    Unconfined,
+}
+
+/// Several of them.
+pub type Grants = BTreeSet<Grant>;
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Write(path) => write!(f, "change `{}`", path.display()),
+            Self::Connect(host) => write!(f, "connect to `{host}`"),
+            Self::Socket(name) => write!(f, "connect to the socket `{name}`"),
+            Self::Unconfined => f.write_str("run without the sandbox"),
+        }
+    }
+}
+
+/// The confinement with `grants`, and nothing else, added.
+pub(crate) fn widened(confinement: &Confinement, grants: &Grants) -> Confinement {
+    let mut wider = confinement.clone();
+    for grant in grants {
+        match grant {
+            Grant::Write(path) => wider.writable.push(path.clone()),
+            Grant::Connect(host) => wider.hosts.allow.push(host.clone()),
+            Grant::Socket(name) => wider.sockets.push(name.clone()),
+            Grant::Unconfined => {}
+        }
+    }
+    wider
+}

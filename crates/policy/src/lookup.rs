@@ -1,0 +1,42 @@
+//! Which rules are about a path or a host that a call would touch.
+
+use std::path::Path;
+
+use crate::Host;
+use crate::rules::{Access, Decision, On, Rule, Rules};
+
+/// The rules about doing this with `path`, for a user with this home.
+pub(crate) fn on_path<'a>(
+    rules: &'a Rules,
+    path: &Path,
+    access: Access,
+    home: Option<&Path>,
+) -> impl Iterator<Item = &'a Rule> {
+    let about = move |rule: &&Rule| match &rule.on {
+        On::Path { paths, access: of } if *of == access => {
+            paths.iter().filter_map(|at| at.path(home)).any(|at| path.starts_with(at))
+        }
+        _ => false,
+    };
+    rules.paths().filter(about)
+}
+
+/// The rules about `host`.
+pub(crate) fn on_host<'a>(rules: &'a Rules, host: &Host) -> Vec<&'a Rule> {
+    let text = host.to_string();
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, port.parse().unwrap_or(0)),
+        _ => (text.as_str(), 0),
+    };
+    rules.host(name, port)
+}
+
+/// Whether a rule forbids changing `path`.
+pub(crate) fn forbids_writing(rules: &Rules, path: &Path, home: Option<&Path>) -> bool {
+    on_path(rules, path, Access::Write, home).any(|rule| rule.decision == Decision::Forbid)
+}
+
+/// Whether a rule forbids `host`.
+pub(crate) fn forbids_host(rules: &Rules, host: &Host) -> bool {
+    on_host(rules, host).iter().any(|rule| rule.decision == Decision::Forbid)
+}

@@ -1,0 +1,42 @@
+//! What judging has to know about the machine, asked through a trait: this crate looks at nothing itself.
+
+use std::path::{Path, PathBuf};
+
+/// A program that a name leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Where it really is.
+    pub path: PathBuf,
+    /// Whether only the system or the user could have put it there, and no confined command can change it.
+    pub trusted: bool,
+}
+
+/// Looks things up.
+pub trait Machine: Send + Sync {
+    /// The program that `name` starts in `cwd`: found along the PATH that commands get, or by its path.
+    fn program(&self, name: &str, cwd: &Path) -> Option<Program>;
+
+    /// What of `path` is there: itself, or the nearest directory above it; without symbolic links.
+    fn standing(&self, path: &Path) -> PathBuf;
+
+    /// Whether the user could change `path`, were there no sandbox.
+    fn may_write(&self, path: &Path) -> bool;
+}
+
+/// A machine that knows nothing: no program is trusted, and everything is where its path says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Unknown;
+
+impl Machine for Unknown {
+    fn program(&self, _: &str, _: &Path) -> Option<Program> {
+        None
+    }
+
+    fn standing(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
+
+    fn may_write(&self, _: &Path) -> bool {
+        true
+    }
+}

@@ -1,0 +1,161 @@
+//! What somebody is asked, and what they can answer.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::rules::{NewRule, Rule};
+use crate::store::Key;
+use crate::{Account, Confinement, Denial, Grants, Intent, Permit};
+
+/// A question about one call. Whoever answers it sees all that the call would do; only [`Gate`](crate::Gate) makes one.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// The tool that is called.
+    pub tool: String,
+    /// What it would do.
+    pub intent: Intent,
+    /// What its command would run, if it is one.
+    pub account: Option<Account>,
+    /// Why it is asked; never empty.
+    pub why: Vec<Cause>,
+    /// What a yes gives it beyond the policy.
+    pub grants: Grants,
+    /// What it would be confined to; `None` if nothing confines it.
+    pub confinement: Option<Arc<Confinement>>,
+    /// It was tried, and would be run again from its beginning.
+    pub again: bool,
+    /// What could be saved so that this is not asked again.
+    pub proposal: Option<Proposal>,
+    pub(crate) keys: Vec<Key>,
+    pub(crate) permit: Permit,
+}
+
+/// A rule that somebody could save.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// The rule.
+    pub rule: NewRule,
+    /// What else it would allow.
+    pub allows: Vec<String>,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReviewDecision {
+    /// Yes, this time.
+    Approved,
+    /// Yes, and exactly this again for as long as the session lasts.
+    ApprovedForSession,
+    /// Yes, and all that this rule allows from now on.
+    ApprovedWithRule(NewRule),
+    /// No.
+    Denied {
+        /// What the model should know.
+        note: Option<String>,
+    },
+    /// No, and stop all that goes on.
+    Abort,
+}
+
+impl ReviewDecision {
+    /// Its name, as programs spell it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::ApprovedForSession => "approved_for_session",
+            Self::ApprovedWithRule(_) => "approved_with_rule",
+            Self::Denied { .. } => "denied",
+            Self::Abort => "abort",
+        }
+    }
+}
+
+/// Why somebody is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cause {
+    /// The policy asks before anything that does more than read.
+    Untrusted {
+        /// The command or the effect.
+        what: String,
+    },
+    /// It is known to be dangerous.
+    Dangerous {
+        /// The command or the effect.
+        what: String,
+        /// Why it is.
+        why: String,
+    },
+    /// Part of it was not understood.
+    NotUnderstood {
+        /// The part.
+        what: String,
+        /// Why not.
+        why: String,
+    },
+    /// A rule asks.
+    Rule {
+        /// What the rule is about.
+        what: String,
+        /// The rule.
+        rule: Box<Rule>,
+        /// Whether it is certain that the rule is about this.
+        certain: bool,
+    },
+    /// A hook asks.
+    Hook {
+        /// Which one.
+        hook: String,
+        /// What it says.
+        reason: String,
+    },
+    /// It needs something that the sandbox does not give.
+    Beyond(Denial),
+    /// It asks to leave the sandbox.
+    Leaves,
+    /// It was tried, and this was refused.
+    Refused {
+        /// What.
+        denial: Denial,
+        /// Whether nobody but its own output says so.
+        guessed: bool,
+    },
+    /// Somebody else's code would run, and nobody knows what it does.
+    Foreign {
+        /// Whose.
+        server: String,
+        /// What they call it.
+        tool: String,
+    },
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Untrusted { what } => {
+                write!(f, "{what} may change something, and the approval policy is untrusted")
+            }
+            Self::Dangerous { what, why } => write!(f, "{what} {why}"),
+            Self::NotUnderstood { what, why } => write!(f, "{what} cannot be understood: {why}"),
+            Self::Rule { what, rule, certain } => {
+                let place = format!("{}:{}", rule.file.display(), rule.line);
+                let may = if *certain { "" } else { "may be something that " };
+                let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                let says = match rule.decision {
+                    crate::rules::Decision::Forbid => "forbids",
+                    _ => "asks about",
+                };
+                write!(f, "{what} is {may}the rule at {place} {says}{reason}")
+            }
+            Self::Hook { hook, reason } => write!(f, "the hook `{hook}` asks: {reason}"),
+            Self::Beyond(denial) => write!(f, "{denial}"),
+            Self::Leaves => f.write_str("it asks to run without the sandbox"),
+            Self::Refused { denial, guessed: false } => write!(f, "it was refused: {denial}"),
+            Self::Refused { denial, guessed: true } => {
+                write!(f, "it failed, and its output suggests that it was refused: {denial}")
+            }
+            Self::Foreign { server, tool } => {
+                write!(f, "`{tool}` is a tool of `{server}`, and nobody here knows what it does")
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What was approved before: for the session, by exactly what is done.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::{CommandLine, Foreign, Grant, Grants, Host};
+
+/// One thing that somebody approved. Whatever would be different is another key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// This command line, whose program is at this path, under this policy.
+    Run {
+        /// Program, arguments, directory and terminal.
+        line: CommandLine,
+        /// Where its programs really are, one for each part; what is not there has no path.
+        programs: Vec<Option<PathBuf>>,
+        /// The policy it would run under.
+        sandbox: &'static str,
+    },
+    /// Changing this file.
+    Write(PathBuf),
+    /// Talking to this host.
+    Connect(String),
+    /// Typing this into what was started so.
+    Type {
+        /// What the program was started as.
+        into: String,
+        /// What is typed.
+        text: String,
+    },
+    /// This tool as it was defined then.
+    Foreign {
+        /// Whose it is.
+        server: String,
+        /// What they call it.
+        tool: String,
+        /// The hash of its definition.
+        definition: String,
+    },
+    /// Any call of this tool of ours.
+    Tool(String),
+}
+
+impl From<&Foreign> for Key {
+    fn from(foreign: &Foreign) -> Self {
+        let Foreign { server, tool, definition, .. } = foreign.clone();
+        Self::Foreign { server, tool, definition }
+    }
+}
+
+/// Remembers what was approved for the session, each with what was granted beside it.
+#[derive(Debug, Default)]
+pub struct ApprovalStore {
+    approved: Mutex<HashMap<Key, Grants>>,
+}
+
+impl ApprovalStore {
+    /// Whether every one of `keys` was approved with `grants`. Nothing at all was not approved by anybody.
+    pub fn covers(&self, keys: &[Key], grants: &Grants) -> bool {
+        let approved = self.approved();
+        !keys.is_empty()
+            && keys.iter().all(|key| approved.get(key).is_some_and(|given| given.is_superset(grants)))
+    }
+
+    /// What was granted beside all of `keys`.
+    pub fn granted(&self, keys: &[Key]) -> Grants {
+        let approved = self.approved();
+        let mut all = keys.iter().map(|key| approved.get(key).cloned().unwrap_or_default());
+        let first = all.next().unwrap_or_default();
+        all.fold(first, |common, grants| &common & &grants)
+    }
+
+    /// Remembers `keys`, each with `grants`.
+    pub fn approve(&self, keys: &[Key], grants: &Grants) {
+        let mut approved = self.approved();
+        for key in keys {
+            approved.entry(key.clone()).or_default().extend(grants.iter().cloned());
+        }
+    }
+
+    /// A store for a sub-agent: it begins with what is approved here, keeps what it is given to itself, and gets nothing
+    /// that lets it leave the sandbox.
+    #[must_use]
+    pub fn inherit(&self) -> Self {
+        let inherits = |grants: &Grants| !grants.contains(&Grant::Unconfined);
+        let approved = self.approved().iter().filter(|(_, grants)| inherits(grants)).map(clone).collect();
+        Self { approved: Mutex::new(approved) }
+    }
+
+    fn approved(&self) -> MutexGuard<'_, HashMap<Key, Grants>> {
+        // A map that somebody panicked over is still a map.
+        self.approved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn clone((key, grants): (&Key, &Grants)) -> (Key, Grants) {
+    (key.clone(), grants.clone())
+}
+
+/// The key of a host, whatever is said about it.
+impl From<&Host> for Key {
+    fn from(host: &Host) -> Self {
+        Self::Connect(host.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(path: &str) -> Key {
+        Key::Write(path.into())
+    }
+
+    #[test]
+    fn a_batch_is_approved_if_every_key_is() {
+        let store = ApprovalStore::default();
+        let none = Grants::new();
+        store.approve(&[write("/a"), write("/b")], &none);
+        for (keys, covered) in [
+            (vec![write("/a")], true),
+            (vec![write("/a"), write("/b")], true),
+            (vec![write("/a"), write("/c")], false),
+            (vec![], false),
+        ] {
+            assert_eq!(store.covers(&keys, &none), covered, "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_granted_counts_for_that_key_alone() {
+        let store = ApprovalStore::default();
+        let grants = Grants::from([Grant::Write("/out".into())]);
+        store.approve(&[write("/a")], &grants);
+        store.approve(&[write("/b")], &Grants::new());
+        assert!(store.covers(&[write("/a")], &grants));
+        assert!(!store.covers(&[write("/b")], &grants));
+        assert!(!store.covers(&[write("/a"), write("/b")], &grants));
+        assert_eq!(store.granted(&[write("/a")]), grants);
+        assert_eq!(store.granted(&[write("/a"), write("/b")]), Grants::new());
+    }
+
+    #[test]
+    fn a_sub_agent_gets_no_more_than_there_is_and_gives_nothing_back() {
+        let store = ApprovalStore::default();
+        let (none, leaves) = (Grants::new(), Grants::from([Grant::Unconfined]));
+        store.approve(&[write("/a")], &none);
+        store.approve(&[write("/b")], &leaves);
+        let child = store.inherit();
+        assert!(child.covers(&[write("/a")], &none));
+        assert!(!child.covers(&[write("/b")], &none) && !child.covers(&[write("/b")], &leaves));
+        child.approve(&[write("/c")], &none);
+        assert!(!store.covers(&[write("/c")], &none));
+    }
+}

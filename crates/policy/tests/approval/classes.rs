@@ -1,0 +1,42 @@
+//! Each command with the class it belongs to: S only reads and is never asked about; X runs confined without a question; Q is
+//! asked about even though it is confined. `¶` is the end of a line.
+
+use toolgate_policy::{ApprovalPolicy, SandboxPolicy};
+
+use super::{gate, says, script};
+
+/// What is asked under `untrusted` and under `on-request`.
+fn class(command: &str) -> (&'static str, &'static str) {
+    let command = command.replace('¶', "\n");
+    let under = |approval| {
+        says(&gate(approval, SandboxPolicy::WorkspaceWrite).decide("shell_command", &script(&command)))
+    };
+    (under(ApprovalPolicy::Untrusted), under(ApprovalPolicy::OnRequest))
+}
+
+fn check(table: &str, expected: (&str, &str)) {
+    let wrong: Vec<String> = table
+        .lines()
+        .filter(|line| !line.is_empty())
+        .filter_map(|line| {
+            let said = class(line);
+            (said != expected).then(|| format!("{line}\n    {said:?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "expected {expected:?}:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_only_reads_is_never_asked_about() {
+    check(include_str!("reads.txt"), ("allow", "allow"));
+}
+
+#[test]
+fn what_is_confined_is_asked_about_only_if_the_user_trusts_nothing() {
+    check(include_str!("runs.txt"), ("ask", "allow"));
+}
+
+#[test]
+fn what_is_dangerous_is_asked_about_though_it_is_confined() {
+    check(include_str!("dangers.txt"), ("ask", "ask"));
+}

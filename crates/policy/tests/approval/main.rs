@@ -1,0 +1,58 @@
+//! Who is asked about what: commands that look harmless and are not, and commands that nobody should be asked about.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod classes;
+mod rules;
+mod widening;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toolgate_policy::{
+    ApprovalPolicy, Confinement, DenyRead, Gate, Intent, Machine, Program, Reach, Root, SandboxPolicy,
+    Verdict,
+};
+
+/// A machine where every program is the system's, but for those in the workspace.
+struct Usual;
+
+impl Machine for Usual {
+    fn program(&self, name: &str, cwd: &Path) -> Option<Program> {
+        let path = match name.contains('/') {
+            true => cwd.join(name),
+            false => PathBuf::from("/usr/bin").join(name),
+        };
+        let system = ["/usr/bin", "/bin"].iter().any(|place| path.starts_with(place));
+        Some(Program { path, trusted: system })
+    }
+
+    fn standing(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
+
+    fn may_write(&self, path: &Path) -> bool {
+        !path.starts_with("/usr")
+    }
+}
+
+fn gate(approval: ApprovalPolicy, sandbox: SandboxPolicy) -> Gate {
+    let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+    let confinement =
+        Confinement { writable: vec!["/w".into()], home: Some("/home/me".into()), ..Confinement::default() };
+    Gate::new(reach, sandbox).confined_to(confinement).asking(approval).on(Arc::new(Usual))
+}
+
+fn script(script: &str) -> Intent {
+    let argv = ["/bin/bash", "-lc", script].map(str::to_owned).to_vec();
+    Intent::run(argv, Path::new("/w"))
+}
+
+/// `allow`, `ask` or `forbid`.
+fn says(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow(_) => "allow",
+        Verdict::Ask(_) => "ask",
+        Verdict::Forbid(_) => "forbid",
+    }
+}

@@ -1,0 +1,1 @@
+//! What rules do to commands, tools, paths and hosts.

@@ -1,0 +1,1 @@
+//! What is asked after something was refused.

@@ -1,0 +1,120 @@
+//! When somebody is asked, and who: approval policy, rules, approver, hooks.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::{Approver, Hook, Rulebook, ToolRouter};
+use policy::rules::{Access, Decision, On, Rule, Rules};
+use policy::{ApprovalPolicy, Gate, Host};
+
+use crate::Builder;
+
+/// What decides when somebody is asked.
+#[derive(Clone, Default)]
+pub(crate) struct Asking {
+    approval: ApprovalPolicy,
+    rules: Rules,
+    approver: Option<Arc<dyn Approver>>,
+    rulebook: Option<Arc<dyn Rulebook>>,
+    hooks: Vec<Arc<dyn Hook>>,
+}
+
+/// What rules for paths and hosts come to: they are enforced like any other part of the confinement.
+#[derive(Debug, Default)]
+pub(crate) struct Ruled {
+    pub(crate) writable: Vec<PathBuf>,
+    pub(crate) read_only: Vec<PathBuf>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) closed_hosts: Vec<Host>,
+}
+
+impl Asking {
+    /// The gate that asks so.
+    pub(crate) fn gate(&self, gate: Gate) -> Gate {
+        gate.asking(self.approval).ruled_by(self.rules.clone())
+    }
+
+    /// The router that asks them.
+    pub(crate) fn of(self, mut router: ToolRouter) -> ToolRouter {
+        if let Some(approver) = self.approver {
+            router = router.with_approver(approver);
+        }
+        if let Some(rulebook) = self.rulebook {
+            router = router.with_rulebook(rulebook);
+        }
+        self.hooks.into_iter().fold(router, ToolRouter::with_hook)
+    }
+
+    /// Patterns of what rules forbid to read.
+    pub(crate) fn unread(&self) -> impl Iterator<Item = String> {
+        self.rules.iter().flat_map(|rule| match &rule.on {
+            On::Path { paths, access: Access::Read } if rule.decision == Decision::Forbid => {
+                paths.iter().map(policy::rules::Where::pattern).collect()
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    /// What the rules open and close, for a user with this home. What one rule opens and another does not, stays closed.
+    pub(crate) fn grounds(&self, home: Option<&Path>) -> Ruled {
+        let mut ruled = Ruled::default();
+        for rule in self.rules.iter() {
+            let Rule { on, decision, .. } = rule;
+            match on {
+                On::Path { paths, access: Access::Write } => {
+                    let paths = paths.iter().filter_map(|path| path.path(home));
+                    match decision {
+                        Decision::Allow => ruled.writable.extend(paths),
+                        Decision::Ask | Decision::Forbid => ruled.read_only.extend(paths),
+                    }
+                }
+                On::Host { hosts } => {
+                    let hosts = hosts.iter().filter_map(|host| host.to_string().parse().ok());
+                    match decision {
+                        Decision::Allow => ruled.hosts.extend(hosts),
+                        Decision::Ask | Decision::Forbid => ruled.closed_hosts.extend(hosts),
+                    }
+                }
+                On::Path { access: Access::Read, .. } | On::Command { .. } | On::Tool { .. } => {}
+            }
+        }
+        ruled
+    }
+}
+
+impl Builder {
+    /// Sets when somebody is asked; on request if this is not called.
+    #[must_use]
+    pub fn approval(mut self, approval: ApprovalPolicy) -> Self {
+        self.asking.approval = approval;
+        self
+    }
+
+    /// Goes by `rules` too.
+    #[must_use]
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.asking.rules = self.asking.rules.merge(rules);
+        self
+    }
+
+    /// Asks `approver` what has to be asked; without one, that is refused.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.asking.approver = Some(approver);
+        self
+    }
+
+    /// Lets `rulebook` keep the rules that somebody wants to count from now on.
+    #[must_use]
+    pub fn rulebook(mut self, rulebook: Arc<dyn Rulebook>) -> Self {
+        self.asking.rulebook = Some(rulebook);
+        self
+    }
+
+    /// Lets `hook` see every call before it is judged and after it was answered.
+    #[must_use]
+    pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.asking.hooks.push(hook);
+        self
+    }
+}
