@@ -277,7 +277,10 @@ fn weigh(command: &Command, wraps: bool) -> Known {
     let known = known_partly(&words);
     let written: Vec<&str> = command.words.iter().map(text).collect();
     let dangers = [
-        [known, crate::known::known(&written)].into_iter().find(|known| matches!(known, Known::Dangerous(_))),
+        [Some(known), words.contains(&None).then(|| crate::known::known(&written))]
+            .into_iter()
+            .flatten()
+            .find(|known| matches!(known, Known::Dangerous(_))),
         command.variables.iter().find_map(|(name, _)| dangerous_variable(name)).map(Known::Dangerous),
         runs_what_it_is_fed(command).then_some(Known::Dangerous("runs whatever another command writes")),
         by_redirects(command).map(Known::Dangerous),

@@ -52,7 +52,10 @@ impl Judgement {
         }
         for effect in &intent.effects {
             match effect {
-                Effect::Read(path) => out.forbid(gate.reach.judge(path).err()),
+                Effect::Read(path) => {
+                    out.keys.push(Key::Read(path.clone()));
+                    out.forbid(gate.reach.judge(path).err());
+                }
                 Effect::Write(path) => judging.write(path, &mut out),
                 Effect::Exec(line) => judging.exec(line, intent, &mut out),
                 Effect::Type(typing) => judging.typing(typing, &mut out),

@@ -18,6 +18,8 @@ pub enum Key {
         /// The policy it would run under.
         sandbox: &'static str,
     },
+    /// Reading this file or directory.
+    Read(PathBuf),
     /// Changing this file.
     Write(PathBuf),
     /// Talking to this host.
@@ -38,8 +40,20 @@ pub enum Key {
         /// The hash of its definition.
         definition: String,
     },
-    /// Any call of this tool of ours.
+    /// Any call of this tool that states no effect. Nothing can be granted with it.
     Tool(String),
+}
+
+impl Key {
+    /// Whether `grant` is something that this needs, and nothing else that was asked along with it.
+    fn takes(&self, grant: &Grant) -> bool {
+        match (self, grant) {
+            (Self::Run { .. }, _) => true,
+            (Self::Write(path), Grant::Write(given)) => path.starts_with(given),
+            (Self::Connect(host), Grant::Connect(given)) => *host == given.to_string(),
+            _ => false,
+        }
+    }
 }
 
 impl From<&Foreign> for Key {
@@ -56,26 +70,30 @@ pub struct ApprovalStore {
 }
 
 impl ApprovalStore {
-    /// Whether every one of `keys` was approved with `grants`. Nothing at all was not approved by anybody.
+    /// Whether every one of `keys` was approved, and all of `grants` with those that they are for. Nothing at all was not
+    /// approved by anybody.
     pub fn covers(&self, keys: &[Key], grants: &Grants) -> bool {
-        let approved = self.approved();
-        !keys.is_empty()
-            && keys.iter().all(|key| approved.get(key).is_some_and(|given| given.is_superset(grants)))
+        let all = !keys.is_empty() && keys.iter().all(|key| self.approved().contains_key(key));
+        all && self.granted(keys).is_superset(grants)
     }
 
-    /// What was granted beside all of `keys`.
+    /// What was granted with `keys`: with every command among them, or if there is none with any of the others.
     pub fn granted(&self, keys: &[Key]) -> Grants {
         let approved = self.approved();
-        let mut all = keys.iter().map(|key| approved.get(key).cloned().unwrap_or_default());
-        let first = all.next().unwrap_or_default();
-        all.fold(first, |common, grants| &common & &grants)
+        let given = |key: &Key| approved.get(key).cloned().unwrap_or_default();
+        let mut commands = keys.iter().filter(|key| matches!(key, Key::Run { .. })).map(given);
+        match commands.next() {
+            Some(first) => commands.fold(first, |common, grants| &common & &grants),
+            None => keys.iter().flat_map(given).collect(),
+        }
     }
 
-    /// Remembers `keys`, each with `grants`.
+    /// Remembers `keys`, each with those of `grants` that are for it.
     pub fn approve(&self, keys: &[Key], grants: &Grants) {
         let mut approved = self.approved();
         for key in keys {
-            approved.entry(key.clone()).or_default().extend(grants.iter().cloned());
+            let own = grants.iter().filter(|grant| key.takes(grant)).cloned();
+            approved.entry(key.clone()).or_default().extend(own);
         }
     }
 
@@ -128,17 +146,32 @@ mod tests {
         }
     }
 
+    fn run(program: &str) -> Key {
+        let line = CommandLine { argv: vec![program.to_owned()], cwd: "/w".into(), terminal: false };
+        Key::Run { line, programs: Vec::new(), sandbox: "workspace-write" }
+    }
+
     #[test]
-    fn what_was_granted_counts_for_that_key_alone() {
+    fn what_was_granted_counts_for_what_it_was_for() {
         let store = ApprovalStore::default();
+        let none = Grants::new();
         let grants = Grants::from([Grant::Write("/out".into())]);
-        store.approve(&[write("/a")], &grants);
-        store.approve(&[write("/b")], &Grants::new());
-        assert!(store.covers(&[write("/a")], &grants));
-        assert!(!store.covers(&[write("/b")], &grants));
-        assert!(!store.covers(&[write("/a"), write("/b")], &grants));
-        assert_eq!(store.granted(&[write("/a")]), grants);
-        assert_eq!(store.granted(&[write("/a"), write("/b")]), Grants::new());
+        store.approve(&[Key::Read("/w".into()), run("make"), write("/out/a")], &grants);
+        store.approve(&[run("ls"), write("/b")], &none);
+        for (keys, granted) in [
+            (vec![run("make")], &grants),
+            (vec![run("make"), Key::Read("/w".into())], &grants),
+            (vec![write("/out/a")], &grants),
+            (vec![Key::Read("/w".into())], &none),
+            (vec![run("ls")], &none),
+            (vec![run("ls"), run("make")], &none),
+            (vec![run("ls"), write("/out/a")], &none),
+            (vec![write("/b")], &none),
+        ] {
+            assert_eq!(&store.granted(&keys), granted, "{keys:?}");
+            assert!(store.covers(&keys, granted));
+            assert_eq!(store.covers(&keys, &grants), *granted == grants);
+        }
     }
 
     #[test]
@@ -146,10 +179,10 @@ mod tests {
         let store = ApprovalStore::default();
         let (none, leaves) = (Grants::new(), Grants::from([Grant::Unconfined]));
         store.approve(&[write("/a")], &none);
-        store.approve(&[write("/b")], &leaves);
+        store.approve(&[run("make")], &leaves);
         let child = store.inherit();
         assert!(child.covers(&[write("/a")], &none));
-        assert!(!child.covers(&[write("/b")], &none) && !child.covers(&[write("/b")], &leaves));
+        assert!(!child.covers(&[run("make")], &none) && !child.covers(&[run("make")], &leaves));
         child.approve(&[write("/c")], &none);
         assert!(!store.covers(&[write("/c")], &none));
     }

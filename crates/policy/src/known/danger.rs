@@ -13,6 +13,9 @@
 //! {name}        what the function of that name in `predicate` says
 //! ```
 
+use std::sync::LazyLock;
+
+use super::index::Index;
 use super::predicate::predicate;
 use super::{Word, git, last_part, lists, variables, wrapper};
 
@@ -246,9 +249,12 @@ pub(super) fn why(argv: &[Word<'_>]) -> Option<&'static str> {
 fn why_alone(argv: &[Word<'_>]) -> Option<&'static str> {
     let Some((Some(program), words)) = argv.split_first() else { return None };
     let name = last_part(program);
-    let rows = if name == "git" { git::ROWS } else { ROWS };
-    let fits = |names: &str| lists(names, name) || names.split_whitespace().any(|one| begins(one, name));
-    let row = rows.iter().find(|(names, when, _)| fits(names) && holds(name, when, words));
+    static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(ROWS.iter().map(|(names, ..)| *names)));
+    let rows: Vec<&Row> = match name {
+        "git" => git::ROWS.iter().collect(),
+        _ => INDEX.rows(name).into_iter().map(|row| &ROWS[row]).collect(),
+    };
+    let row = rows.into_iter().find(|(_, when, _)| holds(name, when, words));
     row.map(|(_, _, why)| *why).or_else(|| wrapper::set(argv).find_map(variables::dangerous_variable))
 }
 

@@ -8,6 +8,7 @@ mod danger;
 mod filter;
 mod find;
 mod git;
+mod index;
 mod options;
 mod predicate;
 mod reading;

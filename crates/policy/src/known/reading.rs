@@ -6,6 +6,9 @@
 //! that look for `grep` on the path, and `git`, whose repository says what it runs. Where systems differ an option is
 //! listed only if it means the same on all of them: `date -d` does not.
 
+use std::sync::LazyLock;
+
+use super::index::Index;
 use super::options::{Said, scan};
 use super::{Word, filter, find, lists, sed};
 
@@ -305,13 +308,14 @@ const VERSIONS: &[(&str, &[&str])] = &[
 /// Whether the program `name` with `words` reads and prints and does nothing else.
 pub(super) fn only_reads(name: &str, words: &[Word<'_>]) -> bool {
     let words_are = |line: &str| words.iter().copied().eq(line.split(' ').map(Some));
-    let mut versions = VERSIONS.iter().filter(|(names, _)| lists(names, name));
+    static VERSION: LazyLock<Index> = LazyLock::new(|| Index::of(VERSIONS.iter().map(|(names, _)| *names)));
+    static PROGRAM: LazyLock<Index> = LazyLock::new(|| Index::of(PROGRAMS.iter().map(|(names, ..)| *names)));
+    let mut versions = VERSION.rows(name).into_iter().map(|row| &VERSIONS[row]);
     if versions.any(|(_, lines)| lines.iter().any(|line| words_are(line))) {
         return true;
     }
-    let Some((_, options, rule)) = PROGRAMS.iter().find(|(names, ..)| lists(names, name)) else {
-        return false;
-    };
+    let program = PROGRAM.rows(name).into_iter().map(|row| &PROGRAMS[row]).next();
+    let Some((_, options, rule)) = program else { return false };
     match rule {
         Rule::Anything => return true,
         Rule::Grammar(holds) => return holds(words),

@@ -1,0 +1,351 @@
+//! Random policies, rules, intents, refusals and answers: nothing runs without the sandbox that nobody allowed, nothing gets
+//! more than it was given, every call has one answer, and every call ends.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use policy::rules::{Layer, Rules};
+use policy::{
+    ApprovalPolicy, CommandLine, Confinement, Denial, DenyRead, Effect, Escalation, Foreign, Gate, Grant,
+    Grants, Intent, MAX_CLIMBS, Machine, Network, Permit, Program, Question, Reach, ReviewDecision, Root,
+    SandboxPolicy, Typing,
+};
+use tokio_util::sync::CancellationToken;
+use tool::{
+    AnyTool, Attempt, CallId, Cx, ErrorKind, FunctionSpec, JsonSchema, Lane, Place, Strict, ToolCall,
+    ToolError, ToolOutput, ToolSpec,
+};
+use toolgate_engine::{Approver, ToolRegistry, ToolRouter};
+
+/// How many calls are made if nobody says.
+const ROUNDS: u64 = 100_000;
+/// How many calls are made through one gate, which remembers.
+const PER_GATE: u64 = 20;
+
+/// Numbers that look random and are the same each time (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap() % end
+    }
+
+    fn one<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())].clone()
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+}
+
+const SCRIPTS: &[&str] = &[
+    "ls",
+    "make",
+    "rm -rf x",
+    "docker ps",
+    "git push",
+    "ls && make",
+    "docker ps; rm -rf x",
+    "docker ps; ls",
+    "$x",
+    "ls )",
+    "docker $x",
+    "sudo docker ps",
+    "X=1 docker ps",
+    "docker ps > f",
+    "git $x",
+    "eval ls",
+    "curl x | sh",
+];
+
+/// Rules of which any may be in force.
+const RULES: &[&str] = &[
+    "pattern = [\"docker\", \"ps\"]\ndecision = \"allow\"\nunsandboxed = true",
+    "pattern = [\"docker\"]\ndecision = \"allow\"",
+    "pattern = [\"git\", \"push\"]\ndecision = \"ask\"",
+    "pattern = [\"git\", \"push\"]\ndecision = \"forbid\"",
+    "pattern = [\"make\"]\ndecision = \"allow\"",
+    "pattern = [\"rm\", \"-rf\"]\ndecision = \"allow\"",
+    "path = \"/out/closed\"\ndecision = \"forbid\"",
+    "host = \"closed.example\"\ndecision = \"forbid\"",
+    "tool = \"act\"\ndecision = \"ask\"",
+    "tool = \"act\"\ndecision = \"allow\"",
+];
+
+struct Usual;
+
+impl Machine for Usual {
+    fn program(&self, name: &str, _: &Path) -> Option<Program> {
+        Some(Program { path: Path::new("/usr/bin").join(name), trusted: !name.contains('/') })
+    }
+
+    fn standing(&self, path: &Path) -> std::path::PathBuf {
+        path.to_owned()
+    }
+
+    fn may_write(&self, path: &Path) -> bool {
+        !path.starts_with("/usr")
+    }
+}
+
+fn effect(random: &mut Random) -> Effect {
+    let script = random.one(SCRIPTS);
+    let argv = match random.chance(50) {
+        true => vec!["/bin/bash".to_owned(), "-lc".to_owned(), script.to_owned()],
+        false => script.split(' ').map(str::to_owned).collect(),
+    };
+    match random.below(10) {
+        0 => Effect::Read(random.one(&["/w/a", "/etc/a"]).into()),
+        1 => Effect::Write(random.one(&["/w/a", "/out/a", "/out/closed/a", "/proc/a"]).into()),
+        2 => Effect::Network(random.one(&["a.example:443", "closed.example:443", "no host"]).into()),
+        3 => Effect::Type(Typing { into: "sh".into(), text: "x".into(), confined: random.chance(50) }),
+        4 => Effect::Foreign(Foreign {
+            server: "s".into(),
+            tool: "t".into(),
+            definition: random.one(&["1", "2"]).into(),
+            read_only: random.chance(50),
+        }),
+        _ => Effect::Exec(CommandLine { argv, cwd: "/w".into(), terminal: random.chance(20) }),
+    }
+}
+
+fn intent(random: &mut Random) -> Intent {
+    let effects = (0..random.one(&[0, 1, 1, 1, 1, 2, 3])).map(|_| effect(random)).collect();
+    let escalation = if random.chance(25) { Escalation::Required } else { Escalation::None };
+    Intent::of(effects).escalated(escalation, Some("because".to_owned()))
+}
+
+fn denial(random: &mut Random) -> Denial {
+    let path = random.one(&["/out/a", "/out/b", "/out/closed/a", "/etc", "/", "/w", "/usr/x", "/proc/x"]);
+    match random.below(4) {
+        0 => Denial::MayNotReach { name: "/run/x.sock".into() },
+        1 => {
+            let target = random.one(&["a.example:443", "closed.example:443", "192.0.2.1:80", "no host"]);
+            Denial::MayNotConnect { target: target.into(), network: Network::Loopback }
+        }
+        2 => Denial::DenyRead { path: "/w/.env".into(), rule: "**/.env".into() },
+        _ => Denial::MayNotWrite { path: path.into(), roots: vec!["/w".into()] },
+    }
+}
+
+fn outcome(random: &mut Random) -> Result<ToolOutput, ToolError> {
+    if random.chance(5) {
+        return Err(ToolError::Blocked(denial(random)));
+    }
+    if random.chance(5) {
+        return Err(ToolError::io("no luck"));
+    }
+    let mut output = if random.chance(40) { ToolOutput::text("done") } else { ToolOutput::failure("no") };
+    output.facts.denials = (0..random.below(3)).map(|_| denial(random)).collect();
+    output.facts.suspected = random.chance(30).then(|| denial(random));
+    Ok(output)
+}
+
+fn decision(random: &mut Random) -> ReviewDecision {
+    match random.below(10) {
+        0..=3 => ReviewDecision::Approved,
+        4 | 5 => ReviewDecision::ApprovedForSession,
+        6 | 7 => ReviewDecision::Denied { note: None },
+        8 => ReviewDecision::Abort,
+        _ => ReviewDecision::Denied { note: Some("no".to_owned()) },
+    }
+}
+
+/// What happened during one call.
+#[derive(Default)]
+struct Seen {
+    /// Whether each attempt was confined, and what it was given.
+    attempts: Vec<(bool, Grants)>,
+    /// What was asked, and whether the answer was a yes, and for how long.
+    asked: Vec<(Grants, ReviewDecision)>,
+}
+
+struct World {
+    random: Mutex<Random>,
+    intent: Mutex<Intent>,
+    seen: Mutex<Seen>,
+    spec: ToolSpec,
+}
+
+struct Act(Arc<World>);
+
+impl AnyTool for Act {
+    fn spec(&self) -> &ToolSpec {
+        &self.0.spec
+    }
+
+    fn lane(&self) -> Lane {
+        Lane::Alone
+    }
+
+    fn plan(&self, _: &ToolCall, _: &Place) -> Result<Box<dyn Attempt>, ToolError> {
+        let intent = self.0.intent.lock().unwrap().clone();
+        Ok(Box::new(Acting { world: Arc::clone(&self.0), intent }))
+    }
+}
+
+struct Acting {
+    world: Arc<World>,
+    intent: Intent,
+}
+
+impl Attempt for Acting {
+    fn intent(&self) -> &Intent {
+        &self.intent
+    }
+
+    fn run<'a>(&'a self, permit: &'a Permit, _: &'a Cx) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        let attempt = (permit.confinement().is_some(), permit.grants().clone());
+        self.world.seen.lock().unwrap().attempts.push(attempt);
+        let outcome = outcome(&mut self.world.random.lock().unwrap());
+        Box::pin(std::future::ready(outcome))
+    }
+}
+
+struct Answers(Arc<World>);
+
+impl Approver for Answers {
+    fn ask<'a>(&'a self, _: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+        assert!(!question.why.is_empty());
+        let decision = decision(&mut self.0.random.lock().unwrap());
+        self.0.seen.lock().unwrap().asked.push((question.grants.clone(), decision.clone()));
+        Box::pin(std::future::ready(decision))
+    }
+}
+
+/// One gate, and what it was told for the session so far.
+struct Session {
+    router: ToolRouter,
+    sandbox: SandboxPolicy,
+    approval: ApprovalPolicy,
+    has_approver: bool,
+    rules: Vec<&'static str>,
+    given: HashMap<String, Grants>,
+}
+
+impl Session {
+    fn new(world: &Arc<World>) -> Self {
+        let mut random = world.random.lock().unwrap();
+        let sandbox = random.one(&[
+            SandboxPolicy::ReadOnly,
+            SandboxPolicy::WorkspaceWrite,
+            SandboxPolicy::WorkspaceWrite,
+            SandboxPolicy::External,
+            SandboxPolicy::FullAccess,
+        ]);
+        let approval = random.one(&ApprovalPolicy::ALL);
+        let rules: Vec<&str> = RULES.iter().copied().filter(|_| random.chance(25)).collect();
+        let text: String = rules.iter().map(|rule| format!("[[rule]]\n{rule}\n")).collect();
+        let confinement =
+            Confinement { writable: vec!["/w".into()], home: Some("/w".into()), ..Confinement::default() };
+        let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+        let gate = Gate::new(reach, sandbox)
+            .confined_to(confinement)
+            .asking(approval)
+            .ruled_by(Rules::parse(&text, Path::new("/rules.toml"), Layer::User).unwrap())
+            .on(Arc::new(Usual));
+        let registry = ToolRegistry::builder().any(Arc::new(Act(Arc::clone(world)))).build().unwrap();
+        let mut router = ToolRouter::new(registry, gate, Place { cwd: "/w".into() });
+        let has_approver = random.chance(90);
+        if has_approver {
+            router = router.with_approver(Arc::new(Answers(Arc::clone(world))));
+        }
+        Self { router, sandbox, approval, has_approver, rules, given: HashMap::new() }
+    }
+
+    /// Whether a rule lets a command of `intent` leave the sandbox.
+    fn leaves_by_rule(&self, intent: &Intent) -> bool {
+        let docker = intent.effects.iter().any(|effect| {
+            matches!(effect, Effect::Exec(line) if line.argv.iter().any(|word| word.contains("docker")))
+        });
+        docker && self.rules.iter().any(|rule| rule.contains("unsandboxed"))
+    }
+
+    fn check(&mut self, intent: &Intent, seen: &Seen, error: Option<ErrorKind>) {
+        // What was given for the session goes with the command, the file or the host that it was given to.
+        let takes =
+            |effect: &&Effect| matches!(effect, Effect::Exec(_) | Effect::Write(_) | Effect::Network(_));
+        let keys: Vec<String> =
+            intent.effects.iter().filter(takes).map(|effect| format!("{effect:?}")).collect();
+        let mut given: Grants =
+            keys.iter().filter_map(|key| self.given.get(key)).flatten().cloned().collect();
+        if self.leaves_by_rule(intent) {
+            given.insert(Grant::Unconfined);
+        }
+        for (grants, decision) in &seen.asked {
+            if matches!(decision, ReviewDecision::Approved | ReviewDecision::ApprovedForSession) {
+                given.extend(grants.iter().cloned());
+            }
+            if *decision == ReviewDecision::ApprovedForSession {
+                for key in &keys {
+                    self.given.entry(key.clone()).or_default().extend(grants.iter().cloned());
+                }
+            }
+        }
+        for (confined, grants) in &seen.attempts {
+            assert!(grants.is_subset(&given), "{intent:?} had {grants:?}, and was given {given:?}");
+            let leaves = grants.contains(&Grant::Unconfined);
+            assert_eq!(*confined, self.sandbox.confines() && !leaves, "{intent:?}");
+        }
+        let no = |decision: &ReviewDecision| {
+            matches!(decision, ReviewDecision::Denied { .. } | ReviewDecision::Abort)
+        };
+        let noes = seen.asked.iter().filter(|(_, decision)| no(decision)).count();
+        assert!(noes <= 1 && (noes == 0 || no(&seen.asked.last().unwrap().1)), "it asked on after a no");
+        assert!(seen.attempts.len() <= 1 + MAX_CLIMBS && seen.asked.len() <= 1 + MAX_CLIMBS);
+        assert!(seen.asked.is_empty() || (self.has_approver && self.approval != ApprovalPolicy::Never));
+        let forbidden = matches!(error, Some(ErrorKind::Forbidden | ErrorKind::Denied));
+        assert!(!forbidden || seen.attempts.is_empty(), "{error:?} after it ran");
+        assert!(error.is_some() || !seen.attempts.is_empty(), "an answer without an attempt");
+    }
+}
+
+#[test]
+fn nothing_leaves_the_sandbox_that_nobody_let_out() {
+    let number = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().unwrap());
+    let rounds = number("TOOLGATE_FUZZ_ROUNDS").unwrap_or(ROUNDS);
+    let seed = number("TOOLGATE_FUZZ_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15);
+    let schema = JsonSchema::foreign(&serde_json::json!({}), 1000).unwrap();
+    let spec = FunctionSpec {
+        name: "act".into(),
+        description: "Acts.".into(),
+        parameters: schema,
+        strict: Strict::No,
+    };
+    let world = Arc::new(World {
+        random: Mutex::new(Random(seed)),
+        intent: Mutex::default(),
+        seen: Mutex::default(),
+        spec: ToolSpec::Function(Box::new(spec)),
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (mut unconfined, mut climbed, mut asked) = (0_u64, 0_u64, 0_u64);
+    runtime.block_on(async {
+        let mut session = Session::new(&world);
+        for round in 0..rounds {
+            if round % PER_GATE == 0 {
+                session = Session::new(&world);
+            }
+            let intent = intent(&mut world.random.lock().unwrap());
+            *world.intent.lock().unwrap() = intent.clone();
+            let call = ToolCall::function("1", "act", "{}");
+            let answer = session.router.dispatch(call, CancellationToken::new()).await;
+            let seen = std::mem::take(&mut *world.seen.lock().unwrap());
+            session.check(&intent, &seen, answer.facts.error);
+            assert!(!answer.joined_text().is_empty());
+            unconfined +=
+                u64::from(seen.attempts.iter().any(|(_, grants)| grants.contains(&Grant::Unconfined)));
+            climbed += u64::from(seen.attempts.len() > 1);
+            asked += u64::from(!seen.asked.is_empty());
+        }
+    });
+    // A test in which nothing happens proves nothing.
+    assert!(unconfined > rounds / 200 && climbed > rounds / 200 && asked > rounds / 10);
+}
