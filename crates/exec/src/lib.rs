@@ -1,10 +1,12 @@
 //! Where the machine is touched: files through one confined door ([`fs`]), processes that are never left behind
-//! ([`process`], [`session`]) and confined as a policy says ([`sandbox`]), output that is never lost ([`capture`], [`spill`]).
+//! ([`process`], [`session`]) and confined as a policy says ([`sandbox`]), output that is never lost ([`capture`], [`spill`]), files
+//! of rules ([`rules`]).
 
 pub mod capture;
 pub mod fs;
 pub mod machine;
 pub mod process;
+pub mod rules;
 pub mod sandbox;
 pub mod session;
 pub mod shell;

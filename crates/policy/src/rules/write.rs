@@ -49,7 +49,7 @@ pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<Added, RuleFault> 
     let written = rule.to_string();
     // A fault of the rule itself is not one of the file.
     let alone = Rules::parse(&written, file, Layer::User)
-        .map_err(|fault| RuleFault::whole(file, format!("the rule cannot be saved: {}", fault.why)))?;
+        .map_err(|fault| RuleFault::whole(file, format!("the new rule is wrong: {}", fault.why)))?;
     let apart = match text {
         "" => "",
         _ if text.ends_with('\n') => "\n",
@@ -68,7 +68,7 @@ pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<Added, RuleFault> 
             Ok(Added::Text { line: last.line, text })
         }
         (Some(_) | None, Some(_) | None) => {
-            Err(RuleFault::whole(file, "the rule cannot be saved: it would be read as another one"))
+            Err(RuleFault::whole(file, "the new rule would be read as another one"))
         }
     }
 }

@@ -89,8 +89,8 @@ fn what_cannot_be_added() {
     let told = |text: &str, rule: &NewRule| added(text, rule).unwrap_err().to_string();
     insta::assert_snapshot!(told("[[rule]]\ndecision = 1", &rule), @"/c/rules.toml:1:1: the rule is about nothing: it needs `pattern`, `path`, `tool` or `host`");
     insta::assert_snapshot!(told("rule = []", &rule), @"/c/rules.toml: no rule can be added at its end (duplicate key); write each rule below a `[[rule]]`");
-    insta::assert_snapshot!(told("", &command(&[])), @r#"/c/rules.toml: the rule cannot be saved: `pattern` is empty and would match every command: name the program, e.g. `["git", "push"]`"#);
-    insta::assert_snapshot!(told("", &command(&["a\0"])), @"/c/rules.toml: the rule cannot be saved: it holds a NUL, which no word of a command can");
+    insta::assert_snapshot!(told("", &command(&[])), @r#"/c/rules.toml: the new rule is wrong: `pattern` is empty and would match every command: name the program, e.g. `["git", "push"]`"#);
+    insta::assert_snapshot!(told("", &command(&["a\0"])), @"/c/rules.toml: the new rule is wrong: it holds a NUL, which no word of a command can");
     let other = NewRule { example: Some(vec!["ls".into()]), ..rule };
-    insta::assert_snapshot!(told("", &other), @"/c/rules.toml: the rule cannot be saved: `ls` is in `match`, but the rule does not match it");
+    insta::assert_snapshot!(told("", &other), @"/c/rules.toml: the new rule is wrong: `ls` is in `match`, but the rule does not match it");
 }
