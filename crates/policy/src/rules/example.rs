@@ -87,7 +87,7 @@ fn judge(fields: &Fields<'_>, rule: &Rule, list: &str, example: &Value<'_>) -> R
 }
 
 /// The words of the one plain command that `text` is.
-fn simple(text: &str) -> Result<Vec<Word>, String> {
+pub(super) fn simple(text: &str) -> Result<Vec<Word>, String> {
     let shell::Analysis { commands, undecided, defined, assigned } = shell::analyse(text);
     if let Some(undecided) = undecided.first() {
         return Err(format!("{}; write a list of words instead", undecided.why));

@@ -25,6 +25,7 @@ mod example;
 mod fault;
 mod field;
 mod host;
+pub mod import;
 mod parse;
 mod path;
 mod subject;

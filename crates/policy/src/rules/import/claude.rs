@@ -1,0 +1,194 @@
+//! The permissions in Claude Code's `settings.json` → our rules.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::claude_path::{self, Carried};
+use super::{Examples, Imported, Page, check_length};
+use crate::rules::{Access, Decision, Host, NewRule, On, RuleFault, Where};
+use crate::shell::Word;
+
+const HEADER: &str = "\
+# Made of Claude Code's permissions by `toolgate policy import claude`.
+# A command that is allowed runs without a question and stays confined, unless its rule says `unsandboxed = true`.
+";
+const LISTS: [(&str, Decision); 3] =
+    [("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Forbid)];
+/// Our tools that run commands, and those that read.
+const COMMANDS: [&str; 3] = ["shell", "shell_command", "exec_command"];
+const READERS: [&str; 4] = ["read_file", "list_dir", "grep_files", "view_image"];
+
+/// Makes our rules of `text`, a `settings.json`. What has no counterpart is noted with its place.
+pub fn claude(text: &str, file: &Path) -> Result<Imported, RuleFault> {
+    check_length(text, file)?;
+    let settings: Value = serde_json::from_str(text).map_err(|error| {
+        let place = (error.line(), error.column());
+        let why = error.to_string();
+        // The place is given once.
+        let why = why.rsplit_once(" at line ").map_or(why.as_str(), |(why, _)| why).to_owned();
+        RuleFault::at(file, place, format!("not JSON: {why}"))
+    })?;
+    let Some(settings) = settings.as_object() else {
+        return Err(RuleFault::whole(file, "it holds no settings: a `settings.json` is an object"));
+    };
+    let mut page = Page::default();
+    match settings.get("permissions") {
+        Some(Value::Object(permissions)) => permissions_of(&mut page, permissions),
+        Some(_) => return Err(RuleFault::whole(file, "`permissions` must be an object")),
+        None => page.note("permissions", "there are none"),
+    }
+    let others: Vec<&str> = settings.keys().map(String::as_str).filter(|key| *key != "permissions").collect();
+    if !others.is_empty() {
+        page.note("settings", format!("not carried over, they are no rules: {}", others.join(", ")));
+    }
+    Ok(page.finish(HEADER))
+}
+
+fn permissions_of(page: &mut Page, permissions: &Map<String, Value>) {
+    for (key, decision) in LISTS {
+        each(page, permissions, key, |page, at, text| permission(page, at, text, decision));
+    }
+    each(page, permissions, "additionalDirectories", |page, at, text| {
+        let path = if text.starts_with('/') { format!("/{text}") } else { text.to_owned() };
+        paths(page, at, &path, Access::Read, Decision::Allow);
+    });
+    let known = |key: &str| key == "additionalDirectories" || LISTS.iter().any(|(list, _)| *list == key);
+    for key in permissions.keys().filter(|key| !known(key)) {
+        page.note(&format!("permissions.{key}"), "not carried over: it is a setting and no rule");
+    }
+}
+
+fn each(
+    page: &mut Page,
+    permissions: &Map<String, Value>,
+    key: &str,
+    mut one: impl FnMut(&mut Page, &str, &str),
+) {
+    let list = match permissions.get(key) {
+        None => return,
+        Some(Value::Array(list)) => list,
+        Some(_) => return page.note(&format!("permissions.{key}"), "not carried over: it is no list"),
+    };
+    for (number, value) in list.iter().enumerate() {
+        let at = format!("permissions.{key}[{number}]");
+        match value.as_str() {
+            Some(text) => one(page, &at, text.trim()),
+            None => page.note(&at, "not carried over: it is no text"),
+        }
+    }
+}
+
+/// One permission: `Tool`, or `Tool(what)`.
+fn permission(page: &mut Page, at: &str, text: &str, decision: Decision) {
+    let (tool, what) = match text.split_once('(') {
+        Some((tool, rest)) => match rest.strip_suffix(')') {
+            Some(what) => (tool, Some(what)),
+            None => return lost(page, at, text, decision, "there is no `)` at its end"),
+        },
+        None => (text, None),
+    };
+    match (tool, what) {
+        ("Bash", Some(what)) if what != "*" => command(page, at, what, decision),
+        ("Bash", Some(_) | None) => whole_tool(page, at, text, &COMMANDS, decision),
+        ("Read", Some(what)) => paths(page, at, what, Access::Read, decision),
+        ("Read", None) => whole_tool(page, at, text, &READERS, decision),
+        ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", Some(what)) => {
+            paths(page, at, what, Access::Write, decision);
+        }
+        ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", None) => {
+            lost(page, at, text, decision, "whether files may be changed is a setting: `sandbox`");
+        }
+        ("WebFetch", Some(what)) => host(page, at, text, what, decision),
+        (tool, None) if tool.starts_with("mcp__") => {
+            // The name of a server alone is all of its tools.
+            let whole = tool["mcp__".len()..].split_once("__").is_none() && !tool.ends_with('*');
+            let name = if whole { format!("{tool}__*") } else { tool.to_owned() };
+            page.rule(at, &rule(On::Tool { names: vec![name] }, decision), &Examples::default());
+        }
+        (_, Some(_) | None) => lost(page, at, text, decision, "there is no such tool here"),
+    }
+}
+
+/// Notes what was lost, and if it is a restriction, that it is one.
+fn lost(page: &mut Page, at: &str, text: &str, decision: Decision, why: &str) {
+    let open = match decision {
+        Decision::Allow => "",
+        Decision::Ask => ", so nobody is asked because of it",
+        Decision::Forbid => ", so it is NOT forbidden here",
+    };
+    page.note(at, format!("`{text}` is not carried over: {why}{open}"));
+}
+
+fn rule(on: On, decision: Decision) -> NewRule {
+    NewRule { on, decision, reason: None, unsandboxed: false, example: None }
+}
+
+fn whole_tool(page: &mut Page, at: &str, text: &str, tools: &[&str], decision: Decision) {
+    match decision {
+        Decision::Allow => lost(page, at, text, decision, "it allows everything; say what is to be allowed"),
+        Decision::Ask | Decision::Forbid => {
+            let names = tools.iter().map(|tool| (*tool).to_owned()).collect();
+            page.rule(at, &rule(On::Tool { names }, decision), &Examples::default());
+        }
+    }
+}
+
+fn command(page: &mut Page, at: &str, what: &str, decision: Decision) {
+    let text = format!("Bash({what})");
+    let (words, exact) = match what.strip_suffix(":*").or_else(|| what.strip_suffix(" *")) {
+        Some(words) => (words, false),
+        None => (what, true),
+    };
+    if words.contains('*') {
+        return lost(page, at, &text, decision, "a `*` may only stand for all words at the end");
+    }
+    match crate::rules::example::simple(words) {
+        Ok(words) => {
+            let word = |word| match word {
+                Word::Literal(word) | Word::Unknown(word) => vec![word],
+            };
+            let pattern = words.into_iter().map(word).collect();
+            page.rule(at, &rule(On::Command { pattern, exact }, decision), &Examples::default());
+        }
+        Err(_) => lost(page, at, &text, decision, "it is not one plain command"),
+    }
+}
+
+fn paths(page: &mut Page, at: &str, what: &str, access: Access, decision: Decision) {
+    let text = match access {
+        Access::Read => format!("Read({what})"),
+        Access::Write => format!("Edit({what})"),
+    };
+    if access == Access::Read && decision == Decision::Ask {
+        return lost(page, at, &text, decision, "nobody is asked about reading a path");
+    }
+    match claude_path::carry(what, access, decision) {
+        Ok(Carried { path, note }) => {
+            let path = match Where::read(&path, None, access, decision) {
+                Ok(path) => path,
+                Err(why) => return lost(page, at, &text, decision, &why),
+            };
+            if let Some(note) = note {
+                page.note(at, format!("`{text}`: {note}"));
+            }
+            page.rule(at, &rule(On::Path { paths: vec![path], access }, decision), &Examples::default());
+        }
+        Err(why) => lost(page, at, &text, decision, &why),
+    }
+}
+
+fn host(page: &mut Page, at: &str, text: &str, what: &str, decision: Decision) {
+    let Some(domain) = what.strip_prefix("domain:") else {
+        return lost(page, at, text, decision, "only `domain:` is known");
+    };
+    match Host::read(domain.trim()) {
+        Ok(host) => {
+            if decision == Decision::Allow {
+                page.note(at, format!("`{text}` is a rule for the host, so it holds for commands too"));
+            }
+            page.rule(at, &rule(On::Host { hosts: vec![host] }, decision), &Examples::default());
+        }
+        Err(why) => lost(page, at, text, decision, why),
+    }
+}

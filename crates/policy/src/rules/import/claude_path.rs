@@ -1,0 +1,46 @@
+//! Paths as Claude Code writes them, which are gitignore patterns → paths and globs of ours.
+
+use crate::rules::{Access, Decision};
+
+/// A path of ours, and what is different about it.
+pub(super) struct Carried {
+    pub(super) path: String,
+    pub(super) note: Option<String>,
+}
+
+/// Carries `what` over: `//x` is from the root, `~/x` from the home, `/x`, `./x` and `x` from the project.
+pub(super) fn carry(what: &str, access: Access, decision: Decision) -> Result<Carried, String> {
+    if what.contains(['{', '}', '\\', '!', '\0']) || what.split('/').any(|part| part == "..") {
+        return Err("its path is none that rules can name".to_owned());
+    }
+    // All that is below a path is meant anyway.
+    let whole = what.strip_suffix("/**").or_else(|| what.strip_suffix('/')).unwrap_or(what);
+    if let Some(path) = whole.strip_prefix('/').filter(|path| path.starts_with('/')) {
+        return Ok(Carried { path: path.to_owned(), note: None });
+    }
+    if whole.starts_with("~/") {
+        return Ok(Carried { path: whole.to_owned(), note: None });
+    }
+    let inner = whole.strip_prefix("./").or_else(|| whole.strip_prefix('/')).unwrap_or(whole);
+    match (access, decision) {
+        (Access::Read, Decision::Allow) => {
+            Err("what lies in the working directory is read without a question".to_owned())
+        }
+        (Access::Read, Decision::Ask | Decision::Forbid) => {
+            let inner = inner.strip_prefix("**/").unwrap_or(inner);
+            if inner.is_empty() || inner.chars().all(|letter| matches!(letter, '*' | '/' | '.')) {
+                return Err("it would forbid to read everything".to_owned());
+            }
+            let note = (!whole.starts_with("**/"))
+                .then(|| "holds at any depth here, not only in one project".to_owned());
+            Ok(Carried { path: format!("**/{inner}"), note })
+        }
+        (Access::Write, Decision::Allow) => {
+            Err("where a project may be written is a setting: `sandbox = \"workspace-write\"`".to_owned())
+        }
+        (Access::Write, Decision::Ask | Decision::Forbid) => {
+            let own = "only a project's own file can name a path of the project: put it into `.toolgate/rules.toml`";
+            Err(own.to_owned())
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Codex's `.rules` → ours.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::starlark::{Call, Statement, Value, statements};
+use super::{Examples, Imported, Page, check_length, shlex};
+use crate::rules::{Decision, Host, NewRule, On, RuleFault};
+
+const HEADER: &str = "\
+# Made of Codex's rules by `toolgate policy import codex`.
+# A command that Codex allows runs outside its sandbox. Here it runs without a question and stays confined, unless its rule
+# says `unsandboxed = true`.
+";
+/// What a model is given as a reason at the most, in characters.
+const MAX_REASON: usize = 500;
+/// Characters of a statement that a note shows.
+const SHOWN: usize = 80;
+const CALLS: [&str; 3] = ["prefix_rule", "network_rule", "host_executable"];
+
+/// Makes our rules of `text`, a file of Codex's rules. What is no call with literal arguments is noted with its line.
+pub fn codex(text: &str, file: &Path) -> Result<Imported, RuleFault> {
+    check_length(text, file)?;
+    let mut page = Page::default();
+    let statements = statements(text, &CALLS);
+    if let Some((line, name)) = statements.iter().find_map(redefined) {
+        let why = format!("line {line} gives `{name}` another meaning, so its calls cannot be understood");
+        return Err(RuleFault::whole(file, why));
+    }
+    let mut hosts = Hosts::default();
+    for statement in &statements {
+        match statement {
+            Statement::Call(call) => {
+                let at = format!("line {}", call.line);
+                match call.name.as_str() {
+                    "prefix_rule" => prefix_rule(&mut page, &at, call),
+                    "network_rule" => network_rule(&mut page, &at, call, &mut hosts),
+                    "host_executable" => {
+                        page.note(&at, "`host_executable` is not carried over: a rule names a program, or its whole path");
+                    }
+                    name => page.note(&at, format!("`{name}(…)` is not carried over: it is no rule")),
+                }
+            }
+            Statement::Other { line, text, .. } => {
+                let shown: String = text.chars().take(SHOWN).collect();
+                page.note(&format!("line {line}"), format!("not understood, and not carried over: {shown}"));
+            }
+        }
+    }
+    for (at, rule) in hosts.rules.iter().flatten() {
+        page.rule(at, rule, &Examples::default());
+    }
+    Ok(page.finish(HEADER))
+}
+
+/// A statement that gives one of the names we know another meaning.
+fn redefined(statement: &Statement) -> Option<(usize, &'static str)> {
+    match statement {
+        Statement::Other { line, shadows, .. } => Some((*line, (*shadows)?)),
+        Statement::Call(_) => None,
+    }
+}
+
+/// The arguments by their names, those by place too; `None` with a note if one of them is not known.
+fn arguments<'a>(
+    page: &mut Page,
+    at: &str,
+    call: &'a Call,
+    names: &[&str],
+) -> Option<Vec<Option<&'a Value>>> {
+    let mut found = vec![None; names.len()];
+    for (place, (name, value)) in call.args.iter().enumerate() {
+        let index = match name {
+            Some(name) => names.iter().position(|known| known == name),
+            None => Some(place).filter(|place| *place < names.len()),
+        };
+        match index {
+            Some(index) if found[index].is_none() => found[index] = Some(value),
+            Some(_) | None => {
+                let which = name.clone().unwrap_or_else(|| format!("number {}", place + 1));
+                page.note(
+                    at,
+                    format!("not carried over: the argument `{which}` is not known, or is there twice"),
+                );
+                return None;
+            }
+        }
+    }
+    Some(found.into_iter().map(|value| value.filter(|value| **value != Value::None)).collect())
+}
+
+fn prefix_rule(page: &mut Page, at: &str, call: &Call) {
+    let names = ["pattern", "decision", "match", "not_match", "justification"];
+    let Some(args) = arguments(page, at, call, &names) else { return };
+    let [pattern, decision, matching, other, justification] = args[..] else { return };
+    let Some(pattern) = pattern.and_then(words) else {
+        return page.note(at, "not carried over: `pattern` must be a list of words and lists of words");
+    };
+    let decision = match decision.map(text) {
+        None | Some(Some("allow")) => Decision::Allow,
+        Some(Some("prompt")) => Decision::Ask,
+        Some(Some("forbidden")) => Decision::Forbid,
+        Some(_) => {
+            return page
+                .note(at, "not carried over: `decision` must be \"allow\", \"prompt\" or \"forbidden\"");
+        }
+    };
+    let reason = reason(page, at, justification);
+    let on = On::Command { pattern, exact: false };
+    let rule = NewRule { on, decision, reason, unsandboxed: false, example: None };
+    let examples = Examples { matching: examples(page, at, matching), other: examples(page, at, other) };
+    page.rule(at, &rule, &examples);
+}
+
+fn reason(page: &mut Page, at: &str, justification: Option<&Value>) -> Option<String> {
+    let reason = text(justification?).map(str::trim).filter(|reason| !reason.is_empty());
+    let Some(reason) = reason else {
+        page.note(at, "`justification` was left out: it is no text, or empty");
+        return None;
+    };
+    if reason.chars().count() > MAX_REASON {
+        page.note(at, format!("`justification` was cut to {MAX_REASON} characters"));
+    }
+    Some(reason.chars().take(MAX_REASON).collect())
+}
+
+fn network_rule(page: &mut Page, at: &str, call: &Call, hosts: &mut Hosts) {
+    let Some(args) = arguments(page, at, call, &["host", "protocol", "decision", "justification"]) else {
+        return;
+    };
+    let [host, protocol, decision, justification] = args[..] else { return };
+    let (Some(host), Some(protocol)) = (host.and_then(text), protocol.and_then(text)) else {
+        return page.note(at, "not carried over: `host` and `protocol` must be texts");
+    };
+    let decision = match decision.map(text) {
+        Some(Some("allow")) => Decision::Allow,
+        Some(Some("prompt")) => Decision::Ask,
+        Some(Some("deny" | "forbidden")) => Decision::Forbid,
+        Some(_) | None => {
+            return page.note(at, "not carried over: `decision` must be \"allow\", \"prompt\" or \"deny\"");
+        }
+    };
+    let port = match (decision, protocol) {
+        (Decision::Allow, "https" | "https_connect" | "http-connect") => ":443",
+        (Decision::Allow, "http") => ":80",
+        (Decision::Allow, _) => {
+            return page.note(at, format!("not carried over: which ports `{protocol}` allows is not known"));
+        }
+        // Stricter than it was, and never looser.
+        (Decision::Ask | Decision::Forbid, _) => "",
+    };
+    let key = format!("{} {protocol}", host.trim().to_ascii_lowercase());
+    let host = format!("{}{port}", host.trim());
+    let named = match Host::read(&host) {
+        Ok(named) => named,
+        Err(why) => return page.note(at, format!("not carried over: `{host}`: {why}")),
+    };
+    if decision == Decision::Allow {
+        page.note(at, format!("`{protocol}` to this host is allowed as `{named}`: rules for hosts have a port and no protocol"));
+    }
+    let reason = reason(page, at, justification);
+    let on = On::Host { hosts: vec![named] };
+    let rule = NewRule { on, decision, reason, unsandboxed: false, example: None };
+    // There the last one wins, here the strictest: what was overruled there is not carried over.
+    if let Some(before) = hosts.last.insert(key, hosts.rules.len())
+        && let Some((before, _)) = hosts.rules[before].take()
+    {
+        page.note(&before, format!("not carried over: {at} says something else about the same host"));
+    }
+    hosts.rules.push(Some((at.to_owned(), rule)));
+}
+
+/// Rules for hosts, with where they stand, and the last one for each host.
+#[derive(Default)]
+struct Hosts {
+    rules: Vec<Option<(String, NewRule)>>,
+    last: HashMap<String, usize>,
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Text(text) => Some(text),
+        Value::List(_) | Value::None => None,
+    }
+}
+
+fn texts(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::List(list) => list.iter().map(|one| text(one).map(str::to_owned)).collect(),
+        Value::Text(_) | Value::None => None,
+    }
+}
+
+fn words(value: &Value) -> Option<Vec<Vec<String>>> {
+    let Value::List(positions) = value else { return None };
+    positions
+        .iter()
+        .map(|position| text(position).map(|word| vec![word.to_owned()]).or_else(|| texts(position)))
+        .collect()
+}
+
+fn examples(page: &mut Page, at: &str, value: Option<&Value>) -> Vec<Vec<String>> {
+    let list = match value {
+        None => return Vec::new(),
+        Some(Value::List(list)) => list,
+        Some(Value::Text(_) | Value::None) => {
+            page.note(at, "the examples were left out: they are no list");
+            return Vec::new();
+        }
+    };
+    let mut found = Vec::new();
+    for example in list {
+        match text(example).map_or_else(|| texts(example), shlex::split) {
+            Some(words) => found.push(words),
+            None => page.note(at, "an example was left out: it is neither a command nor a list of words"),
+        }
+    }
+    found
+}

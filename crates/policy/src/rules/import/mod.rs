@@ -1,0 +1,141 @@
+//! Rules of other programs → ours. What cannot be carried over is said, and never guessed.
+
+mod claude;
+mod claude_path;
+mod codex;
+mod shlex;
+mod starlark;
+
+pub use claude::claude;
+pub use codex::codex;
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::write::list;
+use super::{Layer, MAX_BYTES, NewRule, RuleFault, Rules};
+
+/// The most notes that are taken.
+const MAX_NOTES: usize = 500;
+const LAST_NOTE: usize = MAX_NOTES - 1;
+
+/// Something that was not carried over, or not as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Where it stands: `line 3`, or `permissions.allow[2]`.
+    pub at: String,
+    /// What became of it.
+    pub what: String,
+}
+
+/// A file of rules that was made of another program's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// Our rules, with the notes as comments above them.
+    pub text: String,
+    /// How many rules there are.
+    pub rules: usize,
+    /// What was not carried over.
+    pub notes: Vec<Note>,
+}
+
+/// Collects what is imported.
+#[derive(Default)]
+struct Page {
+    rules: Vec<String>,
+    written: HashSet<String>,
+    notes: Vec<Note>,
+}
+
+/// Examples of a rule, each a list of words.
+#[derive(Default)]
+struct Examples {
+    matching: Vec<Vec<String>>,
+    other: Vec<Vec<String>>,
+}
+
+impl Page {
+    fn note(&mut self, at: &str, what: impl Into<String>) {
+        let what = match self.notes.len() {
+            MAX_NOTES.. => return,
+            LAST_NOTE => "this is not all: there is more that was not carried over".to_owned(),
+            _ => what.into(),
+        };
+        self.notes.push(Note { at: at.to_owned(), what });
+    }
+
+    /// Takes a rule, with those of its examples that hold.
+    fn rule(&mut self, at: &str, rule: &NewRule, examples: &Examples) {
+        let alone = rule.to_string();
+        let read = Rules::parse(&alone, Path::new("rules.toml"), Layer::User);
+        if let Err(fault) = read {
+            return self.note(at, format!("not carried over: {}", fault.why));
+        }
+        let examples = self.holding(at, &alone, examples);
+        let whole = format!("{alone}{examples}");
+        // Said twice, it is still one rule.
+        if self.written.insert(whole.clone()) {
+            self.rules.push(whole);
+        }
+    }
+
+    /// Those of `examples` that hold for `rule`, as lines of it.
+    fn holding(&mut self, at: &str, rule: &str, examples: &Examples) -> String {
+        if examples.matching.is_empty() && examples.other.is_empty() {
+            return String::new();
+        }
+        let lines = |matching: &[String], other: &[String]| {
+            let line = |key: &str, list: &[String]| match list {
+                [] => String::new(),
+                [_, ..] => format!("{key} = [{}]\n", list.join(", ")),
+            };
+            format!("{}{}", line("match", matching), line("not_match", other))
+        };
+        let written = |examples: &[Vec<String>]| examples.iter().map(|words| list(words)).collect::<Vec<_>>();
+        let (mut matching, mut other) = (written(&examples.matching), written(&examples.other));
+        let all = format!("{rule}{}", lines(&matching, &other));
+        let tried = match Rules::examples(&all, Path::new("rules.toml"), Layer::User) {
+            Ok(tried) => tried,
+            Err(fault) => {
+                self.note(at, format!("the examples were left out: {}", fault.why));
+                return String::new();
+            }
+        };
+        let mut holds = tried.iter().map(|tried| tried.fault.is_none());
+        matching.retain(|_| holds.next().unwrap_or(false));
+        other.retain(|_| holds.next().unwrap_or(false));
+        for why in tried.iter().filter_map(|tried| tried.fault.as_ref()) {
+            self.note(at, format!("an example was left out: {why}"));
+        }
+        lines(&matching, &other)
+    }
+
+    fn finish(self, header: &str) -> Imported {
+        let mut text = header.to_owned();
+        if !self.notes.is_empty() {
+            text.push_str("#\n# What is not as it was there:\n");
+        }
+        for note in &self.notes {
+            // One line each, with nothing in it that could end the comment.
+            let line = format!("# - {}: {}", note.at, note.what);
+            text.extend(
+                line.chars()
+                    .map(|letter| if crate::known::hides(letter) || letter == '\n' { ' ' } else { letter }),
+            );
+            text.push('\n');
+        }
+        for rule in &self.rules {
+            text.push('\n');
+            text.push_str(rule);
+        }
+        Imported { text, rules: self.rules.len(), notes: self.notes }
+    }
+}
+
+/// Refuses what is too long to be a file of rules.
+fn check_length(text: &str, file: &Path) -> Result<(), RuleFault> {
+    if text.len() > MAX_BYTES {
+        return Err(RuleFault::whole(file, format!("longer than {MAX_BYTES} bytes")));
+    }
+    Ok(())
+}

@@ -1,0 +1,285 @@
+//! The part of Starlark that files of Codex rules are made of: calls with literal arguments, one after another.
+//!
+//! Whatever else stands in a file, or is not understood to its end, is [`Statement::Other`]. A call that is indented is part
+//! of something larger, and so is one behind which anything follows on its line.
+
+/// How deep lists may nest; a pattern has lists in a list.
+const MAX_DEPTH: usize = 4;
+
+/// A value that is written out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    Text(String),
+    List(Vec<Value>),
+    None,
+}
+
+/// A call with its arguments, by name or by place.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) name: String,
+    pub(super) line: usize,
+    pub(super) args: Vec<(Option<String>, Value)>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Statement {
+    Call(Call),
+    /// Something else, which begins on this line with this.
+    Other {
+        line: usize,
+        text: String,
+        /// The known name to which it gives another meaning.
+        shadows: Option<&'static str>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Name(String),
+    /// `None` if it is no plain text, or is not closed.
+    Text(Option<String>),
+    Mark(char),
+}
+
+#[derive(Debug)]
+struct Token {
+    kind: Kind,
+    line: usize,
+    /// Nothing stands before it on its line.
+    first: bool,
+    /// It stands where the line begins.
+    at_margin: bool,
+}
+
+/// The statements of `text`, in which `known` are called.
+pub(super) fn statements(text: &str, known: &[&'static str]) -> Vec<Statement> {
+    let tokens = tokens(text);
+    let lines: Vec<&str> = text.split('\n').collect();
+    let mut rest = tokens.as_slice();
+    let mut found = Vec::new();
+    // ends: each round takes a token at least
+    while let Some(token) = rest.first() {
+        let mut reader = Reader { rest };
+        let call = if token.at_margin { reader.call() } else { None };
+        // What is loaded may have the name of something we know.
+        let plain = |call: &Call| call.name != "load" && reader.rest.first().is_none_or(|next| next.first);
+        match call.filter(plain) {
+            Some(call) => {
+                found.push(Statement::Call(call));
+                rest = reader.rest;
+            }
+            None => {
+                let line = token.line;
+                let text = lines.get(line - 1).map(|line| line.trim().to_owned()).unwrap_or_default();
+                let later = behind(rest);
+                let shadows = shadows(&rest[..rest.len() - later.len()], known);
+                found.push(Statement::Other { line, text, shadows });
+                rest = later;
+            }
+        }
+    }
+    found
+}
+
+/// What comes behind the statement that `tokens` begins with, and what is indented below it.
+fn behind(tokens: &[Token]) -> &[Token] {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate() {
+        if at > 0 && token.at_margin && depth == 0 {
+            return &tokens[at..];
+        }
+        match token.kind {
+            Kind::Mark('(' | '[' | '{') => depth += 1,
+            Kind::Mark(')' | ']' | '}') => depth = depth.saturating_sub(1),
+            Kind::Mark(_) | Kind::Name(_) | Kind::Text(_) => {}
+        }
+    }
+    &[]
+}
+
+/// The one of `known` that is not just called in `tokens`: defined, assigned to, loaded, or whatever else it may be.
+fn shadows(tokens: &[Token], known: &[&'static str]) -> Option<&'static str> {
+    let loads = matches!(tokens, [Token { kind: Kind::Name(first), .. }, ..] if first == "load");
+    let is_known = |name: &str| known.iter().copied().find(|known| *known == name);
+    tokens.iter().enumerate().find_map(|(at, token)| {
+        let defined = at > 0 && tokens[at - 1].kind == Kind::Name("def".to_owned());
+        let called = tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Mark('('));
+        match &token.kind {
+            Kind::Name(name) if defined || !called => is_known(name),
+            Kind::Text(Some(name)) if loads => is_known(name),
+            Kind::Name(_) | Kind::Text(_) | Kind::Mark(_) => None,
+        }
+    })
+}
+
+struct Reader<'a> {
+    rest: &'a [Token],
+}
+
+impl Reader<'_> {
+    fn next(&mut self) -> Option<&Kind> {
+        let (token, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(&token.kind)
+    }
+
+    /// Takes the mark if it is next.
+    fn takes(&mut self, mark: char) -> bool {
+        let is = self.rest.first().is_some_and(|token| token.kind == Kind::Mark(mark));
+        if is {
+            self.rest = &self.rest[1..];
+        }
+        is
+    }
+
+    fn call(&mut self) -> Option<Call> {
+        let line = self.rest.first()?.line;
+        let Some(Kind::Name(name)) = self.next() else { return None };
+        let name = name.clone();
+        let mut args = Vec::new();
+        if !self.takes('(') {
+            return None;
+        }
+        // ends: each round takes a token or returns
+        while !self.takes(')') {
+            args.push(self.argument()?);
+            if !self.takes(',') {
+                return self.takes(')').then_some(Call { name, line, args });
+            }
+        }
+        Some(Call { name, line, args })
+    }
+
+    fn argument(&mut self) -> Option<(Option<String>, Value)> {
+        let [one, two, ..] = self.rest else { return None };
+        match (&one.kind, &two.kind) {
+            (Kind::Name(name), Kind::Mark('=')) => {
+                self.rest = &self.rest[2..];
+                Some((Some(name.clone()), self.value(0)?))
+            }
+            (
+                Kind::Name(_) | Kind::Text(_) | Kind::Mark(_),
+                Kind::Name(_) | Kind::Text(_) | Kind::Mark(_),
+            ) => Some((None, self.value(0)?)),
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Option<Value> {
+        match self.next()? {
+            Kind::Text(text) => Some(Value::Text(text.clone()?)),
+            Kind::Name(name) if name == "None" => Some(Value::None),
+            Kind::Mark('[') if depth < MAX_DEPTH => {
+                let mut list = Vec::new();
+                // ends: each round takes a token or returns
+                while !self.takes(']') {
+                    list.push(self.value(depth + 1)?);
+                    if !self.takes(',') {
+                        return self.takes(']').then_some(Value::List(list));
+                    }
+                }
+                Some(Value::List(list))
+            }
+            Kind::Name(_) | Kind::Mark(_) => None,
+        }
+    }
+}
+
+fn tokens(text: &str) -> Vec<Token> {
+    let (mut tokens, mut rest) = (Vec::new(), text);
+    let (mut line, mut first, mut at_margin) = (1, true, true);
+    // ends: each round takes a letter at least
+    while let Some(letter) = rest.chars().next() {
+        if letter == '\n' {
+            (line, first, at_margin, rest) = (line + 1, true, true, &rest[1..]);
+            continue;
+        }
+        if letter == '#' {
+            rest = &rest[rest.find('\n').unwrap_or(rest.len())..];
+            continue;
+        }
+        if letter.is_whitespace() {
+            (at_margin, rest) = (false, &rest[letter.len_utf8()..]);
+            continue;
+        }
+        let (kind, length) = token(rest, letter);
+        tokens.push(Token { kind, line, first, at_margin });
+        line += rest[..length].matches('\n').count();
+        (first, at_margin, rest) = (false, false, &rest[length..]);
+    }
+    tokens
+}
+
+/// The token that `rest` begins with, and its length.
+fn token(rest: &str, letter: char) -> (Kind, usize) {
+    let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+    if !is_name(letter) {
+        return match letter {
+            '"' | '\'' => string(rest, ""),
+            _ => (Kind::Mark(letter), letter.len_utf8()),
+        };
+    }
+    let length = rest.find(|letter| !is_name(letter)).unwrap_or(rest.len());
+    match rest[length..].chars().next() {
+        Some('"' | '\'') => string(&rest[length..], &rest[..length]),
+        Some(_) | None => (Kind::Name(rest[..length].to_owned()), length),
+    }
+}
+
+/// The string that `rest` begins with, behind `prefix`.
+fn string(rest: &str, prefix: &str) -> (Kind, usize) {
+    let quote = &rest[..1];
+    let triple = quote.repeat(3);
+    let (quote, is_long) = if rest.starts_with(&triple) { (triple.as_str(), true) } else { (quote, false) };
+    let body = &rest[quote.len()..];
+    let mut escaped = false;
+    for (at, letter) in body.char_indices() {
+        if escaped {
+            escaped = false;
+        } else if letter == '\\' {
+            escaped = true;
+        } else if letter == '\n' && !is_long {
+            return (Kind::Text(None), prefix.len() + quote.len() + at);
+        } else if body[at..].starts_with(quote) {
+            let text = match prefix {
+                "" => unescaped(&body[..at]),
+                "r" => Some(body[..at].to_owned()),
+                _ => None,
+            };
+            return (Kind::Text(text), prefix.len() + quote.len() + at + quote.len());
+        }
+    }
+    (Kind::Text(None), prefix.len() + rest.len())
+}
+
+/// `None` if there is an escape that this does not know.
+fn unescaped(body: &str) -> Option<String> {
+    let mut out = String::with_capacity(body.len());
+    let mut letters = body.chars();
+    // ends: each round takes a letter
+    while let Some(letter) = letters.next() {
+        if letter != '\\' {
+            out.push(letter);
+            continue;
+        }
+        match letters.next()? {
+            'n' => out.push('\n'),
+            't' => out.push('\t'),
+            'r' => out.push('\r'),
+            letter @ ('\\' | '\'' | '"') => out.push(letter),
+            '\n' => {}
+            'x' => out.push(number(&mut letters, 2).filter(char::is_ascii)?),
+            'u' => out.push(number(&mut letters, 4)?),
+            'U' => out.push(number(&mut letters, 8)?),
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+fn number(letters: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
+    let digits = letters.as_str().get(..digits)?;
+    *letters = letters.as_str()[digits.len()..].chars();
+    let number = digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(digits)?;
+    char::from_u32(u32::from_str_radix(number, 16).ok()?)
+}
