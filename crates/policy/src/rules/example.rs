@@ -2,8 +2,9 @@
 
 use super::fault::RuleFault;
 use super::field::{Fields, Value};
-use super::{Host, On, Rule, command, host, tool};
+use super::{On, Rule, command, tool};
 use crate::shell::{self, Word};
+use crate::{Host, HostFault};
 
 /// An example that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +82,9 @@ fn judge(fields: &Fields<'_>, rule: &Rule, list: &str, example: &Value<'_>) -> R
             Ok(paths.iter().any(|one| one.holds(&path)))
         }
         On::Tool { names } => Ok(names.iter().any(|pattern| tool::fits(pattern, text))),
-        On::Host { hosts } => asked(text).map(|asked| hosts.iter().any(|host| host.is(&asked))),
+        On::Host { hosts } => {
+            asked(text).map(|(name, port)| hosts.iter().any(|host| host.covers(name, port)))
+        }
     };
     Ok((text.to_owned(), matches))
 }
@@ -110,10 +113,11 @@ pub(super) fn simple(text: &str) -> Result<Vec<Word>, String> {
 }
 
 /// The host, and the port or that of https.
-fn asked(text: &str) -> Result<host::Asked, String> {
+fn asked(text: &str) -> Result<(&str, u16), String> {
     const HTTPS: u16 = 443;
-    Host::read(text).map_err(str::to_owned)?;
+    let fault = |fault: HostFault| fault.to_string();
+    text.parse::<Host>().map_err(fault)?;
     let split = text.rsplit_once(':').filter(|(name, _)| !name.contains(':') || name.ends_with(']'));
     let (name, port) = split.unwrap_or((text, ""));
-    Ok(host::Asked::new(name, port.parse().unwrap_or(HTTPS)))
+    Ok((name, port.parse().unwrap_or(HTTPS)))
 }

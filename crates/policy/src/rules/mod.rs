@@ -24,7 +24,6 @@ mod command;
 mod example;
 mod fault;
 mod field;
-mod host;
 pub mod import;
 mod parse;
 mod path;
@@ -40,11 +39,11 @@ use std::sync::Arc;
 pub use command::{Matched, Matches, strictest};
 pub use example::Tried;
 pub use fault::RuleFault;
-pub use host::Host;
 pub use path::Where;
 pub use warning::Warning;
 pub use write::{Added, NewRule, add};
 
+use crate::Host;
 use crate::shell::Word;
 
 /// The largest file of rules, in bytes.
@@ -223,8 +222,7 @@ impl Rules {
 
     /// The rules for talking to the host `name`, a name or an address, at `port`.
     pub fn host(&self, name: &str, port: u16) -> Vec<&Rule> {
-        let asked = host::Asked::new(name, port);
-        self.about(|on| matches!(on, On::Host { hosts } if hosts.iter().any(|host| host.is(&asked))))
+        self.about(|on| matches!(on, On::Host { hosts } if hosts.iter().any(|host| host.covers(name, port))))
     }
 
     /// The rules for paths.

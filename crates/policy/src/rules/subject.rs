@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::fault::RuleFault;
 use super::field::{Fields, Value};
-use super::{Access, Decision, Host, MAX_WORDS, On, Where, tool};
+use super::{Access, Decision, MAX_WORDS, On, Where, tool};
+use crate::Host;
 
 pub(super) fn read(fields: &Fields<'_>, decision: Decision) -> Result<On, RuleFault> {
     if let Some(pattern) = fields.get("pattern") {
@@ -21,7 +22,10 @@ pub(super) fn read(fields: &Fields<'_>, decision: Decision) -> Result<On, RuleFa
             names: each(fields, "tool", |name| tool::check(name).map(|()| name.to_owned()))?,
         });
     }
-    Ok(On::Host { hosts: each(fields, "host", |text| Host::read(text).map_err(str::to_owned))? })
+    let host = |(text, span): (&str, Range<usize>)| {
+        text.parse::<Host>().map_err(|fault| fields.fault(&span, fault.to_string()))
+    };
+    Ok(On::Host { hosts: fields.texts("host")?.into_iter().map(host).collect::<Result<_, _>>()? })
 }
 
 /// Every text of `key` as what it stands for; a fault points at the text.

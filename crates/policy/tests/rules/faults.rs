@@ -155,7 +155,7 @@ fn paths_tools_and_hosts() {
     rules.toml:4:1: `access` belongs to a rule with a `path`
     rules.toml:3:8: ``: it is empty; write a tool's name, e.g. `mcp__github__*`
     rules.toml:3:14: `b c`: a tool's name has letters, digits, `_`, `-` and the like, and no blanks
-    rules.toml:3:14: `https://b`: write the host alone, without `https://` and without a path
+    rules.toml:3:14: `https://b` is no host: what follows `:` is a port from 1 to 65535; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`
     rules.toml:3:8: `host` must be a text or a list of texts
     "#);
 }
@@ -220,7 +220,7 @@ fn examples() {
     rules.toml:4:16: `b` is in `match`, but the rule does not match it
     rules.toml:4:10: an example in `match` is a text
     rules.toml:5:23: `x.a.org:443` is in `not_match`, but the rule matches it
-    rules.toml:4:10: `https://a.org` is no example: write the host alone, without `https://` and without a path
+    rules.toml:4:10: `https://a.org` is no example: `https://a.org` is no host: what follows `:` is a port from 1 to 65535; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`
     rules.toml:5:22: `~/a/../a` is in `not_match`, but the rule matches it
     rules.toml:5:30: `/y/x` is in `match`, but the rule does not match it
     ");

@@ -141,7 +141,7 @@ prefix_rule(pattern=["s
     # - line 23: an example was left out: `o x` is in `not_match`, but the rule matches it
     # - line 24: not understood, and not carried over: prefix_rule(pattern=["p"], **{})
     # - line 25: not carried over: which ports `socks5_tcp` allows is not known
-    # - line 26: not carried over: `https://a.org`: write the host alone, without `https://` and without a path
+    # - line 26: not carried over: `https://a.org` is no host: what follows `:` is a port from 1 to 65535; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`
     # - line 27: not carried over: `host` and `protocol` must be texts
     # - line 28: `print(…)` is not carried over: it is no rule
     # - line 29: not understood, and not carried over: prefix_rule(pattern=["q"]); prefix_rule(pattern=["r"])
@@ -319,7 +319,7 @@ fn what_is_not_carried_over_of_claude() {
     # - permissions.deny[2]: `Read(../x)` is not carried over: its path is none that rules can name, so it is NOT forbidden here
     # - permissions.deny[3]: `Read(**)` is not carried over: it would forbid to read everything, so it is NOT forbidden here
     # - permissions.deny[4]: `Read(a{b,c})` is not carried over: its path is none that rules can name, so it is NOT forbidden here
-    # - permissions.deny[5]: `WebFetch(domain:*)` is not carried over: a rule names hosts: write a name, or `*.name` for all below it, so it is NOT forbidden here
+    # - permissions.deny[5]: `WebFetch(domain:*)` is not carried over: it names no host, so it is NOT forbidden here
     # - permissions.deny[6]: `Agent` is not carried over: there is no such tool here, so it is NOT forbidden here
     # - permissions.additionalDirectories[0]: `Read(../docs)` is not carried over: its path is none that rules can name
     # - permissions.additionalDirectories[1]: `Read(docs)` is not carried over: what lies in the working directory is read without a question

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolgate_policy::rules::{Access, Added, Decision, Host, NewRule, On, RuleFault, Where, add};
+use toolgate_policy::rules::{Access, Added, Decision, NewRule, On, RuleFault, Where, add};
 
 fn command(words: &[&str]) -> NewRule {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
@@ -43,7 +43,7 @@ fn rules_of_all_kinds() {
         decision: Decision::Ask,
         ..rule(On::Tool { names: vec!["x*".into()] })
     };
-    let host = NewRule { example: none, ..rule(On::Host { hosts: vec![Host::read("[::1]:80").unwrap()] }) };
+    let host = NewRule { example: none, ..rule(On::Host { hosts: vec!["[::1]:80".parse().unwrap()] }) };
     let all = [one, path, tool, host].iter().fold(String::new(), |before, rule| text(&before, rule));
     insta::assert_snapshot!(all, @r#"
     [[rule]]

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::claude_path::{self, Carried};
 use super::{Examples, Imported, Page, check_length};
-use crate::rules::{Access, Decision, Host, NewRule, On, RuleFault, Where};
+use crate::Host;
+use crate::rules::{Access, Decision, NewRule, On, RuleFault, Where};
 use crate::shell::Word;
 
 const HEADER: &str = "\
@@ -182,13 +183,13 @@ fn host(page: &mut Page, at: &str, text: &str, what: &str, decision: Decision) {
     let Some(domain) = what.strip_prefix("domain:") else {
         return lost(page, at, text, decision, "only `domain:` is known");
     };
-    match Host::read(domain.trim()) {
+    match domain.trim().parse::<Host>() {
         Ok(host) => {
             if decision == Decision::Allow {
                 page.note(at, format!("`{text}` is a rule for the host, so it holds for commands too"));
             }
             page.rule(at, &rule(On::Host { hosts: vec![host] }, decision), &Examples::default());
         }
-        Err(why) => lost(page, at, text, decision, why),
+        Err(_) => lost(page, at, text, decision, "it names no host"),
     }
 }

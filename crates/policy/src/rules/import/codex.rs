@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::starlark::{Call, Statement, Value, statements};
 use super::{Examples, Imported, Page, check_length, shlex};
-use crate::rules::{Decision, Host, NewRule, On, RuleFault};
+use crate::Host;
+use crate::rules::{Decision, NewRule, On, RuleFault};
 
 const HEADER: &str = "\
 # Made of Codex's rules by `toolgate policy import codex`.
@@ -151,9 +152,9 @@ fn network_rule(page: &mut Page, at: &str, call: &Call, hosts: &mut Hosts) {
     };
     let key = format!("{} {protocol}", host.trim().to_ascii_lowercase());
     let host = format!("{}{port}", host.trim());
-    let named = match Host::read(&host) {
+    let named = match host.parse::<Host>() {
         Ok(named) => named,
-        Err(why) => return page.note(at, format!("not carried over: `{host}`: {why}")),
+        Err(fault) => return page.note(at, format!("not carried over: {fault}")),
     };
     if decision == Decision::Allow {
         page.note(at, format!("`{protocol}` to this host is allowed as `{named}`: rules for hosts have a port and no protocol"));
