@@ -1,18 +1,19 @@
 //! What the programs really do: each command that is known to only read is run in a fresh directory, as nobody, under
 //! `strace`. It must open nothing for writing, connect to nobody, start no other program, and leave all as it was.
 //!
-//! Skipped where there is no `strace`. `OBSERVE` is how many random commands of each program are run.
+//! `TOOLGATE_FUZZ_ROUNDS` is how many random commands of each program are run, `TOOLGATE_FUZZ_SEED` which ones. Whoever
+//! asks for more than one also has every command run by every program of its name.
 
 #![expect(clippy::disallowed_methods, reason = "the only way to see what a program does is to run it")]
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use toolgate_policy::{Known, known};
 
+use super::made::{random_rows, random_scripts};
 use super::{READ_ONLY, Random, commands, refs};
 
 /// Built into the shell; some are programs too.
@@ -22,6 +23,8 @@ const BUILT_IN: [&str; 11] =
 const BUSYBOX: &str = "/usr/bin/busybox";
 /// Programs that are run only to say which version they are: what else goes by their name is no matter.
 const VERSIONS: [&str; 8] = ["cargo", "rustc", "node", "python3", "bash", "perl", "make", "gcc"];
+/// System calls that make a process.
+const FORKS: &str = "vfork fork clone clone3";
 /// System calls that must not be tried, whatever comes of them.
 const CHANGES: &str = "
     creat unlink unlinkat rename renameat renameat2 mkdir mkdirat link linkat symlink symlinkat truncate ftruncate chmod
@@ -31,7 +34,9 @@ const PLANTED: &str = "
     sh bash cat ls grep gzip zcat bzip2 xz zstd lz4 brotli compress uncompress pr less more hostname touch sort git env
     node cargo rustc python3 perl awk sed file";
 /// How many random commands of each program are run if nobody says.
-const EACH: usize = 4;
+const EACH: usize = 1;
+/// How many commands one tracer watches.
+const BATCH: usize = 60;
 /// Seconds that a command may take.
 const SECONDS: &str = "2";
 /// How often one is tried that does not begin.
@@ -106,22 +111,18 @@ impl Place {
         all
     }
 
-    /// Runs `argv` and gives what it must not have done; `None` if it did not begin.
-    fn watch(&self, argv: &[&str], fed: bool) -> Option<Vec<String>> {
-        let log = self.root.join("log");
+    /// Runs each of these and gives what it must not have done; `None` for one that did not begin.
+    fn watch(&self, ways: &[Way]) -> Vec<Option<Vec<String>>> {
+        let (log, driver) = (self.root.join("log"), self.root.join("driver"));
         drop(fs::remove_file(&log));
+        fs::write(&driver, self.driver(ways)).unwrap();
         let is_root = fs::metadata("/proc/self").is_ok_and(|about| about.uid() == 0);
         let as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"];
-        let calls: Vec<&str> = CHANGES.split_whitespace().collect();
+        let calls: Vec<&str> = CHANGES.split_whitespace().chain(FORKS.split_whitespace()).collect();
         let calls = format!("trace=execve,execveat,open,openat,openat2,connect,{}", calls.join(","));
-        // The planted programs are for the one that is watched, not for those that watch it.
-        let path = format!("PATH={}:/usr/bin:/bin", self.planted().display());
         let mut line = if is_root { as_nobody.to_vec() } else { Vec::new() };
-        line.extend([
-            "timeout", "-k", "1", SECONDS, "strace", "-f", "-qq", "-s", "300", "-e", &calls, "-E", &path,
-        ]);
-        line.extend(["-o", log.to_str().unwrap()]);
-        line.extend(argv);
+        line.extend(["strace", "-f", "--seccomp-bpf", "-qq", "-s", "300", "-e", &calls]);
+        line.extend(["-o", log.to_str().unwrap(), "/bin/sh", driver.to_str().unwrap()]);
         let mut command = Command::new(line[0]);
         command.args(&line[1..]).current_dir(self.tree()).env_clear();
         command
@@ -129,18 +130,57 @@ impl Place {
             .env("LC_ALL", "C.UTF-8")
             .env("HOME", self.tree())
             .env("TMPDIR", self.tree());
-        command
-            .stdin(if fed { Stdio::piped() } else { Stdio::null() })
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        if let Some(mut input) = child.stdin.take() {
-            drop(input.write_all(b"one\ntwo,2\n"));
-        }
-        child.wait().unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().unwrap();
         let log = fs::read_to_string(&log).unwrap_or_default();
-        log.contains("execve(").then(|| faults(&log))
+        let parts = parts(&log);
+        (0..ways.len()).map(|at| parts.get(at).filter(|part| begun(part)).map(|part| faults(part))).collect()
     }
+
+    /// The script that runs them one by one. The planted programs are for those that are watched.
+    fn driver(&self, ways: &[Way]) -> String {
+        let mut driver = String::new();
+        for Way { argv, fed } in ways {
+            let quoted: Vec<String> =
+                argv.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+            let (path, quoted) = (self.planted(), quoted.join(" "));
+            let input = if *fed { "<<'END'\none\ntwo,2\nEND" } else { "</dev/null" };
+            driver += &format!(
+                "PATH={}:/usr/bin:/bin /usr/bin/timeout -k 1 {SECONDS} {quoted} >/dev/null 2>&1 {input}\n",
+                path.display()
+            );
+        }
+        driver
+    }
+}
+
+/// A command as it is run.
+#[derive(Debug, Clone)]
+struct Way {
+    argv: Vec<String>,
+    /// It is given something to read.
+    fed: bool,
+}
+
+/// What was written of each process that the first one started.
+fn parts(log: &str) -> Vec<String> {
+    let first = log.split_whitespace().next().unwrap_or_default();
+    let mut parts: Vec<String> = Vec::new();
+    for line in log.lines() {
+        let call = line.strip_prefix(first).map(str::trim_start).unwrap_or_default();
+        if FORKS.split_whitespace().any(|fork| call.starts_with(&format!("{fork}("))) {
+            parts.push(String::new());
+        } else if let Some(part) = parts.last_mut() {
+            part.push_str(line);
+            part.push('\n');
+        }
+    }
+    parts
+}
+
+/// Whether the program was started, by the one that looks at the clock.
+fn begun(part: &str) -> bool {
+    part.matches("execve(").count() > 1
 }
 
 impl Drop for Place {
@@ -151,13 +191,17 @@ impl Drop for Place {
 
 /// The lines of a log that show something else than reading.
 fn faults(log: &str) -> Vec<String> {
-    let mut started = false;
+    let mut started = 0;
     let mut faults = Vec::new();
     for line in log.lines() {
         let call = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
         let name = call.split('(').next().unwrap_or_default();
         let is_fault = match name {
-            "execve" | "execveat" => std::mem::replace(&mut started, true),
+            "execve" | "execveat" => {
+                started += 1;
+                // The one that looks at the clock, and the program.
+                started > 2
+            }
             "open" | "openat" | "openat2" => {
                 let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"]
                     .iter()
@@ -176,7 +220,7 @@ fn faults(log: &str) -> Vec<String> {
 }
 
 /// Where the program is, or how the shell runs it: `None` if it is not here.
-fn ways(row: &[&str]) -> Vec<Vec<String>> {
+pub(crate) fn ways(row: &[&str]) -> Vec<Vec<String>> {
     let mut ways = Vec::new();
     let at = format!("/usr/bin/{}", row[0]);
     if Path::new(&at).exists() {
@@ -194,26 +238,50 @@ fn ways(row: &[&str]) -> Vec<Vec<String>> {
     ways
 }
 
+/// How many commands of each program are asked for.
+fn each() -> usize {
+    std::env::var("TOOLGATE_FUZZ_ROUNDS").ok().map_or(EACH, |each| each.parse().unwrap())
+}
+
 fn observe(name: &str, rows: &[Vec<String>]) -> usize {
+    assert!(
+        can_observe(),
+        "this test needs `strace`, `timeout` and `setpriv` in /usr/bin: please install them"
+    );
     let place = Place::new(name);
-    let before = place.look();
-    let (mut seen, mut wrong) = (0, Vec::new());
+    let mut all = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         assert_eq!(known(&refs(row)), Known::ReadOnly, "{row:?} must not be run");
-        for way in ways(&refs(row)) {
-            // On a machine that has much to do, time may be up before the program has begun.
-            let mut tries = (0..TRIES).filter_map(|_| place.watch(&refs(&way), at % 2 == 0));
-            let faults = tries.next().unwrap_or_else(|| panic!("nothing was seen of {row:?}"));
-            seen += 1;
-            if !faults.is_empty() {
-                wrong.push(format!("{row:?}: {faults:#?}"));
-            }
-            let after = place.look();
-            assert_eq!(before, after, "{row:?}");
+        let ways = ways(&refs(row));
+        // Each program of the name has its turn, in one row or another.
+        let chosen =
+            if each() > EACH { 0..ways.len() } else { at % ways.len().max(1)..at % ways.len().max(1) + 1 };
+        all.extend(ways.into_iter().enumerate().filter(|(way, _)| chosen.contains(way)));
+    }
+    let all: Vec<Way> =
+        all.into_iter().enumerate().map(|(at, (_, argv))| Way { argv, fed: at % 2 == 0 }).collect();
+    for batch in all.chunks(BATCH) {
+        let before = place.look();
+        let wrong = wrong(&place, batch);
+        let after = place.look();
+        assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), batch.len(), wrong.join("\n"));
+        assert_eq!(before, after, "{batch:?}");
+    }
+    all.len()
+}
+
+/// What each of these did that it must not do.
+fn wrong(place: &Place, ways: &[Way]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (way, faults) in ways.iter().zip(place.watch(ways)) {
+        // On a machine that has much to do, time may be up before the program has begun.
+        let mut tries = (0..TRIES).filter_map(|_| place.watch(std::slice::from_ref(way)).pop().flatten());
+        let faults = faults.or_else(|| tries.next()).unwrap_or_else(|| panic!("nothing was seen of {way:?}"));
+        if !faults.is_empty() {
+            wrong.push(format!("{way:?}: {faults:#?}"));
         }
     }
-    assert!(wrong.is_empty(), "{} of {seen}:\n{}", wrong.len(), wrong.join("\n"));
-    seen
+    wrong
 }
 
 fn can_observe() -> bool {
@@ -222,210 +290,35 @@ fn can_observe() -> bool {
 
 #[test]
 fn the_rows_only_read() {
-    if can_observe() {
-        assert!(observe("rows", &commands(READ_ONLY)) > 100);
-    }
+    assert!(observe("rows", &commands(READ_ONLY)) > 100);
 }
 
 #[test]
 fn random_commands_that_are_known_to_read_do_only_that() {
-    if !can_observe() {
-        return;
-    }
-    let each = std::env::var("OBSERVE").ok().and_then(|each| each.parse().ok()).unwrap_or(EACH);
-    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(2026);
+    let each = each();
+    let seed = std::env::var("TOOLGATE_FUZZ_SEED").ok().map_or(2026, |seed| seed.parse().unwrap());
     let mut random = Random(seed);
     let mut rows = random_rows(each, &mut random);
     rows.extend(random_scripts(each * 5, &mut random));
     assert!(observe("random", &rows) >= each * 60);
 }
 
-/// Words of which commands are made: options of all programs, whether or not they are listed for the one at hand.
-const OPERANDS: &str = "
-    f g -o --pre a*b src l . .. - x.gz f.json sums b64 x 1 2 , : + +%s {print} .a 1p $p s/a/b/ / /etc/passwd ! = -eq -f -d 3 -1 -5
-    ( ) -name -type -print -perm -newer -maxdepth -printf -ls %p -- -u+x -o -exec ; + {} -delete -fprint PWN -v env";
-
-fn random_rows(each: usize, random: &mut Random) -> Vec<Vec<String>> {
-    let table = include_str!("../../src/known/reading.rs");
-    let is_long = |word: &&str| word.starts_with("--") && word.len() > 3;
-    let long: Vec<&str> = table.split([' ', '"', ',', '\n']).filter(is_long).collect();
-    let operands: Vec<&str> = OPERANDS.split_whitespace().collect();
-    let letters: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
-    let mut programs: Vec<String> = commands(READ_ONLY).into_iter().map(|row| row[0].clone()).collect();
-    programs.sort();
-    programs.dedup();
-    let mut rows = Vec::new();
-    for program in programs.iter().filter(|program| !ways(&[program]).is_empty()) {
-        let wanted = rows.len() + each;
-        // Ends: after so many tries what was found is enough.
-        for _ in 0..each * 3_000 {
-            let mut row = vec![program.clone()];
-            for _ in 0..1 + random.next(5) {
-                row.push(match random.next(4) {
-                    0 => format!(
-                        "-{}",
-                        (0..=random.next(2)).map(|_| letters[random.next(letters.len())]).collect::<String>()
-                    ),
-                    1 => {
-                        let option = random.of(&long).trim_end_matches(['=', '?']);
-                        if random.next(2) == 0 {
-                            option.to_owned()
-                        } else {
-                            format!("{option}={}", random.of(&operands))
-                        }
-                    }
-                    _ => random.of(&operands).replace('*', " "),
-                });
-            }
-            if known(&refs(&row)) == Known::ReadOnly {
-                rows.push(row);
-            }
-            if rows.len() == wanted {
-                break;
-            }
-        }
-    }
-    rows
-}
-
-/// Pieces of scripts, among them such as run or write, for the programs that take one.
-const PIECES: &[(&str, &[&str])] = &[
-    (
-        "sed -n",
-        &[
-            "1",
-            "$",
-            ",",
-            "/a/",
-            "/[/]/",
-            "!",
-            "p",
-            "d",
-            "=",
-            "s/a/b/",
-            "s|[a-z]|&|g",
-            "s/./touch PWN/",
-            "e",
-            "e touch PWN",
-            "w PWN",
-            "w",
-            "y/a/b/",
-            "{",
-            "}",
-            ";",
-            "\n",
-            "q",
-            "I",
-            "~2",
-            "+1",
-            " ",
-            "r f",
-            "g",
-            "\\",
-            "[",
-            "]",
-            "/",
-            "#",
-            "x",
-            "N",
-            "s,[^,]*,x,",
-            "s/[[:space:]]/ /2p",
-            "M",
-            "a",
-            "s",
-            "y",
-        ],
-    ),
-    (
-        "awk",
-        &[
-            "/a/",
-            "{",
-            "}",
-            "print",
-            " ",
-            "$1",
-            "\"",
-            "|",
-            ">",
-            "PWN",
-            "\"PWN\"",
-            "system(",
-            "\"touch PWN\"",
-            ")",
-            "(",
-            "/",
-            "[",
-            "]",
-            "\\",
-            ";",
-            "NR",
-            "==",
-            "1",
-            "<",
-            "getline",
-            "n",
-            "=",
-            "+",
-            "~",
-            "printf",
-            "\\n",
-            "#",
-            "@",
-            "BEGIN",
-            "END",
-            ",",
-        ],
-    ),
-    (
-        "jq -n",
-        &[
-            "env", ".", "..", "|", "$ENV", "[", "]", "\"", "\\(", ")", "(", "1", "keys", ".a", "env.",
-            "input", "\"a\"", " ", ",",
-        ],
-    ),
-    (
-        "printf --",
-        &[
-            "%",
-            "s",
-            "d",
-            "n",
-            "%s",
-            "%d",
-            "%%",
-            "\\n",
-            "*",
-            "-",
-            "5",
-            "(",
-            ")",
-            "T",
-            "l",
-            "q",
-            "b",
-            "a[$(touch PWN)]",
-        ],
-    ),
-];
-
-fn random_scripts(each: usize, random: &mut Random) -> Vec<Vec<String>> {
-    let mut rows = Vec::new();
-    for (command, pieces) in PIECES {
-        let wanted = rows.len() + each;
-        for _ in 0..each * 300 {
-            let script: String = (0..=random.next(9)).map(|_| random.of(pieces)).collect();
-            let mut row: Vec<String> = command.split(' ').map(str::to_owned).collect();
-            row.extend([script, "f".to_owned()]);
-            if known(&refs(&row)) == Known::ReadOnly {
-                rows.push(row);
-            }
-            if rows.len() == wanted {
-                break;
-            }
-        }
-    }
-    rows
+#[test]
+fn what_does_more_than_read_is_noticed() {
+    let place = Place::new("noticed");
+    let commands: [&[&str]; 5] = [
+        &["/bin/cat", "f"],
+        &["/usr/bin/touch", "PWN"],
+        &["/bin/sh", "-c", "cat f; cat g"],
+        &["/bin/ls"],
+        &["/bin/rm", "-f", "PWN"],
+    ];
+    let ways: Vec<Way> = commands
+        .iter()
+        .map(|argv| Way { argv: argv.iter().map(|word| (*word).to_owned()).collect(), fed: true })
+        .collect();
+    let seen: Vec<bool> = place.watch(&ways).into_iter().map(|faults| !faults.unwrap().is_empty()).collect();
+    assert_eq!(seen, [false, true, true, false, true]);
 }
 
 #[test]
@@ -441,7 +334,8 @@ fn what_is_looked_for_in_a_log() {
         ("1 connect(3, {sa_family=AF_INET, sin_port=htons(53)}, 16) = 0", true),
         ("1 +++ exited with 0 +++", false),
     ] {
-        let log = format!("1 execve(\"/usr/bin/x\", [\"x\"], 0x1) = 0\n{line}\n");
+        let started = "1 execve(\"/usr/bin/timeout\", [\"timeout\"], 0x1) = 0\n1 execve(\"/usr/bin/x\", [\"x\"], 0x1) = 0";
+        let log = format!("{started}\n{line}\n");
         assert_eq!(!faults(&log).is_empty(), is_fault, "{line}");
     }
 }

@@ -1,0 +1,194 @@
+//! Random commands that are known to only read.
+
+use toolgate_policy::{Known, known};
+
+use super::observe::ways;
+use super::{READ_ONLY, Random, commands, refs};
+
+/// Words of which commands are made: options of all programs, whether or not they are listed for the one at hand.
+const OPERANDS: &str = "
+    f g -o --pre a*b src l . .. - x.gz f.json sums b64 x 1 2 , : + +%s {print} .a 1p $p s/a/b/ / /etc/passwd ! = -eq -f -d 3 -1 -5
+    ( ) -name -type -print -perm -newer -maxdepth -printf -ls %p -- -u+x -o -exec ; + {} -delete -fprint PWN -v env";
+
+pub(crate) fn random_rows(each: usize, random: &mut Random) -> Vec<Vec<String>> {
+    let table = include_str!("../../src/known/reading.rs");
+    let is_long = |word: &&str| word.starts_with("--") && word.len() > 3;
+    let long: Vec<&str> = table.split([' ', '"', ',', '\n']).filter(is_long).collect();
+    let operands: Vec<&str> = OPERANDS.split_whitespace().collect();
+    let letters: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
+    let mut programs: Vec<String> = commands(READ_ONLY).into_iter().map(|row| row[0].clone()).collect();
+    programs.sort();
+    programs.dedup();
+    let mut rows = Vec::new();
+    for program in programs.iter().filter(|program| !ways(&[program]).is_empty()) {
+        let wanted = rows.len() + each;
+        // ends: after so many tries what was found is enough.
+        for _ in 0..each * 3_000 {
+            let mut row = vec![program.clone()];
+            for _ in 0..1 + random.next(5) {
+                row.push(match random.next(4) {
+                    0 => format!(
+                        "-{}",
+                        (0..=random.next(2)).map(|_| letters[random.next(letters.len())]).collect::<String>()
+                    ),
+                    1 => {
+                        let option = random.of(&long).trim_end_matches(['=', '?']);
+                        if random.next(2) == 0 {
+                            option.to_owned()
+                        } else {
+                            format!("{option}={}", random.of(&operands))
+                        }
+                    }
+                    _ => random.of(&operands).replace('*', " "),
+                });
+            }
+            if known(&refs(&row)) == Known::ReadOnly {
+                rows.push(row);
+            }
+            if rows.len() == wanted {
+                break;
+            }
+        }
+    }
+    rows
+}
+
+/// Pieces of scripts, among them such as run or write, for the programs that take one.
+const PIECES: &[(&str, &[&str])] = &[
+    (
+        "sed -n",
+        &[
+            "1",
+            "$",
+            ",",
+            "/a/",
+            "/[/]/",
+            "!",
+            "p",
+            "d",
+            "=",
+            "s/a/b/",
+            "s|[a-z]|&|g",
+            "s/./touch PWN/",
+            "e",
+            "e touch PWN",
+            "w PWN",
+            "w",
+            "y/a/b/",
+            "{",
+            "}",
+            ";",
+            "\n",
+            "q",
+            "I",
+            "~2",
+            "+1",
+            " ",
+            "r f",
+            "g",
+            "\\",
+            "[",
+            "]",
+            "/",
+            "#",
+            "x",
+            "N",
+            "s,[^,]*,x,",
+            "s/[[:space:]]/ /2p",
+            "M",
+            "a",
+            "s",
+            "y",
+        ],
+    ),
+    (
+        "awk",
+        &[
+            "/a/",
+            "{",
+            "}",
+            "print",
+            " ",
+            "$1",
+            "\"",
+            "|",
+            ">",
+            "PWN",
+            "\"PWN\"",
+            "system(",
+            "\"touch PWN\"",
+            ")",
+            "(",
+            "/",
+            "[",
+            "]",
+            "\\",
+            ";",
+            "NR",
+            "==",
+            "1",
+            "<",
+            "getline",
+            "n",
+            "=",
+            "+",
+            "~",
+            "printf",
+            "\\n",
+            "#",
+            "@",
+            "BEGIN",
+            "END",
+            ",",
+        ],
+    ),
+    (
+        "jq -n",
+        &[
+            "env", ".", "..", "|", "$ENV", "[", "]", "\"", "\\(", ")", "(", "1", "keys", ".a", "env.",
+            "input", "\"a\"", " ", ",",
+        ],
+    ),
+    (
+        "printf --",
+        &[
+            "%",
+            "s",
+            "d",
+            "n",
+            "%s",
+            "%d",
+            "%%",
+            "\\n",
+            "*",
+            "-",
+            "5",
+            "(",
+            ")",
+            "T",
+            "l",
+            "q",
+            "b",
+            "a[$(touch PWN)]",
+        ],
+    ),
+];
+
+pub(crate) fn random_scripts(each: usize, random: &mut Random) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for (command, pieces) in PIECES {
+        let wanted = rows.len() + each;
+        for _ in 0..each * 300 {
+            let script: String = (0..=random.next(9)).map(|_| random.of(pieces)).collect();
+            let mut row: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            row.extend([script, "f".to_owned()]);
+            if known(&refs(&row)) == Known::ReadOnly {
+                rows.push(row);
+            }
+            if rows.len() == wanted {
+                break;
+            }
+        }
+    }
+    rows
+}
