@@ -158,6 +158,9 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
 /// Goes through the command that `command`, `builtin` or `exec` runs.
 fn prefix(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
     let args = &call.words[1..];
+    if name == "exec" && takes_dashes(args, place) {
+        return walk.doubt(&wrappers::shown(call), "other shells read this differently");
+    }
     let options = match name {
         "command" => Options { flags: "pvV", ..Options::NONE },
         "exec" if place.dialect == Dialect::Bash => Options { flags: "cl", valued: "a", ..Options::NONE },
@@ -177,7 +180,16 @@ fn prefix(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
     walk.call(&Call { words, more: call.more, by }, &place.through(name));
 }
 
+/// Whether some shell takes the first word for what is to be run, though it looks like an option: dash knows none here.
+fn takes_dashes(args: &[Term], place: &Place) -> bool {
+    let dashes = args.first().is_some_and(|arg| arg.prefix.starts_with('-'));
+    dashes && place.dialect != Dialect::Bash
+}
+
 fn eval(walk: &mut Walk, args: &[Term], place: &Place) {
+    if takes_dashes(args, place) {
+        return walk.doubt(&wrappers::texts(args), "other shells read this differently");
+    }
     let args = if args.first().and_then(Term::known) == Some("--") { &args[1..] } else { args };
     let words: Option<Vec<&str>> = args.iter().map(Term::known).collect();
     match words {

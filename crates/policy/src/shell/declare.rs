@@ -30,20 +30,28 @@ pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
     if has('f') && (name == "export" || has('x')) {
         return false;
     }
+    let is_array = has('a') || has('A');
     args.iter().all(|arg| {
-        let Some(word) = arg.known() else { return arg.assigns };
+        let Some(word) = arg.known() else {
+            return arg.assigns && assigns_safely(walk, arg.text(), is_array);
+        };
         if options && word.len() > 1 && word.starts_with(['-', '+']) {
             options = word != "--";
             // `-i` evaluates what is assigned, `-n` assigns to another name.
             return word == "--" || word[1..].chars().all(|letter| "aAfFgIlprtux".contains(letter));
         }
         options = false;
+        if is_array && let Some(name) = word.split('=').next() {
+            walk.array(name);
+        }
         if !arg.assigns && is_name(word) && matches!(name, "declare" | "local" | "typeset") {
             // It is empty at first.
             walk.given(word, &Word::Literal(String::new()), Kind::Number);
         }
         // A word in quotes is an assignment too.
         match word.split_once('=') {
+            // It would be read as the elements of an array.
+            Some((_, value)) if value.starts_with('(') => false,
             Some((name, value)) if !arg.assigns && is_name(name) => {
                 let value = Word::Literal(value.to_owned());
                 walk.assign(name, &value, Kind::Any);
@@ -52,6 +60,22 @@ pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
             _ => arg.assigns || is_name(word),
         }
     })
+}
+
+/// Whether assigning a value that is not known runs nothing: that of an array is expanded once more if it is in parentheses.
+fn assigns_safely(walk: &mut Walk, text: &str, is_array: bool) -> bool {
+    let Some((name, value)) = text.split_once('=') else { return false };
+    let name = name.trim_end_matches('+');
+    // These are its elements, as they are written.
+    let is_list = value.starts_with('(');
+    if is_list || is_array {
+        walk.array(name);
+    } else {
+        walk.declared(name);
+    }
+    let is_plain =
+        value.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'));
+    is_list || is_plain || !is_array
 }
 
 pub(crate) fn getopts(walk: &mut Walk, args: &[Term]) -> bool {
@@ -81,6 +105,7 @@ pub(crate) fn mapfile(walk: &mut Walk, args: &[Term]) -> bool {
     let options = Options { flags: "t", valued: "dnOsu", ..Options::NONE };
     let Some(parsed) = parse(args, &options) else { return false };
     let names = &args[parsed.rest..];
+    names.iter().filter_map(Term::known).for_each(|name| walk.array(name));
     names.len() <= 1 && set_names(walk, names, "mapfile")
 }
 
@@ -88,6 +113,7 @@ pub(crate) fn read(walk: &mut Walk, args: &[Term]) -> bool {
     let options = Options { flags: "rs", valued: "adnNptu", ..Options::NONE };
     let Some(parsed) = parse(args, &options) else { return false };
     let array: Vec<Term> = parsed.values("a").cloned().collect();
+    array.iter().filter_map(Term::known).for_each(|name| walk.array(name));
     set_names(walk, &array, "read") && set_names(walk, &args[parsed.rest..], "read")
 }
 

@@ -242,9 +242,9 @@ impl Reader<'_> {
             Some("time") if self.dialect != Dialect::Bash => {
                 self.eat_all("time");
                 self.blanks();
-                let followed = self.reserved().is_some() || self.peek() == Some('(');
+                let is_program = self.starts_program();
                 self.at = at;
-                if followed { Err(Stop("other shells read this differently")) } else { Ok(()) }
+                if is_program { Ok(()) } else { Err(Stop("other shells read this differently")) }
             }
             Some("in") if simple.sets.is_empty() && simple.targets.is_empty() => Ok(()),
             Some(_) => Err(Stop("a word of the grammar where none is expected")),
@@ -261,11 +261,22 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether what stands here is run alike by the program `time` and by a shell that has a word of that name.
+    fn starts_program(&mut self) -> bool {
+        let is_word = self.reserved().is_some() || matches!(self.peek(), Some('(' | '<' | '>'));
+        let rest = &self.text[self.at..];
+        let end = rest.find(|c: char| c.is_whitespace() || is_break(c)).unwrap_or(rest.len());
+        let is_plain =
+            rest[..end].chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
+        !is_word && is_plain && !crate::shell::builtins::is_one(&rest[..end])
+    }
+
     /// Reads `NAME=value`, if it stands here.
     fn assignment(&mut self) -> Read<Option<(String, Word, Kind)>> {
         self.peek();
         let start = self.at;
         let Some(name) = self.identifier() else { return Ok(None) };
+        let element = self.peek() == Some('[');
         if self.eat('[') {
             // ends: each round steps on
             while self.peek().is_some_and(|next| next.is_ascii_digit()) {
@@ -292,7 +303,11 @@ impl Reader<'_> {
         let appends = self.text[start..self.at].ends_with("+=");
         let term = self.word()?.unwrap_or_else(|| Term::literal(""));
         let kind = if appends { Kind::Any } else { term.kind };
-        let word = if appends { Word::Unknown(term.text().to_owned()) } else { term.word };
+        let word = match (element, appends) {
+            (true, _) => Word::Unknown(format!("({})", &self.text[start + name.len()..self.at])),
+            (false, true) => Word::Unknown(term.text().to_owned()),
+            (false, false) => term.word,
+        };
         Ok(Some((name, word, kind)))
     }
 

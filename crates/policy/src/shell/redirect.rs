@@ -128,6 +128,10 @@ impl Reader<'_> {
             match self.duplicate(false)? {
                 Some(term) if matches!(descriptor, Descriptor::None) => {
                     self.only_bash(start);
+                    // Bash expands it, and then once more.
+                    if term.known().is_none() || term.kind == Kind::Any {
+                        self.doubt(start, "a name of a file that is expanded twice");
+                    }
                     Some(Redirect::Write(term.word))
                 }
                 Some(_) => return Err(Stop("a descriptor that is not known")),
@@ -177,7 +181,7 @@ impl Reader<'_> {
         self.pending = pending;
         let raw = &self.text[start..self.at];
         let end = term.known().ok_or(Stop("a here-document whose end is not known"))?;
-        if raw.contains(['$', '`', '\n', '{', '~', '*', '?', '[']) || end.contains('\n') {
+        if raw.contains(['$', '`', '\n', '{', '~', '*', '?', '[']) || end.is_empty() || end.contains('\n') {
             return Err(Stop("a here-document whose end is not known"));
         }
         let quoted = raw.contains(['\'', '"', '\\']);

@@ -48,6 +48,9 @@ pub(crate) struct Walk {
     facts: Vec<Fact>,
     /// A shell reads the files of whoever logs in.
     pub(crate) login: bool,
+    /// Variables that may be arrays, and those that are declared with a value that is not known.
+    arrays: HashSet<String>,
+    declared: Vec<String>,
     /// Which of the commands belong to a function.
     functions: Vec<(String, Range<usize>)>,
 }
@@ -256,6 +259,9 @@ impl Walk {
         if evaluated || changes_commands(name, word) {
             self.doubt(name, "this variable changes how commands are found or run");
         }
+        if matches!(word, Word::Unknown(text) if text.starts_with('(') && !text.starts_with("((")) {
+            self.array(name);
+        }
         self.facts.push(Fact::Set(name.to_owned(), word.clone(), kind));
     }
 
@@ -271,6 +277,16 @@ impl Walk {
             self.need(name, Kind::Plain);
         }
         true
+    }
+
+    /// Notes that a variable may be an array.
+    pub(crate) fn array(&mut self, name: &str) {
+        self.arrays.insert(name.to_owned());
+    }
+
+    /// Notes that a variable is declared with a value that is not known, and must be no array.
+    pub(crate) fn declared(&mut self, name: &str) {
+        self.declared.push(name.to_owned());
     }
 
     pub(crate) fn define(&mut self, name: &str) {
@@ -343,6 +359,11 @@ impl Walk {
             }
         }
         self.facts = facts;
+        for name in std::mem::take(&mut self.declared) {
+            if self.arrays.contains(&name) {
+                self.doubt(&name, "the value of this variable might run a command");
+            }
+        }
     }
 
     /// What a function runs is fed if the function is.

@@ -346,6 +346,11 @@ fn env(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     }
     let split: Vec<&Term> = parsed.values("S").chain(parsed.values("split-string")).collect();
     if let Some(text) = split.first() {
+        // What follows it belongs to the command, even if it looks like an option.
+        let is_last = parsed.given().last().is_some_and(|(name, _)| matches!(name, "S" | "split-string"));
+        if !is_last || args[parsed.rest - 1].known() == Some("--") {
+            return None;
+        }
         return env_split(walk, text, split.len(), &args[parsed.rest..], call, place);
     }
     let mut at = parsed.rest;

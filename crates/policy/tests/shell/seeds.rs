@@ -1,6 +1,20 @@
 //! Scripts that others are made from: what looks harmless and is not, and what is.
 
 pub(crate) const SEEDS: &[&str] = &[
+    "x='($(evil))'; declare -a a=\"$x\"",
+    "x='($(evil))'; a=(1); declare a=$x",
+    "x='($(evil))'; f() { local -a a; local a=\"$x\"; }; f",
+    "declare -a 'a=($(evil))'",
+    "x='$(evil)'; alpha >&\"$x\"",
+    "alpha >&'$(evil)'",
+    "x=$(cat <<\"\"\na)\n\n)",
+    "sh -c 'exec -- alpha'",
+    "sh -c 'time x= alpha'",
+    "sh -c 'time eval alpha'",
+    "env -S alpha -v",
+    "cat <<A <<B; alpha\n$(beta)\nA\n`gamma`\nB",
+    "time { alpha; beta; } | gamma",
+    "time ! { alpha; }",
     "set -- 'a[$(evil)]'; x=abc; echo ${x:$1}",
     "x='1 PATH=.'; \\export A=$x",
     "[[ x == +(#a) ]]; evil\n]]",
