@@ -1,0 +1,272 @@
+//! Makes random scripts that follow the grammar.
+
+use crate::dice::Dice;
+use crate::heredoc::here;
+use crate::seeds::SEEDS;
+use crate::words::{disguise, quote, redirect, word};
+
+/// What kind of words are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mood {
+    Ordinary,
+    /// Such as look like something else than they are.
+    Hostile,
+}
+
+/// Commands, one after the other.
+pub(crate) fn list(dice: &mut Dice, depth: usize, mood: Mood) -> String {
+    let mut out = step(dice, depth, mood);
+    for _ in 0..dice.below(3) {
+        let join = if out.ends_with('\n') {
+            ""
+        } else {
+            dice.pick(&[
+                "; ",
+                "\n",
+                " && ",
+                " || ",
+                " & ",
+                "\n\n# note; evil\n",
+                " # note\n",
+                ";",
+                "&&",
+                "||\n",
+                "&",
+            ])
+        };
+        out = format!("{out}{join}{}", step(dice, depth, mood));
+    }
+    out
+}
+
+fn step(dice: &mut Dice, depth: usize, mood: Mood) -> String {
+    let first = command(dice, depth, mood);
+    if dice.chance(20) && !first.ends_with('\n') {
+        let pipe = dice.pick(&[" | ", " | ", "|", " |\n", " |& "]);
+        return format!("{first}{pipe}{}", command(dice, depth, mood));
+    }
+    match dice.below(25) {
+        0 => format!("! {first}"),
+        1 => format!("time {first}"),
+        2 => format!("time -p {first}"),
+        _ => first,
+    }
+}
+
+fn command(dice: &mut Dice, depth: usize, mood: Mood) -> String {
+    if depth == 0 || dice.chance(45) {
+        return simple(dice, depth, mood);
+    }
+    match dice.below(4) {
+        0 => wrapper(dice, depth, mood),
+        1 => here(dice, depth - 1, mood),
+        _ => compound(dice, depth, mood),
+    }
+}
+
+fn compound(dice: &mut Dice, depth: usize, mood: Mood) -> String {
+    // A function has the name of its depth, so that none calls itself.
+    let inner = |dice: &mut Dice| list(dice, depth - 1, mood);
+    let any = |dice: &mut Dice| word(dice, depth - 1, mood);
+    match dice.below(20) {
+        0 => format!("if {}; then {}\nfi{}", condition(dice, depth), inner(dice), redirect(dice)),
+        1 => format!("if {}\nthen\n{}\nelse\n{}\nfi", condition(dice, depth), inner(dice), inner(dice)),
+        2 => format!(
+            "if {}; then {}\nelif {}; then {}\nfi",
+            condition(dice, depth),
+            inner(dice),
+            condition(dice, depth),
+            inner(dice)
+        ),
+        3 => format!("for i in {} {}; do {}\ndone{}", any(dice), any(dice), inner(dice), redirect(dice)),
+        4 => format!("i=0; while [ $i -lt 2 ]; do {}\ni=$((i+1)); done", inner(dice)),
+        5 => format!("case {} in\n a|b) {}\n;;\n *) {}\n;; esac", any(dice), inner(dice), inner(dice)),
+        6 => format!(
+            "case {} in ({}) {}\n;& {} | x) {}\n;;& *) esac",
+            any(dice),
+            any(dice),
+            inner(dice),
+            any(dice),
+            inner(dice)
+        ),
+        7 => format!("({}\n){}", inner(dice), redirect(dice)),
+        8 => format!("{{ {}\n}}{}", inner(dice), redirect(dice)),
+        9 => format!("f{depth}() {{ {}\n}}; f{depth} {}", inner(dice), any(dice)),
+        10 => format!("f{depth} () ( {}\n){}; f{depth}", inner(dice), redirect(dice)),
+        11 => format!("function f{depth} {{ {}\n}}; f{depth} | {}", inner(dice), simple(dice, 0, mood)),
+        12 => format!("while IFS= read -r line; do {}\ndone < file.txt", inner(dice)),
+        13 => format!("x={}; {}", any(dice), simple(dice, depth - 1, mood)),
+        14 => format!("for ((i=0; i<2; i++)); do {}\ndone", inner(dice)),
+        15 => format!("a=({} {}); {} \"${{a[@]}}\"", any(dice), any(dice), simple(dice, 0, mood)),
+        16 => format!("x={} y=$({}\n) {}", any(dice), inner(dice), simple(dice, 0, mood)),
+        17 => format!("n={}; ((n++)); [[ $n -gt 1 ]] && {}", dice.below(9), inner(dice)),
+        18 => format!(
+            "{} {} {{ {}\n}}",
+            dice.pick(&["time", "!", "time -p", "! time"]),
+            dice.pick(&["", "!"]),
+            inner(dice)
+        ),
+        _ if mood == Mood::Hostile => dice.pick(SEEDS).to_owned(),
+        _ => format!("until {}; do {}\nbreak; done", condition(dice, depth), inner(dice)),
+    }
+}
+
+fn condition(dice: &mut Dice, depth: usize) -> String {
+    match dice.below(12) {
+        0 => "[ -f file.txt ]".to_owned(),
+        1 => format!("[ \"$x\" = {} ]", dice.pick(&["a", "\"$y\"", "''"])),
+        2 => "[[ -n $x && $y == a* ]]".to_owned(),
+        3 => "[[ $x =~ ^[0-9]+$ ]]".to_owned(),
+        4 => "! alpha".to_owned(),
+        5 => "test -d sub".to_owned(),
+        6 => format!("[[ {} == {} ]]", word(dice, 0, Mood::Hostile), word(dice, 0, Mood::Ordinary)),
+        7 => {
+            format!("[[ -z {} || ! ( -f {} ) ]]", word(dice, 0, Mood::Ordinary), word(dice, 0, Mood::Hostile))
+        }
+        8 => "((1 + 1 > 1))".to_owned(),
+        9 => format!("[ {} ]", word(dice, 0, Mood::Hostile)),
+        _ => simple(dice, depth.saturating_sub(1), Mood::Ordinary),
+    }
+}
+
+/// A command with words and redirections.
+pub(crate) fn simple(dice: &mut Dice, depth: usize, mood: Mood) -> String {
+    let mut out = String::new();
+    if dice.chance(8) {
+        let (name, value) =
+            (dice.pick(&["FOO", "x", "BAR"]), dice.pick(&["1", "C", "\"$y\"", "'a b'", "$(alpha)", ""]));
+        out = format!("{name}={value} ");
+    }
+    if dice.chance(4) {
+        out += dice.pick(&[">out ", "2>&1 ", "<file.txt "]);
+    }
+    let names = [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "echo",
+        "printf '%s\\n'",
+        "cat",
+        "true",
+        "head -n 2",
+        "cd sub && alpha",
+        "test -n",
+        ":",
+    ];
+    let hidden = mood == Mood::Hostile && dice.chance(20);
+    out += &if hidden { disguise(dice, "alpha") } else { dice.pick(&names).to_owned() };
+    for _ in 0..dice.below(4) {
+        out = format!(
+            "{out}{}{}",
+            dice.pick(&[" ", " ", " ", "  ", "\t", " \\\n"]),
+            word(dice, depth.saturating_sub(1), mood)
+        );
+    }
+    out + &redirect(dice)
+}
+
+/// A command that starts another one.
+pub(crate) fn wrapper(dice: &mut Dice, depth: usize, mood: Mood) -> String {
+    let inner = simple(dice, 0, Mood::Ordinary);
+    let text = list(dice, depth.saturating_sub(1), mood);
+    let script = quote(dice, &text);
+    if dice.chance(45) {
+        return around_script(dice, &script, &inner);
+    }
+    let plain = dice.pick(&[
+        "alpha",
+        "beta x",
+        "gamma 'a b'",
+        "env delta",
+        "sh -c 'alpha; beta'",
+        "nice alpha",
+        "bash -c 'alpha \"$1\"' _ x",
+        "xargs alpha",
+        "printf x",
+        "timeout 1 alpha",
+        "env A=1 sh -c 'alpha $A'",
+        "find . -exec alpha {} +",
+        "alpha \"$x\"",
+        "nohup env -i alpha y",
+    ]);
+    let option = dice.pick(&["", "", "-- ", "-x ", "-v ", "- "]);
+    match dice.below(26) {
+        0 => format!("env FOO=1 {plain}"),
+        1 => format!("env -i -u X {plain}"),
+        2 => format!("timeout {option}1 {plain}"),
+        3 => format!("nice -n 3 {plain}"),
+        4 => format!("nohup {option}{plain}"),
+        5 => format!("stdbuf -oL {plain}"),
+        6 => format!("command {option}{plain}"),
+        7 => format!("echo a b c | xargs {plain}"),
+        8 => format!("echo a b c | xargs -n 1 {plain}"),
+        9 => format!("echo 'a b' | xargs -I{{}} {plain} {{}}x y"),
+        10 => format!("find . -name 'f*' -exec {plain} {{}} \\;"),
+        11 => format!("find . -type f -exec {plain} {{}} +"),
+        12 => format!("(exec {option}{plain})"),
+        13 => format!("time {inner}"),
+        14 => format!("flock file.txt {plain}"),
+        15 => format!("env -S 'alpha {}'", dice.pick(&["x", "-l y", "A=1"])),
+        16 => format!("command -v {plain}"),
+        17 => format!("setsid -w {plain}"),
+        18 => format!(
+            "find . -name {} {} -execdir {plain} \\;",
+            word(dice, 0, Mood::Ordinary),
+            dice.pick(&["-o", "", "!", "-type f"])
+        ),
+        19 => format!(
+            "echo {} | xargs {} {plain}",
+            word(dice, 0, Mood::Ordinary),
+            dice.pick(&["-0", "-t", "-r", "-n1 -P2", "-d ,", "-L 1", "-i", "-E x"])
+        ),
+        20 => format!(
+            "env {} {plain}",
+            dice.pick(&["-", "--", "-u A", "A=1 B=2", "-C sub", "A='b c'", "-i PATH=\"$PATH\"", "-v"])
+        ),
+        21 => format!(
+            "git {} status",
+            dice.pick(&["-c user.name=x", "-C sub", "--no-pager", "-c color.ui=false", "-p"])
+        ),
+        22 => format!(
+            "{} {plain}",
+            dice.pick(&[
+                "ionice -c3",
+                "taskset 1",
+                "chrt -o 0",
+                "setpriv --no-new-privs",
+                "builtin",
+                "exec -a n",
+                "time",
+                "\\time"
+            ])
+        ),
+        23 => format!("find {} -exec {plain} \\;", word(dice, 0, mood)),
+        24 => format!("{plain} {}", word(dice, 0, mood)),
+        _ => format!("timeout -k 1 -s TERM 1 {plain} {}", word(dice, 0, mood)),
+    }
+}
+
+/// A command that runs `script`, which is one word.
+pub(crate) fn around_script(dice: &mut Dice, script: &str, inner: &str) -> String {
+    match dice.below(18) {
+        0 => format!("bash -c {script}"),
+        1 => format!("sh -c {script}"),
+        2 => format!("bash -ec {script} name arg"),
+        3 => format!("eval {script}"),
+        4 => format!("(trap {script} EXIT; {inner})"),
+        5 => format!("dash -c {script}"),
+        6 => format!("busybox sh -c {script}"),
+        7 => format!("bash -euo pipefail -c {script}"),
+        8 => format!("echo a | xargs -n1 sh -c {script} _"),
+        9 => format!("find . -name file.txt -exec bash -c {script} _ {{}} \\;"),
+        10 => format!("env A=1 bash -c {script}"),
+        11 => format!("flock file.txt -c {script}"),
+        12 => format!("timeout 1 sh -c {script}"),
+        13 => format!("eval -- {script} ';' {inner}"),
+        14 => format!("script -qc {script} /dev/null"),
+        15 => format!("trap -- {script} 0"),
+        16 => format!("sh -ec {script} | cat"),
+        _ => format!("command eval {script}"),
+    }
+}

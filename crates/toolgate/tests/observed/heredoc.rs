@@ -1,0 +1,134 @@
+//! Makes random here-documents.
+
+use crate::dice::Dice;
+use crate::grammar::{Mood, list, simple};
+use crate::words::{in_backticks, word};
+
+/// How an end is written, and what it is.
+const ENDS: &[(&str, &str)] = &[
+    ("E", "E"),
+    ("'E'", "E"),
+    ("\"E\"", "E"),
+    ("\\E", "E"),
+    ("E\\F", "EF"),
+    ("'E F'", "E F"),
+    ("E'F'", "EF"),
+    ("X", "X"),
+    ("EOF", "EOF"),
+    ("'EOF'", "EOF"),
+    ("E-1", "E-1"),
+    ("'E;F'", "E;F"),
+    ("E.F", "E.F"),
+    ("!", "!"),
+];
+const LINES: &[&str] = &[
+    "text",
+    "$(alpha)",
+    "`alpha`",
+    "`alpha \"x\"`",
+    "\\$(evil)",
+    "\\\\$(alpha)",
+    "\\`evil\\`",
+    "$x ${x:-$(alpha)}",
+    "$((1+1))",
+    "it's",
+    "say \"x\"",
+    "\"$(alpha \"y\")\"",
+    "'$(alpha)'",
+    "${x:-'}",
+    "\\\\",
+    "text \\\\",
+    "E ",
+    " E",
+    "\tE",
+    "EF",
+    "#",
+    "# $(alpha)",
+    "$(alpha\nbeta\n)",
+    "$(cat <<I\n$(alpha)\nI\n)",
+    "<<E",
+    "<<'E'",
+    "$",
+    "`echo \\`alpha\\``",
+    "${x:-a\\}$(alpha)}",
+    "",
+    "$(echo \")\")",
+    "$'x'",
+    "$\"x\"",
+    "\\x",
+    "! { [[ (",
+    ")",
+    "`echo ')'`",
+    "$(case x in x) alpha;; esac)",
+    "alpha; evil",
+    "$(alpha # )\n)",
+    "${x:-\"$(alpha)\"}",
+    "~",
+    "*",
+    "{a,b}",
+    "${#x}",
+    "\\\"",
+    "$(alpha '\nE\n')",
+];
+
+/// A command with one here-document or two.
+pub(crate) fn here(dice: &mut Dice, depth: usize, mood: Mood) -> String {
+    let (command, other) = (simple(dice, 0, Mood::Ordinary), simple(dice, 0, Mood::Ordinary));
+    let (first, body) = document(dice, depth, mood);
+    if dice.chance(35) {
+        let (second, more) = document(dice, depth, mood);
+        let head = match dice.below(8) {
+            0 => format!("cat {first} {second}"),
+            1 => format!("cat {first} | {command} {second}"),
+            2 => format!("cat {first} && {command} {second}"),
+            3 => format!("cat {first}; {command} {second}; {other}"),
+            4 => format!("{{ cat {first}; cat {second}; }}"),
+            5 => format!("(cat {first}) | (cat {second})"),
+            6 => format!("cat {first} {second} > out"),
+            _ => format!("if cat {first}; then cat {second}; fi"),
+        };
+        return format!("{head}\n{body}{more}");
+    }
+    match dice.below(16) {
+        0 => format!("cat {first} | {command}\n{body}"),
+        1 => format!("cat {first}; {command}\n{body}"),
+        2 => format!("cat {first} && {command} || {other}\n{body}"),
+        3 => format!("cat {first} &&\n{body}{command}"),
+        4 => format!("cat {first} |\n{body}{command}"),
+        5 => format!("{{ cat {first}\n{body}{command}\n}}"),
+        6 => format!("(cat {first}\n{body})"),
+        7 => format!("x=$(cat {first}\n{body})"),
+        8 => format!("while read -r l; do {command}; done {first}\n{body}"),
+        9 => format!("h() {{ cat {first}\n{body}}}; h"),
+        10 => format!("cat {first} # it's a note\n{body}{command}"),
+        11 => format!("{first} cat\n{body}"),
+        12 => format!("cat {first}& {command}\n{body}"),
+        13 => format!("if {command}; then cat {first}\n{body}fi"),
+        14 => format!("case x in x) cat {first}\n{body};; esac"),
+        _ => format!("cat {first} {}\n{body}", word(dice, 0, Mood::Ordinary).replace('\n', " ")),
+    }
+}
+
+/// How a here-document begins, and its text up to the end.
+fn document(dice: &mut Dice, depth: usize, mood: Mood) -> (String, String) {
+    let (written, end) = ENDS[dice.below(ENDS.len())];
+    let tabs = dice.chance(20);
+    let mut body = String::new();
+    for _ in 0..dice.below(4) {
+        let line = match dice.below(10) {
+            0 if depth > 0 => format!("$({}\n)", list(dice, depth - 1, mood)),
+            1 if depth > 0 => format!("`{}`", in_backticks(&list(dice, depth - 1, mood))),
+            2 => word(dice, depth.saturating_sub(1), mood),
+            _ => dice.pick(LINES).to_owned(),
+        };
+        if tabs && dice.chance(50) {
+            body.push('\t');
+        }
+        body += &line;
+        body.push('\n');
+    }
+    let lead = if tabs { "\t" } else { "" };
+    let begin =
+        format!("<<{}{}{written}", if tabs { "-" } else { "" }, if dice.chance(15) { " " } else { "" });
+    (begin, format!("{body}{lead}{end}\n"))
+}

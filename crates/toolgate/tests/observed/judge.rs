@@ -1,0 +1,79 @@
+//! Whether what was executed was foreseen.
+
+use policy::shell::{Analysis, Command, Word, analyse, analyse_argv};
+
+use crate::lab::{Case, Lab, Shell};
+use crate::trace::Event;
+
+/// What is foreseen of `case`.
+pub(crate) fn foresee(case: &Case) -> Analysis {
+    match case.shell {
+        Shell::Bash => analyse(&case.script),
+        Shell::Dash | Shell::Posix | Shell::Ash => {
+            analyse_argv(&[case.shell.name().to_owned(), "-c".to_owned(), case.script.clone()])
+        }
+    }
+}
+
+/// The first of `events` that was not foreseen, though all was decided.
+pub(crate) fn surprise(case: &Case, events: &[Event]) -> Option<Event> {
+    let analysis = foresee(case);
+    if !analysis.undecided.is_empty() {
+        return None;
+    }
+    let foreseen = |event: &Event| analysis.commands.iter().any(|command| matches(command, event));
+    events.iter().find(|event| !foreseen(event)).cloned()
+}
+
+/// Removes whatever is not needed for a surprise.
+pub(crate) fn minimise(lab: &Lab, case: &Case) -> Case {
+    let mut best = case.clone();
+    let mut size = best.script.chars().count() / 2;
+    // ends: each round makes the script shorter, or the pieces
+    while size > 0 {
+        let letters: Vec<char> = best.script.chars().collect();
+        let without = |at: usize| {
+            let end = (at + size).min(letters.len());
+            let script = letters[..at].iter().chain(&letters[end..]).collect();
+            Case { script, ..best.clone() }
+        };
+        let shorter: Vec<Case> = (0..letters.len()).step_by(size.div_ceil(2)).map(without).collect();
+        let shorter: Vec<Case> =
+            shorter.into_iter().filter(|case| foresee(case).undecided.is_empty()).take(200).collect();
+        let seen = lab.run(&shorter);
+        let found = shorter.iter().zip(&seen).find(|(case, events)| surprise(case, events).is_some());
+        match found {
+            Some((case, _)) => best = case.clone(),
+            None => size /= 2,
+        }
+        size = size.min(best.script.chars().count());
+    }
+    best
+}
+
+/// Whether `command` foresees `event`. The name is that of the file, as the first word can be chosen freely.
+fn matches(command: &Command, event: &Event) -> bool {
+    let Word::Literal(name) = &command.words[0] else { return false };
+    let last = event.path.rsplit('/').next().unwrap_or_default();
+    let named = if name.contains('/') { *name == event.path } else { name == last };
+    named && words_match(&command.words[1..], event.argv.get(1..).unwrap_or_default(), command.more)
+}
+
+fn words_match(words: &[Word], argv: &[String], more: bool) -> bool {
+    match words.split_first() {
+        None => more || argv.is_empty(),
+        Some((Word::Literal(word), rest)) => {
+            argv.first() == Some(word) && words_match(rest, &argv[1..], more)
+        }
+        Some((Word::Unknown(text), rest)) => {
+            let counts = if is_one(text) { 1..=1.min(argv.len()) } else { 0..=argv.len() };
+            counts.into_iter().any(|taken| words_match(rest, &argv[taken..], more))
+        }
+    }
+}
+
+/// Whether a word that is written like this is exactly one, whatever it turns out to be.
+fn is_one(text: &str) -> bool {
+    let inside = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    inside.is_some_and(|inside| !inside.contains(['"', '@', '*']))
+}

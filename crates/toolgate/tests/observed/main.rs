@@ -1,0 +1,168 @@
+//! Proof by observation: random scripts run in the sandbox under a tracer, and all that they execute was foreseen, or it
+//! was said that something is undecided.
+//!
+//! `TOOLGATE_FUZZ_ROUNDS=…` is how many scripts are run (those about which something is undecided are not: nothing is
+//! claimed about them), `TOOLGATE_FUZZ_SEED=…` which ones.
+#![cfg(target_os = "linux")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "tests make what scripts need, tell how far they are, and may unwrap"
+)]
+
+mod dice;
+mod grammar;
+mod heredoc;
+mod judge;
+mod lab;
+mod mutate;
+mod own;
+#[path = "../../../policy/tests/shell/seeds.rs"]
+mod seeds;
+mod trace;
+mod words;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dice::Dice;
+use lab::{Case, Lab, Shell};
+use testkit::trials;
+
+trials![
+    everything_that_is_executed_was_foreseen,
+    the_corpus_and_the_seeds_hold_no_surprise,
+    the_tracer_sees_what_runs,
+    what_was_not_foreseen_is_noticed,
+];
+
+/// A few seconds.
+const ROUNDS: u64 = 400;
+const SEED: u64 = 1;
+/// How many scripts one confined process runs.
+const BATCH: usize = 100;
+/// How often the same kind of script is tried until all about it is decided.
+const TRIES: usize = 100;
+
+/// How many there were of a kind.
+#[derive(Default)]
+struct Tally {
+    made: u64,
+    decided: u64,
+    executed: u64,
+    /// Why others are undecided.
+    reasons: BTreeMap<&'static str, u64>,
+}
+
+fn everything_that_is_executed_was_foreseen() {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let rounds = number("TOOLGATE_FUZZ_ROUNDS").unwrap_or(ROUNDS);
+    let mut dice = Dice(number("TOOLGATE_FUZZ_SEED").unwrap_or(SEED).wrapping_mul(0x1_0000_0001));
+    let lab = Lab::open();
+    let (mut ran, mut surprises) = (0, Vec::new());
+    let mut tallies: BTreeMap<mutate::Kind, Tally> = BTreeMap::new();
+    // ends: each round runs some
+    while ran < rounds {
+        let size = usize::try_from(rounds - ran).unwrap().min(BATCH);
+        let made: Vec<(mutate::Kind, Case)> = (0..size).map(|_| decided(&mut dice, &mut tallies)).collect();
+        let cases: Vec<Case> = made.iter().map(|(_, case)| case.clone()).collect();
+        for ((kind, case), events) in made.iter().zip(lab.run(&cases)) {
+            tallies.entry(*kind).or_default().executed += events.len() as u64;
+            if let Some(event) = judge::surprise(case, &events) {
+                surprises.push(report(&lab, case, &event));
+                eprintln!("{}", surprises[surprises.len() - 1]);
+            }
+        }
+        ran += size as u64;
+        if ran % 1_000 < BATCH as u64 {
+            eprintln!("{ran} scripts, {} surprises", surprises.len());
+        }
+    }
+    for (kind, Tally { made, decided, executed, reasons }) in &tallies {
+        let mut reasons: Vec<_> = reasons.iter().map(|(why, count)| (count, why)).collect();
+        reasons.sort_unstable_by(|a, b| b.cmp(a));
+        reasons.truncate(5);
+        eprintln!("{kind:?}: {decided} of {made} decided, {executed} executions; not decided: {reasons:?}");
+    }
+    assert!(surprises.is_empty(), "{} of {ran}:\n{}", surprises.len(), surprises.join("\n"));
+}
+
+/// A script about which nothing is undecided.
+fn decided(dice: &mut Dice, tallies: &mut BTreeMap<mutate::Kind, Tally>) -> (mutate::Kind, Case) {
+    let (kind, shell, value) = (mutate::kind(dice), mutate::shell(dice), mutate::value(dice));
+    let tally = tallies.entry(kind).or_default();
+    for _ in 0..TRIES {
+        let case = Case { shell, script: mutate::script(dice, kind), value };
+        // The tracer's way to start it has no place for this one.
+        if case.script.contains('\0') {
+            continue;
+        }
+        tally.made += 1;
+        match judge::foresee(&case).undecided.first() {
+            None => {
+                tally.decided += 1;
+                return (kind, case);
+            }
+            Some(undecided) => *tally.reasons.entry(undecided.why).or_default() += 1,
+        }
+    }
+    decided(dice, tallies)
+}
+
+fn report(lab: &Lab, case: &Case, event: &trace::Event) -> String {
+    let small = judge::minimise(lab, case);
+    let events = lab.run(std::slice::from_ref(&small)).remove(0);
+    let Some(event) = judge::surprise(&small, &events) else {
+        return format!("SURPRISE, but not again: {event:?} of {case:?}");
+    };
+    let foreseen = judge::foresee(&small);
+    format!("SURPRISE {small:?}\n  executed {event:?}\n  foreseen {foreseen}")
+}
+
+fn the_corpus_and_the_seeds_hold_no_surprise() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy/tests/shell/corpus");
+    let paths = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path());
+    let scripts = paths.filter(|path| path.extension().is_some_and(|extension| extension == "sh"));
+    let scripts = scripts.map(|path| std::fs::read_to_string(path).unwrap());
+    let scripts: Vec<String> = scripts.chain(seeds::SEEDS.iter().map(|seed| (*seed).to_owned())).collect();
+    let lab = Lab::open();
+    for shell in Shell::ALL {
+        let case = |script: &String, value| Case { shell, script: script.clone(), value };
+        let cases = scripts.iter().flat_map(|script| [case(script, ""), case(script, "a[$(evil)]")]);
+        let cases: Vec<Case> = cases.filter(|case| judge::foresee(case).undecided.is_empty()).collect();
+        assert!(cases.len() > 50, "{shell:?}: {}", cases.len());
+        for (cases, seen) in cases.chunks(BATCH).map(|cases| (cases, lab.run(cases))) {
+            for (case, events) in cases.iter().zip(seen) {
+                assert_eq!(judge::surprise(case, &events), None, "{case:?}\n{}", judge::foresee(case));
+            }
+        }
+    }
+}
+
+fn the_tracer_sees_what_runs() {
+    let lab = Lab::open();
+    for shell in Shell::ALL {
+        let case = |script: &str| Case { shell, script: script.to_owned(), value: "" };
+        let cases =
+            ["alpha one; bash -c \"beta 'two three'\" | cat; find . -exec gamma ';'", "delta &", "exit 3"];
+        let seen = lab.run(&cases.map(case));
+        let names = |at: usize| -> Vec<&str> {
+            seen[at].iter().map(|event| event.path.rsplit('/').next().unwrap()).collect()
+        };
+        for name in ["alpha", "bash", "beta", "gamma"] {
+            assert!(names(0).contains(&name), "{name} not in {:?}", names(0));
+        }
+        assert_eq!((names(1), names(2)), (vec!["delta"], vec![]));
+    }
+}
+
+fn what_was_not_foreseen_is_noticed() {
+    let lab = Lab::open();
+    let case = |script: &str| Case { shell: Shell::Bash, script: script.to_owned(), value: "" };
+    let seen = lab.run(&[case("alpha one; sh -c 'beta \"$1\"' _ x")]).remove(0);
+    assert_eq!(judge::surprise(&case("alpha one; sh -c 'beta \"$1\"' _ x"), &seen), None);
+    for wrong in ["alpha one", "alpha; sh -c 'beta \"$1\"' _ x", "alpha one; sh -c 'beta' _ x"] {
+        assert!(judge::surprise(&case(wrong), &seen).is_some(), "{wrong}");
+    }
+}

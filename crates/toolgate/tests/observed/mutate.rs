@@ -1,0 +1,222 @@
+//! Changes scripts: letters and pieces come and go, scripts are cut and joined, one is put into another.
+
+use crate::dice::Dice;
+use crate::grammar::{Mood, around_script, list, wrapper};
+use crate::heredoc::here;
+use crate::lab::Shell;
+use crate::own::own;
+use crate::seeds::{NASTY, SEEDS};
+use crate::words::{in_backticks, quote};
+
+/// How a script is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Ordinary,
+    Hostile,
+    Here,
+    Wrapped,
+    Mutated,
+    Seed,
+    Spliced,
+    Nested,
+    Soup,
+    Own,
+}
+
+/// How often each is made, in a hundred.
+const KINDS: &[(Kind, usize)] = &[
+    (Kind::Ordinary, 9),
+    (Kind::Hostile, 10),
+    (Kind::Here, 12),
+    (Kind::Wrapped, 10),
+    (Kind::Mutated, 13),
+    (Kind::Seed, 9),
+    (Kind::Spliced, 7),
+    (Kind::Nested, 10),
+    (Kind::Soup, 6),
+    (Kind::Own, 14),
+];
+/// What variables hold: each would run `evil` if it were taken for something else than a text.
+const VALUES: &[&str] = &[
+    "a[$(evil)]",
+    "($(evil))",
+    "$(evil)",
+    "`evil`",
+    "-v a[$(evil)]",
+    "-va[$(evil)]",
+    "; evil",
+    ". -exec evil ;",
+    "-exec",
+    "a=b evil",
+    "evil",
+    "\nevil\n",
+    "-c evil",
+    "x",
+    "1",
+    "{evil,a}",
+];
+
+/// What the variables of a script are at first.
+pub(crate) fn value(dice: &mut Dice) -> &'static str {
+    if dice.chance(50) { "" } else { dice.pick(VALUES) }
+}
+
+/// Some kind.
+pub(crate) fn kind(dice: &mut Dice) -> Kind {
+    let mut left = dice.below(100);
+    for (kind, share) in KINDS {
+        if left < *share {
+            return *kind;
+        }
+        left -= share;
+    }
+    Kind::Ordinary
+}
+
+/// Which shell it is for.
+pub(crate) fn shell(dice: &mut Dice) -> Shell {
+    if dice.chance(70) { Shell::Bash } else { Shell::ALL[1 + dice.below(Shell::ALL.len() - 1)] }
+}
+
+/// A script of this kind.
+pub(crate) fn script(dice: &mut Dice, kind: Kind) -> String {
+    match kind {
+        Kind::Ordinary => list(dice, 3, Mood::Ordinary),
+        Kind::Hostile => list(dice, 3, Mood::Hostile),
+        Kind::Here => here(dice, 2, Mood::Hostile),
+        Kind::Wrapped => wrapper(dice, 2, Mood::Hostile),
+        Kind::Mutated => {
+            let script = match dice.below(5) {
+                4 => own(dice),
+                0 => here(dice, 1, Mood::Hostile),
+                1 => wrapper(dice, 1, Mood::Ordinary),
+                2 => list(dice, 1, Mood::Ordinary),
+                _ => list(dice, 2, Mood::Hostile),
+            };
+            mutate(dice, &script)
+        }
+        Kind::Seed => {
+            let script = dice.pick(SEEDS);
+            mutate(dice, script)
+        }
+        Kind::Spliced => splice(dice),
+        Kind::Nested => nest(dice),
+        Kind::Soup => soup(dice),
+        Kind::Own => own(dice),
+    }
+}
+
+/// Two seeds in one.
+fn splice(dice: &mut Dice) -> String {
+    let (a, b) = (dice.pick(SEEDS), dice.pick(SEEDS));
+    let cut = |dice: &mut Dice, text: &str| {
+        let at = dice.below(text.len() + 1);
+        (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+    };
+    let (i, j) = (cut(dice, a), cut(dice, b));
+    match dice.below(4) {
+        0 => format!("{}{}", &a[..i], &b[j..]),
+        1 => format!("{}{b}{}", &a[..i], &a[i..]),
+        2 => format!("{}{}{}", &a[..i], &b[..j], &a[i..]),
+        _ => format!("{a}{}{b}", dice.pick(&["\n", "; ", " | ", " && ", " & "])),
+    }
+}
+
+fn soup(dice: &mut Dice) -> String {
+    let mut out = String::new();
+    for _ in 0..2 + dice.below(8) {
+        let piece = if dice.chance(15) { dice.pick(SEEDS) } else { dice.pick(NASTY) };
+        out.push_str(piece);
+        if dice.chance(30) {
+            out.push_str(dice.pick(&[" ", "alpha", " alpha ", "x"]));
+        }
+    }
+    out
+}
+
+/// A script in a script, in a script.
+fn nest(dice: &mut Dice) -> String {
+    let mut script = match dice.below(5) {
+        0 => dice.pick(SEEDS).to_owned(),
+        1 => here(dice, 1, Mood::Hostile),
+        2 => splice(dice),
+        3 => own(dice),
+        _ => list(dice, 1, Mood::Hostile),
+    };
+    for _ in 0..=dice.below(3) {
+        script = put(dice, &script);
+    }
+    if dice.chance(20) { mutate(dice, &script) } else { script }
+}
+
+fn put(dice: &mut Dice, script: &str) -> String {
+    match dice.below(22) {
+        0 => format!("echo $({script}\n)"),
+        1 => format!("echo \"$({script}\n)\""),
+        2 => format!("echo `{}`", in_backticks(script)),
+        3 => format!("cat <({script}\n)"),
+        4 => format!("cat <<END\n$({script}\n)\nEND\n"),
+        5 => format!("cat <<END\n`{}`\nEND\n", in_backticks(script)),
+        6 => format!("g{}() {{ {script}\n}}; g{}", script.len(), script.len()),
+        7 => format!("( {script}\n)"),
+        8 => format!("{{ {script}\n}} > out"),
+        9 => format!("if true; then {script}\nfi"),
+        10 => format!("case x in x) {script}\n;; esac"),
+        11 => format!("while read -r l; do {script}\ndone < file.txt"),
+        12 => format!("time {script}"),
+        13 => format!("{script}\nalpha"),
+        14 => format!("alpha; {script}"),
+        15 => format!("x=${{y:-$({script}\n)}}"),
+        16 => format!("echo \"a`{}`\"", in_backticks(script)),
+        17 => format!("x=1 y=$({script}\n) alpha"),
+        18 => format!("a=($({script}\n) x)"),
+        _ => {
+            let script = quote(dice, script);
+            around_script(dice, &script, "beta")
+        }
+    }
+}
+
+/// The script with some changes.
+fn mutate(dice: &mut Dice, script: &str) -> String {
+    let mut letters: Vec<char> = script.chars().collect();
+    for _ in 0..1 + dice.below(3) {
+        change(dice, &mut letters);
+    }
+    letters.into_iter().collect()
+}
+
+fn change(dice: &mut Dice, letters: &mut Vec<char>) {
+    let at = dice.below(letters.len() + 1);
+    match dice.below(9) {
+        0 if at < letters.len() => {
+            letters.remove(at);
+        }
+        1 if at + 1 < letters.len() => letters.swap(at, at + 1),
+        2 if at < letters.len() => letters.insert(at, letters[at]),
+        3 if at < letters.len() => {
+            // A piece once more, somewhere else.
+            let end = (at + 1 + dice.below(8)).min(letters.len());
+            let piece = letters[at..end].to_vec();
+            let place = dice.below(letters.len() + 1);
+            letters.splice(place..place, piece);
+        }
+        4 => {
+            // Another kind of quote, or of blank.
+            let from = dice.pick(&["'", "\"", " ", "\n", ";", "`", "$", "(", ")"]);
+            let places: Vec<usize> = (0..letters.len()).filter(|at| from.contains(letters[*at])).collect();
+            if !places.is_empty() {
+                let place = places[dice.below(places.len())];
+                let to =
+                    dice.pick(&["'", "\"", " ", "\n", "\t", ";", "`", "\\", "$", "&", "|", "#", "\\\n", ""]);
+                letters.splice(place..=place, to.chars());
+            }
+        }
+        5 => {
+            letters.splice(at..at, ['\\', '\n']);
+        }
+        _ => {
+            letters.splice(at..at, dice.pick(NASTY).chars());
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Reads what the tracer wrote: which programs each script executed, or tried to.
+
+use std::collections::{HashMap, HashSet};
+
+/// A program that was executed, or was tried to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) path: String,
+    pub(crate) argv: Vec<String>,
+}
+
+/// Calls that make a process.
+const FORKS: [&str; 4] = ["clone(", "clone3(", "fork(", "vfork("];
+const RESUMED: [&str; 4] =
+    ["<... clone resumed", "<... clone3 resumed", "<... fork resumed", "<... vfork resumed"];
+
+/// What was executed below each process that the first one started, in that order. What a shell starts that reads a file
+/// or its input is left out: nobody claims to know that.
+pub(crate) fn read(trace: &str) -> Vec<Vec<Event>> {
+    let lines = || trace.lines().map(line);
+    let born: HashSet<&str> = lines().filter_map(|(_, call)| born(call)).collect();
+    // The first one is made by nobody; where it is alone, its number is not written.
+    let first = lines().map(|(pid, _)| pid).find(|pid| !pid.is_empty() && !born.contains(pid));
+    let mut tree = Tree::default();
+    for (pid, call) in lines() {
+        let pid = if Some(pid) == first { "" } else { pid };
+        if let Some(news) = news(call) {
+            tree.take(pid, news);
+        }
+    }
+    tree.seen
+}
+
+/// What a line says.
+#[derive(Debug)]
+enum News<'a> {
+    Born(&'a str),
+    Executed(Event),
+    Ended,
+}
+
+fn news(call: &str) -> Option<News<'_>> {
+    if call.starts_with("+++ ") {
+        return Some(News::Ended);
+    }
+    born(call).map(News::Born).or_else(|| executed(call).map(News::Executed))
+}
+
+/// The processes that live. The first one has no number.
+#[derive(Default)]
+struct Tree<'a> {
+    seen: Vec<Vec<Event>>,
+    /// Of which of those that the first one started each is, and whether it is blind.
+    live: HashMap<&'a str, (usize, bool)>,
+    /// What was written of a process before the call that made it returned.
+    early: HashMap<&'a str, Vec<News<'a>>>,
+}
+
+impl<'a> Tree<'a> {
+    fn take(&mut self, pid: &'a str, news: News<'a>) {
+        let parent = self.live.get(pid).copied();
+        match (news, parent) {
+            (News::Born(child), _) if pid.is_empty() => {
+                self.seen.push(Vec::new());
+                self.born(child, (self.seen.len() - 1, false));
+            }
+            (_, None) if pid.is_empty() => {}
+            (news, None) => self.early.entry(pid).or_default().push(news),
+            (News::Born(child), Some(parent)) => self.born(child, parent),
+            (News::Ended, Some(_)) => {
+                self.live.remove(pid);
+            }
+            (News::Executed(event), Some((root, blind))) => {
+                self.live.insert(pid, (root, blind || is_blind_shell(&event)));
+                if !blind {
+                    self.seen[root].push(event);
+                }
+            }
+        }
+    }
+
+    fn born(&mut self, pid: &'a str, of: (usize, bool)) {
+        self.live.insert(pid, of);
+        for news in self.early.remove(pid).unwrap_or_default() {
+            self.take(pid, news);
+        }
+    }
+}
+
+/// The process that made the call, if it is written, and the call.
+fn line(line: &str) -> (&str, &str) {
+    let numbered = line.strip_prefix("[pid ").and_then(|line| line.split_once("] "));
+    numbered.map_or(("", line), |(pid, call)| (pid.trim_start(), call))
+}
+
+/// The process that this call made.
+fn born(call: &str) -> Option<&str> {
+    let forks = FORKS.iter().chain(&RESUMED).any(|fork| call.starts_with(fork));
+    let (_, result) = call.rsplit_once(" = ").filter(|_| forks)?;
+    let result = result.trim();
+    result.bytes().all(|byte| byte.is_ascii_digit()).then_some(result)
+}
+
+/// Whether it is a shell that runs something else than one of its words.
+fn is_blind_shell(event: &Event) -> bool {
+    let name = event.path.rsplit('/').next().unwrap_or_default();
+    let mut options = event.argv.iter().skip(1);
+    match name {
+        "bash" | "dash" | "sh" => {
+            let has_script = options
+                .by_ref()
+                .take_while(|word| word.starts_with(['-', '+']))
+                .any(|word| word.contains('c'));
+            !has_script && !event.argv.iter().any(|word| word == "-o")
+        }
+        "busybox" => {
+            matches!(options.next().map(String::as_str), Some("sh" | "ash"))
+                && !options.any(|word| word.starts_with('-') && word.contains('c'))
+        }
+        _ => false,
+    }
+}
+
+fn executed(call: &str) -> Option<Event> {
+    let text = match call.strip_prefix("execve(") {
+        Some(text) => text,
+        None => call.strip_prefix("execveat(")?.split_once(", ")?.1,
+    };
+    let (path, rest) = string(text)?;
+    let mut rest = rest.strip_prefix(", [")?;
+    let mut argv = Vec::new();
+    // ends: each round takes a word
+    while let Some((word, after)) = string(rest) {
+        argv.push(word);
+        rest = after.strip_prefix(", ").unwrap_or(after);
+    }
+    // Busybox is many programs.
+    let own = path == "/proc/self/exe";
+    Some(Event { path: if own { argv.first()?.clone() } else { path }, argv })
+}
+
+/// A string of `\x..`, and what follows it.
+fn string(text: &str) -> Option<(String, &str)> {
+    let (inside, rest) = text.strip_prefix('"')?.split_once('"')?;
+    let bytes =
+        inside.split("\\x").skip(1).filter_map(|hex| u8::from_str_radix(hex, 16).ok()).collect::<Vec<u8>>();
+    Some((String::from_utf8_lossy(&bytes).into_owned(), rest))
+}
