@@ -81,11 +81,15 @@ pub enum Gap {
     OtherProcesses,
     /// No control group: memory is counted for each process.
     MemoryLimit,
+    /// No network namespace, or nobody to relay: hosts that may be reached cannot be.
+    Hosts,
+    /// The network is on: hosts that may not be reached can be.
+    Forbidden,
 }
 
 impl Gap {
     /// Each of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Writes,
         Self::Protected,
         Self::DenyRead,
@@ -105,6 +109,8 @@ impl Gap {
         Self::Pipes,
         Self::OtherProcesses,
         Self::MemoryLimit,
+        Self::Hosts,
+        Self::Forbidden,
     ];
 
     /// What it means, in one sentence without a capital or a full stop.
@@ -138,6 +144,8 @@ impl Gap {
                 "other processes of the user can be signalled, and their memory and environment be read"
             }
             Self::MemoryLimit => "memory is limited for each process, and not for all of them together",
+            Self::Hosts => "hosts that are allowed one by one cannot be reached",
+            Self::Forbidden => "hosts that are forbidden can be reached: the network is on",
             Self::Pipes => "named pipes outside the roots can be written to",
         }
     }

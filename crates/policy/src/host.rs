@@ -1,7 +1,7 @@
 //! Hosts as a person writes them, and which of them a command may reach.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 /// A host, or all hosts below a name; on one port, or on any.
@@ -193,18 +193,25 @@ impl Hosts {
         self.allow.iter().any(|host| host.means(name)) && !self.forbid.iter().any(closed)
     }
 
-    /// Whether `name` may be reached at `address`, where it was found to be.
+    /// Whether `name` may be reached `at` where it was found to be.
     ///
     /// Whoever answers for a name can say that it is at any address, one of this machine or its network too. Such an address must
-    /// be on the list itself; or the name is `localhost`, or one below it, and on the list as it is.
-    pub fn may_reach_at(&self, name: &str, address: IpAddr, port: u16) -> bool {
-        let address = address.to_canonical();
+    /// be [listed](Self::lists).
+    pub fn may_reach_at(&self, name: &str, at: SocketAddr) -> bool {
+        let spelled = at.ip().to_canonical().to_string();
+        self.may_reach(name, at.port())
+            && !self.forbid.iter().any(|host| host.covers(&spelled, at.port()))
+            && (is_public(at.ip()) || self.lists(name, at))
+    }
+
+    /// Whether somebody has allowed this very address; or `localhost`, or a name below that, which is this machine.
+    pub fn lists(&self, name: &str, at: SocketAddr) -> bool {
+        let address = at.ip().to_canonical();
         let spelled = address.to_string();
-        let listed = |host: &&Host| host.is_address() || (host.is_local() && address.is_loopback());
-        let covers = |host: &Host| host.covers(&spelled, port) || host.covers(name, port);
-        self.may_reach(name, port)
-            && !self.forbid.iter().any(|host| host.covers(&spelled, port))
-            && (is_public(address) || self.allow.iter().filter(listed).any(covers))
+        self.allow.iter().any(|host| match host.is_address() {
+            true => host.covers(&spelled, at.port()),
+            false => address.is_loopback() && host.is_local() && host.covers(name, at.port()),
+        })
     }
 
     /// Whether there are none that may be reached.

@@ -68,6 +68,8 @@ pub struct Confinement {
     pub read_only: Vec<PathBuf>,
     /// Whom they may talk to.
     pub network: Network,
+    /// Whom they may talk to beside that.
+    pub hosts: Hosts,
     /// Unix sockets of others that they may connect to: a path, or `@` and the name of an abstract one.
     pub sockets: Vec<String>,
     /// Hosts that they may talk to whatever `network` says, and those that they may not.

@@ -20,6 +20,7 @@ use crate::sandbox::broker::Broker;
 use crate::sandbox::cell::Inside;
 use crate::sandbox::layers::{Layers, Put};
 use crate::sandbox::names::Names;
+use crate::sandbox::outside::Outside;
 use crate::sandbox::{landlock, mounts};
 
 /// How many of the processes that had to be ended are named.
@@ -49,7 +50,8 @@ fn serve(control: &OwnedFd, limits: Limits, inside: Option<&Inside>) -> ! {
     let _host_is_gone = link::write(control, &Report::Ready.encode());
     // ends: when the host is gone
     let spawner = getppid();
-    let names = inside.filter(|inside| inside.has_names()).and_then(|_| Names::open().ok());
+    let names = inside.filter(|inside| inside.has_names());
+    let names = names.and_then(|inside| Names::open(&inside.bounds.plan.hosts).ok());
     let layers = Layers::new(inside);
     let signals = &signals;
     let mut keeper =
@@ -115,7 +117,8 @@ impl Keeper<'_> {
         };
         match launched {
             Ok(mut leader) => {
-                run.broker = leader.listener.take().map(Broker::new);
+                let outside = run.keeper.outside();
+                run.broker = leader.listener.take().map(|listener| Broker::new(listener, outside));
                 run.leader = Some(leader);
                 run.announce = Some(Instant::now() + ANNOUNCE);
             }
@@ -123,6 +126,12 @@ impl Keeper<'_> {
         }
         run.watch();
         self.layers.rest();
+    }
+
+    /// The hosts that the next run may reach, if there are any.
+    fn outside(&self) -> Option<Outside> {
+        let relay = self.inside?.relay.as_ref()?;
+        Outside::new(relay, self.names.as_ref()?.number())
     }
 
     /// Puts back what keeps files as they are, where somebody outside has taken it away with them; says whether it had to.
@@ -179,6 +188,8 @@ struct Woken {
     asked: PollFlags,
     /// Somebody asks for a name.
     named: bool,
+    /// The relay says something.
+    relayed: bool,
 }
 
 /// One program and what came of it.
@@ -214,7 +225,7 @@ impl Run<'_> {
             if woken.spoken && self.obey().is_none() {
                 self.abandon();
             }
-            self.judge(woken.asked, woken.named);
+            self.judge(&woken);
             if self.next_step().is_some_and(|at| at <= Instant::now()) {
                 self.step();
             }
@@ -227,30 +238,48 @@ impl Run<'_> {
         let Keeper { control, signals, names, .. } = self.keeper;
         let listener = self.broker.as_ref().map(Broker::listener);
         let names = names.as_ref().filter(|_| listener.is_some()).map(Names::socket);
+        let relay = self.broker.as_ref().and_then(|broker| broker.outside.as_ref()?.channel());
         let mut ready = vec![PollFd::new(*control, PollFlags::IN), PollFd::new(*signals, PollFlags::IN)];
-        let others = [listener.as_ref(), names.as_ref()];
-        ready.extend(others.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        let others = [listener, names, relay].map(|fd| {
+            ready.extend(fd.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+            fd.map(|_| ready.len() - 1)
+        });
         if poll(&mut ready, wait).is_err() {
-            return Woken { spoken: false, asked: PollFlags::empty(), named: false };
+            return Woken { spoken: false, asked: PollFlags::empty(), named: false, relayed: false };
         }
-        let flags = |at: usize| ready.get(at).map_or(PollFlags::empty(), PollFd::revents);
-        Woken { spoken: !flags(0).is_empty(), asked: flags(2), named: !flags(3).is_empty() }
+        let flags = |at: Option<usize>| at.map_or(PollFlags::empty(), |at| ready[at].revents());
+        let [asked, named, relayed] = others.map(flags);
+        let spoken = !flags(Some(0)).is_empty();
+        Woken { spoken, asked, named: !named.is_empty(), relayed: !relayed.is_empty() }
     }
 
-    fn judge(&mut self, asked: PollFlags, named: bool) {
+    fn judge(&mut self, woken: &Woken) {
         let (Some(broker), Some(inside)) = (&mut self.broker, self.keeper.inside) else { return };
-        if named && let Some(name) = self.keeper.names.as_ref().and_then(Names::serve) {
+        let outside = broker.outside.as_mut().map(|outside| (outside, &inside.bounds.plan.hosts));
+        if woken.named
+            && let Some(name) = self.keeper.names.as_ref().and_then(|names| names.serve(outside))
+        {
             broker.tell(Refusal::Name(name));
         }
-        if asked.contains(PollFlags::IN) {
+        if woken.relayed {
+            broker.hear();
+        }
+        if woken.asked.contains(PollFlags::IN) {
             broker.serve(&inside.bounds);
-        } else if !asked.is_empty() {
+        } else if !woken.asked.is_empty() {
             // Nobody is left who could ask.
+            broker.hear();
+            self.tell();
             self.broker = None;
             return;
         }
         broker.again();
-        let news = broker.news();
+        self.tell();
+    }
+
+    /// Has the host know what was refused.
+    fn tell(&mut self) {
+        let news = self.broker.as_mut().map(Broker::news).unwrap_or_default();
         if !news.is_empty() {
             self.news.extend(Report::Refused(news).encode());
         }
@@ -363,6 +392,9 @@ impl Run<'_> {
     }
 
     fn empty(&mut self) {
+        // The relay may have said so just before.
+        self.broker.as_mut().map(Broker::hear);
+        self.tell();
         let more = u32::try_from(self.ended.len().saturating_sub(self.names.len())).unwrap_or(u32::MAX);
         let ended = std::mem::take(&mut self.names);
         let touched = self.keeper.layers.touched();

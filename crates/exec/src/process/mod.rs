@@ -27,7 +27,7 @@ mod tree;
 pub(crate) mod confined {
     pub(crate) use super::keeper::keep_inside as keep;
     pub(crate) use super::launch::Limits;
-    pub(crate) use super::sys::{child_signals, drain, exit, reap_all, wait_for};
+    pub(crate) use super::sys::{Fork, child_signals, close_from, drain, exit, fork, reap_all, wait_for};
 }
 
 pub use entry::{init, raise_open_files};

@@ -15,13 +15,13 @@ use tokio::io::unix::AsyncFd;
 use super::message::Used;
 
 /// Who returns from [`fork`].
-pub(super) enum Fork {
+pub(crate) enum Fork {
     Parent(i32),
     Child,
 }
 
 /// Makes a copy of this process.
-pub(super) fn fork() -> io::Result<Fork> {
+pub(crate) fn fork() -> io::Result<Fork> {
     // SAFETY: this process has one thread, so that the child's memory is whole: no lock is held by a thread that is not
     // there any more.
     match unsafe { libc::fork() } {
@@ -220,10 +220,10 @@ pub(super) fn place(fd: impl AsFd, number: RawFd) -> io::Result<()> {
     }
 }
 
-/// Closes every descriptor from `first` on. For the start of a process that has opened none yet.
-pub(super) fn close_from(first: RawFd) {
+/// Closes every descriptor from `first` on. For the start of a process that uses none of them.
+pub(crate) fn close_from(first: RawFd) {
     let (first, last) = (libc::c_long::from(first), libc::c_long::from(u32::MAX));
-    // SAFETY: nothing in this process owns any of them yet. A kernel before 5.9 says no, and they stay open.
+    // SAFETY: nothing in this process uses any of them from now on. A kernel before 5.9 says no, and they stay open.
     unsafe { libc::syscall(libc::SYS_close_range, first, last, 0_i64) };
 }
 

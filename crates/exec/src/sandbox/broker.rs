@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,11 @@ use policy::Network;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, fcntl_getfl, fcntl_setfl, openat};
 use rustix::io::{Errno, Result};
-use rustix::net::AddressFamily;
+use rustix::net::sockopt::{socket_domain, socket_type};
+use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+use super::outside::{Outside, Way};
 use super::plan::Plan;
 use super::refusal::Refusal;
 use super::sys::{self, Answer, Asked};
@@ -41,6 +43,8 @@ pub(crate) struct Broker {
     news: Vec<Refusal>,
     /// Connections that are on their way, or wait for room in a queue.
     waiting: Vec<Waiting>,
+    /// The hosts that may be reached beside what the network is, if there are any.
+    pub(crate) outside: Option<Outside>,
 }
 
 struct Waiting {
@@ -65,8 +69,8 @@ pub(crate) struct Bounds {
 }
 
 impl Broker {
-    pub(crate) fn new(listener: OwnedFd) -> Self {
-        Self { listener, told: BTreeSet::new(), news: Vec::new(), waiting: Vec::new() }
+    pub(crate) fn new(listener: OwnedFd, outside: Option<Outside>) -> Self {
+        Self { listener, told: BTreeSet::new(), news: Vec::new(), waiting: Vec::new(), outside }
     }
 
     /// Can be read when a call waits.
@@ -134,6 +138,12 @@ impl Broker {
         }
     }
 
+    /// Notes what the relay has refused.
+    pub(crate) fn hear(&mut self) {
+        let heard = self.outside.as_mut().map(Outside::heard).unwrap_or_default();
+        heard.into_iter().for_each(|refusal| self.tell(refusal));
+    }
+
     /// Notes what was refused, once.
     pub(crate) fn tell(&mut self, refusal: Refusal) {
         if self.told.len() < MAX_TOLD && self.told.insert(refusal.clone()) {
@@ -154,17 +164,38 @@ impl Broker {
         };
         let bytes = &bytes[..length];
         // It is the socket that says who can be reached with it, and this one is ours now.
-        let is_unix = rustix::net::sockopt::socket_domain(&socket) == Ok(AddressFamily::UNIX);
+        let is_unix = socket_domain(&socket) == Ok(AddressFamily::UNIX);
         match (target(bytes), is_unix) {
-            (Target::Internet(to), false) if !may_connect(to, bounds.plan.network) => {
-                self.tell(Refusal::Connect(to));
-                Some(Answer::Fails(Errno::NETUNREACH))
-            }
+            (Target::Internet(to), false) => match self.way(to, &socket, &bounds.plan) {
+                Way::Straight => self.connect_for(asked, socket, bytes.to_vec(), None),
+                Way::Door(door) => {
+                    let address = inet_address(door, socket_domain(&socket));
+                    self.connect_for(asked, socket, address, None)
+                }
+                Way::Refused(refusal) => {
+                    self.tell(refusal);
+                    Some(Answer::Fails(Errno::NETUNREACH))
+                }
+                Way::Fails(errno) => Some(Answer::Fails(errno)),
+            },
             (Target::Path(path), true) => self.connect_path(asked, socket, path, bounds),
             (Target::Abstract(name), true) => self.connect_abstract(asked, socket, name, bounds),
             (Target::Path(_) | Target::Abstract(_), false) => Some(Answer::Fails(Errno::AFNOSUPPORT)),
             (Target::Internet(_) | Target::Other, _) => self.connect_for(asked, socket, bytes.to_vec(), None),
         }
+    }
+
+    /// How `to` is reached, if at all.
+    fn way(&mut self, to: SocketAddr, socket: &OwnedFd, plan: &Plan) -> Way {
+        let outside = self.outside.as_mut().and_then(|outside| {
+            // Whatever is no stream is not relayed.
+            let kind = socket_type(socket).unwrap_or(SocketType::DGRAM);
+            outside.way(to, kind, &plan.hosts)
+        });
+        outside.unwrap_or_else(|| match may_connect(to, plan.network) {
+            true => Way::Straight,
+            false => Way::Refused(Refusal::Connect(to)),
+        })
     }
 
     fn connect_abstract(
@@ -265,6 +296,21 @@ fn unix_address(name: &[u8]) -> Vec<u8> {
     [&UNIX.to_ne_bytes(), name].concat()
 }
 
+/// An address of this machine, for a socket of this family.
+fn inet_address(to: SocketAddrV4, family: Result<AddressFamily>) -> Vec<u8> {
+    let port = to.port().to_be_bytes();
+    match family {
+        Ok(AddressFamily::INET6) => {
+            let address = to.ip().to_ipv6_mapped().octets();
+            [&INET6.to_ne_bytes()[..], &port, &[0; 4], &address, &[0; 4]].concat()
+        }
+        _ => [&INET.to_ne_bytes()[..], &port, &to.ip().octets(), &[0; 8]].concat(),
+    }
+}
+
+const INET: u16 = 2;
+const INET6: u16 = 10;
+
 /// The socket that the caller means.
 fn socket_of(asked: &Asked) -> Result<OwnedFd> {
     let process = leader(asked.pid).and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
@@ -303,8 +349,6 @@ enum Target<'a> {
 
 fn target(address: &[u8]) -> Target<'_> {
     const UNIX: u16 = 1;
-    const INET: u16 = 2;
-    const INET6: u16 = 10;
     let Some((family, rest)) = address.split_first_chunk::<2>() else { return Target::Other };
     let port = || rest.first_chunk::<2>().map(|port| u16::from_be_bytes(*port));
     let inet = || Some(SocketAddr::new(Ipv4Addr::from(*rest[2..].first_chunk::<4>()?).into(), port()?));
@@ -364,6 +408,14 @@ mod tests {
         mapped.extend(Ipv4Addr::new(127, 0, 0, 1).to_ipv6_mapped().octets());
         assert_eq!(target(&mapped), internet("127.0.0.1:443"));
         assert_eq!(target(&mapped[..20]), Target::Other);
+    }
+
+    #[test]
+    fn an_address_reads_as_it_was_written() {
+        let to: SocketAddrV4 = "127.64.1.2:443".parse().unwrap();
+        for family in [AddressFamily::INET, AddressFamily::INET6] {
+            assert_eq!(target(&inet_address(to, Ok(family))), Target::Internet(to.into()));
+        }
     }
 
     #[test]

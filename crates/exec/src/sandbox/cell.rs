@@ -26,7 +26,7 @@ use super::filter::{FilterRules, filter};
 use super::mounts::{self, Fault};
 use super::plan::Plan;
 use super::sys::{self, Namespaces};
-use super::{landlock, loopback};
+use super::{landlock, loopback, relay};
 use crate::process::bytes::Out;
 use crate::process::{confined, link};
 
@@ -44,6 +44,8 @@ pub(crate) struct Inside {
     /// There are mounts of its own, on which layers can be put.
     pub(crate) own_mounts: bool,
     pub(crate) gaps: BTreeSet<Gap>,
+    /// To who reaches hosts outside, if any may be reached.
+    pub(crate) relay: Option<OwnedFd>,
 }
 
 impl Inside {
@@ -55,7 +57,8 @@ impl Inside {
 
     /// Whether names are answered here, because nobody else could.
     pub(crate) fn has_names(&self) -> bool {
-        self.own_mounts && self.brokered && self.bounds.plan.network == Network::Loopback
+        let has_loopback = self.bounds.plan.network == Network::Loopback || self.relay.is_some();
+        self.own_mounts && self.brokered && has_loopback
     }
 }
 
@@ -104,7 +107,7 @@ pub(crate) fn serve(plan: Plan, group: Option<&Group>, control: &OwnedFd, limits
         let got = link::receive(open, &mut [0; 1], &mut fds);
         let Some(keeper) = got.ok().filter(|&got| got > 0).and_then(|_| fds.pop()) else {
             // The spare one goes too.
-            (host, wanted, spare) = (None, false, None);
+            (host, wanted, spare, inside.relay) = (None, false, None, None);
             continue;
         };
         // If none can be made, the host sees its end close, and says so.
@@ -205,6 +208,8 @@ fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spa
     let mut gaps = BTreeSet::new();
     let own_mounts = plan.tier >= Tier::Namespaces;
     let own_network = own_mounts && plan.network != Network::On;
+    // It stays where this process is now.
+    let relay = plan.is_relayed().then(|| relay::start(&plan.hosts)).and_then(std::result::Result::ok);
     if own_mounts {
         enter(&plan)?;
         let missing = mounts::build(&plan)?;
@@ -226,6 +231,13 @@ fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spa
     if !brokered {
         gaps.insert(Gap::UnixSockets);
     }
+    let relay = relay.filter(|_| brokered);
+    if relay.is_none() && !plan.hosts.is_empty() && plan.network != Network::On {
+        gaps.insert(Gap::Hosts);
+    }
+    if plan.network == Network::On && !plan.hosts.forbid.is_empty() {
+        gaps.insert(Gap::Forbidden);
+    }
     let rules = FilterRules {
         inet: own_network || plan.network == Network::On,
         namespaces: own_mounts,
@@ -243,6 +255,7 @@ fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spa
         own_processes: own_mounts,
         own_mounts,
         gaps,
+        relay,
     };
     let spare = first(&mut inside, rules, limits)?;
     Ok((inside, spare))
@@ -330,7 +343,8 @@ fn enter(plan: &Plan) -> Result<(), Fault> {
     write("/proc/self/uid_map", &format!("{user} {user} 1\n")).map_err(at("naming users"))?;
     write("/proc/self/gid_map", &format!("{group} {group} 1\n")).map_err(at("naming groups"))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("naming users"))?;
-    if plan.network == Network::Loopback {
+    // Hosts that may be reached are reached over it.
+    if plan.network == Network::Loopback || plan.is_relayed() {
         loopback::up().map_err(at("starting the loopback network"))?;
     }
     Ok(())

@@ -16,8 +16,10 @@ mod look;
 mod loopback;
 pub(crate) mod mounts;
 pub(crate) mod names;
+pub(crate) mod outside;
 pub(crate) mod plan;
 mod refusal;
+mod relay;
 mod remedy;
 pub(crate) mod scratch;
 #[cfg(any(target_os = "macos", test))]

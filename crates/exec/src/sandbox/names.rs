@@ -1,12 +1,16 @@
-//! Names that commands ask for where there is no network: each is answered at once, with "there is no such name", and noted.
+//! Names that commands ask for where there is no network: each is answered at once, with "there is no such name", and noted; or,
+//! if the host may be reached, with the address that stands for it.
 //!
 //! Without this a refusal would say the address of a name server, and not the host that the command wanted. Each keeper listens
 //! on an address of the cell's own loopback that only its programs ask: their `/etc/resolv.conf` says so.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use policy::Hosts;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, Result};
 use rustix::net::{
@@ -14,82 +18,155 @@ use rustix::net::{
 };
 
 use super::mounts;
+use super::outside::{self, Outside};
 
 /// The port that questions go to.
-const PORT: u16 = 53;
+pub(crate) const PORT: u16 = 53;
 /// How many addresses are tried: each keeper of a cell has one.
 const ADDRESSES: u8 = 250;
 /// The longest question. Nobody asks for a name with more.
 const MAX_QUESTION: usize = 1024;
 /// What comes before the question: a number, what is wanted, and how much follows.
 const HEADER: usize = 12;
+/// How much of `/etc/hosts` is read.
+const MAX_HOSTS_FILE: usize = 1 << 20;
 /// The longest name.
 const MAX_NAME: usize = 253;
 
 /// Answers the programs of one keeper.
 #[derive(Debug)]
-pub(crate) struct Names(OwnedFd);
+pub(crate) struct Names {
+    socket: OwnedFd,
+    /// Of this keeper, among those of the cell.
+    number: u8,
+}
 
 impl Names {
-    /// Listens, and has the programs of this keeper ask here.
-    pub(crate) fn open() -> Result<Self> {
+    /// Listens, and has the programs of this keeper ask here, for `hosts` too.
+    pub(crate) fn open(hosts: &Hosts) -> Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
         let taken = |last: &u8| match bind(&socket, &SocketAddrV4::new(address(*last), PORT)) {
             Err(Errno::ADDRINUSE) => None,
             other => Some(other.map(|()| *last)),
         };
-        let last = (1..ADDRESSES).find_map(|last| taken(&last)).ok_or(Errno::ADDRINUSE)??;
-        let text = format!("nameserver {}\noptions timeout:1 attempts:1\n", address(last));
-        let path = Path::new(mounts::LAYERS).join(format!("names-{last}"));
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(CWD, &path, flags, Mode::from_raw_mode(0o644))?;
-        rustix::io::write(&file, text.as_bytes())?;
-        mounts::put_file(&path, Path::new("/etc/resolv.conf"))?;
-        Ok(Self(socket))
+        let number = (1..ADDRESSES).find_map(|last| taken(&last)).ok_or(Errno::ADDRINUSE)??;
+        let text = format!("nameserver {}\noptions timeout:1 attempts:1\n", address(number));
+        let put = put(&text, Path::new("/etc/resolv.conf"));
+        if hosts.is_empty() {
+            put?;
+        } else {
+            // Hosts can be reached by their addresses all the same.
+            let _not_there = put_hosts(hosts);
+        }
+        Ok(Self { socket, number })
+    }
+
+    /// Which keeper of the cell this is, counted from 1.
+    pub(crate) fn number(&self) -> u8 {
+        self.number
     }
 
     /// Can be read when somebody asks.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.socket.as_fd()
     }
 
-    /// Answers one question; says which host was asked for, if it is one.
-    pub(crate) fn serve(&self) -> Option<String> {
+    /// Answers one question; says which host was asked for, if it is one and may not be reached.
+    pub(crate) fn serve(&self, outside: Option<(&mut Outside, &Hosts)>) -> Option<String> {
         let mut packet = [0; MAX_QUESTION];
-        let (got, _, from) = recvfrom(&self.0, &mut packet, RecvFlags::DONTWAIT).ok()?;
-        let (name, answer) = answer(packet.get(..got)?)?;
-        let _gone = sendto(&self.0, &answer, SendFlags::DONTWAIT | SendFlags::NOSIGNAL, &from?);
-        is_host(&name).then_some(name)
+        let (got, _, from) = recvfrom(&self.socket, &mut packet, RecvFlags::DONTWAIT).ok()?;
+        let (name, question) = question(packet.get(..got)?)?;
+        let found = match outside.filter(|(_, hosts)| hosts.may_ask_for(&name)) {
+            Some((outside, _)) => outside.address(&name).map_or(Found::NoRoom, Found::At),
+            None => Found::Nobody,
+        };
+        let answer = answer(&packet, question, found);
+        let _gone = sendto(&self.socket, &answer, SendFlags::DONTWAIT | SendFlags::NOSIGNAL, &from?);
+        (found == Found::Nobody && is_host(&name)).then_some(name)
     }
 
     /// Forgets what was asked by programs that are gone.
     pub(crate) fn drain(&self) {
         // ends: nobody asks while nothing runs
-        while recvfrom(&self.0, &mut [0; 1], RecvFlags::DONTWAIT).is_ok() {}
+        while recvfrom(&self.socket, &mut [0; 1], RecvFlags::DONTWAIT).is_ok() {}
     }
 }
 
-fn address(last: u8) -> Ipv4Addr {
-    Ipv4Addr::new(127, 53, 0, last)
+/// Where the keeper with this number answers.
+pub(crate) fn address(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(127, 53, 0, number)
 }
 
-/// The name that a packet asks for, and the answer that there is none; nothing for what is no question.
-fn answer(packet: &[u8]) -> Option<(String, Vec<u8>)> {
-    const IS_ANSWER: u8 = 0x80;
-    const CAN_ASK_ON: u8 = 0x80;
-    const NO_SUCH_NAME: u8 = 3;
+/// Puts a file with this text over the one `at`.
+fn put(text: &str, at: &Path) -> Result<()> {
+    // Keepers of other cells have theirs in the same place: whoever has the same name has the same text.
+    let mut name = DefaultHasher::new();
+    text.hash(&mut name);
+    let path = Path::new(mounts::LAYERS).join(format!("names-{:016x}", name.finish()));
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(CWD, &path, flags, Mode::from_raw_mode(0o644))?;
+    rustix::io::write(&file, text.as_bytes())?;
+    mounts::put_file(&path, at)
+}
+
+/// Has programs ask for `hosts`, also where a file says where those are.
+fn put_hosts(hosts: &Hosts) -> Result<()> {
+    let at = Path::new("/etc/hosts");
+    let file = openat(CWD, at, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut text = vec![0; MAX_HOSTS_FILE];
+    let read = rustix::io::read(&file, &mut text)?;
+    let text = outside::without(&String::from_utf8_lossy(&text[..read]), hosts);
+    put(&text, at)
+}
+
+/// The name that a packet asks for, and where the question is in it; nothing for what is no question.
+fn question(packet: &[u8]) -> Option<(String, Range<usize>)> {
     let header: [u8; HEADER] = *packet.first_chunk()?;
-    let [a, b, flags, _, 0, 1, ..] = header else { return None };
+    let [_, _, flags, _, 0, 1, ..] = header else { return None };
     if flags & IS_ANSWER != 0 {
         return None;
     }
     let (name, rest) = name(&packet[HEADER..])?;
-    // Its kind and class.
-    let end = packet.len() - rest.len() + 4;
-    let question = packet.get(HEADER..end)?;
-    let head = [a, b, flags | IS_ANSWER, CAN_ASK_ON | NO_SUCH_NAME, 0, 1, 0, 0, 0, 0, 0, 0];
-    Some((name, [&head, question].concat()))
+    let end = packet.len() - rest.len() + KIND_AND_CLASS;
+    packet.get(HEADER..end)?;
+    Some((name, HEADER..end))
+}
+
+const IS_ANSWER: u8 = 0x80;
+const KIND_AND_CLASS: usize = 4;
+
+/// What there is to say about a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// There is no such name.
+    Nobody,
+    /// This address stands for it.
+    At(Ipv4Addr),
+    /// It may be reached, but there are too many.
+    NoRoom,
+}
+
+/// The answer: the address, if one was asked for, or why there is none.
+fn answer(packet: &[u8], question: Range<usize>, found: Found) -> Vec<u8> {
+    const CAN_ASK_ON: u8 = 0x80;
+    /// An address of the internet.
+    const ADDRESS: [u8; KIND_AND_CLASS] = [0, 1, 0, 1];
+    /// The name of the question.
+    const THAT_NAME: [u8; 2] = [0xc0, 12];
+    const SECONDS: [u8; 4] = [0, 0, 0, 60];
+    let asked = &packet[question];
+    let (outcome, address) = match found {
+        Found::At(address) => (0, Some(address)),
+        Found::NoRoom => (2, None),
+        Found::Nobody => (3, None),
+    };
+    let address = address.filter(|_| asked.ends_with(&ADDRESS));
+    let record =
+        address.map(|address| [&THAT_NAME[..], &ADDRESS, &SECONDS, &[0, 4], &address.octets()].concat());
+    let [a, b, flags] = [packet[0], packet[1], packet[2] | IS_ANSWER];
+    let head = [a, b, flags, CAN_ASK_ON | outcome, 0, 1, 0, u8::from(record.is_some()), 0, 0, 0, 0];
+    [&head, asked, &record.unwrap_or_default()].concat()
 }
 
 /// A name of parts, each after its length, up to one of none; and what follows it.
@@ -129,7 +206,7 @@ mod tests {
     use super::*;
 
     /// As glibc asks for an address.
-    fn question(parts: &[&str]) -> Vec<u8> {
+    fn asks(parts: &[&str]) -> Vec<u8> {
         let mut packet = vec![0xab, 0xcd, 0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0];
         for part in parts {
             packet.push(u8::try_from(part.len()).unwrap());
@@ -139,14 +216,39 @@ mod tests {
         packet
     }
 
+    fn answered(packet: &[u8], found: Found) -> Option<(String, Vec<u8>)> {
+        let (name, question) = question(packet)?;
+        Some((name, answer(packet, question, found)))
+    }
+
     #[test]
     fn the_answer_is_that_there_is_no_such_name() {
-        let asked = question(&["Registry", "npmjs", "org"]);
-        let (name, answer) = answer(&asked).unwrap();
+        let asked = asks(&["Registry", "npmjs", "org"]);
+        let (name, answer) = answered(&asked, Found::Nobody).unwrap();
         assert_eq!(name, "registry.npmjs.org");
         assert_eq!(answer[..2], asked[..2], "the number is theirs");
         assert_eq!(answer[2..HEADER], [0x81, 0x83, 0, 1, 0, 0, 0, 0, 0, 0]);
         assert_eq!(answer[HEADER..], asked[HEADER..]);
+    }
+
+    #[test]
+    fn the_answer_is_the_address_of_a_host_that_may_be_reached() {
+        let found = Found::At(Ipv4Addr::new(127, 64, 1, 2));
+        let asked = asks(&["a", "org"]);
+        let (_, answer) = answered(&asked, found).unwrap();
+        assert_eq!(answer[2..HEADER], [0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
+        assert_eq!(answer[HEADER..asked.len()], asked[HEADER..]);
+        assert_eq!(answer[asked.len()..], [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 64, 1, 2]);
+        let mut newer = asked;
+        let kind = newer.len() - 3;
+        newer[kind] = 28;
+        let (_, answer) = answered(&newer, found).unwrap();
+        assert_eq!(
+            answer[2..HEADER],
+            [0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0],
+            "there is one, but not of this kind"
+        );
+        assert_eq!(answer[HEADER..], newer[HEADER..]);
     }
 
     #[test]
@@ -166,29 +268,32 @@ mod tests {
 
     #[test]
     fn what_is_no_question_gets_no_answer() {
-        let mut an_answer = question(&["a", "b"]);
+        let mut an_answer = asks(&["a", "b"]);
         an_answer[2] |= 0x80;
-        let mut two = question(&["a", "b"]);
+        let mut two = asks(&["a", "b"]);
         two[5] = 2;
-        let mut cut = question(&["a", "b"]);
+        let mut cut = asks(&["a", "b"]);
         cut.truncate(cut.len() - 2);
         for packet in [&[][..], &[0; 11], &an_answer, &two, &cut] {
-            assert_eq!(answer(packet), None, "{packet:?}");
+            assert_eq!(answered(packet, Found::Nobody), None, "{packet:?}");
         }
     }
 
     #[test]
     fn nothing_that_a_terminal_would_obey_is_in_a_name() {
-        let (name, _) = answer(&question(&["a\u{1b}[2J", "c\u{e9}", "com"])).unwrap();
+        let (name, _) = question(&asks(&["a\u{1b}[2J", "c\u{e9}", "com"])).unwrap();
         assert_eq!(name, "a??2j.c??.com");
     }
 
     proptest! {
-        /// Law: no packet makes a keeper panic, and no answer is longer than its question.
+        /// Law: no packet makes a keeper panic, and no answer is longer than its question and an address.
         #[test]
         fn any_packet(packet in proptest::collection::vec(any::<u8>(), 0..300)) {
-            if let Some((_, answer)) = answer(&packet) {
+            if let Some((_, answer)) = answered(&packet, Found::Nobody) {
                 prop_assert!(answer.len() <= packet.len());
+            }
+            if let Some((_, answer)) = answered(&packet, Found::At(Ipv4Addr::LOCALHOST)) {
+                prop_assert!(answer.len() <= packet.len() + 16);
             }
         }
     }

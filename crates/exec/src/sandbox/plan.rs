@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use policy::{Limits, Network, Tier};
+use policy::{Host, Hosts, Limits, Network, Tier};
 
 use crate::process::bytes::{In, Out};
 
@@ -14,6 +14,8 @@ pub(crate) struct Plan {
     /// The layers to put on.
     pub(crate) tier: Tier,
     pub(crate) network: Network,
+    /// Who can be reached beside that.
+    pub(crate) hosts: Hosts,
     /// In this order: what lies above comes first.
     pub(crate) mounts: Vec<Mount>,
     /// Where files may be written.
@@ -61,6 +63,11 @@ impl What {
 }
 
 impl Plan {
+    /// Whether hosts outside are reached one by one.
+    pub(crate) fn is_relayed(&self) -> bool {
+        self.tier >= Tier::Namespaces && self.network != Network::On && !self.hosts.is_empty()
+    }
+
     /// Whether what holds `path` is nothing of the host's, or a directory of ours in its place.
     pub(crate) fn is_ours(&self, path: &Path) -> bool {
         let holds = |mount: &&Mount| path != mount.at && path.starts_with(&mount.at);
@@ -73,10 +80,14 @@ impl Plan {
     }
 
     pub(crate) fn write(&self, out: &mut Out) {
-        let Self { tier, network, mounts, writable, sockets, layers, limits, recorded } = self;
+        let Self { tier, network, hosts, mounts, writable, sockets, layers, limits, recorded } = self;
         out.byte(*tier as u8);
         out.byte(*network as u8);
         out.byte(u8::from(*recorded));
+        for list in [&hosts.allow, &hosts.forbid] {
+            out.number(list.len() as u64);
+            list.iter().for_each(|host| out.bytes(host.to_string().as_bytes()));
+        }
         out.number(mounts.len() as u64);
         for mount in mounts {
             path(out, &mount.at);
@@ -120,6 +131,7 @@ impl Plan {
             _ => return None,
         };
         let recorded = input.byte()? != 0;
+        let hosts = Hosts { allow: read_hosts(input)?, forbid: read_hosts(input)? };
         let count = input.number()?;
         let mounts = (0..count).map(|_| Mount::read(input)).collect::<Option<_>>()?;
         let writable = input.list()?.into_iter().map(to_path).collect();
@@ -129,7 +141,7 @@ impl Plan {
         let mut limit = || input.number().map(|limit| Some(limit).filter(|&limit| limit != u64::MAX));
         let limits =
             Limits { processes: limit()?, memory: limit()?, file_size: limit()?, open_files: limit()? };
-        Some(Self { tier, network, mounts, writable, sockets, layers, limits, recorded })
+        Some(Self { tier, network, hosts, mounts, writable, sockets, layers, limits, recorded })
     }
 }
 
@@ -154,6 +166,10 @@ impl Mount {
     }
 }
 
+fn read_hosts(input: &mut In<'_>) -> Option<Vec<Host>> {
+    input.list()?.into_iter().map(|text| String::from_utf8(text).ok()?.parse().ok()).collect()
+}
+
 fn path(out: &mut Out, path: &Path) {
     out.bytes(path.as_os_str().as_bytes());
 }
@@ -176,6 +192,10 @@ mod tests {
         let plan = Plan {
             tier: Tier::Landlock,
             network: Network::On,
+            hosts: Hosts {
+                allow: vec!["*.example.org:443".parse().unwrap(), "2001:db8::1".parse().unwrap()],
+                forbid: vec!["a.example.org".parse().unwrap()],
+            },
             mounts: vec![
                 at("/dev", What::Devices),
                 at("/run", What::Empty),

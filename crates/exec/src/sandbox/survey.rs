@@ -87,6 +87,7 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
         plan: Plan {
             tier,
             network: confinement.network,
+            hosts: confinement.hosts.clone(),
             mounts: Vec::new(),
             writable: confinement.writable.clone(),
             sockets: sockets(confinement),

@@ -174,7 +174,11 @@ fn a_name_leads_inside_only_where_the_list_says_so() {
         ("10.0.0.5", "10.0.0.5", 443, true),
         ("other.net", "203.0.113.8", 443, false),
     ] {
-        assert_eq!(hosts.may_reach_at(name, address.parse().unwrap(), port), may, "{name} {address} {port}");
+        assert_eq!(
+            hosts.may_reach_at(name, SocketAddr::new(address.parse().unwrap(), port)),
+            may,
+            "{name} {address} {port}"
+        );
     }
 }
 

@@ -1,0 +1,240 @@
+//! The hosts outside that a run may reach: each has an address on the cell's own loopback, where the relay answers for it.
+//!
+//! An address stands for a name as long as the run lasts. Where a program connects to one, or to an allowed address of the outside,
+//! a listener is opened in the cell and handed to the relay, and the program's own socket is connected to that.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use policy::Hosts;
+use rustix::io::{Errno, Result};
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, socketpair,
+};
+
+use super::refusal::Refusal;
+use super::{names, relay};
+use crate::process::bytes::In;
+use crate::process::link;
+
+/// How many hosts a run reaches: each has an address.
+const MAX_HOSTS: u8 = 250;
+/// How many wait to be accepted.
+const BACKLOG: i32 = 128;
+/// The longest that the relay says at a time.
+const MAX_WORDS: usize = 256;
+
+/// What a run may reach, and has reached.
+#[derive(Debug)]
+pub(crate) struct Outside {
+    /// To the relay.
+    link: OwnedFd,
+    /// Which keeper this is, of those in the cell.
+    number: u8,
+    /// This run's own word with the relay; there is none before it is needed.
+    channel: Option<OwnedFd>,
+    /// Names and addresses; the first has the first address.
+    hosts: Vec<String>,
+    /// Where is listened for which of them, by its port.
+    doors: BTreeMap<(String, u16), SocketAddrV4>,
+}
+
+/// How a connection is made.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// As it was asked for.
+    Straight,
+    /// Through the relay, which listens here.
+    Door(SocketAddrV4),
+    /// Not at all.
+    Refused(Refusal),
+    /// It cannot be.
+    Fails(Errno),
+}
+
+impl Outside {
+    /// For one run of the keeper with this number.
+    pub(crate) fn new(link: &OwnedFd, number: u8) -> Option<Self> {
+        let link = link.try_clone().ok()?;
+        Some(Self { link, number, channel: None, hosts: Vec::new(), doors: BTreeMap::new() })
+    }
+
+    /// The address that stands for `host`; none if there are too many.
+    pub(crate) fn address(&mut self, host: &str) -> Option<Ipv4Addr> {
+        let known = self.hosts.iter().position(|known| known == host);
+        let at = u8::try_from(known.unwrap_or(self.hosts.len())).ok().filter(|at| *at < MAX_HOSTS)?;
+        if known.is_none() {
+            self.hosts.push(host.to_owned());
+        }
+        Some(Ipv4Addr::new(127, RANGE, self.number, at + 1))
+    }
+
+    /// How to connect to `to`; `None` if that is no matter of hosts. Only `streams` are relayed.
+    pub(crate) fn way(&mut self, to: SocketAddr, kind: SocketType, hosts: &Hosts) -> Option<Way> {
+        let is_stream = kind == SocketType::STREAM;
+        if to == SocketAddr::from((names::address(self.number), names::PORT)) {
+            return Some(Way::Straight);
+        }
+        if let IpAddr::V4(address) = to.ip()
+            && let [127, RANGE, ..] = address.octets()
+        {
+            return Some(match self.host_at(address) {
+                // Programs ask so where an address would lead. Nobody is there to hear it.
+                Some(_) if !is_stream => Way::Straight,
+                Some(host) if hosts.may_reach(&host, to.port()) => self.through(&host, to.port()),
+                Some(host) => Way::Refused(Refusal::Name(format!("{host}:{}", to.port()))),
+                None => Way::Refused(Refusal::Connect(to)),
+            });
+        }
+        let listed = listed(to, hosts).filter(|_| is_stream)?;
+        Some(self.through(&listed, to.port()))
+    }
+
+    /// Can be read when the relay says something.
+    pub(crate) fn channel(&self) -> Option<BorrowedFd<'_>> {
+        self.channel.as_ref().map(AsFd::as_fd)
+    }
+
+    /// What the relay has refused; it knows where names lead.
+    pub(crate) fn heard(&mut self) -> Vec<Refusal> {
+        let mut refusals = Vec::new();
+        // ends: the relay says no more than it has connections, or is gone
+        while let Some(channel) =
+            self.channel.as_ref().filter(|channel| link::is_ready(channel).unwrap_or(false))
+        {
+            match link::message(channel, MAX_WORDS) {
+                Some((bytes, _)) => refusals.extend(Refusal::read(&mut In(&bytes))),
+                None => self.channel = None,
+            }
+        }
+        refusals
+    }
+
+    fn host_at(&self, address: Ipv4Addr) -> Option<String> {
+        let [_, _, number, last] = address.octets();
+        let at = usize::from(last.checked_sub(1)?);
+        self.hosts.get(at).filter(|_| number == self.number).cloned()
+    }
+
+    fn through(&mut self, host: &str, port: u16) -> Way {
+        if let Some(door) = self.doors.get(&(host.to_owned(), port)) {
+            return Way::Door(*door);
+        }
+        match self.open(host, port) {
+            Ok(door) => {
+                self.doors.insert((host.to_owned(), port), door);
+                Way::Door(door)
+            }
+            Err(errno) => Way::Fails(errno),
+        }
+    }
+
+    fn open(&mut self, host: &str, port: u16) -> Result<SocketAddrV4> {
+        if self.doors.len() >= relay::MAX_DOORS {
+            return Err(Errno::NOBUFS);
+        }
+        let address = self.address(host).ok_or(Errno::NOBUFS)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let listener = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+        // A program may listen at this port at every address. Then it is another one.
+        bind(&listener, &SocketAddrV4::new(address, port))
+            .or_else(|_| bind(&listener, &SocketAddrV4::new(address, 0)))?;
+        listen(&listener, BACKLOG)?;
+        let door = SocketAddrV4::try_from(getsockname(&listener)?).map_err(|_| Errno::AFNOSUPPORT)?;
+        if self.channel.is_none() {
+            let flags = SocketFlags::CLOEXEC;
+            let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+            link::send(&self.link, &[0], &[theirs.as_fd()])
+                .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+            self.channel = Some(ours);
+        }
+        relay::open(self.channel.as_ref().ok_or(Errno::IO)?, &listener, host, port)?;
+        Ok(door)
+    }
+}
+
+/// The second part of the addresses that stand for hosts.
+const RANGE: u8 = 64;
+
+/// The host that somebody has allowed by this address. `localhost` is one that is found in a file, and never asked for.
+fn listed(to: SocketAddr, hosts: &Hosts) -> Option<String> {
+    let address = to.ip().to_string();
+    if hosts.may_reach(&address, to.port()) {
+        return Some(address);
+    }
+    let local = "localhost";
+    (to.ip().is_loopback() && hosts.may_reach(local, to.port())).then(|| local.to_owned())
+}
+
+/// What `/etc/hosts` says, without the hosts that may be reached: those are asked for, and get an address of ours.
+pub(crate) fn without(text: &str, hosts: &Hosts) -> String {
+    let mut kept = String::new();
+    for line in text.lines() {
+        let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+        let Some(address) = words.next() else { continue };
+        let is_kept = |name: &&str| *name == "localhost" || !hosts.may_ask_for(name);
+        let names: Vec<&str> = words.filter(is_kept).collect();
+        if !names.is_empty() {
+            kept.extend([address, " ", &names.join(" "), "\n"]);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(allow: &[&str]) -> Hosts {
+        Hosts { allow: allow.iter().map(|host| host.parse().unwrap()).collect(), forbid: Vec::new() }
+    }
+
+    fn outside() -> Outside {
+        let (link, _theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        Outside::new(&link, 7).unwrap()
+    }
+
+    #[test]
+    fn a_host_keeps_its_address() {
+        let mut outside = outside();
+        assert_eq!(outside.address("a.org"), Some(Ipv4Addr::new(127, 64, 7, 1)));
+        assert_eq!(outside.address("b.org"), Some(Ipv4Addr::new(127, 64, 7, 2)));
+        assert_eq!(outside.address("a.org"), Some(Ipv4Addr::new(127, 64, 7, 1)));
+        let more: Vec<_> = (0..300).map(|number| outside.address(&format!("{number}.org"))).collect();
+        assert_eq!(more.iter().flatten().count(), 248);
+    }
+
+    #[test]
+    fn what_is_refused_and_what_is_no_matter_of_hosts() {
+        let mut outside = outside();
+        let hosts = hosts(&["a.org:443", "192.0.2.7:80"]);
+        outside.address("a.org");
+        let mut way = |to: &str, kind| outside.way(to.parse().unwrap(), kind, &hosts);
+        let refused = |what| Some(Way::Refused(what));
+        let at = |to: &str| Refusal::Connect(to.parse().unwrap());
+        let (stream, datagram) = (SocketType::STREAM, SocketType::DGRAM);
+        assert_eq!(way("127.64.7.1:80", stream), refused(Refusal::Name("a.org:80".to_owned())));
+        assert_eq!(way("127.64.7.1:443", datagram), Some(Way::Straight));
+        assert_eq!(way("127.64.7.2:443", stream), refused(at("127.64.7.2:443")));
+        assert_eq!(way("127.64.8.1:443", stream), refused(at("127.64.8.1:443")));
+        assert_eq!(way("127.64.7.0:443", stream), refused(at("127.64.7.0:443")));
+        assert_eq!(way("127.53.0.7:53", datagram), Some(Way::Straight));
+        assert_eq!(way("127.53.0.8:53", datagram), None);
+        assert_eq!(way("127.0.0.1:443", stream), None);
+        assert_eq!(way("192.0.2.7:80", datagram), None);
+        assert_eq!(way("192.0.2.7:443", stream), None);
+    }
+
+    #[test]
+    fn which_hosts_of_the_file_are_asked_for() {
+        let text = "127.0.0.1 localhost box\n# a comment\n10.0.0.5\tdb.corp db # the database\n10.0.0.6 x.corp\n\n::1 localhost\n";
+        let without = |allow: &[&str]| without(text, &hosts(allow));
+        assert_eq!(
+            without(&["db.corp", "localhost"]),
+            "127.0.0.1 localhost box\n10.0.0.5 db\n10.0.0.6 x.corp\n::1 localhost\n"
+        );
+        assert_eq!(without(&["*.corp:443", "db"]), "127.0.0.1 localhost box\n::1 localhost\n");
+    }
+}

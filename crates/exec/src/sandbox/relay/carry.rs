@@ -1,0 +1,197 @@
+//! Bytes, both ways, between two connections. Either end may say that it has no more, and still listen.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::{set_socket_keepalive, set_socket_linger};
+
+/// How many bytes are on their way, each way.
+const BUFFER: usize = 32 << 10;
+
+/// Carries until both ends have no more, or one of them is broken. When the run that `channel` stands for is over, what it has sent may
+/// still get out, if that does not take long.
+pub(super) fn carry(inner: TcpStream, outer: TcpStream, channel: &OwnedFd) {
+    let ready = |stream: &TcpStream| {
+        // Whoever writes little at a time decides themselves what waits for more.
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)
+    };
+    // A host that is gone without a word is noticed at last.
+    let _without = set_socket_keepalive(&outer, true);
+    let carried =
+        ready(&inner).and_then(|()| ready(&outer)).and_then(|()| both_ways(&inner, &outer, channel));
+    if carried.is_err() {
+        reset(inner);
+        reset(outer);
+    }
+}
+
+/// Closes a connection so that its other end sees that something is wrong.
+pub(super) fn reset(stream: TcpStream) {
+    let _closes_anyway = set_socket_linger(&stream, Some(Duration::ZERO));
+    drop(stream);
+}
+
+fn both_ways(inner: &TcpStream, outer: &TcpStream, channel: &OwnedFd) -> io::Result<()> {
+    let (mut out, mut back) = (Way::new(), Way::new());
+    let mut by: Option<Instant> = None;
+    // ends: when both have ended; each round waits until one of them can go on
+    while !(out.over && (back.over || by.is_some())) {
+        // One that nothing is wanted of is left out: it may be closed, which would end every wait at once.
+        let wanted =
+            [(inner.as_fd(), out.reads() | back.writes()), (outer.as_fd(), back.reads() | out.writes())];
+        let wanted = wanted.into_iter().filter(|(_, what)| !what.is_empty());
+        let mut ready: Vec<_> = wanted.map(|(of, what)| PollFd::from_borrowed_fd(of, what)).collect();
+        // Only that it is closed, which nobody needs to ask for.
+        ready.extend(by.is_none().then(|| PollFd::new(channel, PollFlags::empty())));
+        let left = by.and_then(|by| Timespec::try_from(by.saturating_duration_since(Instant::now())).ok());
+        if poll(&mut ready, left.as_ref())? == 0 {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        if by.is_none() && ready.last().is_some_and(|channel| !channel.revents().is_empty()) {
+            by = Some(Instant::now() + super::LEAVING);
+        }
+        out.go_on(inner, outer)?;
+        back.go_on(outer, inner)?;
+    }
+    Ok(())
+}
+
+/// One way of a connection.
+struct Way {
+    buffer: Vec<u8>,
+    /// What of it was read and not written yet.
+    held: Range<usize>,
+    over: bool,
+}
+
+impl Way {
+    fn new() -> Self {
+        Self { buffer: vec![0; BUFFER], held: 0..0, over: false }
+    }
+
+    fn reads(&self) -> PollFlags {
+        if self.held.is_empty() && !self.over { PollFlags::IN } else { PollFlags::empty() }
+    }
+
+    fn writes(&self) -> PollFlags {
+        if self.held.is_empty() { PollFlags::empty() } else { PollFlags::OUT }
+    }
+
+    fn go_on(&mut self, mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
+        if self.held.is_empty() && !self.over {
+            match later(from.read(&mut self.buffer))? {
+                None => {}
+                Some(0) => {
+                    self.over = true;
+                    to.shutdown(Shutdown::Write)?;
+                }
+                Some(read) => self.held = 0..read,
+            }
+        }
+        if !self.held.is_empty()
+            && let Some(written) = later(to.write(&self.buffer[self.held.clone()]))?
+        {
+            self.held.start += written;
+        }
+        Ok(())
+    }
+}
+
+/// `None` if it is not the time yet.
+fn later(done: io::Result<usize>) -> io::Result<Option<usize>> {
+    match done {
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
+        done => done.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixStream;
+    use std::thread::{JoinHandle, spawn};
+
+    use super::*;
+
+    /// Both far ends of a carried connection, the channel's other end, and what carries.
+    fn carried() -> (TcpStream, TcpStream, UnixStream, JoinHandle<()>) {
+        let pair = || {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            (one, listener.accept().unwrap().0)
+        };
+        let ((program, inner), (host, outer)) = (pair(), pair());
+        let (run, channel) = UnixStream::pair().unwrap();
+        let carries = spawn(move || carry(inner, outer, &channel.into()));
+        (program, host, run, carries)
+    }
+
+    fn all(mut from: &TcpStream) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn one_end_may_be_done_while_the_other_talks() {
+        let (mut program, mut host, _run, carries) = carried();
+        program.write_all(b"question").unwrap();
+        program.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(all(&host), b"question");
+        host.write_all(b"answer").unwrap();
+        drop(host);
+        assert_eq!(all(&program), b"answer");
+        carries.join().unwrap();
+    }
+
+    #[test]
+    fn more_than_any_buffer_holds_arrives_both_ways() {
+        let (program, host, _run, carries) = carried();
+        let much: Vec<u8> = (0..8_000_000_u32).map(|number| number.to_le_bytes()[1]).collect();
+        std::thread::scope(|scope| {
+            for mut from in [&program, &host] {
+                let much = &much;
+                scope.spawn(move || {
+                    from.write_all(much).unwrap();
+                    from.shutdown(Shutdown::Write).unwrap();
+                });
+            }
+            let other = scope.spawn(|| all(&host));
+            assert!(all(&program) == much && other.join().unwrap() == much);
+        });
+        carries.join().unwrap();
+    }
+
+    #[test]
+    fn a_broken_end_breaks_the_other() {
+        let (program, host, _run, carries) = carried();
+        reset(host);
+        let broken = (&program).read(&mut [0; 1]).unwrap_err();
+        assert_eq!(broken.kind(), io::ErrorKind::ConnectionReset);
+        carries.join().unwrap();
+    }
+
+    #[test]
+    fn what_was_sent_arrives_though_the_run_is_over() {
+        let (mut program, host, run, carries) = carried();
+        program.write_all(b"last words").unwrap();
+        drop((program, run));
+        assert_eq!(all(&host), b"last words");
+        carries.join().unwrap();
+    }
+
+    #[test]
+    fn it_ends_with_its_run() {
+        let (_program, host, run, carries) = carried();
+        drop(run);
+        carries.join().unwrap();
+        assert!((&host).read(&mut [0; 1]).is_err());
+    }
+}

@@ -1,0 +1,81 @@
+//! A name → a connection to it, if that is where it may lead.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::time::Duration;
+
+use policy::Hosts;
+
+use crate::sandbox::Refusal;
+
+/// How many addresses of a name are tried, and how long each.
+const MAX_TRIED: usize = 8;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why there is no connection.
+pub(super) enum Missed {
+    /// Nobody is there, or there is no such name.
+    Nobody,
+    /// The name leads where nobody may go.
+    Refused(Refusal),
+}
+
+/// Looks `host` up, here and now, and connects to the first address of it that answers.
+pub(super) fn dial(hosts: &Hosts, host: &str, port: u16) -> Result<TcpStream, Missed> {
+    let found = (host, port).to_socket_addrs().map_err(|_| Missed::Nobody)?;
+    let found = found.take(MAX_TRIED).map(|at| SocketAddr::new(at.ip().to_canonical(), port));
+    let (may, may_not): (Vec<_>, Vec<_>) = found.partition(|at| may_dial(hosts, host, *at));
+    let connect = |at: &SocketAddr| TcpStream::connect_timeout(at, PATIENCE).ok();
+    match (may.iter().find_map(connect), may_not.first()) {
+        (Some(stream), _) => Ok(stream),
+        (None, Some(at)) if may.is_empty() => Err(Missed::Refused(Refusal::Connect(*at))),
+        (None, _) => Err(Missed::Nobody),
+    }
+}
+
+fn may_dial(hosts: &Hosts, host: &str, at: SocketAddr) -> bool {
+    hosts.may_reach_at(host, at) && (hosts.lists(host, at) || !is_this_machine(at))
+}
+
+/// Whether an address, public as it may be, is one of this machine: then it is also what we would be called there.
+fn is_this_machine(at: SocketAddr) -> bool {
+    let any = match at.ip() {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    // Nothing is sent: only the route is asked for.
+    let called = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect(at)?;
+        socket.local_addr()
+    });
+    called.is_ok_and(|called| called.ip() == at.ip())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_name_that_leads_to_this_machine_is_refused_unless_the_address_is_listed() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = server.local_addr().unwrap();
+        let hosts = |allow: &[&str]| Hosts {
+            allow: allow.iter().map(|host| host.parse().unwrap()).collect(),
+            forbid: Vec::new(),
+        };
+        let dialled = |allow: &[&str], host: &str| match dial(&hosts(allow), host, at.port()) {
+            Ok(_) => "reached".to_owned(),
+            Err(Missed::Nobody) => "nobody".to_owned(),
+            Err(Missed::Refused(Refusal::Connect(to))) => format!("refused {}", to.ip()),
+            Err(Missed::Refused(other)) => format!("{other:?}"),
+        };
+        assert_eq!(dialled(&["127.0.0.1"], "127.0.0.1"), "reached");
+        assert_eq!(dialled(&["localhost"], "localhost"), "reached");
+        assert_eq!(dialled(&["127.0.0.1:1"], "127.0.0.1"), "refused 127.0.0.1");
+        assert_eq!(dialled(&["no-such-host.invalid"], "no-such-host.invalid"), "nobody");
+        assert!(is_this_machine(at));
+        assert!(!may_dial(&hosts(&["example.org"]), "example.org", at));
+        assert!(may_dial(&hosts(&["example.org", "127.0.0.1"]), "example.org", at));
+    }
+}
