@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use toolgate::Host;
 use toolgate::wire::Dialect;
 
 use crate::config::{Network, Sandbox, Tier};
@@ -170,6 +171,7 @@ impl PipeWire {
 Examples:
   toolgate sandbox -- cargo test
   toolgate sandbox --network on -- npm install
+  toolgate sandbox --host registry.npmjs.org -- npm install
   toolgate sandbox --mode read-only -- ./untrusted-script
   toolgate sandbox --writable ../out --deny-read '*.key' --explain -- make"
 )]
@@ -264,6 +266,9 @@ pub(crate) struct Confine {
     /// Whom commands may talk to
     #[arg(long, value_enum, value_name = "WHOM")]
     pub(crate) network: Option<Network>,
+    /// Let commands reach this host, whatever the network is: `example.org`, `*.example.org:443` (repeatable)
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Vec<Host>,
     /// Let commands connect to this unix socket: a path, or `@` and an abstract name (repeatable)
     #[arg(long, value_name = "NAME")]
     pub(crate) unix_socket: Vec<String>,

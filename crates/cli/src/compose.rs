@@ -7,8 +7,8 @@ use std::time::Duration;
 use exec::spill::Spill;
 use toolgate::wire::{Integers, Style};
 use toolgate::{
-    AtLeast, BuildFault, Builder, CommandLimits, Confinement, Environment, Family, Inherit, Limits, Network,
-    Observer, Pictures, RegistryFault, SandboxPolicy, Shell, Tier, Toolgate, ToolsConfig, WebSearch,
+    AtLeast, BuildFault, Builder, CommandLimits, Confinement, Environment, Family, Hosts, Inherit, Limits,
+    Network, Observer, Pictures, RegistryFault, SandboxPolicy, Shell, Tier, Toolgate, ToolsConfig, WebSearch,
 };
 
 use crate::args::Place;
@@ -117,6 +117,10 @@ fn confinement(config: &config::Confinement) -> Confinement {
             config::Network::Off => Network::Off,
             config::Network::Loopback => Network::Loopback,
             config::Network::On => Network::On,
+        },
+        hosts: Hosts {
+            allow: config.hosts.iter().map(|host| host.value.clone()).collect(),
+            forbid: Vec::new(),
         },
         sockets: config.unix_sockets.iter().map(|name| name.value.clone()).collect(),
         limits: CommandLimits {

@@ -165,6 +165,8 @@ fn what_commands_may_do_is_widened_only_by_the_user() {
     assert_snapshot!(refused("[commands]\ninherit = \"all\"\n"), @"error: $DIR/toolgate.toml:2:11: a project may narrow what tools can do, not widen it: `commands.inherit` belongs in your own file ($HOME/.config/toolgate/config.toml)");
     assert_snapshot!(refused("[commands]\npass = [\"CI\"]\n"), @"error: $DIR/toolgate.toml:2:9: a project may narrow what tools can do, not widen it: `commands.pass` belongs in your own file ($HOME/.config/toolgate/config.toml)");
     assert_snapshot!(refused("[commands]\nset = { A = \"1\" }\n"), @"error: $DIR/toolgate.toml:2:13: a project may narrow what tools can do, not widen it: `commands.set` belongs in your own file ($HOME/.config/toolgate/config.toml)");
+    assert_snapshot!(refused("[confinement]\nhosts = [\"a.org\"]\n"), @"error: $DIR/toolgate.toml:2:10: a project may narrow what tools can do, not widen it: `confinement.hosts` belongs in your own file ($HOME/.config/toolgate/config.toml)");
+    assert_snapshot!(refused("[confinement]\nhosts = [\"*\"]\n"), @"error: $DIR/toolgate.toml:2:10: `*` is no host: `*` stands only before a whole name, and for hosts below it; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`");
     assert_snapshot!(refused("[commands]\nshell = \"/bin/sh\"\n"), @"error: $DIR/toolgate.toml:2:9: a project may narrow what tools can do, not widen it: `commands.shell` belongs in your own file ($HOME/.config/toolgate/config.toml)");
 
     shell.configure("sandbox = \"danger-full-access\"\n[commands]\ninherit = \"all\"\nsessions = 8\n");
@@ -227,6 +229,7 @@ fn the_configuration_says_where_each_value_comes_from() {
     commands.shell = "/bin/sh"  # $HOME/.config/toolgate/config.toml:10
     # confinement.writable is not set
     # confinement.read_only is not set
+    # confinement.hosts is not set
     # confinement.unix_sockets is not set
     # confinement.memory_mb is not set
     # confinement.file_size_mb is not set

@@ -50,7 +50,7 @@ pub enum Denial {
         roots: Vec<PathBuf>,
     },
     /// The network policy does not let this host be talked to.
-    #[error("connecting to `{target}` is not allowed: the network is {}; only the user can change that, with `confinement.network` in their own configuration or `--network on`", network.as_str())]
+    #[error("connecting to `{target}` is not allowed: the network is {}; only the user can change that, with `confinement.network` in their own configuration or `--network on`, or for this host alone with `confinement.hosts` or `--host {target}`", network.as_str())]
     MayNotConnect {
         /// An address or a name, with a port if there is one.
         target: String,

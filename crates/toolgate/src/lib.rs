@@ -33,9 +33,9 @@ pub use exec::process::init;
 pub use exec::{session::Processes, shell::Shell, spill::Spill};
 pub use policy::{
     Account, ApprovalPolicy, AtLeast, Cause, CommandLine, Confinement, DEFAULT_DENY_READ, Denial, DenyRead,
-    Effect, Enforcement, Environment, EnvironmentFault, Escalation, Gap, Gate, Grant, Host, Inherit, Intent,
-    Known, Limits as CommandLimits, Network, Part, Permit, Proposal, Question, Reach, ReviewDecision, Root,
-    SandboxPolicy, Tier, Verdict, rules, shell,
+    Effect, Enforcement, Environment, EnvironmentFault, Escalation, Gap, Gate, Grant, Host, HostFault, Hosts,
+    Inherit, Intent, Known, Limits as CommandLimits, Network, Part, Permit, Proposal, Question, Reach,
+    ReviewDecision, Root, SandboxPolicy, Tier, Verdict, rules, shell,
 };
 #[cfg(feature = "tools")]
 pub use sandbox::{Confined, Sandbox, SandboxFault};

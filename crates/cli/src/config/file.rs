@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::Deserialize;
 use toml::Spanned;
-use toolgate::Environment;
+use toolgate::{Environment, Host, HostFault};
 
 use super::{Inherit, Integers, Network, Sandbox, Setting, Source, Tier, WebSearch};
 use crate::fault::Fault;
@@ -76,6 +76,7 @@ pub(super) struct Confinement {
     pub(super) writable: Vec<Spanned<String>>,
     pub(super) read_only: Vec<Spanned<String>>,
     pub(super) network: Option<Spanned<Network>>,
+    pub(super) hosts: Vec<Spanned<String>>,
     pub(super) unix_sockets: Vec<Spanned<String>>,
     pub(super) tier: Option<Spanned<Tier>>,
     pub(super) require: Option<Spanned<Tier>>,
@@ -195,16 +196,24 @@ impl ConfigFile {
     }
 
     fn check_confinement(&self) -> Result<(), Fault> {
-        let Confinement { processes, memory_mb, file_size_mb, open_files, unix_sockets, .. } =
+        let Confinement { processes, memory_mb, file_size_mb, open_files, hosts, unix_sockets, .. } =
             &self.content.confinement;
         self.within("processes", processes.as_ref(), 1..=4_000_000)?;
         self.within("memory_mb", memory_mb.as_ref(), 16..=1 << 30)?;
         self.within("file_size_mb", file_size_mb.as_ref(), 1..=1 << 30)?;
         self.within("open_files", open_files.as_ref(), 16..=1 << 20)?;
+        for host in hosts {
+            self.host(host)?;
+        }
         match unix_sockets.iter().find(|name| !super::is_socket(name.get_ref())) {
             Some(name) => Err(self.fault(&name.span(), super::NO_SOCKET)),
             None => Ok(()),
         }
+    }
+
+    /// The host that a text of this file is.
+    pub(super) fn host(&self, text: &Spanned<String>) -> Result<Host, Fault> {
+        text.get_ref().parse().map_err(|fault: HostFault| self.fault(&text.span(), &fault.to_string()))
     }
 
     fn check_commands(&self) -> Result<(), Fault> {

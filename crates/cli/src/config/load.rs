@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
+use toolgate::Host;
 
 use super::file::{ConfigFile, Confinement, Content, Links};
 use super::{Config, Found, Inherit, LookedFor, NO_SOCKET, Network, Sandbox, Setting, Source, is_socket};
@@ -52,7 +53,7 @@ pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fau
     let mut config = Config::built_in();
     if let Some(file) = user_file(dirs, &mut config.looked_for)? {
         config.take(&file);
-        config.widen(&file, dirs);
+        config.widen(&file, dirs)?;
     }
     let own_model = config.model.value.is_some();
     for file in project_files(cwd, &mut config.looked_for)? {
@@ -136,13 +137,14 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
     let pass = commands.pass.first().map(|name| (name.span(), "commands.pass"));
     let set = commands.set.values().next().map(|value| (value.span(), "commands.set"));
     let shell = commands.shell.as_ref().map(|shell| (shell.span(), "commands.shell"));
-    let Confinement { writable, unix_sockets, tier, network, .. } = &file.content.confinement;
+    let Confinement { writable, hosts, unix_sockets, tier, network, .. } = &file.content.confinement;
     let writable = writable.first().map(|root| (root.span(), "confinement.writable"));
+    let hosts = hosts.first().map(|host| (host.span(), "confinement.hosts"));
     let sockets = unix_sockets.first().map(|name| (name.span(), "confinement.unix_sockets"));
     let tier = tier.as_ref().map(|tier| (tier.span(), "confinement.tier"));
     let network = network.as_ref().filter(|network| *network.get_ref() > Network::Loopback);
     let network = network.map(|network| (network.span(), "confinement.network"));
-    let confinement = [writable, sockets, tier, network];
+    let confinement = [writable, hosts, sockets, tier, network];
     let widening =
         [sandbox, root, defaults, search, inherit, pass, set, shell].into_iter().chain(confinement);
     let Some((span, key)) = widening.flatten().next() else { return Ok(()) };
@@ -186,6 +188,8 @@ impl Config {
         if let Some(value) = flags.require {
             ours.require = Setting { value, source: Source::Flag("--require") };
         }
+        let host = |host: &Host| Setting { value: host.clone(), source: Source::Flag("--host") };
+        ours.hosts.extend(flags.host.iter().map(host));
         for name in &flags.unix_socket {
             if !is_socket(name) {
                 return Err(Fault::usage(format!("--unix-socket {name}: {NO_SOCKET}")));
@@ -261,7 +265,7 @@ impl Config {
     }
 
     /// Takes what only the user's own file may say.
-    fn widen(&mut self, file: &ConfigFile, dirs: &Dirs) {
+    fn widen(&mut self, file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
         let Content { tools, files, commands, confinement, .. } = &file.content;
         let absolute = |root: &String| match (root.strip_prefix("~/"), &dirs.home) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -270,6 +274,10 @@ impl Config {
         self.files.read_roots.extend(files.read_roots.iter().map(|root| file.setting(root, absolute)));
         let ours = &mut self.confinement;
         ours.writable.extend(confinement.writable.iter().map(|root| file.setting(root, absolute)));
+        for text in &confinement.hosts {
+            let host = file.host(text)?;
+            ours.hosts.push(file.setting(text, |_| host));
+        }
         let same = |name: &Spanned<String>| file.setting(name, Clone::clone);
         ours.unix_sockets.extend(confinement.unix_sockets.iter().map(same));
         set(&mut ours.tier, file, confinement.tier.as_ref(), |&tier| tier);
@@ -281,6 +289,7 @@ impl Config {
         };
         self.commands.set.extend(commands.set.iter().map(named));
         set(&mut self.commands.shell, file, commands.shell.as_ref(), |shell| Some(shell.clone()));
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+use toolgate::Host;
 
 pub(crate) use load::{Dirs, PROJECT_FILE, load};
 pub(crate) use rows::{Row, Shown};
@@ -158,6 +159,7 @@ pub(crate) struct Confinement {
     pub(crate) writable: Vec<Setting<PathBuf>>,
     pub(crate) read_only: Vec<Setting<PathBuf>>,
     pub(crate) network: Setting<Network>,
+    pub(crate) hosts: Vec<Setting<Host>>,
     pub(crate) unix_sockets: Vec<Setting<String>>,
     pub(crate) tier: Setting<Tier>,
     pub(crate) require: Setting<Tier>,
@@ -238,6 +240,7 @@ impl Config {
                 writable: Vec::new(),
                 read_only: Vec::new(),
                 network: Setting::built_in(Network::Loopback),
+                hosts: Vec::new(),
                 unix_sockets: Vec::new(),
                 tier: Setting::built_in(Tier::Namespaces),
                 require: Setting::built_in(Tier::Landlock),

@@ -82,6 +82,7 @@ impl Confinement {
             row("confinement.writable", list(self.writable.iter().map(pair))),
             row("confinement.read_only", list(self.read_only.iter().map(pair))),
             row("confinement.network", one(&self.network)),
+            row("confinement.hosts", list(self.hosts.iter().map(spelled))),
             row("confinement.unix_sockets", list(self.unix_sockets.iter().map(pair))),
             row("confinement.tier", one(&self.tier)),
             row("confinement.require", one(&self.require)),
@@ -105,6 +106,10 @@ fn row(key: &'static str, value: Shown) -> Row {
 
 fn pair<T: Serialize>(setting: &Setting<T>) -> (Value, Source) {
     (json!(setting.value), setting.source.clone())
+}
+
+fn spelled<T: ToString>(setting: &Setting<T>) -> (Value, Source) {
+    (json!(setting.value.to_string()), setting.source.clone())
 }
 
 fn one<T: Serialize>(setting: &Setting<T>) -> Shown {
