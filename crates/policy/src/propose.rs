@@ -47,7 +47,7 @@ pub(crate) fn beyond(grants: &Grants) -> Option<Proposal> {
         }
         Grant::Connect(host) => {
             let any = format!("any command that connects to `{host}`");
-            (On::Host { hosts: vec![crate::rules::Host::read(&host.to_string()).ok()?] }, any)
+            (On::Host { hosts: vec![host.clone()] }, any)
         }
         Grant::Socket(_) | Grant::Unconfined => return None,
     };

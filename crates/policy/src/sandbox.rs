@@ -72,8 +72,6 @@ pub struct Confinement {
     pub hosts: Hosts,
     /// Unix sockets of others that they may connect to: a path, or `@` and the name of an abstract one.
     pub sockets: Vec<String>,
-    /// Hosts that they may talk to whatever `network` says, and those that they may not.
-    pub hosts: Hosts,
     /// How much they may take.
     pub limits: Limits,
     /// The strongest layer that is tried.

@@ -69,7 +69,7 @@ impl Asking {
                     }
                 }
                 On::Host { hosts } => {
-                    let hosts = hosts.iter().filter_map(|host| host.to_string().parse().ok());
+                    let hosts = hosts.iter().cloned();
                     match decision {
                         Decision::Allow => ruled.hosts.extend(hosts),
                         Decision::Ask | Decision::Forbid => ruled.closed_hosts.extend(hosts),
