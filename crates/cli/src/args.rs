@@ -34,6 +34,7 @@ pub(crate) enum Command {
     Tools(Tools),
     Pipe(Pipe),
     Sandbox(SandboxCommand),
+    Policy(Policy),
     Doctor(Doctor),
     Config(Config),
     Completions(Completions),
@@ -184,6 +185,103 @@ pub(crate) struct SandboxCommand {
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) argv: Vec<String>,
+}
+
+/// Check and test rules, and make them of other programs' rules
+///
+/// Rules say which commands, paths, tools and hosts are allowed, asked about or forbidden. Yours are in
+/// ~/.config/toolgate/rules.toml, a project's, which may only tighten, in .toolgate/rules.toml; docs/rules.md says what can stand there.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate policy check
+  toolgate policy test --json
+  toolgate policy import codex ~/.codex/rules/default.rules")]
+pub(crate) struct Policy {
+    #[command(subcommand)]
+    pub(crate) command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    Check(PolicyCheck),
+    Test(PolicyTest),
+    Import(PolicyImport),
+}
+
+/// Say whether the rules are right, and what those that allow really open
+///
+/// Without a FILE: all that are in force. A FILE in a directory `.toolgate` is checked as a project's, another one as yours.
+///
+/// Exit status: 0 they are right, though perhaps with warnings; 1 something in them is wrong; 2 a FILE cannot be read.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate policy check
+  toolgate policy check rules.toml
+  toolgate policy check --json --cwd ~/project")]
+pub(crate) struct PolicyCheck {
+    /// Check these instead of the rules in force
+    pub(crate) file: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The rules in force in this directory instead of the current one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+/// Try the `match` and `not_match` examples of the rules, each against its own rule
+///
+/// Without a FILE: those of all rules in force. Other than `check`, this tells of every example that fails.
+///
+/// Exit status: 0 all hold; 1 one does not, or something else in a file is wrong; 2 a FILE cannot be read.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate policy test
+  toolgate policy test .toolgate/rules.toml
+  toolgate policy test --json | jq '.files[].examples[] | select(.holds | not)'")]
+pub(crate) struct PolicyTest {
+    /// Test these instead of the rules in force
+    pub(crate) file: Vec<PathBuf>,
+    /// Print JSON, with the examples that hold too
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The rules in force in this directory instead of the current one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+/// Make rules of another program's
+///
+/// What cannot be carried over is told on stderr and in comments, and never guessed. Nothing that is allowed leaves the sandbox.
+/// Read what comes out, and put it into your rules.
+///
+/// Exit status: 0 it was read, even if not all was carried over; 2 FILE cannot be read or understood at all.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate policy import codex ~/.codex/rules/default.rules
+  toolgate policy import claude ~/.claude/settings.json --out ~/.config/toolgate/rules.toml
+  toolgate policy import claude - < .claude/settings.json | less")]
+pub(crate) struct PolicyImport {
+    /// Whose rules they are
+    #[arg(value_enum)]
+    pub(crate) from: RulesOf,
+    /// The file, `-` for standard input
+    pub(crate) file: PathBuf,
+    /// Write to this file, which must not be there yet, instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RulesOf {
+    /// Codex: a `.rules` file
+    Codex,
+    /// Claude Code: the permissions in a `settings.json`
+    Claude,
 }
 
 /// Say what this machine can enforce, what is missing, and the command that mends it

@@ -199,10 +199,15 @@ impl Composed {
 
 /// The directory to work in, as the user spelled it but absolute.
 pub(crate) fn directory(place: &Place) -> Result<PathBuf, Fault> {
+    absolute(place.cwd.as_deref().unwrap_or(Path::new("")))
+}
+
+/// A path that the user typed, as they spelled it but absolute.
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Fault> {
     #[expect(clippy::disallowed_methods, reason = "this is the composition root")]
     let here = std::env::current_dir()
         .map_err(|error| Fault::usage(format!("the current directory is gone: {error}")))?;
     // Joins, and takes out `.`: what `--cwd .` shows should look like what no `--cwd` shows.
-    let asked = here.join(place.cwd.as_deref().unwrap_or(Path::new("")));
+    let asked = here.join(path);
     Ok(std::path::absolute(&asked).unwrap_or(asked))
 }

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Tools(args) => commands::tools::run(&args),
         Command::Pipe(args) => commands::pipe::run(&args),
         Command::Sandbox(args) => commands::sandbox::run(args),
+        Command::Policy(args) => commands::policy::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Config(args) => commands::config::run(&args),
         Command::Completions(args) => commands::completions::run(&args),

@@ -476,6 +476,10 @@ fn help_is_committed() {
         &["call", "--help"],
         &["tools", "--help"],
         &["pipe", "--help"],
+        &["policy", "--help"],
+        &["policy", "check", "--help"],
+        &["policy", "test", "--help"],
+        &["policy", "import", "--help"],
         &["config", "--help"],
         &["completions", "--help"],
     ] {

@@ -37,6 +37,8 @@ pub use policy::{
     Inherit, Intent, Known, Limits as CommandLimits, Network, Part, Permit, Proposal, Question, Reach,
     ReviewDecision, Root, SandboxPolicy, Tier, Verdict, rules, shell,
 };
+/// Rules that people write, and the commands of a script that they are about.
+pub use policy::{rules, shell};
 #[cfg(feature = "tools")]
 pub use sandbox::{Confined, Sandbox, SandboxFault};
 pub use serde_json::{Value, json};

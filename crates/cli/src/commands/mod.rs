@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod pipe;
+pub(crate) mod policy;
 pub(crate) mod sandbox;
 pub(crate) mod tools;
 

@@ -99,28 +99,49 @@ fn user_file(dirs: &Dirs, looked_for: &mut Vec<LookedFor>) -> Result<Option<Conf
 /// Every file at or above `cwd`, outermost first: up to the top of its git repository, or else to the root. Above `cwd`,
 /// only those count that belong to whoever owns `cwd`, to the user or to root: anybody may put one into `/tmp`.
 fn project_files(cwd: &Path, looked_for: &mut Vec<LookedFor>) -> Result<Vec<ConfigFile>, Fault> {
+    let mut files = Vec::new();
+    for (path, whose) in at_or_above(cwd, Path::new(PROJECT_FILE)) {
+        match whose {
+            Whose::Others => looked_for.push(LookedFor { path, found: Found::NotYours }),
+            Whose::Ours => {
+                if let Some(file) = ConfigFile::read(&path, Links::Refuse)? {
+                    looked_for.push(LookedFor { path, found: Found::Read });
+                    files.push(file);
+                }
+            }
+        }
+    }
+    if files.is_empty() {
+        let cwd = exec::fs::real(cwd).unwrap_or_else(|_| cwd.to_owned());
+        looked_for.push(LookedFor { path: cwd.join(PROJECT_FILE), found: Found::NotThere });
+    }
+    files.reverse();
+    Ok(files)
+}
+
+/// Whose a file of the project is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The user's, root's, or that of whoever owns the working directory; or it is not there.
+    Ours,
+    Others,
+}
+
+/// The places of `name` at and above `cwd`, innermost first: up to the top of its git repository, or else to the root.
+pub(super) fn at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, Whose)> {
     // Where it really is, so that `sub/..` does not make `sub` a directory above.
     let cwd = &exec::fs::real(cwd).unwrap_or_else(|_| cwd.to_owned());
     let repository = cwd.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
     let top = repository.unwrap_or(Path::new("/"));
     let owner = |path: &Path| path.symlink_metadata().ok().map(|meta| meta.uid());
     let trusted = [Some(0), Some(rustix::process::geteuid().as_raw()), owner(cwd)];
-    let mut files = Vec::new();
-    for directory in cwd.ancestors().take_while(|dir| dir.starts_with(top)) {
-        let path = directory.join(PROJECT_FILE);
+    let place = |directory: &Path| {
+        let path = directory.join(name);
         let owner = owner(&path);
-        if directory != cwd && owner.is_some() && !trusted.contains(&owner) {
-            looked_for.push(LookedFor { path, found: Found::NotYours });
-        } else if let Some(file) = ConfigFile::read(&path, Links::Refuse)? {
-            looked_for.push(LookedFor { path, found: Found::Read });
-            files.push(file);
-        }
-    }
-    if files.is_empty() {
-        looked_for.push(LookedFor { path: cwd.join(PROJECT_FILE), found: Found::NotThere });
-    }
-    files.reverse();
-    Ok(files)
+        let others = directory != cwd && owner.is_some() && !trusted.contains(&owner);
+        (path, if others { Whose::Others } else { Whose::Ours })
+    };
+    cwd.ancestors().take_while(|dir| dir.starts_with(top)).map(place).collect()
 }
 
 /// Refuses a project's file that would give tools more than the user does.

@@ -6,6 +6,7 @@
 mod file;
 mod load;
 mod rows;
+mod rules;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,6 +18,7 @@ use toolgate::Host;
 
 pub(crate) use load::{Dirs, PROJECT_FILE, load};
 pub(crate) use rows::{Row, Shown};
+pub(crate) use rules::rule_files;
 
 /// Every key, with an example: what `toolgate config --help` and docs/configuration.md show.
 pub(crate) const EXAMPLE: &str = include_str!("example.toml");

@@ -1,0 +1,80 @@
+//! `toolgate policy check`: whether rules are right, and what they open.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolgate::rules::{RuleFault, Rules};
+
+use super::{Page, count, pages};
+use crate::args::PolicyCheck;
+use crate::fault::Fault;
+use crate::screen::{self, FAINT, NAME};
+
+pub(crate) fn run(args: &PolicyCheck) -> Result<ExitCode, Fault> {
+    let pages = pages(&args.file, args.cwd.as_deref())?;
+    let read: Vec<(&Page, Result<Option<Rules>, RuleFault>)> =
+        pages.iter().map(|page| (page, parsed(page))).collect();
+    let right = read.iter().all(|(_, rules)| rules.is_ok());
+    if args.json {
+        let files: Vec<Value> = read.iter().map(|(page, rules)| as_json(page, rules)).collect();
+        screen::text(&json!({ "right": right, "files": files }).to_string())?;
+    } else {
+        for (page, rules) in &read {
+            print(page, rules)?;
+        }
+    }
+    Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn parsed(page: &Page) -> Result<Option<Rules>, RuleFault> {
+    match &page.text {
+        Ok(Some(text)) => Rules::parse(text, &page.file, page.layer).map(Some),
+        Ok(None) => Ok(None),
+        Err(fault) => Err(fault.clone()),
+    }
+}
+
+fn print(page: &Page, rules: &Result<Option<Rules>, RuleFault>) -> Result<(), Fault> {
+    let file = page.file.to_string_lossy();
+    let file = screen::visible(&file);
+    match rules {
+        Ok(None) => screen::styled(&format!("{FAINT}{file}: not there{FAINT:#}\n"))?,
+        Ok(Some(rules)) => {
+            let count = count(rules.len(), "rule");
+            screen::styled(&format!("{NAME}{file}{NAME:#}: {count}, {}\n", whose(page)))?;
+            for warning in rules.warnings() {
+                let why = screen::visible(&warning.why).into_owned();
+                screen::styled(&format!("  line {}: {why}\n", warning.rule.line))?;
+            }
+        }
+        Err(fault) => screen::error(&fault.to_string()),
+    }
+    Ok(())
+}
+
+fn whose(page: &Page) -> &'static str {
+    match page.layer {
+        toolgate::rules::Layer::System => "for everybody on this machine",
+        toolgate::rules::Layer::User => "yours",
+        toolgate::rules::Layer::Project => "the project's",
+    }
+}
+
+fn as_json(page: &Page, rules: &Result<Option<Rules>, RuleFault>) -> Value {
+    let (file, layer) = (&page.file, page.layer.as_str());
+    match rules {
+        Ok(None) => json!({ "file": file, "layer": layer, "found": false }),
+        Ok(Some(rules)) => {
+            let warning = |warning: &toolgate::rules::Warning<'_>| json!({ "line": warning.rule.line, "why": warning.why });
+            let warnings: Vec<Value> = rules.warnings().iter().map(warning).collect();
+            json!({ "file": file, "layer": layer, "found": true, "rules": rules.len(), "warnings": warnings })
+        }
+        Err(fault) => json!({ "file": file, "layer": layer, "found": true, "fault": fault_json(fault) }),
+    }
+}
+
+/// A fault for programs.
+pub(super) fn fault_json(fault: &RuleFault) -> Value {
+    let (line, column) = fault.place.unzip();
+    json!({ "line": line, "column": column, "why": fault.why })
+}

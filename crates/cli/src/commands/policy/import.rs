@@ -1,0 +1,65 @@
+//! `toolgate policy import`: another program's rules as ours.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use toolgate::rules::{Layer, MAX_BYTES, Rules, import};
+
+use super::count;
+use crate::args::{PolicyImport, RulesOf};
+use crate::fault::Fault;
+use crate::screen;
+
+pub(crate) fn run(args: &PolicyImport) -> Result<ExitCode, Fault> {
+    let text = read(&args.file)?;
+    let imported = match args.from {
+        RulesOf::Codex => import::codex(&text, &args.file),
+        RulesOf::Claude => import::claude(&text, &args.file),
+    };
+    let imported = imported.map_err(|fault| Fault::usage(fault.to_string()))?;
+    let out = args.out.as_deref().unwrap_or(Path::new("rules.toml"));
+    // Nobody is to find out later that what was made of their rules is none.
+    Rules::parse(&imported.text, out, Layer::User).map_err(|fault| Fault::usage(fault.to_string()))?;
+    match &args.out {
+        Some(file) => write(file, &imported.text)?,
+        None => screen::text(&imported.text)?,
+    }
+    for note in &imported.notes {
+        screen::hint(&format!("{}: {}", note.at, note.what));
+    }
+    let (rules, notes) = (count(imported.rules, "rule"), count(imported.notes.len(), "note"));
+    screen::hint(&format!("{rules}, {notes}; read them before they are in force"));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(file: &Path) -> Result<String, Fault> {
+    let mut text = String::new();
+    let most = MAX_BYTES as u64 + 1;
+    let read = if file == Path::new("-") {
+        std::io::stdin().take(most).read_to_string(&mut text)
+    } else {
+        #[expect(clippy::disallowed_methods, reason = "the user named this file, not a model")]
+        File::open(file).and_then(|file| file.take(most).read_to_string(&mut text))
+    };
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Fault::usage(format!("`{}` cannot be read: {error}", file.display()))),
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Fault> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let opened = openat(CWD, file, flags, Mode::RUSR | Mode::WUSR);
+    let done =
+        opened.map_err(std::io::Error::from).and_then(|opened| File::from(opened).write_all(text.as_bytes()));
+    done.map_err(|error| {
+        let there = error.raw_os_error() == Some(Errno::EXIST.raw_os_error());
+        let why = if there { "it is there already".to_owned() } else { error.to_string() };
+        Fault::usage(format!("`{}` cannot be written: {why}", file.display()))
+            .hint("without --out the rules go to standard output")
+    })
+}

@@ -1,0 +1,61 @@
+//! `toolgate policy`: rules checked, tested and imported.
+
+mod check;
+mod import;
+mod test;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use toolgate::rules::{Layer, RuleFault};
+
+use crate::args::{Policy, PolicyCommand};
+use crate::compose::absolute;
+use crate::config::{Dirs, rule_files};
+use crate::fault::Fault;
+
+pub(crate) fn run(args: &Policy) -> Result<ExitCode, Fault> {
+    match &args.command {
+        PolicyCommand::Check(args) => check::run(args),
+        PolicyCommand::Test(args) => test::run(args),
+        PolicyCommand::Import(args) => import::run(args),
+    }
+}
+
+/// A file of rules with its text, or what keeps it from being read.
+struct Page {
+    layer: Layer,
+    file: PathBuf,
+    /// `None` if it is not there.
+    text: Result<Option<String>, RuleFault>,
+}
+
+/// The files that were named, or those in force in `cwd`, or else here.
+fn pages(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<Page>, Fault> {
+    if named.is_empty() {
+        let cwd = absolute(cwd.unwrap_or(Path::new("")))?;
+        exec::fs::real(&cwd.join(".")).map_err(|error| {
+            Fault::usage(format!("`{}` is no directory that can be read: {error}", cwd.display()))
+        })?;
+        let files = rule_files(&cwd, &Dirs::from_env()?);
+        let read =
+            |(layer, file): (Layer, PathBuf)| Page { layer, text: exec::rules::read(&file, layer), file };
+        return Ok(files.into_iter().map(read).collect());
+    }
+    let read = |file: &PathBuf| {
+        let file = absolute(file)?;
+        let in_project = file.parent().is_some_and(|directory| directory.ends_with(".toolgate"));
+        let layer = if in_project { Layer::Project } else { Layer::User };
+        match exec::rules::read(&file, layer) {
+            Ok(None) => Err(Fault::usage(format!("`{}` does not exist", file.display()))),
+            Ok(text) => Ok(Page { layer, file, text: Ok(text) }),
+            Err(fault) => Err(Fault::usage(fault.to_string())),
+        }
+    };
+    named.iter().map(read).collect()
+}
+
+/// `1 rule`, `2 rules`.
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}

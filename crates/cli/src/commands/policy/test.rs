@@ -1,0 +1,84 @@
+//! `toolgate policy test`: every example of the rules.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolgate::rules::{RuleFault, Rules, Tried};
+
+use super::check::fault_json;
+use super::{Page, count, pages};
+use crate::args::PolicyTest;
+use crate::fault::Fault;
+use crate::screen::{self, NAME};
+
+pub(crate) fn run(args: &PolicyTest) -> Result<ExitCode, Fault> {
+    let pages = pages(&args.file, args.cwd.as_deref())?;
+    let tried: Vec<(&Page, Result<Vec<Tried>, RuleFault>)> =
+        pages.iter().filter_map(|page| Some((page, tried(page)?))).collect();
+    let holds = tried
+        .iter()
+        .all(|(_, tried)| tried.as_ref().is_ok_and(|tried| tried.iter().all(|one| one.fault.is_none())));
+    if args.json {
+        let files: Vec<Value> = tried.iter().map(|(page, tried)| as_json(page, tried)).collect();
+        screen::text(&json!({ "hold": holds, "files": files }).to_string())?;
+    } else {
+        for (page, tried) in &tried {
+            print(page, tried)?;
+        }
+        if tried.is_empty() {
+            screen::hint("there are no rules; `toolgate policy check` says where they are looked for");
+        }
+    }
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// `None` if the file is not there.
+fn tried(page: &Page) -> Option<Result<Vec<Tried>, RuleFault>> {
+    match &page.text {
+        Ok(text) => Some(Rules::examples(text.as_ref()?, &page.file, page.layer)),
+        Err(fault) => Some(Err(fault.clone())),
+    }
+}
+
+fn print(page: &Page, tried: &Result<Vec<Tried>, RuleFault>) -> Result<(), Fault> {
+    let tried = match tried {
+        Ok(tried) => tried,
+        Err(fault) => {
+            screen::error(&fault.to_string());
+            return Ok(());
+        }
+    };
+    let file = page.file.to_string_lossy();
+    let file = screen::visible(&file);
+    let failed = tried.iter().filter(|one| one.fault.is_some()).count();
+    let how = match failed {
+        0 => "all hold".to_owned(),
+        _ => format!("{failed} of them wrong"),
+    };
+    screen::styled(&format!("{NAME}{file}{NAME:#}: {}, {how}\n", count(tried.len(), "example")))?;
+    for one in tried {
+        if let Some(why) = &one.fault {
+            let (line, column) = (one.line, one.column);
+            screen::styled(&format!("  {line}:{column}: {}\n", screen::visible(why)))?;
+        }
+    }
+    Ok(())
+}
+
+fn as_json(page: &Page, tried: &Result<Vec<Tried>, RuleFault>) -> Value {
+    let (file, layer) = (&page.file, page.layer.as_str());
+    let example = |one: &Tried| {
+        let holds = one.fault.is_none();
+        json!({
+            "rule": one.rule, "line": one.line, "column": one.column, "list": one.list, "example": one.text,
+            "holds": holds, "why": one.fault,
+        })
+    };
+    match tried {
+        Ok(tried) => {
+            let examples: Vec<Value> = tried.iter().map(example).collect();
+            json!({ "file": file, "layer": layer, "examples": examples })
+        }
+        Err(fault) => json!({ "file": file, "layer": layer, "fault": fault_json(fault) }),
+    }
+}
