@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use toolgate::Host;
 use toolgate::wire::Dialect;
 
-use crate::config::{Network, Sandbox, Tier};
+use crate::config::{Approval, Network, Sandbox, Tier};
 
 /// Answers the tool calls of a coding model: fast, safely, exactly once
 #[derive(Debug, Parser)]
@@ -204,9 +204,44 @@ pub(crate) struct Policy {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
+    Explain(PolicyExplain),
     Check(PolicyCheck),
     Test(PolicyTest),
     Import(PolicyImport),
+}
+
+/// Say what would be decided about a command or a call, and why, without running anything
+///
+/// Every command that a script may run is listed, with what is known about it and which rules are about it. What cannot be
+/// known is marked ‹so›. docs/approval.md says what the words mean.
+///
+/// Exit status: 0 it would be run; 3 you would be asked first; 1 it would be refused; 2 the question makes no sense.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate policy explain -- rm -rf build
+  toolgate policy explain --script 'cd src && make 2>&1 | tee log'
+  toolgate policy explain --approval untrusted --json -- git push
+  toolgate policy explain --tool read_file --json '{\"path\": \"/etc/passwd\"}'")]
+#[command(group(clap::ArgGroup::new("what").required(true).args(["argv", "script", "tool"])))]
+pub(crate) struct PolicyExplain {
+    /// A script for your shell, as one word
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) script: Option<String>,
+    /// A tool to be called; --json gives its arguments
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Print JSON; with --tool, the arguments of the call
+    #[arg(long, value_name = "ARGS", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) json: Option<String>,
+    /// How to print
+    #[arg(long, value_enum)]
+    pub(crate) output: Option<Output>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// A program and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) argv: Vec<String>,
 }
 
 /// Say whether the rules are right, and what those that allow really open
@@ -341,6 +376,9 @@ pub(crate) struct Place {
     /// What tools may do beside reading
     #[arg(long, visible_alias = "mode", value_enum, value_name = "MODE")]
     pub(crate) sandbox: Option<Sandbox>,
+    /// When to ask you
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub(crate) approval: Option<Approval>,
     #[command(flatten)]
     pub(crate) confine: Confine,
     /// The model that calls, e.g. `claude-opus-4`: it gets the tools it can use

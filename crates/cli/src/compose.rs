@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use exec::spill::Spill;
+use toolgate::rules::{Layer, NewRule, Rules};
 use toolgate::wire::{Integers, Style};
 use toolgate::{
-    AtLeast, BuildFault, Builder, CommandLimits, Confinement, Environment, Family, Hosts, Inherit, Limits,
-    Network, Observer, Pictures, RegistryFault, SandboxPolicy, Shell, Tier, Toolgate, ToolsConfig, WebSearch,
+    ApprovalPolicy, AtLeast, BuildFault, Builder, CommandLimits, Confinement, Environment, Family, Hosts,
+    Inherit, Limits, Network, Observer, Pictures, RegistryFault, Rulebook, SandboxPolicy, Shell, Tier,
+    Toolgate, ToolsConfig, WebSearch,
 };
 
 use crate::args::Place;
@@ -53,6 +55,13 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
             config::Sandbox::External => SandboxPolicy::External,
             config::Sandbox::DangerFullAccess => SandboxPolicy::FullAccess,
         })
+        .approval(match config.approval.value {
+            config::Approval::Untrusted => ApprovalPolicy::Untrusted,
+            config::Approval::OnFailure => ApprovalPolicy::OnFailure,
+            config::Approval::OnRequest => ApprovalPolicy::OnRequest,
+            config::Approval::Never => ApprovalPolicy::Never,
+        })
+        .rules(rules(&cwd, &dirs)?)
         .confinement(kept(confinement(&config.confinement), &cwd, &dirs))
         .limits(Limits {
             output_tokens: config.limits.output_tokens.value,
@@ -76,6 +85,9 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
         }
         builder = builder.read_root(value);
     }
+    if let Some(directory) = &dirs.config {
+        builder = builder.rulebook(Arc::new(OwnRules { file: directory.join(config::USER_RULES) }));
+    }
     if let Some(state) = dirs.state {
         let spill = Arc::new(Spill::new(state.join("outputs"), &cwd));
         builder =
@@ -83,6 +95,24 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
     }
     builder = with_commands(builder, &config.commands)?;
     Ok(Composed { config, builder })
+}
+
+/// All rules in force for work in `cwd`.
+fn rules(cwd: &Path, dirs: &Dirs) -> Result<Rules, Fault> {
+    exec::rules::load(&config::rule_files(cwd, dirs)).map_err(|fault| Fault::usage(fault.to_string()))
+}
+
+/// The user's own file of rules.
+struct OwnRules {
+    file: PathBuf,
+}
+
+impl Rulebook for OwnRules {
+    fn save(&self, rule: &NewRule) -> Result<Rules, String> {
+        exec::rules::save(&self.file, rule).map_err(|fault| fault.to_string())?;
+        // As it will be read the next time; what is there already counts once more, which changes nothing.
+        exec::rules::load(&[(Layer::User, self.file.clone())]).map_err(|fault| fault.to_string())
+    }
 }
 
 /// Our own configuration and what we remember stay as they are, wherever commands may write.

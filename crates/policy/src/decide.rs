@@ -9,9 +9,9 @@ use crate::lookup::{forbids_host, forbids_writing};
 use crate::machine::Unknown;
 use crate::rules::Rules;
 use crate::{
-    ApprovalPolicy, ApprovalStore, Cause, Confinement, Denial, Effect, Escalation, Grant, Grants, Host,
-    Intent, Machine, Matter, Permit, Question, Reach, Requirement, ReviewDecision, SandboxPolicy, Unasked,
-    requirement,
+    Account, ApprovalPolicy, ApprovalStore, Cause, Confinement, Denial, Effect, Escalation, Grant, Grants,
+    Host, Intent, Machine, Matter, Permit, Question, Reach, Requirement, ReviewDecision, SandboxPolicy,
+    Unasked, requirement,
 };
 
 /// How often a call may ask for more after it was refused something.
@@ -154,6 +154,17 @@ impl Gate {
     /// ```
     pub fn decide(&self, tool: &str, intent: &Intent) -> Verdict {
         self.decide_with(tool, intent, None)
+    }
+
+    /// What the command of `intent` would run, with where its programs lie, if it has one.
+    pub fn account(&self, intent: &Intent) -> Option<Account> {
+        let line = intent.effects.iter().find_map(|effect| match effect {
+            Effect::Exec(line) => Some(line),
+            _ => None,
+        })?;
+        let mut account = Account::of(line, &self.rules());
+        account.bind(&*self.machine, &line.cwd);
+        Some(account)
     }
 
     /// The same, if a hook asks for a look at it.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::known::Known;
-use crate::lookup::{on_host, on_path};
+use crate::lookup::{self, on_host, on_path};
 use crate::propose;
 use crate::question::Proposal;
 use crate::rules::{Access, Decision, Rule, Rules};
@@ -106,8 +106,12 @@ fn strictest<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Option<&'a Rule> 
 
 impl Judging<'_> {
     fn asks(&self, matter: Matter) -> Requirement {
-        let ordinary = matches!(matter, Matter::ReadsUnconfined | Matter::Runs | Matter::RunsUnconfined);
-        let matter = if self.allowed && ordinary { Matter::Allowed } else { matter };
+        // Whoever allows a tool allows whatever it does where it is: not what it needs beyond that.
+        let inside = matches!(
+            matter,
+            Matter::ReadsUnconfined | Matter::Runs | Matter::RunsUnconfined | Matter::Dangerous
+        );
+        let matter = if self.allowed && inside { Matter::Allowed } else { matter };
         requirement(self.gate.approval, matter)
     }
 
@@ -153,7 +157,11 @@ impl Judging<'_> {
             }
         }
         let network = self.gate.confinement.network;
-        if !self.confines() || network == Network::On {
+        let reached = {
+            let (name, port) = lookup::apart(&host);
+            self.gate.confinement.hosts.may_reach(&name, port)
+        };
+        if !self.confines() || network == Network::On || reached {
             return out.raise(self.asks(self.runs()), Cause::Untrusted { what });
         }
         self.beyond(Denial::MayNotConnect { target: target.to_owned(), network }, out);

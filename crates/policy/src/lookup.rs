@@ -23,12 +23,19 @@ pub(crate) fn on_path<'a>(
 
 /// The rules about `host`.
 pub(crate) fn on_host<'a>(rules: &'a Rules, host: &Host) -> Vec<&'a Rule> {
+    let (name, port) = apart(host);
+    rules.host(&name, port)
+}
+
+/// The name or the address, and the port; 0 if there is none.
+pub(crate) fn apart(host: &Host) -> (String, u16) {
     let text = host.to_string();
-    let (name, port) = match text.rsplit_once(':') {
-        Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, port.parse().unwrap_or(0)),
-        _ => (text.as_str(), 0),
-    };
-    rules.host(name, port)
+    match text.rsplit_once(':') {
+        Some((name, port)) if !name.contains(':') || name.ends_with(']') => {
+            (name.to_owned(), port.parse().unwrap_or(0))
+        }
+        _ => (text, 0),
+    }
 }
 
 /// Whether a rule forbids changing `path`.

@@ -38,7 +38,6 @@ pub use policy::{
     ReviewDecision, Root, SandboxPolicy, Tier, Verdict, rules, shell,
 };
 /// Rules that people write, and the commands of a script that they are about.
-pub use policy::{rules, shell};
 #[cfg(feature = "tools")]
 pub use sandbox::{Confined, Sandbox, SandboxFault};
 pub use serde_json::{Value, json};

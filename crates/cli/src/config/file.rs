@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toolgate::{Environment, Host, HostFault};
 
-use super::{Inherit, Integers, Network, Sandbox, Setting, Source, Tier, WebSearch};
+use super::{Approval, Inherit, Integers, Network, Sandbox, Setting, Source, Tier, WebSearch};
 use crate::fault::Fault;
 
 /// A configuration larger than this is none.
@@ -36,6 +36,7 @@ pub(super) struct ConfigFile {
 pub(super) struct Content {
     pub(super) model: Option<Spanned<String>>,
     pub(super) sandbox: Option<Spanned<Sandbox>>,
+    pub(super) approval: Option<Spanned<Approval>>,
     pub(super) tools: Tools,
     pub(super) files: Files,
     pub(super) commands: Commands,

@@ -7,7 +7,9 @@ use toml::Spanned;
 use toolgate::Host;
 
 use super::file::{ConfigFile, Confinement, Content, Links};
-use super::{Config, Found, Inherit, LookedFor, NO_SOCKET, Network, Sandbox, Setting, Source, is_socket};
+use super::{
+    Approval, Config, Found, Inherit, LookedFor, NO_SOCKET, Network, Sandbox, Setting, Source, is_socket,
+};
 use crate::args::{Confine, Place};
 use crate::fault::Fault;
 
@@ -69,6 +71,9 @@ pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fau
     }
     if let Some(value) = flags.sandbox {
         config.sandbox = Setting { value, source: Source::Flag("--sandbox") };
+    }
+    if let Some(value) = flags.approval {
+        config.approval = Setting { value, source: Source::Flag("--approval") };
     }
     config.flags(cwd, &flags.confine)?;
     for root in &flags.read_root {
@@ -149,6 +154,8 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
     let Content { sandbox, files, tools, commands, .. } = &file.content;
     let sandbox = sandbox.as_ref().filter(|sandbox| *sandbox.get_ref() > Sandbox::ReadOnly);
     let sandbox = sandbox.map(|sandbox| (sandbox.span(), "sandbox"));
+    let approval = file.content.approval.as_ref().filter(|asks| *asks.get_ref() != Approval::Untrusted);
+    let approval = approval.map(|asks| (asks.span(), "approval"));
     let root = files.read_roots.first().map(|root| (root.span(), "files.read_roots"));
     let defaults = files.deny_read_defaults.as_ref().filter(|on| !on.get_ref());
     let defaults = defaults.map(|off| (off.span(), "files.deny_read_defaults"));
@@ -167,7 +174,7 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
     let network = network.map(|network| (network.span(), "confinement.network"));
     let confinement = [writable, hosts, sockets, tier, network];
     let widening =
-        [sandbox, root, defaults, search, inherit, pass, set, shell].into_iter().chain(confinement);
+        [sandbox, approval, root, defaults, search, inherit, pass, set, shell].into_iter().chain(confinement);
     let Some((span, key)) = widening.flatten().next() else { return Ok(()) };
     let own = dirs.config.as_ref().map(|dir| format!(" ({})", dir.join(USER_FILES[0]).display()));
     let own = own.unwrap_or_default();
@@ -241,6 +248,7 @@ impl Config {
             set(ours, file, theirs, |&limit| Some(limit));
         }
         set(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
+        set(&mut self.approval, file, file.content.approval.as_ref(), |&approval| approval);
         set(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
         set(&mut self.commands.sessions, file, commands.sessions.as_ref(), count);
         set(&mut self.model, file, file.content.model.as_ref(), |model| Some(model.clone()));
@@ -265,6 +273,10 @@ impl Config {
             }
         }
         shrink(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
+        // Whoever is never asked is not asked more, either.
+        if self.approval.value != Approval::Never {
+            set(&mut self.approval, file, file.content.approval.as_ref(), |&approval| approval);
+        }
         shrink(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
         shrink(&mut self.commands.sessions, file, commands.sessions.as_ref(), count);
         shrink(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), count);

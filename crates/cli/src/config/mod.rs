@@ -18,7 +18,7 @@ use toolgate::Host;
 
 pub(crate) use load::{Dirs, PROJECT_FILE, load};
 pub(crate) use rows::{Row, Shown};
-pub(crate) use rules::rule_files;
+pub(crate) use rules::{USER as USER_RULES, rule_files};
 
 /// Every key, with an example: what `toolgate config --help` and docs/configuration.md show.
 pub(crate) const EXAMPLE: &str = include_str!("example.toml");
@@ -69,6 +69,7 @@ impl fmt::Display for Source {
 pub(crate) struct Config {
     pub(crate) model: Setting<Option<String>>,
     pub(crate) sandbox: Setting<Sandbox>,
+    pub(crate) approval: Setting<Approval>,
     pub(crate) tools: Tools,
     pub(crate) files: Files,
     pub(crate) commands: Commands,
@@ -127,6 +128,20 @@ pub(crate) enum Sandbox {
     External,
     /// Run, change and connect to whatever you can
     DangerFullAccess,
+}
+
+/// When the user is asked. The doc comments are help texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Approval {
+    /// Before anything that does more than read
+    Untrusted,
+    /// When something was refused: everything is tried in the sandbox first
+    OnFailure,
+    /// When a command is dangerous, asks to leave the sandbox or was refused something
+    OnRequest,
+    /// Never: what would be asked is refused
+    Never,
 }
 
 /// Whom confined commands may talk to; the tightest comes first. The doc comments are help texts.
@@ -221,6 +236,7 @@ impl Config {
         Self {
             model: Setting::built_in(None),
             sandbox: Setting::built_in(Sandbox::ReadOnly),
+            approval: Setting::built_in(Approval::OnRequest),
             tools: Tools {
                 only: Vec::new(),
                 without: Vec::new(),

@@ -37,6 +37,7 @@ impl Config {
         let mut rows = vec![
             row("model", maybe(&self.model)),
             row("sandbox", one(&self.sandbox)),
+            row("approval", one(&self.approval)),
             row(
                 "tools.only",
                 chosen.map_or(Shown::Unset, |(names, source)| Shown::One(json!(names), source)),

@@ -10,7 +10,7 @@ use super::load::{Dirs, Whose, at_or_above};
 /// The machine's, for everybody on it.
 const SYSTEM: &str = "/etc/toolgate/rules.toml";
 /// The user's, in their configuration.
-const USER: &str = "rules.toml";
+pub(crate) const USER: &str = "rules.toml";
 /// The project's, at and above the working directory.
 const PROJECT: &str = ".toolgate/rules.toml";
 

@@ -1,6 +1,7 @@
-//! `toolgate policy`: rules checked, tested and imported.
+//! `toolgate policy`: decisions explained, rules checked, tested and imported.
 
 mod check;
+mod explain;
 mod import;
 mod test;
 
@@ -16,6 +17,7 @@ use crate::fault::Fault;
 
 pub(crate) fn run(args: &Policy) -> Result<ExitCode, Fault> {
     match &args.command {
+        PolicyCommand::Explain(args) => explain::run(args),
         PolicyCommand::Check(args) => check::run(args),
         PolicyCommand::Test(args) => test::run(args),
         PolicyCommand::Import(args) => import::run(args),

@@ -1,0 +1,185 @@
+//! `toolgate policy explain`: what would be decided, and why.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolgate::{Account, Gate, Intent, Known, Part, Place, ToolCall, Toolgate, Verdict};
+
+use crate::args::{Output, PolicyExplain};
+use crate::compose::compose;
+use crate::fault::Fault;
+use crate::screen::{self, FAINT, NAME};
+
+/// It would be asked first.
+const ASKS: u8 = 3;
+
+pub(crate) fn run(args: &PolicyExplain) -> Result<ExitCode, Fault> {
+    let composed = compose(&args.place)?;
+    let cwd = crate::compose::directory(&args.place)?;
+    let toolgate = composed.build()?;
+    let (tool, intent) = stated(args, &toolgate, cwd)?;
+    let gate = toolgate.router().gate();
+    let verdict = gate.decide(&tool, &intent);
+    let account = gate.account(&intent);
+    let as_json = match (args.output, &args.tool) {
+        (Some(output), _) => output == Output::Json,
+        (None, Some(_)) => false,
+        (None, None) => args.json.is_some(),
+    };
+    match as_json {
+        true => screen::text(&json(gate, &tool, &verdict, account.as_ref()).to_string())?,
+        false => screen::styled(&text(gate, &verdict, account.as_ref()))?,
+    }
+    Ok(match verdict {
+        Verdict::Allow(_) => ExitCode::SUCCESS,
+        Verdict::Ask(_) => ExitCode::from(ASKS),
+        Verdict::Forbid(_) => ExitCode::FAILURE,
+    })
+}
+
+/// The tool that would be called, and what it would do.
+fn stated(
+    args: &PolicyExplain,
+    toolgate: &Toolgate,
+    cwd: std::path::PathBuf,
+) -> Result<(String, Intent), Fault> {
+    let (name, arguments) = match (&args.tool, &args.script) {
+        (Some(tool), _) => (tool.as_str(), args.json.clone().unwrap_or_default()),
+        (None, Some(script)) => ("shell_command", json!({ "command": script }).to_string()),
+        (None, None) => ("shell", json!({ "command": args.argv }).to_string()),
+    };
+    let wrong = |error: toolgate::ToolError| Fault::usage(error.to_string());
+    let tool = toolgate.router().registry().find(name).map_err(wrong)?;
+    let cwd = exec::fs::real(&cwd).unwrap_or(cwd);
+    let attempt =
+        tool.plan(&ToolCall::function("explain", name, arguments), &Place { cwd }).map_err(wrong)?;
+    Ok((tool.spec().name().to_owned(), attempt.intent().clone()))
+}
+
+/// The verdict in one word, and each reason in one sentence.
+fn said(verdict: &Verdict) -> (&'static str, Vec<String>) {
+    match verdict {
+        Verdict::Allow(permit) if permit.grants().is_empty() => ("allow", Vec::new()),
+        Verdict::Allow(permit) => {
+            let gives = permit.grants().iter().map(|grant| format!("a rule or an answer lets it {grant}"));
+            ("allow", gives.collect())
+        }
+        Verdict::Ask(question) => ("ask", question.why.iter().map(ToString::to_string).collect()),
+        Verdict::Forbid(denial) => ("forbid", vec![denial.to_string()]),
+    }
+}
+
+/// What is known about a part, in one word, and why.
+fn class(part: &Part) -> (&'static str, Option<&'static str>) {
+    match part.known {
+        Known::ReadOnly if part.wraps => ("starts another", None),
+        Known::ReadOnly => ("only reads", None),
+        Known::Ordinary => ("ordinary", None),
+        Known::Dangerous(why) => ("dangerous", Some(why)),
+    }
+}
+
+fn text(gate: &Gate, verdict: &Verdict, account: Option<&Account>) -> String {
+    let (word, why) = said(verdict);
+    let mut out = format!("{NAME}{word}{NAME:#}");
+    let (approval, sandbox) = (gate.approval(), gate.sandbox().as_str());
+    let _ = writeln!(out, "{FAINT} under approval {approval}, sandbox {sandbox}{FAINT:#}");
+    for why in &why {
+        let _ = writeln!(out, "  because {}", screen::visible(why));
+    }
+    let Some(account) = account else { return out };
+    for part in &account.parts {
+        let (class, why) = class(part);
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let _ =
+            writeln!(out, "  {} {FAINT}[{class}{why}]{FAINT:#}", screen::visible(&part.command.to_string()));
+        for said in &part.rules {
+            let may = if said.certain { "" } else { "perhaps " };
+            let (rule, decision) = (&said.rule, said.rule.decision.as_str());
+            let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let place = format!("{}:{}", rule.file.display(), rule.line);
+            let line = format!("{may}{decision} by {place}{reason}");
+            let _ = writeln!(out, "      {}", screen::visible(&line));
+        }
+        if let Some(program) = part.program.as_ref().filter(|program| !program.trusted) {
+            let path = program.path.display().to_string();
+            let what = if path.is_empty() {
+                "no program of that name is found".to_owned()
+            } else {
+                format!("{path} is not the system's or your own")
+            };
+            let _ = writeln!(out, "      {}", screen::visible(&what));
+        }
+    }
+    for (name, value, why) in &account.sets {
+        let why = why.map(|why| format!(" {FAINT}[dangerous: {why}]{FAINT:#}")).unwrap_or_default();
+        let _ = writeln!(out, "  sets {}{why}", screen::visible(&format!("{name}={value}")));
+    }
+    for name in &account.defines {
+        let _ = writeln!(out, "  defines {}", screen::visible(name));
+    }
+    for doubt in &account.undecided {
+        let _ = writeln!(out, "  not decided: {}: {}", doubt.why, screen::visible(&doubt.text));
+    }
+    out
+}
+
+fn json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&Account>) -> Value {
+    let (word, why) = said(verdict);
+    let grants: Vec<String> = match verdict {
+        Verdict::Allow(permit) => permit.grants().iter().map(ToString::to_string).collect(),
+        Verdict::Ask(question) => question.grants.iter().map(ToString::to_string).collect(),
+        Verdict::Forbid(_) => Vec::new(),
+    };
+    let rule = match verdict {
+        Verdict::Ask(question) => question.proposal.as_ref().map(|proposal| proposal.rule.to_string()),
+        Verdict::Allow(_) | Verdict::Forbid(_) => None,
+    };
+    let parts = account.map(|account| account.parts.iter().map(part).collect::<Vec<_>>());
+    let undecided = account.map(|account| {
+        let doubt = |doubt: &toolgate::shell::Undecided| json!({ "text": doubt.text, "why": doubt.why });
+        account.undecided.iter().map(doubt).collect::<Vec<_>>()
+    });
+    let sets = account.map(|account| {
+        let set = |(name, value, why): &(String, toolgate::shell::Word, Option<&str>)| json!({ "name": name, "value": value.to_string(), "dangerous": why });
+        account.sets.iter().map(set).collect::<Vec<_>>()
+    });
+    json!({
+        "verdict": word,
+        "why": why,
+        "tool": tool,
+        "approval": gate.approval().as_str(),
+        "sandbox": gate.sandbox().as_str(),
+        "grants": grants,
+        "rule_to_save": rule,
+        "commands": parts,
+        "undecided": undecided,
+        "sets": sets,
+        "defines": account.map(|account| &account.defines),
+    })
+}
+
+fn part(part: &Part) -> Value {
+    let (class, why) = class(part);
+    let rules: Vec<Value> = part.rules.iter().map(|said| {
+        let (rule, certain) = (&said.rule, said.certain);
+        json!({
+            "decision": rule.decision.as_str(), "certain": certain, "file": rule.file.display().to_string(),
+            "line": rule.line, "reason": rule.reason, "unsandboxed": rule.unsandboxed,
+        })
+    }).collect();
+    let program = part.program.as_ref().filter(|program| !program.path.as_os_str().is_empty());
+    json!({
+        "command": part.command.line(),
+        "through": part.command.through,
+        "fed": part.command.fed,
+        "class": class.replace(' ', "_"),
+        "why": why,
+        "decision": part.decision().map(toolgate::rules::Decision::as_str),
+        "rules": rules,
+        "program": program.map(|program| program.path.display().to_string()),
+        "trusted": part.program.as_ref().map(|program| program.trusted),
+        "built_in": part.command.built_in,
+    })
+}
