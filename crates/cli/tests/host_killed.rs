@@ -76,6 +76,11 @@ impl Host {
         // Apart from those of another run of this test beside this one.
         let limit = 1100 + std::process::id() % 16 * 150 + STARTED.fetch_add(1, Ordering::Relaxed);
         let (home, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        // What these commands do is dangerous on purpose, and there is nobody to ask.
+        let rules = home.path().join(".config/toolgate");
+        std::fs::create_dir_all(&rules).unwrap();
+        std::fs::write(rules.join("rules.toml"), "[[rule]]\ntool = \"exec_command\"\ndecision = \"allow\"\n")
+            .unwrap();
         let script = format!(r#"ulimit -Sn {limit} && exec "$@""#);
         let mut child = Command::new("/bin/sh")
             .args(["-c", &script, "sh", env!("CARGO_BIN_EXE_toolgate"), "pipe"])

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use policy::Gate;
+use policy::{Effect, Gate};
 use tokio_util::sync::CancellationToken;
-use tool::{AnyTool, Cx, Item, Listen, Place, ToolCall, ToolError, ToolOutput};
+use tool::{AnyTool, Attempt, Cx, Item, Listen, Place, ToolCall, ToolError, ToolOutput, ToolPayload};
 use tracing::Instrument;
 
 use crate::answer::{Keep, answer, shorten};
@@ -160,6 +160,16 @@ impl ToolRouter {
     }
 }
 
+/// The tool that applies patches.
+const PATCH: &str = "apply_patch";
+
+/// A call that was read: which tool answers it, how, and where.
+struct Plan {
+    tool: String,
+    attempt: Box<dyn Attempt>,
+    place: Arc<Place>,
+}
+
 type Entry = Result<(Arc<dyn AnyTool>, Ticket), ToolError>;
 
 impl Shared {
@@ -205,8 +215,8 @@ impl Shared {
     ) -> Result<ToolOutput, ToolError> {
         // Whatever a tool's own code does is in one of two nets, so that no panic of its gets past this point.
         let crashed = |_| ToolError::Crashed { tool: tool.spec().name().to_owned() };
-        let planned = catch_unwind(AssertUnwindSafe(|| tool.plan(call, &self.place)));
-        let attempt = planned.map_err(crashed)??;
+        let planned = catch_unwind(AssertUnwindSafe(|| self.plan(call, tool)));
+        let Plan { tool: name, attempt, place } = planned.map_err(crashed)??;
         // Held until the work below is done or dropped.
         let _guard = match ticket {
             Ticket::Now(guard) => guard,
@@ -222,10 +232,10 @@ impl Shared {
         }
         self.observers.saw(&call.id, &Event::Started);
         let heard = self.hooks.before(call, attempt.intent()).await?;
-        let cx = self.cx(call);
+        let cx = self.cx(call, place);
         let limit = self.limits.call_timeout;
         let course = Course {
-            tool: tool.spec().name(),
+            tool: &name,
             attempt: attempt.as_ref(),
             asks: heard.asks,
             cx: &cx,
@@ -237,9 +247,26 @@ impl Shared {
         self.hooks.after(call, output).await
     }
 
-    fn cx(&self, call: &ToolCall) -> Cx {
+    /// Reads the call. A shell that is given a patch and nothing else is a call of the tool for patches, if there is one.
+    fn plan(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<Plan, ToolError> {
+        let attempt = tool.plan(call, &self.place)?;
+        let plan = Plan { tool: tool.spec().name().to_owned(), attempt, place: Arc::clone(&self.place) };
+        let line = plan.attempt.intent().effects.iter().find_map(|effect| match effect {
+            Effect::Exec(line) => Some(line),
+            _ => None,
+        });
+        let patch = line.and_then(|line| Some((line, policy::shell::patch(&line.argv)?)));
+        let (Some((line, patch)), Ok(tool)) = (patch, self.registry.find(PATCH)) else { return Ok(plan) };
+        let directory = patch.directory.as_deref().unwrap_or_default();
+        let place = Arc::new(Place { cwd: policy::normal(&line.cwd.join(directory)) });
+        let payload = ToolPayload::Custom { input: patch.text };
+        let call = ToolCall { id: call.id.clone(), name: PATCH.to_owned(), payload };
+        Ok(Plan { tool: PATCH.to_owned(), attempt: tool.plan(&call, &place)?, place })
+    }
+
+    fn cx(&self, call: &ToolCall, place: Arc<Place>) -> Cx {
         let budget = self.limits.output_tokens.saturating_mul(BYTES_PER_TOKEN);
-        let cx = Cx::new(call.id.clone(), Arc::clone(&self.place), budget);
+        let cx = Cx::new(call.id.clone(), place, budget);
         if self.observers.is_empty() {
             cx
         } else {

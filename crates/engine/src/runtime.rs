@@ -5,9 +5,10 @@ use std::future::Future;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tool::{CallId, ToolCall, ToolError, ToolOutput};
+use tool::{CallId, ErrorKind, ToolCall, ToolError, ToolOutput};
 
 use crate::ToolRouter;
 use crate::answer::answer;
@@ -55,7 +56,13 @@ impl ToolCallRuntime {
         }
         let cancel = self.turn.child_token();
         self.live.insert(call.id.clone(), cancel.clone());
-        let work = begin(self.router.dispatch(call.clone(), cancel));
+        let turn = self.turn.clone();
+        // A person who says stop means all of it.
+        let work = begin(self.router.dispatch(call.clone(), cancel).inspect(move |output| {
+            if output.facts.error == Some(ErrorKind::Stopped) {
+                turn.cancel();
+            }
+        }));
         self.waiting.push_back((call, work));
         Ok(())
     }

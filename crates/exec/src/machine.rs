@@ -1,6 +1,7 @@
 //! What judging has to know about this machine: which program a name leads to, what is there, what the user may change.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use policy::{Machine, Program};
@@ -48,9 +49,32 @@ impl ThisMachine {
         // Both what the name leads to and the way to it: a link in the workspace can be turned.
         let here =
             real_directory(path).is_some_and(|directory| !self.changes(&directory) && directory != cwd);
-        let trusted = here && self.is_trusted(&real, cwd);
+        let trusted = here && self.is_trusted(&real, cwd) && !asks_the_directory(&real, cwd);
         Some(Program { path: real, trusted })
     }
+}
+
+/// Whether a file of the directory that it is started in says what this program runs: rustup stands for `cargo` and others,
+/// and a `rust-toolchain.toml` may name any program; and what a user's own script does, nobody knows.
+fn asks_the_directory(program: &Path, cwd: &Path) -> bool {
+    if program.file_name() == Some(OsStr::new("rustup")) {
+        let chosen = |directory: &Path| {
+            ["rust-toolchain", "rust-toolchain.toml"].iter().any(|name| stat(directory.join(name)).is_ok())
+        };
+        return cwd.ancestors().any(chosen);
+    }
+    let system = stat(program).is_ok_and(|meta| meta.st_uid == 0 && program.starts_with("/usr"));
+    !system && is_script(program)
+}
+
+fn is_script(program: &Path) -> bool {
+    let mut begin = [0; 2];
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a program on the user's own PATH, of which two bytes are read"
+    )]
+    let read = std::fs::File::open(program).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_err() || begin == *b"#!"
 }
 
 fn real_directory(path: &Path) -> Option<PathBuf> {
@@ -88,7 +112,7 @@ mod tests {
         std::fs::create_dir_all(directory).unwrap();
         std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
         let path = directory.join(name);
-        std::fs::write(&path, "#!/bin/sh\n").unwrap();
+        std::fs::copy("/bin/true", &path).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         path
     }
@@ -103,32 +127,45 @@ mod tests {
         let tool = program(&own, "tool");
         program(&work.join("venv"), "ls");
         program(&work, "here");
+        let _ = std::fs::remove_file(work.join("rust-toolchain.toml"));
+        program(&own, "rustup");
+        let _ = std::fs::remove_file(own.join("cargo"));
+        symlink("rustup", own.join("cargo")).unwrap();
+        let script = program(&own, "script");
+        std::fs::write(&script, "#!/bin/sh\n").unwrap();
         let open = program(&own, "open");
         std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
         let _ = std::fs::remove_file(own.join("link"));
         symlink(work.join("here"), own.join("link")).unwrap();
         let path = format!("{}:{}:/usr/bin:/bin", own.display(), work.join("venv").display());
         let machine = ThisMachine::new(path, vec![work.clone()]);
+        // Whoever builds in /tmp has no program there that is trusted.
+        let ours = Some(!machine.changes(&own));
         let trusted = |name: &str| machine.program(name, &work).map(|program| program.trusted);
         for (name, expected) in [
             ("cat", Some(true)),
             ("/bin/cat", Some(true)),
-            ("tool", Some(true)),
+            ("tool", ours),
             // Found in the workspace first.
             ("ls", Some(false)),
             ("./here", Some(false)),
             // Anybody could have written it; a link that leads where commands write.
             ("open", Some(false)),
             ("link", Some(false)),
+            // What it does is its author's secret.
+            ("script", Some(false)),
+            ("cargo", ours),
             ("no-such-program", None),
             ("./no-such-program", None),
             ("/", None),
         ] {
             assert_eq!(trusted(name), expected, "{name}");
         }
+        // The workspace says which cargo runs.
+        std::fs::write(work.join("rust-toolchain.toml"), "").unwrap();
+        assert_eq!(trusted("cargo"), Some(false));
         assert_eq!(machine.program("tool", &work).unwrap().path, tool);
         assert_eq!(machine.standing(&work.join("a/b/c")), work);
         assert!(machine.may_write(&work.join("a/b")));
-        assert!(!machine.may_write(Path::new("/proc/version")) || !tool.exists());
     }
 }

@@ -89,11 +89,15 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&Account>) -> String {
         let _ = writeln!(out, "  because {}", screen::visible(why));
     }
     let Some(account) = account else { return out };
-    for part in &account.parts {
+    // The shell that runs a script says nothing about it.
+    let shell = account.parts.first().is_some_and(|part| part.wraps && account.parts.len() > 1);
+    for part in account.parts.iter().skip(usize::from(shell)) {
         let (class, why) = class(part);
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-        let _ =
-            writeln!(out, "  {} {FAINT}[{class}{why}]{FAINT:#}", screen::visible(&part.command.to_string()));
+        let mut command = part.command.clone();
+        command.through.drain(..usize::from(shell).min(command.through.len()));
+        let command = command.to_string();
+        let _ = writeln!(out, "  {} {FAINT}[{class}{why}]{FAINT:#}", screen::visible(&command));
         for said in &part.rules {
             let may = if said.certain { "" } else { "perhaps " };
             let (rule, decision) = (&said.rule, said.rule.decision.as_str());
