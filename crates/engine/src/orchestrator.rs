@@ -17,8 +17,8 @@ pub struct ToolOrchestrator {
     pub(crate) gate: Gate,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) rulebook: Option<Arc<dyn Rulebook>>,
-    /// One question at a time.
-    asking: Arc<tokio::sync::Mutex<()>>,
+    /// One question at a time; and when somebody said stop.
+    asking: Arc<tokio::sync::Mutex<Option<Instant>>>,
 }
 
 /// When a call has to end, and who watches it.
@@ -100,7 +100,11 @@ impl ToolOrchestrator {
         let Bounds { cancel, arrived, observers, .. } = &course.bounds;
         let call = course.cx.call();
         let answering = async {
-            let _turn = self.asking.lock().await;
+            let mut stopped = self.asking.lock().await;
+            // Whoever said stop meant all that was there to be asked.
+            if stopped.is_some_and(|at| *arrived <= at) {
+                return Err(ToolError::Cancelled { after: arrived.elapsed() });
+            }
             // Whoever was asked before may have answered this too.
             if let Some(permit) = self.gate.answered(&question) {
                 return Ok(permit);
@@ -115,13 +119,16 @@ impl ToolOrchestrator {
             match self.gate.settle(question, &decision) {
                 Settled::Allow(permit) => Ok(permit),
                 Settled::Denied { note } => Err(ToolError::Denied { note }),
-                Settled::Stop => Err(ToolError::Stopped),
+                Settled::Stop => {
+                    *stopped = Some(Instant::now());
+                    Err(ToolError::Stopped)
+                }
             }
         };
         tokio::select! {
             biased;
-            settled = answering => settled,
             () = cancel.cancelled() => Err(ToolError::Cancelled { after: arrived.elapsed() }),
+            settled = answering => settled,
         }
     }
 

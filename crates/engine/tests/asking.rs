@@ -1,0 +1,310 @@
+//! Who is asked, how often, and what the model reads of it.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use insta::assert_snapshot;
+use policy::rules::{NewRule, Rules};
+use policy::{
+    Confinement, Denial, DenyRead, Effect, Gate, Intent, Permit, Question, Reach, ReviewDecision, Root,
+    SandboxPolicy,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+use tool::{
+    CallId, Cx, ErrorKind, Freeform, Grammar, Lane, Language, Place, ToolCall, ToolError, ToolHandler,
+    ToolOutput,
+};
+use toolgate_engine::{Approver, Limits, Rulebook, ToolCallRuntime, ToolRegistry, ToolRouter};
+
+#[derive(Deserialize, JsonSchema)]
+struct Run {
+    /// A script.
+    script: String,
+}
+
+/// Pretends to run a script; what it may not write, it says.
+struct Shell;
+
+impl ToolHandler for Shell {
+    type Args = Run;
+    const NAME: &'static str = "run";
+    const ABOUT: &'static str = "Runs a script.";
+    const LANE: Lane = Lane::Shared;
+
+    fn intent(&self, args: &Run, place: &Place) -> Result<Intent, ToolError> {
+        let argv = ["bash", "-c", &args.script].map(str::to_owned).to_vec();
+        Ok(Intent::run(argv, &place.cwd))
+    }
+
+    async fn run(&self, args: &Run, permit: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        let outside = args.script.strip_prefix("write ").map(std::path::PathBuf::from);
+        let Some(confinement) = permit.confinement() else { return Ok(ToolOutput::text("ran free")) };
+        match outside.filter(|path| !confinement.may_write(path)) {
+            None => Ok(ToolOutput::text("ran")),
+            Some(path) => {
+                let mut output = ToolOutput::failure("failed");
+                output.facts.denials = vec![Denial::MayNotWrite { path, roots: vec!["/w".into()] }];
+                Ok(output)
+            }
+        }
+    }
+}
+
+struct Anything;
+
+impl Language for Anything {
+    const GRAMMAR: Grammar = Grammar { syntax: "regex", definition: ".*" };
+}
+
+/// Says what it was given.
+struct Patches;
+
+impl ToolHandler for Patches {
+    type Args = Freeform<Anything>;
+    const NAME: &'static str = "apply_patch";
+    const ABOUT: &'static str = "Applies a patch.";
+
+    async fn run(&self, args: &Freeform<Anything>, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::text(format!("{} in {}", args.text, cx.cwd().display())))
+    }
+}
+
+type Answer = Box<dyn Fn(&Question) -> ReviewDecision + Send + Sync>;
+
+struct Person {
+    answer: Answer,
+    asked: Mutex<Vec<String>>,
+    thinks: Duration,
+    at_once: AtomicUsize,
+}
+
+impl Person {
+    fn new(answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static) -> Arc<Self> {
+        Self::slow(Duration::ZERO, answer)
+    }
+
+    fn slow(
+        thinks: Duration,
+        answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let at_once = AtomicUsize::new(0);
+        Arc::new(Self { answer: Box::new(answer), asked: Mutex::default(), thinks, at_once })
+    }
+
+    fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+}
+
+impl Approver for Person {
+    fn ask<'a>(&'a self, _: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+        Box::pin(async {
+            assert_eq!(self.at_once.fetch_add(1, Ordering::SeqCst), 0, "two questions at a time");
+            tokio::time::sleep(self.thinks).await;
+            self.at_once.store(0, Ordering::SeqCst);
+            let why: Vec<String> = question.why.iter().map(ToString::to_string).collect();
+            self.asked.lock().unwrap().push(why.join("; "));
+            (self.answer)(question)
+        })
+    }
+}
+
+fn router() -> ToolRouter {
+    let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+    let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
+    let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).confined_to(confinement);
+    let tools = ToolRegistry::builder().tool(Shell).tool(Patches).build().unwrap();
+    ToolRouter::new(tools, gate, Place { cwd: "/w".into() })
+}
+
+fn call(id: &str, script: &str) -> ToolCall {
+    ToolCall::function(id, "run", serde_json::json!({ "script": script }).to_string())
+}
+
+async fn answer(router: &ToolRouter, script: &str) -> (String, Option<ErrorKind>) {
+    let output = router.dispatch(call("1", script), CancellationToken::new()).await;
+    (output.joined_text(), output.facts.error)
+}
+
+#[tokio::test]
+async fn a_no_is_told_with_its_note() {
+    let person = Person::new(|_| ReviewDecision::Denied { note: Some("use git clean -n first".to_owned()) });
+    let router = router().with_approver(person.clone());
+    assert_eq!(answer(&router, "make").await, ("ran".into(), None));
+    assert!(person.asked().is_empty());
+    let (text, error) = answer(&router, "rm -rf x").await;
+    assert_snapshot!(text, @"denied by the user: use git clean -n first");
+    assert_eq!(error, Some(ErrorKind::Denied));
+    assert_eq!(person.asked(), ["`rm -rf x` removes files without asking"]);
+}
+
+#[tokio::test]
+async fn nobody_to_ask_is_a_refusal() {
+    let (text, error) = answer(&router(), "rm -rf x").await;
+    assert_snapshot!(text, @"forbidden by policy: this needs approval: `rm -rf x` removes files without asking; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal or add a rule");
+    assert_eq!(error, Some(ErrorKind::Forbidden));
+    // What was refused stands as it is.
+    assert_eq!(answer(&router(), "write /out/a").await, ("failed".into(), None));
+}
+
+#[tokio::test]
+async fn a_refusal_is_asked_about_and_just_that_is_given() {
+    let person = Person::new(|question| {
+        assert!(question.again && question.confinement.is_some());
+        ReviewDecision::ApprovedForSession
+    });
+    let router = router().with_approver(person.clone());
+    let (text, _) = answer(&router, "write /out/a").await;
+    assert_snapshot!(text, @"
+    ran
+    It was refused something at first; the user let it change `/out/a`, and it was run again from the beginning.
+    ");
+    assert_eq!(person.asked().len(), 1);
+    // The same again needs no question, and is not refused first; another one does.
+    assert_eq!(answer(&router, "write /out/a").await.0, "ran");
+    assert!(person.asked().is_empty());
+    answer(&router, "write /out/b").await;
+    assert_eq!(person.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_no_to_more_leaves_what_there_is() {
+    let router = router().with_approver(Person::new(|_| ReviewDecision::Denied { note: None }));
+    assert_snapshot!(answer(&router, "write /out/a").await.0, @"
+    failed
+    The user was asked to let it change `/out/a`, and said no.
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_come_one_at_a_time_and_one_answer_is_enough_for_equals() {
+    let person = Person::slow(Duration::from_secs(5), |_| ReviewDecision::ApprovedForSession);
+    let mut runtime = ToolCallRuntime::new(router().with_approver(person.clone()));
+    for id in 0..4 {
+        runtime.start(call(&id.to_string(), "rm -rf x")).unwrap();
+    }
+    runtime.start(call("other", "rm -rf y")).unwrap();
+    while let Some(answer) = runtime.next().await {
+        assert_eq!(answer.output.joined_text(), "ran");
+    }
+    assert_eq!(person.asked().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_hurried() {
+    let person = Person::slow(Duration::from_secs(3600), |_| ReviewDecision::Approved);
+    let limits = Limits { call_timeout: Duration::from_secs(1), ..Limits::default() };
+    let router = router().with_limits(limits).with_approver(person);
+    assert_eq!(answer(&router, "rm -rf x").await.0, "ran");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_cancelled_does_not_wait_for_an_answer() {
+    let router = router().with_approver(Person::slow(Duration::MAX / 4, |_| ReviewDecision::Approved));
+    let cancel = CancellationToken::new();
+    let asking = router.dispatch(call("1", "rm -rf x"), cancel.clone());
+    let (output, ()) = tokio::join!(asking, async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        cancel.cancel();
+    });
+    assert_eq!(output.facts.error, Some(ErrorKind::Cancelled));
+}
+
+#[tokio::test]
+async fn stop_ends_the_turn() {
+    let person = Person::slow(Duration::from_millis(5), |_| ReviewDecision::Abort);
+    let mut runtime = ToolCallRuntime::new(router().with_approver(person.clone()));
+    for id in 0..5 {
+        runtime.start(call(&id.to_string(), &format!("rm -rf {id}"))).unwrap();
+    }
+    let mut kinds = Vec::new();
+    while let Some(answer) = runtime.next().await {
+        kinds.push(answer.output.facts.error.unwrap());
+    }
+    assert_eq!(kinds[0], ErrorKind::Stopped);
+    assert_eq!(kinds.len(), 5);
+    assert!(kinds[1..].iter().all(|kind| *kind == ErrorKind::Cancelled), "{kinds:?}");
+    assert_eq!(person.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_rule_is_saved_and_counts_at_once_or_the_session_remembers() {
+    struct Book(Mutex<Vec<String>>, bool);
+    impl Rulebook for Book {
+        fn save(&self, rule: &NewRule) -> Result<Rules, String> {
+            self.0.lock().unwrap().push(rule.to_string());
+            match self.1 {
+                true => Rules::parse(&rule.to_string(), "r.toml".as_ref(), policy::Layer::User)
+                    .map_err(|fault| fault.to_string()),
+                false => Err("the disk is full".to_owned()),
+            }
+        }
+    }
+    for works in [true, false] {
+        let person =
+            Person::new(|question| ReviewDecision::ApprovedWithRule(question.proposal.clone().unwrap().rule));
+        let book = Arc::new(Book(Mutex::default(), works));
+        let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+        let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).asking(policy::ApprovalPolicy::Untrusted);
+        let tools = ToolRegistry::builder().tool(Shell).build().unwrap();
+        let router = ToolRouter::new(tools, gate, Place { cwd: "/w".into() })
+            .with_approver(person.clone())
+            .with_rulebook(book.clone());
+        assert_eq!(answer(&router, "cargo test").await.0, "ran");
+        assert_eq!(answer(&router, "cargo test").await.0, "ran");
+        assert_eq!(person.asked().len(), 1);
+        let saved = book.0.lock().unwrap().join("\n");
+        assert_eq!(
+            saved,
+            "[[rule]]\npattern = [\"cargo\", \"test\"]\ndecision = \"allow\"\nmatch = [[\"cargo\", \"test\"]]\n"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_patch_in_a_shell_is_a_patch() {
+    let router = router();
+    let text = async |script: &str| answer(&router, script).await.0;
+    assert_eq!(text("apply_patch <<'E'\n*** Begin Patch\nE").await, "*** Begin Patch\n in /w");
+    assert_eq!(text("cd sub && apply_patch <<'E'\n*** Begin Patch\nE").await, "*** Begin Patch\n in /w/sub");
+    // With anything else beside it, it is a command.
+    assert_eq!(text("apply_patch <<'E'\n*** Begin Patch\nE\nls").await, "ran");
+}
+
+#[tokio::test]
+async fn what_states_a_write_outside_is_asked_before_it_runs() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Nothing {}
+    struct Writes;
+    impl ToolHandler for Writes {
+        type Args = Nothing;
+        const NAME: &'static str = "writes";
+        const ABOUT: &'static str = "Writes.";
+
+        fn intent(&self, _: &Nothing, _: &Place) -> Result<Intent, ToolError> {
+            Ok(Intent::of(vec![Effect::Write("/out/a".into()), Effect::Write("/out/b".into())]))
+        }
+
+        async fn run(&self, _: &Nothing, permit: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+            let confinement = permit.confinement().unwrap();
+            assert!(confinement.may_write("/out/a".as_ref()) && confinement.may_write("/out/b".as_ref()));
+            assert!(!confinement.may_write("/out/c".as_ref()));
+            Ok(ToolOutput::text("wrote"))
+        }
+    }
+    let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+    let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite);
+    let person = Person::new(|question| {
+        assert_eq!(question.grants.len(), 2);
+        ReviewDecision::Approved
+    });
+    let tools = ToolRegistry::builder().tool(Writes).build().unwrap();
+    let router = ToolRouter::new(tools, gate, Place { cwd: "/w".into() }).with_approver(person);
+    let output = router.dispatch(ToolCall::function("1", "writes", "{}"), CancellationToken::new()).await;
+    assert_eq!(output.joined_text(), "wrote");
+}
