@@ -122,7 +122,10 @@ impl Account {
     /// Whether the user's rules let all of it run without the sandbox.
     pub(crate) fn unsandboxed(&self) -> bool {
         let certain = self.undecided.is_empty() && self.sets.is_empty() && self.defines.is_empty();
-        let leaves = |part: &Part| part.allowed_by().is_some_and(|said| said.rule.unsandboxed);
+        let leaves = |part: &Part| {
+            // A rule about a command says nothing about where its output goes.
+            part.allowed_by().is_some_and(|said| said.rule.unsandboxed) && part.writes().next().is_none()
+        };
         let harmless = |part: &Part| {
             let bound = part.command.built_in || part.program.as_ref().is_some_and(|program| program.trusted);
             part.known == Known::ReadOnly && bound && part.rules.is_empty() && part.writes().next().is_none()

@@ -238,7 +238,7 @@ impl Gate {
         let refused = told.iter().map(|denial| (denial, false)).chain(guessed.map(|denial| (denial, true)));
         let (mut more, mut why, mut ungrantable) = (Grants::new(), Vec::new(), false);
         for (denial, guessed) in refused {
-            let grant = self.grant(denial);
+            let grant = self.grant(denial).filter(|grant| !(guessed && is_of_the_system(grant)));
             ungrantable |= grant.is_none() && !guessed;
             if let Some(grant) = grant.filter(|grant| !permit.grants().contains(grant)) {
                 more.insert(grant);
@@ -342,6 +342,14 @@ impl Gate {
         let why: Vec<String> = question.why.iter().map(ToString::to_string).collect();
         Denial::Unasked { why: why.join("; "), unasked }
     }
+}
+
+/// Whether it is something that nobody should give because of what a program prints.
+fn is_of_the_system(grant: &Grant) -> bool {
+    let Grant::Write(path) = grant else { return false };
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/boot"]
+        .iter()
+        .any(|system| path.starts_with(system))
 }
 
 #[cfg(test)]

@@ -57,7 +57,10 @@ fn guess(output: &str, confinement: &Confinement) -> Option<Denial> {
         .lines()
         .rev()
         .filter(refused)
-        .find_map(|line| paths(line).find(|path| !confinement.may_write(path) && !is_everybodys(path)))?;
+        // The last one: whoever speaks is named first.
+        .find_map(|line| {
+            paths(line).filter(|path| !confinement.may_write(path) && !is_everybodys(path)).last()
+        })?;
     Some(Denial::MayNotWrite { path, roots: confinement.writable.clone() })
 }
 
@@ -83,6 +86,8 @@ mod tests {
         for (output, path) in [
             ("touch: cannot touch '/etc/x': Read-only file system\n", Some("/etc/x")),
             ("bash: line 1: /etc/y: Read-only file system", Some("/etc/y")),
+            ("/bin/bash: line 1: /etc/y: Read-only file system", Some("/etc/y")),
+            ("mv: cannot move '/etc/a' to '/etc/b': Permission denied", Some("/etc/b")),
             ("error: EACCES: permission denied, open '/home/u/.npm/x'", Some("/home/u/.npm/x")),
             ("PermissionError: [Errno 13] Permission denied: '/usr/lib/z'", Some("/usr/lib/z")),
             ("cp: /w/a: Permission denied", None),

@@ -1,0 +1,278 @@
+//! Commands that need somebody's yes, in the real sandbox: what is asked, what a yes gives, and what it does not.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests may unwrap, and make and look at what others would"
+)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use policy::rules::{Layer, Rules};
+use policy::{ApprovalPolicy, Grant, Grants, Question, ReviewDecision, SandboxPolicy};
+use serde_json::{Value, json};
+use testkit::{Scripted, trials};
+use tokio::runtime::Runtime;
+use toolgate::{ErrorKind, ToolOutput, Toolgate};
+
+trials![
+    what_was_refused_is_asked_for_and_just_that_is_given,
+    a_no_leaves_it_refused,
+    what_is_not_there_yet_is_made_in_the_directory_that_is,
+    a_new_file_at_home_needs_more_than_a_path,
+    a_host_is_asked_for_by_name,
+    leaving_the_sandbox_is_asked_for,
+    tried_inside_first_if_the_policy_says_so,
+    never_means_never,
+    a_rule_lets_a_command_leave,
+    a_path_that_a_rule_closes_stays_closed,
+    danger_is_asked_about_and_stays_confined,
+    what_a_session_was_told_it_remembers,
+    typing_into_what_left_the_sandbox_is_asked_about,
+];
+
+struct Bench {
+    toolgate: Toolgate,
+    /// Holds the workspace, and beside it what is outside.
+    top: tempfile::TempDir,
+    approver: Arc<Scripted>,
+    runtime: Runtime,
+}
+
+impl Bench {
+    fn new(answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static) -> Self {
+        Self::with(ApprovalPolicy::OnRequest, "", answer)
+    }
+
+    fn with(
+        approval: ApprovalPolicy,
+        rules: &str,
+        answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static,
+    ) -> Self {
+        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let outside = fs::canonicalize(top.path()).unwrap().join("outside");
+        fs::create_dir_all(outside.join("there")).unwrap();
+        fs::create_dir(top.path().join("w")).unwrap();
+        let approver = Scripted::new(answer);
+        let rules = rules.replace("OUTSIDE", outside.to_str().unwrap());
+        let toolgate = Toolgate::at(top.path().join("w"))
+            .with_tools()
+            .sandbox(SandboxPolicy::WorkspaceWrite)
+            .approval(approval)
+            .rules(Rules::parse(&rules, "/rules.toml".as_ref(), Layer::User).unwrap())
+            .approver(approver.clone())
+            .build()
+            .unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        Self { toolgate, top, approver, runtime }
+    }
+
+    fn outside(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.top.path()).unwrap().join("outside").join(name)
+    }
+
+    fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
+        self.runtime.block_on(self.toolgate.call(tool, arguments))
+    }
+
+    fn sh(&self, script: &str) -> ToolOutput {
+        self.call("shell_command", json!({ "command": script, "login": false, "timeout_ms": 60_000 }))
+    }
+
+    /// Runs `script`, asking to leave the sandbox.
+    fn plead(&self, script: &str) -> ToolOutput {
+        self.call(
+            "shell_command",
+            json!({
+                "command": script, "login": false, "sandbox_permissions": "require_escalated", "justification": "it needs the device",
+            }),
+        )
+    }
+
+    /// What each question would have given.
+    fn asked(&self) -> Vec<Grants> {
+        self.approver.asked().into_iter().map(|question| question.grants).collect()
+    }
+}
+
+fn yes(_: &Question) -> ReviewDecision {
+    ReviewDecision::Approved
+}
+
+fn no(_: &Question) -> ReviewDecision {
+    ReviewDecision::Denied { note: Some("keep out".to_owned()) }
+}
+
+fn writes(path: PathBuf) -> Grants {
+    Grants::from([Grant::Write(path)])
+}
+
+fn what_was_refused_is_asked_for_and_just_that_is_given() {
+    let bench = Bench::new(yes);
+    let (a, b) = (bench.outside("there/a"), bench.outside("b"));
+    fs::write(&a, "").unwrap();
+    fs::write(&b, "").unwrap();
+    let answer = bench.sh(&format!("echo new > {}", a.display()));
+    assert!(answer.success, "{}", answer.joined_text());
+    assert_eq!(fs::read_to_string(&a).unwrap(), "new\n");
+    assert_eq!(bench.asked(), [writes(a.clone())]);
+    assert!(answer.joined_text().contains("the user let it change"), "{}", answer.joined_text());
+    // What stands beside it was not given: the second refusal is asked for, too, and both are given then.
+    let answer = bench.sh(&format!("echo 1 > {} && echo 2 > {}", a.display(), b.display()));
+    assert!(answer.success, "{}", answer.joined_text());
+    let both = &writes(a.clone()) | &writes(b);
+    assert_eq!(bench.asked(), [writes(a), both]);
+}
+
+fn a_no_leaves_it_refused() {
+    let bench = Bench::new(no);
+    let a = bench.outside("a");
+    fs::write(&a, "old").unwrap();
+    let answer = bench.sh(&format!("echo new > {}", a.display()));
+    assert!(!answer.success);
+    assert_eq!(fs::read_to_string(&a).unwrap(), "old");
+    assert!(answer.joined_text().ends_with("and said no: keep out."), "{}", answer.joined_text());
+}
+
+fn what_is_not_there_yet_is_made_in_the_directory_that_is() {
+    let bench = Bench::new(yes);
+    let there = bench.outside("there");
+    let answer = bench.sh(&format!("touch {}/new", there.display()));
+    assert!(answer.success && there.join("new").exists(), "{}", answer.joined_text());
+    assert_eq!(bench.asked(), [writes(there)]);
+}
+
+fn a_new_file_at_home_needs_more_than_a_path() {
+    // Its directory holds the workspace: to give that is to give everything.
+    let bench = Bench::new(no);
+    let new = fs::canonicalize(bench.top.path()).unwrap().join("new");
+    let answer = bench.sh(&format!("touch {}", new.display()));
+    assert!(!answer.success && !new.exists());
+    assert!(bench.asked().iter().all(|grants| *grants == Grants::from([Grant::Unconfined])));
+}
+
+fn a_host_is_asked_for_by_name() {
+    let bench = Bench::new(yes);
+    let script = "import socket; socket.create_connection(('registry.example.org', 443), 5)";
+    bench.call("shell", json!({ "command": ["python3", "-c", script] }));
+    let asked = bench.asked();
+    assert_eq!(asked, [Grants::from([Grant::Connect("registry.example.org".parse().unwrap())])]);
+}
+
+fn leaving_the_sandbox_is_asked_for() {
+    let bench = Bench::new(|question| {
+        assert_eq!(question.intent.justification.as_deref(), Some("it needs the device"));
+        assert!(question.confinement.is_none() && !question.again);
+        ReviewDecision::Approved
+    });
+    let new = bench.outside("new");
+    let script = format!("touch {}", new.display());
+    let answer = bench.plead(&script);
+    assert!(answer.success && new.exists(), "{}", answer.joined_text());
+    assert_eq!(bench.asked(), [Grants::from([Grant::Unconfined])]);
+    assert_eq!(answer.facts.enforcement.unwrap().as_str(), "none");
+    // The same without asking for it runs inside.
+    fs::remove_file(&new).unwrap();
+    let bench = Bench::new(no);
+    let answer = bench.plead(&script);
+    assert_eq!(answer.facts.error, Some(ErrorKind::Denied), "{}", answer.joined_text());
+    assert!(!new.exists());
+}
+
+fn tried_inside_first_if_the_policy_says_so() {
+    let bench = Bench::with(ApprovalPolicy::OnFailure, "", yes);
+    let answer = bench.plead("echo inside");
+    assert!(answer.success && bench.asked().is_empty(), "{}", answer.joined_text());
+    assert_ne!(answer.facts.enforcement.unwrap().as_str(), "none");
+    let new = bench.outside("there/new");
+    let answer = bench.plead(&format!("touch {}", new.display()));
+    assert!(answer.success && new.exists(), "{}", answer.joined_text());
+    // The smallest thing that helps.
+    assert_eq!(bench.asked(), [writes(bench.outside("there"))]);
+}
+
+fn never_means_never() {
+    let bench = Bench::with(ApprovalPolicy::Never, "", yes);
+    let new = bench.outside("new");
+    assert!(bench.sh("echo x > in && cat in").success);
+    assert!(!bench.sh(&format!("touch {}", new.display())).success);
+    assert_eq!(bench.plead("ls").facts.error, Some(ErrorKind::Forbidden));
+    assert_eq!(bench.sh("rm -rf in").facts.error, Some(ErrorKind::Forbidden));
+    assert!(bench.asked().is_empty() && !new.exists());
+}
+
+fn a_rule_lets_a_command_leave() {
+    let rule = "[[rule]]\npattern = [\"touch\"]\ndecision = \"allow\"\nunsandboxed = true\n";
+    let bench = Bench::with(ApprovalPolicy::OnRequest, rule, no);
+    let new = bench.outside("new");
+    let answer = bench.sh(&format!("touch {} && ls", new.display()));
+    assert!(answer.success && new.exists() && bench.asked().is_empty(), "{}", answer.joined_text());
+    // Not with something else beside it, nor as part of something else.
+    for script in
+        ["touch OUT && make", "X=1 touch OUT", "sh touch OUT", "touch $(echo OUT)", "touch OUT > log"]
+    {
+        fs::remove_file(&new).ok();
+        bench.sh(&script.replace("OUT", new.to_str().unwrap()));
+        assert!(!new.exists(), "{script}");
+    }
+}
+
+fn a_path_that_a_rule_closes_stays_closed() {
+    let rule = "[[rule]]\npath = \"OUTSIDE/there\"\ndecision = \"forbid\"\n";
+    let bench = Bench::with(ApprovalPolicy::OnRequest, rule, yes);
+    let new = bench.outside("there/new");
+    assert!(!bench.sh(&format!("touch {}", new.display())).success);
+    assert!(bench.asked().is_empty() && !new.exists());
+    // And one that a rule opens is open.
+    let rule = "[[rule]]\npath = \"OUTSIDE/there\"\ndecision = \"allow\"\n";
+    let bench = Bench::with(ApprovalPolicy::OnRequest, rule, no);
+    let new = bench.outside("there/new");
+    let answer = bench.sh(&format!("touch {}", new.display()));
+    assert!(answer.success && new.exists() && bench.asked().is_empty(), "{}", answer.joined_text());
+}
+
+fn danger_is_asked_about_and_stays_confined() {
+    let bench = Bench::new(|question| match question.grants.is_empty() {
+        true => ReviewDecision::Approved,
+        false => ReviewDecision::Denied { note: None },
+    });
+    let precious = bench.outside("there");
+    let answer = bench.sh(&format!("mkdir x; rm -rf x {}", precious.display()));
+    assert!(!answer.success && precious.exists(), "{}", answer.joined_text());
+    assert!(!bench.top.path().join("w/x").exists());
+    assert_eq!(bench.asked()[0], Grants::new());
+}
+
+fn what_a_session_was_told_it_remembers() {
+    let bench = Bench::new(|_| ReviewDecision::ApprovedForSession);
+    for round in 0..3 {
+        assert!(bench.sh("rm -rf x").success);
+        assert_eq!(bench.asked().len(), usize::from(round == 0));
+    }
+    // In another directory, or with another word, it is another command.
+    bench.sh("rm -rf y");
+    assert_eq!(bench.asked().len(), 1);
+    fs::create_dir(bench.top.path().join("w/sub")).unwrap();
+    bench.call("shell_command", json!({ "command": "rm -rf x", "login": false, "workdir": "sub" }));
+    assert_eq!(bench.asked().len(), 1);
+}
+
+fn typing_into_what_left_the_sandbox_is_asked_about() {
+    let bench = Bench::new(yes);
+    let start = |escalated: bool| {
+        let mut arguments = json!({ "cmd": "cat", "stdin": true, "login": false, "yield_time_ms": 250 });
+        if escalated {
+            arguments["sandbox_permissions"] = json!("require_escalated");
+        }
+        let answer = bench.call("exec_command", arguments);
+        answer.structured.unwrap()["session_id"].as_u64().unwrap()
+    };
+    let (inside, outside) = (start(false), start(true));
+    assert_eq!(bench.asked().len(), 1);
+    let typed = |id: u64| bench.call("write_stdin", json!({ "session_id": id, "chars": "x\n" }));
+    assert!(typed(inside).success && bench.asked().is_empty());
+    assert!(typed(outside).success);
+    assert_eq!(bench.asked().len(), 1);
+}
