@@ -2,7 +2,7 @@
 
 use crate::shell::declare;
 use crate::shell::options::{Options, parse};
-use crate::shell::syntax::{Dialect, Term};
+use crate::shell::syntax::{Dialect, Kind, Term};
 use crate::shell::test;
 use crate::shell::walk::{By, Call, Place, Walk};
 use crate::shell::wrappers;
@@ -123,10 +123,14 @@ pub(crate) fn are_harmless_letters(letters: &str) -> bool {
 /// Goes through what the built-in command `name` runs.
 pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
     let args = &call.words[1..];
-    if HARMLESS.contains(&name) {
+    if HARMLESS.contains(&name) && place.dialect != Dialect::Foreign {
         return;
     }
+    if place.dialect == Dialect::Foreign && counts(name) && args.iter().any(may_run) {
+        return walk.doubt(&wrappers::shown(call), "other shells read this differently");
+    }
     let fine = match name {
+        _ if HARMLESS.contains(&name) => true,
         "builtin" | "command" | "exec" => return prefix(walk, name, call, place),
         "eval" => return eval(walk, args, place),
         "trap" => return trap(walk, args, place),
@@ -153,6 +157,19 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
     if !fine {
         walk.doubt(&wrappers::shown(call), "this built-in may run anything");
     }
+}
+
+/// Whether some shell takes words of this command for arithmetic: zsh and ksh do where bash wants a number.
+fn counts(name: &str) -> bool {
+    !matches!(
+        name,
+        ":" | "builtin" | "cd" | "command" | "echo" | "eval" | "exec" | "false" | "pwd" | "true" | "type"
+    )
+}
+
+/// Whether this word may run a command if it is taken for arithmetic.
+fn may_run(arg: &Term) -> bool {
+    arg.known().is_none_or(|word| word.contains('[')) && arg.kind != Kind::Number
 }
 
 /// Goes through the command that `command`, `builtin` or `exec` runs.

@@ -21,6 +21,11 @@ impl Reader<'_> {
     /// Reads a redirection into `targets`, if there is one here.
     pub(crate) fn redirect(&mut self, targets: &mut Vec<Target>) -> Read<bool> {
         let start = self.at;
+        if self.eat('{') && self.identifier().is_some() && self.peek() == Some('[') {
+            // `{a[i]}> f` sets an element.
+            return Err(Stop("a subscript that may run a command"));
+        }
+        self.at = start;
         let descriptor = self.descriptor();
         let both = matches!(descriptor, Descriptor::None) && self.eat_all("&>");
         let operator = if both { Some('>') } else { self.peek().filter(|next| matches!(next, '<' | '>')) };

@@ -2,6 +2,7 @@
 
 pub(crate) const SEEDS: &[&str] = &[
     "x='($(evil))'; declare -a a=\"$x\"",
+    "x='a[$(evil)]'; alpha {b[x]}> f",
     "x='($(evil))'; a=(1); declare a=$x",
     "x='($(evil))'; f() { local -a a; local a=\"$x\"; }; f",
     "declare -a 'a=($(evil))'",
