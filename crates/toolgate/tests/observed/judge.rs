@@ -55,7 +55,9 @@ pub(crate) fn minimise(lab: &Lab, case: &Case) -> Case {
 fn matches(command: &Command, event: &Event) -> bool {
     let Word::Literal(name) = &command.words[0] else { return false };
     let last = event.path.rsplit('/').next().unwrap_or_default();
-    let named = if name.contains('/') { *name == event.path } else { name == last };
+    // `exec` makes a path whole.
+    let is_path = *name == event.path || event.path.ends_with(&format!("/{name}"));
+    let named = if name.contains('/') { is_path } else { name == last };
     named && words_match(&command.words[1..], event.argv.get(1..).unwrap_or_default(), command.more)
 }
 

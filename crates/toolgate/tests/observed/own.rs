@@ -88,6 +88,7 @@ const SHAPES: &[&str] = &[
     "alpha >& out; alpha 2>&1 >&2",
     "alpha <&0 >%",
     "exec {#}> out; alpha >&2",
+    "alpha {#[#]}> out",
     "exec 3> out; alpha >&3; exec 3>&-",
     "trap 'alpha %' EXIT",
     "trap - EXIT; trap '' INT; trap",
