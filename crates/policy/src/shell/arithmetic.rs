@@ -79,7 +79,10 @@ impl Reader<'_> {
             || changes.iter().any(|operator| rest.starts_with(operator))
             || before.ends_with("++")
             || before.ends_with("--");
-        if !only_set {
+        // It may not come to that.
+        let expression = before.rsplit("((").next().unwrap_or(before);
+        let perhaps = ["&&", "||", "?"].iter().any(|operator| expression.contains(operator));
+        if !only_set || perhaps {
             self.found.facts.push(Fact::Use(name.clone(), Kind::Number));
         }
         if is_set {

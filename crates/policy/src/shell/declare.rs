@@ -30,7 +30,12 @@ pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
     if has('f') && (name == "export" || has('x')) {
         return false;
     }
+    // Elsewhere it is refused, and sets nothing.
+    if name == "local" && walk.inside == 0 {
+        return false;
+    }
     let is_array = has('a') || has('A');
+    let stays = name == "readonly" || has('r');
     args.iter().all(|arg| {
         let Some(word) = arg.known() else {
             return arg.assigns && assigns_safely(walk, arg.text(), is_array);
@@ -44,9 +49,10 @@ pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
         if is_array && let Some(name) = word.split('=').next() {
             walk.array(name);
         }
-        if !arg.assigns && is_name(word) && matches!(name, "declare" | "local" | "typeset") {
-            // It is empty at first.
-            walk.given(word, &Word::Literal(String::new()), Kind::Number);
+        if !arg.assigns && is_name(word) {
+            // It is empty, or what it was.
+            let kind = if stays { Kind::Any } else { Kind::Number };
+            walk.given_perhaps(word, &Word::Literal(String::new()), kind);
         }
         // A word in quotes is an assignment too.
         match word.split_once('=') {
@@ -95,6 +101,7 @@ pub(crate) fn evaluate(walk: &mut Walk, args: &[Term]) -> bool {
             match fact {
                 Fact::Set(name, value, kind) => walk.assign(&name, &value, kind),
                 Fact::Use(name, kind) => walk.need(&name, kind),
+                Fact::Perhaps | Fact::End => {}
             }
         }
         fine

@@ -45,7 +45,9 @@ impl Reader<'_> {
         if let Descriptor::Named(name) = &descriptor {
             self.only_bash(start);
             let value = Word::Unknown(format!("{{{name}}}"));
-            self.found.facts.push(Fact::Set(name.clone(), value, Kind::Number));
+            // If the file cannot be opened, it is what it was.
+            let set = Fact::Set(name.clone(), value, Kind::Number);
+            self.found.facts.extend([Fact::Perhaps, set, Fact::End]);
         }
         if matches!(&descriptor, Descriptor::Number(digits) if digits.len() > 1) {
             self.only_bash(start);

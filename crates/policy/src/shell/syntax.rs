@@ -108,6 +108,9 @@ pub(crate) enum Fact {
     Set(String, Word, Kind),
     /// The value is used as something that it must be, or it could run a command.
     Use(String, Kind),
+    /// What is set from here on is not surely set after the end of it.
+    Perhaps,
+    End,
 }
 
 /// A script in a word: what `$(…)`, backticks, `<(…)` and `>(…)` hold.

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use crate::shell::cursor::{Reader, shown};
 use crate::shell::names::{NUMBERS, changes_commands};
-use crate::shell::syntax::{Dialect, Fact, Found, Group, Kind, Node, Script, Simple, Spread, Target, Term};
+use crate::shell::syntax::{
+    Dialect, Fact, Found, Group, Join, Kind, Node, Script, Simple, Spread, Target, Term,
+};
 use crate::shell::{
     Analysis, Command, MAX_COMMANDS, MAX_DEPTH, MAX_SCRIPT, Redirect, Undecided, Word, builtins, wrappers,
 };
@@ -51,6 +53,8 @@ pub(crate) struct Walk {
     /// Variables that may be arrays, and those that are declared with a value that is not known.
     arrays: HashSet<String>,
     declared: Vec<String>,
+    /// In how many functions it is.
+    pub(crate) inside: usize,
     /// Which of the commands belong to a function.
     functions: Vec<(String, Range<usize>)>,
 }
@@ -145,9 +149,21 @@ impl Walk {
     }
 
     fn script(&mut self, script: &Script, place: &Place) {
-        for step in &script.0 {
-            self.node(&step.node, place);
+        for chain in script.0.split_inclusive(|step| !matches!(step.join, Join::And | Join::Or)) {
+            let aside = chain.last().is_some_and(|last| matches!(last.join, Join::Background | Join::Aside));
+            // The first one is run in any case, unless all of them are run elsewhere.
+            let (first, others) = chain.split_at(usize::from(!aside && !chain.is_empty()));
+            first.iter().for_each(|step| self.node(&step.node, place));
+            self.perhaps(|walk| others.iter().for_each(|step| walk.node(&step.node, place)));
         }
+    }
+
+    /// Does what sets variables only for itself, or only if it is run.
+    fn perhaps<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
+        self.facts.push(Fact::Perhaps);
+        let done = what(self);
+        self.facts.push(Fact::End);
+        done
     }
 
     fn node(&mut self, node: &Node, place: &Place) {
@@ -156,7 +172,10 @@ impl Walk {
             Node::Pipe(nodes) => {
                 let mut place = place.clone();
                 for node in nodes {
-                    self.node(node, &place);
+                    match nodes.len() {
+                        1 => self.node(node, &place),
+                        _ => self.perhaps(|walk| walk.node(node, &place)),
+                    }
                     place.fed = true;
                     place
                         .redirects
@@ -167,7 +186,9 @@ impl Walk {
             Node::Function(name, body) => {
                 self.out.defined.push(name.clone());
                 let first = self.out.commands.len();
+                self.inside += 1;
                 self.node(body, place);
+                self.inside -= 1;
                 if first < self.out.commands.len() {
                     self.functions.push((name.clone(), first..self.out.commands.len()));
                 }
@@ -178,13 +199,24 @@ impl Walk {
     fn group(&mut self, group: &Group, place: &Place) {
         let inside = place.with(&group.targets);
         let first = self.out.commands.len();
-        self.found(&group.found, place);
-        for part in &group.parts {
-            self.script(part, &inside);
+        // `((…))` and `[[ … ]]` hold nothing else.
+        if group.parts.is_empty() {
+            self.found(&group.found, place);
+        } else {
+            self.parts(group, place, &inside);
         }
         if self.out.commands.len() == first && !group.targets.is_empty() {
             self.bare(&inside);
         }
+    }
+
+    fn parts(&mut self, group: &Group, place: &Place, inside: &Place) {
+        self.perhaps(|walk| {
+            walk.found(&group.found, place);
+            for part in &group.parts {
+                walk.perhaps(|walk| walk.script(part, inside));
+            }
+        });
     }
 
     /// Lists a redirection that no command is part of.
@@ -200,16 +232,26 @@ impl Walk {
 
     /// Goes through what words hold.
     fn found(&mut self, found: &Found, place: &Place) {
+        self.expanded(found);
+        self.inner(found, place);
+    }
+
+    /// Notes what words do with variables.
+    fn expanded(&mut self, found: &Found) {
         for fact in &found.facts {
             match fact {
                 Fact::Set(name, word, kind) => self.assign(name, word, *kind),
-                Fact::Use(..) => self.facts.push(fact.clone()),
+                Fact::Use(..) | Fact::Perhaps | Fact::End => self.facts.push(fact.clone()),
             }
         }
+    }
+
+    /// Goes through the scripts in words.
+    fn inner(&mut self, found: &Found, place: &Place) {
         for inner in &found.inner {
             let mut place = place.clone();
             place.fed |= inner.fed;
-            self.script(&inner.script, &place);
+            self.perhaps(|walk| walk.script(&inner.script, &place));
         }
     }
 
@@ -225,7 +267,14 @@ impl Walk {
             }
             return;
         }
+        // Words are expanded before anything is set for the command.
+        self.expanded(&simple.found);
         let name = simple.words[0].known();
+        if name == Some("exec") && simple.words.len() == 1 && simple.targets.iter().any(|target| target.input)
+        {
+            self.doubt("exec", "it changes what all that follows reads");
+        }
+        self.facts.push(Fact::Perhaps);
         for (variable, word, kind) in &simple.sets {
             // Only how `read` splits its line depends on it.
             if variable != "IFS" || name != Some("read") {
@@ -233,12 +282,15 @@ impl Walk {
             }
             own.variables.push((variable.clone(), word.clone()));
         }
-        if name == Some("exec") && simple.words.len() == 1 && simple.targets.iter().any(|target| target.input)
-        {
-            self.doubt("exec", "it changes what all that follows reads");
+        // What a command without any sets stays set.
+        if simple.sets.is_empty() {
+            self.facts.push(Fact::End);
         }
         self.call(&Call { words: simple.words.clone(), more: false, by: By::Shell }, &own);
-        self.found(&simple.found, place);
+        if !simple.sets.is_empty() {
+            self.facts.push(Fact::End);
+        }
+        self.inner(&simple.found, place);
     }
 
     /// Notes that a variable is set for what follows.
@@ -263,6 +315,11 @@ impl Walk {
             self.array(name);
         }
         self.facts.push(Fact::Set(name.to_owned(), word.clone(), kind));
+    }
+
+    /// Notes that a variable is set, but perhaps not here.
+    pub(crate) fn given_perhaps(&mut self, name: &str, word: &Word, kind: Kind) {
+        self.perhaps(|walk| walk.given(name, word, kind));
     }
 
     /// Notes that a variable must have a value of this kind.
@@ -305,7 +362,7 @@ impl Walk {
             Some(name) if call.by == By::Shell && builtins::is_one(name) => {
                 builtins::look(self, name, call, place);
             }
-            Some(name) => wrappers::look(self, name, call, place),
+            Some(name) => self.perhaps(|walk| wrappers::look(walk, name, call, place)),
         }
     }
 
@@ -344,18 +401,19 @@ impl Walk {
                 *entry = (*entry).max(*kind);
             }
         }
-        let mut set: HashSet<&str> = NUMBERS.iter().copied().collect();
+        let mut set: Vec<&str> = NUMBERS.to_vec();
+        let mut begun = Vec::new();
         for fact in &facts {
             match fact {
-                Fact::Set(name, ..) => {
-                    set.insert(name);
-                }
+                Fact::Set(name, ..) => set.push(name),
                 Fact::Use(name, wanted) => {
                     let worst = worst.get(name.as_str()).copied().unwrap_or(Kind::Number);
-                    if !set.contains(name.as_str()) || worst > *wanted {
+                    if !set.contains(&name.as_str()) || worst > *wanted {
                         self.doubt(name, "the value of this variable might run a command");
                     }
                 }
+                Fact::Perhaps => begun.push(set.len()),
+                Fact::End => set.truncate(begun.pop().unwrap_or(NUMBERS.len())),
             }
         }
         self.facts = facts;
