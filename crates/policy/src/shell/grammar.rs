@@ -297,6 +297,10 @@ impl Reader<'_> {
         if self.peek() == Some('(') {
             self.only_bash(start);
             self.array()?;
+            // The word goes on: a `#` begins no comment here.
+            if !self.at_break() {
+                return Err(Stop("something that is not understood"));
+            }
             let raw = &self.text[start + name.len()..self.at];
             return Ok(Some((name, Word::Unknown(raw.trim_start_matches(['+', '=']).to_owned()), Kind::Any)));
         }

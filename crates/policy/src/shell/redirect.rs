@@ -1,6 +1,6 @@
 //! Reads redirections.
 
-use crate::shell::cursor::{Pending, Read, Reader, Stop};
+use crate::shell::cursor::{Pending, Read, Reader, Stop, is_break};
 use crate::shell::syntax::{Fact, Kind, Target, Term};
 use crate::shell::{Redirect, Word};
 
@@ -155,6 +155,12 @@ impl Reader<'_> {
 
     /// Reads what `<&` and `>&` copy; a file, if it is one.
     fn duplicate(&mut self, input: bool) -> Read<Option<Term>> {
+        self.blanks();
+        let closes = self.peek() == Some('-');
+        // Bash takes the dash alone, and what follows for another word.
+        if closes && self.peek_second().is_some_and(|next| !is_break(next)) {
+            return Err(Stop("other shells read this differently"));
+        }
         let term = self.target()?;
         match term.known() {
             Some("-") => Ok(None),

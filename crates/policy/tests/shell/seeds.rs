@@ -2,6 +2,11 @@
 
 pub(crate) const SEEDS: &[&str] = &[
     "x='($(evil))'; declare -a a=\"$x\"",
+    "a=($(alpha))# evil",
+    "alpha >&-evil; <&-evil",
+    "(x=1); echo $((x))",
+    "x=1 echo $((x))",
+    "false && x=1; echo $((x))",
     "x='a[$(evil)]'; alpha {b[x]}> f",
     "x='($(evil))'; a=(1); declare a=$x",
     "x='($(evil))'; f() { local -a a; local a=\"$x\"; }; f",

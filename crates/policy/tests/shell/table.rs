@@ -242,6 +242,9 @@ const TABLE: &[(&str, &str)] = &[
     ("a {b[x]}>f", "undecided: a subscript that may run a command: [x]}>f"),
     ("zsh -c '[ $x -eq 1 ]'", "zsh -c '[ $x -eq 1 ]' ¶ [ ‹$x› -eq 1 ]  [through zsh -c] ¶ undecided: other shells read this differently: [ $x -eq 1 ]"),
     ("zsh -c 'printf %d \"$x\"'", "zsh -c 'printf %d \"$x\"' ¶ printf %d ‹\"$x\"›  [through zsh -c] ¶ undecided: other shells read this differently: printf %d \"$x\""),
+    ("a=($(b))# c", "undecided: something that is not understood: # c"),
+    ("a >&-b", "undecided: other shells read this differently: -b"),
+    ("a <&- b 2>&- 3>&1-", "a b"),
     // a variable counts as set only where it surely is
     ("(n=1); echo $((n))", "echo ‹$((n))› ¶ sets n=1 ¶ undecided: the value of this variable might run a command: n"),
     ("n=1 a; echo $((n))", "n=1 a ¶ echo ‹$((n))› ¶ undecided: the value of this variable might run a command: n"),
