@@ -100,13 +100,14 @@ pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
         "filter-branch" | "difftool" | "instaweb" | "mergetool" | "send-email" | "shell" | "remote-ext"
         | "web--browse" => None,
         _ if STARTERS.contains(&name) => {
-            let fine = |arg: &Term| match arg.known() {
-                Some(word) => !PROGRAMS.iter().any(|program| word.starts_with(program)) || word == "-u",
-                None => true,
-            };
             let set_upstream = name == "push";
-            let fine = |arg: &Term| fine(arg) && (set_upstream || arg.known() != Some("-u"));
-            rest.iter().all(fine).then_some(())
+            let mut fine = |arg: &Term| match arg.known() {
+                Some("-u") => set_upstream,
+                Some(word) => !PROGRAMS.iter().any(|program| word.starts_with(program)),
+                // It may be such an option.
+                None => arg.is_operand() || walk.plain(arg),
+            };
+            rest.iter().all(&mut fine).then_some(())
         }
         _ => Some(()),
     }

@@ -243,6 +243,8 @@ const TABLE: &[(&str, &str)] = &[
     ("zsh -c '[ $x -eq 1 ]'", "zsh -c '[ $x -eq 1 ]' ¶ [ ‹$x› -eq 1 ]  [through zsh -c] ¶ undecided: other shells read this differently: [ $x -eq 1 ]"),
     ("zsh -c 'printf %d \"$x\"'", "zsh -c 'printf %d \"$x\"' ¶ printf %d ‹\"$x\"›  [through zsh -c] ¶ undecided: other shells read this differently: printf %d \"$x\""),
     ("a=($(b))# c", "undecided: something that is not understood: # c"),
+    ("git fetch \"$x\"", "git fetch ‹\"$x\"› ¶ undecided: the value of this variable might run a command: x"),
+    ("b=main; git push origin $b \"HEAD:$x\"", "git push origin ‹$b› ‹\"HEAD:$x\"› ¶ sets b=main"),
     ("a >&-b", "undecided: other shells read this differently: -b"),
     ("a <&- b 2>&- 3>&1-", "a b"),
     // a variable counts as set only where it surely is
