@@ -107,11 +107,10 @@ fn is_blind_shell(event: &Event) -> bool {
     let mut options = event.argv.iter().skip(1);
     match name {
         "bash" | "dash" | "sh" => {
-            let has_script = options
-                .by_ref()
-                .take_while(|word| word.starts_with(['-', '+']))
-                .any(|word| word.contains('c'));
-            !has_script && !event.argv.iter().any(|word| word == "-o")
+            let letters: Vec<&String> = options.take_while(|word| word.starts_with(['-', '+'])).collect();
+            let has = |letter: char| letters.iter().any(|word| word.contains(letter));
+            // One that logs in runs the files of whoever logs in.
+            has('l') || !has('c') && !event.argv.iter().any(|word| word == "-o")
         }
         "busybox" => {
             matches!(options.next().map(String::as_str), Some("sh" | "ash"))
