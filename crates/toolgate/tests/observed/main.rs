@@ -42,6 +42,8 @@ const ROUNDS: u64 = 400;
 const SEED: u64 = 1;
 /// How many scripts one confined process runs.
 const BATCH: usize = 100;
+/// How many of those there are at a time.
+const LABS: usize = 2;
 /// How often the same kind of script is tried until all about it is decided.
 const TRIES: usize = 100;
 
@@ -59,23 +61,23 @@ fn everything_that_is_executed_was_foreseen() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let rounds = number("TOOLGATE_FUZZ_ROUNDS").unwrap_or(ROUNDS);
     let mut dice = Dice(number("TOOLGATE_FUZZ_SEED").unwrap_or(SEED).wrapping_mul(0x1_0000_0001));
-    let lab = Lab::open();
+    let labs: Vec<Lab> = (0..LABS).map(|_| Lab::open()).collect();
     let (mut ran, mut surprises) = (0, Vec::new());
     let mut tallies: BTreeMap<mutate::Kind, Tally> = BTreeMap::new();
     // ends: each round runs some
     while ran < rounds {
-        let size = usize::try_from(rounds - ran).unwrap().min(BATCH);
+        let size = usize::try_from(rounds - ran).unwrap().min(BATCH * LABS);
         let made: Vec<(mutate::Kind, Case)> = (0..size).map(|_| decided(&mut dice, &mut tallies)).collect();
         let cases: Vec<Case> = made.iter().map(|(_, case)| case.clone()).collect();
-        for ((kind, case), events) in made.iter().zip(lab.run(&cases)) {
+        for ((kind, case), events) in made.iter().zip(run(&labs, &cases)) {
             tallies.entry(*kind).or_default().executed += events.len() as u64;
             if let Some(event) = judge::surprise(case, &events) {
-                surprises.push(report(&lab, case, &event));
+                surprises.push(report(&labs[0], case, &event));
                 eprintln!("{}", surprises[surprises.len() - 1]);
             }
         }
         ran += size as u64;
-        if ran % 1_000 < BATCH as u64 {
+        if ran.is_multiple_of(1_000) {
             eprintln!("{ran} scripts, {} surprises", surprises.len());
         }
     }
@@ -86,6 +88,15 @@ fn everything_that_is_executed_was_foreseen() {
         eprintln!("{kind:?}: {decided} of {made} decided, {executed} executions; not decided: {reasons:?}");
     }
     assert!(surprises.is_empty(), "{} of {ran}:\n{}", surprises.len(), surprises.join("\n"));
+}
+
+/// Runs a share of `cases` in each of `labs`, all at a time.
+fn run(labs: &[Lab], cases: &[Case]) -> Vec<Vec<trace::Event>> {
+    std::thread::scope(|scope| {
+        let shares = labs.iter().zip(cases.chunks(BATCH));
+        let running: Vec<_> = shares.map(|(lab, cases)| scope.spawn(|| lab.run(cases))).collect();
+        running.into_iter().flat_map(|share| share.join().unwrap()).collect()
+    })
 }
 
 /// A script about which nothing is undecided.
@@ -127,9 +138,8 @@ fn the_corpus_and_the_seeds_hold_no_surprise() {
     let scripts = scripts.map(|path| std::fs::read_to_string(path).unwrap());
     let scripts: Vec<String> = scripts.chain(seeds::SEEDS.iter().map(|seed| (*seed).to_owned())).collect();
     let lab = Lab::open();
-    for shell in Shell::ALL {
-        let case = |script: &String, value| Case { shell, script: script.clone(), value };
-        let cases = scripts.iter().flat_map(|script| [case(script, ""), case(script, "a[$(evil)]")]);
+    for (shell, value) in [(Shell::Bash, ""), (Shell::Bash, "a[$(evil)]"), (Shell::Dash, "")] {
+        let cases = scripts.iter().map(|script| Case { shell, script: script.clone(), value });
         let cases: Vec<Case> = cases.filter(|case| judge::foresee(case).undecided.is_empty()).collect();
         assert!(cases.len() > 50, "{shell:?}: {}", cases.len());
         for (cases, seen) in cases.chunks(BATCH).map(|cases| (cases, lab.run(cases))) {
