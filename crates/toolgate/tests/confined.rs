@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use policy::{Confinement, Denial, Enforcement, Limits, Network, SandboxPolicy};
+use policy::{Confinement, Denial, Enforcement, Gap, Hosts, Limits, Network, SandboxPolicy};
 use serde_json::{Value, json};
 use testkit::trials;
 use tokio::runtime::Runtime;
@@ -24,6 +24,7 @@ trials![
     a_commit_in_a_session_lands_when_it_yields,
     a_server_of_one_call_is_reached_by_the_next,
     a_connection_that_is_refused_has_a_name,
+    a_host_is_reached_by_who_was_given_it,
     a_socket_is_reached_by_name_only,
     secrets_are_hidden_from_commands_too,
     what_the_host_replaces_stays_closed,
@@ -269,6 +270,43 @@ fn a_connection_that_is_refused_has_a_name() {
         let denial = Denial::MayNotConnect { target: host.to_owned(), network: Network::Loopback };
         assert_eq!(answer.facts.denials, [denial], "{}", answer.joined_text());
     }
+}
+
+fn a_host_is_reached_by_who_was_given_it() {
+    let [first, second] = [0, 1].map(|_| {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // Ends with the tests.
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let _hung_up = std::io::Write::write_all(&mut stream.unwrap(), b"hello");
+            }
+        });
+        port
+    });
+    let hosts = Hosts {
+        allow: vec!["127.0.0.1".parse().unwrap()],
+        forbid: vec![format!("127.0.0.1:{second}").parse().unwrap()],
+    };
+    let ask = |bench: &Bench, port: u16| {
+        let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && cat <&3");
+        bench.call("shell", json!({ "command": ["bash", "-c", script] }))
+    };
+    let given = Bench::with(Confinement { hosts: hosts.clone(), ..Confinement::default() });
+    let off =
+        Bench::with(Confinement { hosts: hosts.clone(), network: Network::Off, ..Confinement::default() });
+    for bench in [&given, &off] {
+        assert!(ask(bench, first).joined_text().contains("hello"));
+        assert!(!ask(bench, second).joined_text().contains("hello"), "it is forbidden");
+    }
+    let denial = Denial::MayNotConnect { target: format!("127.0.0.1:{second}"), network: Network::Off };
+    assert_eq!(ask(&off, second).facts.denials, [denial]);
+    assert!(!ask(&Bench::new(), first).joined_text().contains("hello"), "nobody gave it that host");
+    // With everybody in reach nobody is told apart, and that is said.
+    let on = Bench::with(Confinement { hosts, network: Network::On, ..Confinement::default() });
+    let answer = ask(&on, second);
+    assert!(answer.joined_text().contains("hello"));
+    assert_eq!(answer.facts.enforcement, Some(Enforcement::Partial(vec![Gap::Forbidden])));
 }
 
 fn a_socket_is_reached_by_name_only() {

@@ -22,6 +22,7 @@ mod admin;
 mod descriptors;
 mod environment;
 mod git;
+mod hosts;
 mod lifetime;
 mod metadata;
 mod mounts;
@@ -48,6 +49,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Case> {
         roots::CASES,
         git::CASES,
         network::CASES,
+        hosts::CASES,
         unix::CASES,
         processes::CASES,
         syscalls::CASES,
