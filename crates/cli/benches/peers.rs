@@ -11,16 +11,29 @@ use std::time::{Duration, Instant};
 use memchr::memchr_iter;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use toolgate::rules::{Layer, Rules};
+use toolgate::shell::Word;
 use toolgate::wire::{Dialect, Reading};
 use toolgate::{Cx, Lane, Permit, ToolError, ToolHandler, ToolOutput, Toolgate, json};
 
 fn main() {
     println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
-    grep();
-    read(&runtime);
-    dispatch(&runtime);
-    many(&runtime);
+    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let wanted = |part: &str| only.as_deref().is_none_or(|only| only == part);
+    if wanted("grep") {
+        grep();
+    }
+    if wanted("read") {
+        read(&runtime);
+    }
+    if wanted("dispatch") {
+        dispatch(&runtime);
+        many(&runtime);
+    }
+    if wanted("rules") {
+        rules();
+    }
 }
 
 /// Alternates between two pieces of work and gives the median time of each.
@@ -54,6 +67,38 @@ fn median(mut times: Vec<Duration>) -> Duration {
 fn row(work: &str, (us, peer): (Duration, Duration)) {
     let ratio = us.as_secs_f64() / peer.as_secs_f64();
     println!("| {work} | {us:.1?} | {peer:.1?} | {ratio:.2} |");
+}
+
+/// A thousand rules, each with three examples: read from a text, and asked about a command.
+fn rules() {
+    const COUNT: usize = 1_000;
+    const ROUNDS: usize = 51;
+    let rule = |number: usize| {
+        format!(
+            "[[rule]]\npattern = [\"program{number}\", [\"push\", \"fetch\"], \"--all\"]\ndecision = \"ask\"\n\
+             reason = \"number {number} talks to a remote\"\n\
+             match = [\"program{number} push --all origin\", [\"program{number}\", \"fetch\", \"--all\"]]\n\
+             not_match = [\"program{number} pull --all\"]\n\n"
+        )
+    };
+    let text: String = (0..COUNT).map(rule).collect();
+    let read = || Rules::parse(&text, Path::new("rules.toml"), Layer::User).expect("they are right");
+    let timed = |work: &dyn Fn()| {
+        let began = Instant::now();
+        work();
+        began.elapsed()
+    };
+    let load = median((0..ROUNDS).map(|_| timed(&|| drop(black_box(read())))).collect());
+    println!("| 1,000 rules read, 3,000 examples tried | {load:.2?} | (bar: 10 ms) | |");
+    let rules = read();
+    let words = ["/usr/bin/program500", "push", "--all"].map(|word| Word::Literal(word.to_owned()));
+    let ask = || {
+        for _ in 0..COUNT {
+            assert_eq!(black_box(rules.command(&words, false)).certain.len(), 1);
+        }
+    };
+    let asked = median((0..ROUNDS).map(|_| timed(&ask)).collect()) / 1_000;
+    println!("| … a command matched against them | {asked:.0?} | | |");
 }
 
 /// `toolgate call grep_files` against `rg`, both as programs, over the sources of every crate we depend on.
