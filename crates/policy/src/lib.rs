@@ -28,6 +28,7 @@ pub mod rules;
 mod sandbox;
 pub mod shell;
 mod store;
+mod touches;
 
 pub use account::{Account, Part, Said};
 pub use approval::{ApprovalPolicy, Matter, Requirement, requirement};
@@ -49,3 +50,4 @@ pub use reach::{Reach, Root};
 pub use rules::{Decision, Layer, Matched, Matches, On, Rule, RuleFault, Rules};
 pub use sandbox::{AtLeast, Confinement, Limits, Network, PROTECTED, SandboxPolicy, Tier};
 pub use store::{ApprovalStore, Key};
+pub use touches::Touches;

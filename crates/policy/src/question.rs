@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::rules::{NewRule, Rule};
 use crate::store::Key;
-use crate::{Account, Confinement, Denial, Grants, Intent, Permit};
+use crate::{Account, Confinement, Denial, Grants, Intent, Permit, SandboxPolicy};
 
 /// A question about one call. Whoever answers it sees all that the call would do; only [`Gate`](crate::Gate) makes one.
 #[derive(Debug, Clone)]
@@ -28,6 +28,13 @@ pub struct Question {
     pub proposal: Option<Proposal>,
     pub(crate) keys: Vec<Key>,
     pub(crate) permit: Permit,
+}
+
+impl Question {
+    /// The policy that it would run under after a yes.
+    pub fn sandbox(&self) -> SandboxPolicy {
+        self.permit.sandbox()
+    }
 }
 
 /// A rule that somebody could save.

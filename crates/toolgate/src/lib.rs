@@ -35,7 +35,7 @@ pub use policy::{
     Account, ApprovalPolicy, AtLeast, Cause, CommandLine, Confinement, DEFAULT_DENY_READ, Denial, DenyRead,
     Effect, Enforcement, Environment, EnvironmentFault, Escalation, Gap, Gate, Grant, Host, HostFault, Hosts,
     Inherit, Intent, Known, Limits as CommandLimits, Network, Part, Permit, Proposal, Question, Reach,
-    ReviewDecision, Root, SandboxPolicy, Tier, Verdict, rules, shell,
+    ReviewDecision, Root, SandboxPolicy, Tier, Touches, Verdict, rules, shell,
 };
 /// Rules that people write, and the commands of a script that they are about.
 #[cfg(feature = "tools")]

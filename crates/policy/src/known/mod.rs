@@ -70,7 +70,7 @@ pub(crate) fn hides(letter: char) -> bool {
 }
 
 /// The name of the program at a path.
-fn last_part(program: &str) -> &str {
+pub(crate) fn last_part(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 

@@ -1,0 +1,188 @@
+//! What a call would read, write, start and reach, in words for whoever is asked.
+//!
+//! It is a hint and not a judgement: a command does what it likes with its words, and the list may lack something. What
+//! may be done is decided by [`Gate`](crate::Gate), and enforced by the sandbox.
+
+mod operands;
+mod remotes;
+
+use std::path::Path;
+
+use crate::known::last_part;
+use crate::shell::{Patch, Redirect, Word};
+use crate::{Account, Effect, Known, Part, Question, resolve};
+
+/// Where data comes from or goes to that is no file.
+const SINKS: &[&str] = &[
+    "/dev/null",
+    "/dev/stdin",
+    "/dev/stdout",
+    "/dev/stderr",
+    "/dev/tty",
+    "/dev/fd/",
+    "/dev/tcp/",
+    "/dev/udp/",
+];
+
+/// What a call seems to touch, each thing once and in the order in which it is named. What is not known is written as ‹…›.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Touches {
+    /// Files and directories that it would read.
+    pub reads: Vec<String>,
+    /// Files and directories that it would create, change or remove.
+    pub writes: Vec<String>,
+    /// Programs that it would start.
+    pub starts: Vec<String>,
+    /// Hosts that it would talk to.
+    pub reaches: Vec<String>,
+}
+
+impl Touches {
+    /// What a command would touch that is started in `cwd`. Paths below `cwd` are given from there.
+    ///
+    /// ```
+    /// # use toolgate_policy::{DenyRead, Gate, Intent, Reach, Root, SandboxPolicy, Verdict};
+    /// # let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+    /// # let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite);
+    /// # let argv = ["bash", "-c", "rm -rf ../old && curl https://example.org >page"].map(str::to_owned);
+    /// # let Verdict::Ask(question) = gate.decide("shell", &Intent::run(argv.to_vec(), "/w".as_ref())) else { panic!() };
+    /// // A question about `bash -c 'rm -rf ../old && curl https://example.org >page'` in `/w`:
+    /// let touches = question.touches();
+    /// assert_eq!(touches.starts, ["bash", "rm", "curl"]);
+    /// assert_eq!(touches.writes, ["/old", "page"]);
+    /// assert_eq!(touches.reaches, ["example.org"]);
+    /// ```
+    pub fn of(account: &Account, cwd: &Path) -> Self {
+        let mut out = Self::default();
+        let moves = account.parts.iter().any(|part| matches!(part.name(), Some("cd" | "pushd" | "popd")));
+        // After a `cd` nobody knows what a path leads to: it is given as it is written.
+        let place = Place { cwd: (!moves).then_some(cwd) };
+        for part in &account.parts {
+            out.add(part, &place);
+        }
+        for (_, value, _) in &account.sets {
+            out.reaches.extend(remotes::in_word(value));
+        }
+        out.once()
+    }
+
+    fn add(&mut self, part: &Part, place: &Place<'_>) {
+        if !part.command.built_in {
+            self.starts.push(program(part));
+        }
+        for redirect in &part.command.redirects {
+            match redirect {
+                Redirect::Read(from) => self.reads.extend(place.shown(from)),
+                Redirect::Write(to) | Redirect::Append(to) => self.writes.extend(place.shown(to)),
+                Redirect::ReadWrite(both) => {
+                    self.reads.extend(place.shown(both));
+                    self.writes.extend(place.shown(both));
+                }
+                Redirect::Text(_) => {}
+            }
+            self.reaches.extend(remotes::in_redirect(redirect));
+        }
+        // The words of what only starts others are those of the others.
+        let Some(name) = part.name().filter(|_| !part.wraps) else { return };
+        let words = &part.command.words[1..];
+        let used = operands::of(last_part(name), words);
+        self.reads.extend(used.reads.into_iter().filter_map(|word| place.shown(&word)));
+        self.writes.extend(used.writes.into_iter().filter_map(|word| place.shown(&word)));
+        // Whatever only reads and prints may well print an address.
+        if part.known == Known::ReadOnly {
+            return;
+        }
+        self.reaches.extend(remotes::of(last_part(name), words));
+        let variables = part.command.variables.iter().map(|(_, value)| value);
+        self.reaches.extend(variables.filter_map(remotes::in_word));
+    }
+
+    /// Each thing once.
+    fn once(mut self) -> Self {
+        for list in [&mut self.reads, &mut self.writes, &mut self.starts, &mut self.reaches] {
+            let mut seen = std::collections::HashSet::new();
+            list.retain(|thing| seen.insert(thing.clone()));
+        }
+        self
+    }
+}
+
+impl Question {
+    /// What the call would touch, as far as that can be told: a hint for whoever is asked.
+    pub fn touches(&self) -> Touches {
+        let mut out = Touches::default();
+        let effects = &self.intent.effects;
+        let cwd = effects.iter().find_map(|effect| match effect {
+            Effect::Exec(line) => Some(line.cwd.as_path()),
+            _ => None,
+        });
+        if let (Some(account), Some(cwd)) = (&self.account, cwd) {
+            out = Touches::of(account, cwd);
+        }
+        for effect in effects {
+            match effect {
+                // Where a command is started says nothing about what it reads.
+                Effect::Read(path) if Some(path.as_path()) == cwd => {}
+                Effect::Read(path) => out.reads.push(path.display().to_string()),
+                Effect::Write(path) => out.writes.push(path.display().to_string()),
+                Effect::Network(target) => out.reaches.push(target.clone()),
+                Effect::Exec(line) => {
+                    out.writes.extend(crate::shell::patch(&line.argv).iter().flat_map(patched));
+                }
+                Effect::Type(_) | Effect::Foreign(_) => {}
+            }
+        }
+        out.once()
+    }
+}
+
+/// The files that a patch names as those it changes.
+fn patched(patch: &Patch) -> Vec<String> {
+    const NAMES: &[&str] = &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    let named =
+        |line: &str| NAMES.iter().find_map(|name| line.strip_prefix(name)).map(|name| name.trim().to_owned());
+    patch.text.lines().filter_map(named).map(|name| Word::Literal(name).to_string()).collect()
+}
+
+/// Where relative paths start, if that is known.
+struct Place<'a> {
+    cwd: Option<&'a Path>,
+}
+
+impl Place<'_> {
+    /// A path as a person should see it; nothing for what keeps nothing.
+    fn shown(&self, word: &Word) -> Option<String> {
+        let Word::Literal(text) = word else { return Some(word.to_string()) };
+        if text.is_empty()
+            || text == "-"
+            || SINKS.iter().any(|sink| text.starts_with(sink))
+            || text.contains("://")
+        {
+            return None;
+        }
+        let path = self.cwd.and_then(|cwd| Some((cwd, resolve(cwd, text).ok()?)));
+        let text = match path {
+            Some((cwd, path)) => match path.strip_prefix(cwd) {
+                Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
+                Ok(below) => below.display().to_string(),
+                Err(_) => path.display().to_string(),
+            },
+            None => text.clone(),
+        };
+        Some(Word::Literal(text).to_string())
+    }
+}
+
+/// What a part starts: the file if it was looked up, or else the name.
+fn program(part: &Part) -> String {
+    let name = part.command.words[0].to_string();
+    match &part.program {
+        Some(program) if program.path.as_os_str().is_empty() => format!("{name} (not found)"),
+        Some(program) if program.trusted => program.path.display().to_string(),
+        Some(program) => format!("{} (anybody could have put it there)", program.path.display()),
+        None => name,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! Which words of a command name a host.
+
+use crate::shell::{Redirect, Word};
+
+/// Commands whose first operand is a host.
+const TO_HOST: &str = "ssh mosh sftp telnet nc ncat netcat ping ping6 traceroute dig host nslookup whois ftp";
+/// Commands that take `host:path`.
+const TO_PATH: &str = "scp rsync git";
+/// Commands whose operands are URLs, with or without their beginning.
+const TO_URL: &str = "curl wget http https xh";
+/// What of git talks to a remote, by its name if no more is said.
+const GIT_TALKS: &str = "push pull fetch clone ls-remote";
+/// Options of these commands that take a value, for most of them.
+const TAKES: &str = "-p -i -o -l -F -J -L -R -D -b -c -m -w -X -H -d -A -e -u -T -K -O -P -C --data --header \
+    --request --user --output --data-raw --url-query --proxy";
+
+/// The hosts that the command `name` with these arguments names.
+pub(super) fn of(name: &str, words: &[Word]) -> Vec<String> {
+    let mut hosts: Vec<String> = words.iter().filter_map(in_word).collect();
+    let operands = operands(words);
+    if lists(TO_HOST, name) {
+        let host = operands.first().filter(|_| hosts.is_empty());
+        hosts.extend(host.map(|word| without_user(word)));
+    }
+    if lists(TO_PATH, name) {
+        let paths = operands.iter().filter_map(|word| literal(word));
+        hosts.extend(paths.filter_map(host_of_path).map(str::to_owned));
+    }
+    if lists(TO_URL, name) {
+        let bare = operands.iter().filter(|word| in_word(word).is_none());
+        hosts.extend(bare.map(|word| host(word, authority(text(word)))));
+    }
+    if name == "git" && hosts.is_empty() {
+        hosts.extend(remote(&operands));
+    }
+    hosts
+}
+
+/// The host of the URL that a word is or holds.
+pub(super) fn in_word(word: &Word) -> Option<String> {
+    let (scheme, rest) = text(word).split_once("://")?;
+    let scheme = scheme.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or(scheme);
+    let whom = authority(rest);
+    let none = scheme.eq_ignore_ascii_case("file") || whom.is_empty();
+    (!none).then(|| host(word, whom))
+}
+
+/// A host that stands in a word, with a mark if it is not known whom it means.
+fn host(word: &Word, host: &str) -> String {
+    let known = matches!(word, Word::Literal(_)) || !host.contains(['$', '`', '*', '?', '{', '[']);
+    let host = if known { Word::Literal(host.to_owned()) } else { Word::Unknown(host.to_owned()) };
+    host.to_string()
+}
+
+/// The host of a redirection that bash turns into a connection.
+pub(super) fn in_redirect(redirect: &Redirect) -> Option<String> {
+    let (Redirect::Read(to) | Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to)) =
+        redirect
+    else {
+        return None;
+    };
+    let text = text(to);
+    let place = text.strip_prefix("/dev/tcp/").or_else(|| text.strip_prefix("/dev/udp/"))?;
+    Some(place.replacen('/', ":", 1))
+}
+
+/// The host of `host:path` and `user@host:path`.
+pub(super) fn host_of_path(text: &str) -> Option<&str> {
+    let (host, _) = text.split_once(':')?;
+    let host = host.rsplit('@').next().unwrap_or(host);
+    let named = !host.is_empty() && !host.contains('/') && !text.contains("://");
+    named.then_some(host)
+}
+
+/// Whom a URL without its beginning leads to. What stands before an `@` is a name to log in with, whatever it looks like.
+fn authority(rest: &str) -> &str {
+    let end = rest.find(['/', '?', '#', '\\', '"', '\'', ' ']).unwrap_or(rest.len());
+    rest[..end].rsplit('@').next().unwrap_or_default()
+}
+
+/// The remote of git that is talked to.
+fn remote(operands: &[&Word]) -> Option<String> {
+    let at = operands.iter().position(|word| literal(word).is_some_and(|word| lists(GIT_TALKS, word)))?;
+    Some(match operands.get(at + 1) {
+        Some(name) => format!("{name} (a remote of git)"),
+        None => "the usual remote of git".to_owned(),
+    })
+}
+
+fn operands(words: &[Word]) -> Vec<&Word> {
+    let mut operands = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match literal(word) {
+            Some(text) if lists(TAKES, text) => drop(words.next()),
+            Some(text) if text.starts_with('-') => {}
+            Some(_) | None => operands.push(word),
+        }
+    }
+    operands
+}
+
+fn without_user(word: &Word) -> String {
+    match literal(word) {
+        Some(text) => Word::Literal(text.rsplit('@').next().unwrap_or(text).to_owned()).to_string(),
+        None => word.to_string(),
+    }
+}
+
+fn text(word: &Word) -> &str {
+    match word {
+        Word::Literal(text) | Word::Unknown(text) => text,
+    }
+}
+
+fn literal(word: &Word) -> Option<&str> {
+    match word {
+        Word::Literal(text) => Some(text),
+        Word::Unknown(_) => None,
+    }
+}
+
+fn lists(list: &str, name: &str) -> bool {
+    list.split_whitespace().any(|listed| listed == name)
+}
