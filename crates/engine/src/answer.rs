@@ -19,14 +19,17 @@ pub(crate) fn answer(
 ) -> ToolOutput {
     let mut output = match outcome {
         Ok(output) => output,
-        Err(error) => {
-            let facts = Facts { error: Some(error.kind()), ..Facts::default() };
-            ToolOutput { facts, ..ToolOutput::failure(one_line(&error.to_string())) }
-        }
+        Err(error) => sentence(&error),
     };
     output.facts.duration.get_or_insert(elapsed);
     shorten(&mut output);
     output
+}
+
+/// A fault as an answer.
+pub(crate) fn sentence(error: &ToolError) -> ToolOutput {
+    let facts = Facts { error: Some(error.kind()), ..Facts::default() };
+    ToolOutput { facts, ..ToolOutput::failure(one_line(&error.to_string())) }
 }
 
 /// A sentence is one line, whatever the names of files and tools in it hold.

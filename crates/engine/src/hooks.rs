@@ -1,13 +1,18 @@
-//! Several hooks as one: each is heard, and the strictest counts.
+//! Several hooks as one: each is heard in its turn, and the strictest counts.
 
+use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::FutureExt;
-use policy::{Cause, Denial, Intent};
-use tool::{Item, ToolCall, ToolError, ToolOutput};
+use policy::{Cause, Denial};
+use tokio_util::sync::CancellationToken;
+use tool::{BoxFuture, ErrorKind, GRACE, Item, Notice, ToolError, ToolOutput};
 
-use crate::{Hook, HookSays, HookWants};
+use crate::answer::sentence;
+use crate::observer::Observers;
+use crate::{Event, Hook, HookSays, HookWants, Planned};
 
 #[derive(Clone, Default)]
 pub(crate) struct Hooks(Vec<Arc<dyn Hook>>);
@@ -18,62 +23,126 @@ pub(crate) struct Heard {
     /// One of them wants it to be asked.
     pub(crate) asks: Option<Cause>,
     /// What the model should read beside the answer.
-    pub(crate) notes: Vec<String>,
+    notes: Vec<Item>,
+}
+
+/// One call on its way past the hooks.
+pub(crate) struct Hearing<'a> {
+    pub(crate) hooks: &'a Hooks,
+    pub(crate) call: Planned<'a>,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) arrived: Instant,
+    pub(crate) observers: &'a Observers,
 }
 
 impl Hooks {
     pub(crate) fn add(&mut self, hook: Arc<dyn Hook>) {
         self.0.push(hook);
     }
+}
 
+impl Hearing<'_> {
     /// Hears all of them; one that denies ends it.
-    pub(crate) async fn before(&self, call: &ToolCall, intent: &Intent) -> Result<Heard, ToolError> {
-        let mut heard = Heard::default();
-        for hook in &self.0 {
-            let says = said(AssertUnwindSafe(hook.before(call, intent)).catch_unwind().await);
-            heard.notes.extend(says.note.map(|note| labelled(hook.as_ref(), &note)));
-            match says.wants {
-                HookWants::Nothing => {}
-                HookWants::Ask(reason) => {
-                    let hook = hook.name().to_owned();
-                    heard.asks.get_or_insert(Cause::Hook { hook, reason });
+    pub(crate) async fn before(&self) -> Result<Heard, ToolError> {
+        let hearing = async {
+            let mut heard = Heard::default();
+            for hook in &self.hooks.0 {
+                let says = self.said(hook.as_ref(), || hook.before(self.call)).await;
+                heard.notes.extend(says.note.map(|note| labelled(hook.as_ref(), &note)));
+                match says.wants {
+                    HookWants::Nothing => {}
+                    HookWants::Ask(reason) => {
+                        let hook = hook.name().to_owned();
+                        heard.asks.get_or_insert(Cause::Hook { hook, reason });
+                    }
+                    HookWants::Deny(reason) => return Err(denied(hook.as_ref(), reason)),
                 }
-                HookWants::Deny(reason) => return Err(denied(hook.as_ref(), reason)),
             }
-        }
-        Ok(heard)
+            Ok(heard)
+        };
+        self.unless_cancelled(hearing).await
     }
 
-    /// Lets each of them read the answer; one that denies withholds it.
+    /// Lets each of them read what came of the call, with what was said `before`; one that denies withholds it.
     pub(crate) async fn after(
         &self,
-        call: &ToolCall,
-        mut output: ToolOutput,
+        before: Heard,
+        outcome: Result<ToolOutput, ToolError>,
     ) -> Result<ToolOutput, ToolError> {
-        for hook in &self.0 {
-            let says = said(AssertUnwindSafe(hook.after(call, &output)).catch_unwind().await);
-            match says.wants {
-                HookWants::Nothing => {}
-                // It is too late to ask.
-                HookWants::Ask(reason) | HookWants::Deny(reason) => {
-                    return Err(denied(hook.as_ref(), reason));
-                }
-            }
-            output.items.extend(says.note.map(|note| Item::Text(labelled(hook.as_ref(), &note))));
+        if self.hooks.0.is_empty() {
+            return outcome;
         }
-        Ok(output)
+        let mut output = outcome.unwrap_or_else(|error| sentence(&error));
+        output.items.extend(before.notes);
+        let ended_by = output.facts.error;
+        let hearing = async {
+            for hook in &self.hooks.0 {
+                let says = self.said(hook.as_ref(), || hook.after(self.call, &output)).await;
+                match says.wants {
+                    HookWants::Nothing => {}
+                    // It is too late to ask.
+                    HookWants::Ask(reason) | HookWants::Deny(reason) => {
+                        return Err(denied(hook.as_ref(), reason));
+                    }
+                }
+                output.items.extend(says.note.map(|note| labelled(hook.as_ref(), &note)));
+            }
+            Ok(output)
+        };
+        let heard = if self.cancel.is_cancelled() {
+            // What the tool had until then is not shown to the model unheard.
+            tokio::time::timeout(GRACE, hearing).await.unwrap_or_else(|_| Err(self.cancelled()))
+        } else {
+            self.unless_cancelled(hearing).await
+        };
+        heard.or_else(|error| withheld(error, ended_by))
+    }
+
+    async fn said<'a>(&self, hook: &dyn Hook, says: impl FnOnce() -> BoxFuture<'a, HookSays>) -> HookSays {
+        // A hook that crashes says no, wherever it does.
+        let says = AssertUnwindSafe(async { says().await }).catch_unwind().await.unwrap_or_else(|_| {
+            HookSays { wants: HookWants::Deny("it crashed".to_owned()), ..HookSays::default() }
+        });
+        if let Some(warning) = &says.warning {
+            let text = format!("the hook `{}` was ignored: {warning}", hook.name());
+            tracing::warn!(?text);
+            self.observers.saw(&self.call.call.id, &Event::Notice(Notice::Warning { text }));
+        }
+        says
+    }
+
+    async fn unless_cancelled<T>(
+        &self,
+        hearing: impl Future<Output = Result<T, ToolError>>,
+    ) -> Result<T, ToolError> {
+        tokio::select! {
+            biased; // an answer that is there when the call is cancelled is the better one
+            heard = hearing => heard,
+            () = self.cancel.cancelled() => Err(self.cancelled()),
+        }
+    }
+
+    fn cancelled(&self) -> ToolError {
+        ToolError::Cancelled { after: self.arrived.elapsed() }
     }
 }
 
-/// A hook that crashes says no.
-fn said(says: Result<HookSays, impl Sized>) -> HookSays {
-    says.unwrap_or_else(|_| HookSays { wants: HookWants::Deny("it crashed".to_owned()), note: None })
+/// Nothing of the answer is left; but that a person stopped the call or all that goes on is still to be known.
+fn withheld(error: ToolError, ended_by: Option<ErrorKind>) -> Result<ToolOutput, ToolError> {
+    match ended_by {
+        Some(ErrorKind::Cancelled | ErrorKind::Stopped) => {
+            let mut output = sentence(&error);
+            output.facts.error = ended_by;
+            Ok(output)
+        }
+        Some(_) | None => Err(error),
+    }
 }
 
 fn denied(hook: &dyn Hook, reason: String) -> ToolError {
     ToolError::Forbidden(Denial::ByHook { hook: hook.name().to_owned(), reason })
 }
 
-fn labelled(hook: &dyn Hook, note: &str) -> String {
-    format!("Note of the hook `{}`: {note}", hook.name())
+fn labelled(hook: &dyn Hook, note: &str) -> Item {
+    Item::Text(format!("Note of the hook `{}`: {note}", hook.name()))
 }

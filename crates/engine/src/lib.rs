@@ -21,7 +21,7 @@ mod tools_config;
 
 pub use answer::Keep;
 pub use approver::{Approver, Rulebook};
-pub use hook::{Hook, HookSays, HookWants};
+pub use hook::{Hook, HookSays, HookWants, Planned};
 pub use metrics::{Metrics, ToolStats};
 pub use observer::{Event, Observer};
 pub use orchestrator::ToolOrchestrator;

@@ -8,16 +8,17 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use policy::{Effect, Gate};
 use tokio_util::sync::CancellationToken;
-use tool::{AnyTool, Attempt, Cx, Item, Listen, Place, ToolCall, ToolError, ToolOutput, ToolPayload};
+use tool::{AnyTool, Attempt, Cx, Listen, Place, ToolCall, ToolError, ToolOutput, ToolPayload};
 use tracing::Instrument;
 
 use crate::answer::{Keep, answer, shorten};
-use crate::hooks::Hooks;
+use crate::hooks::{Hearing, Hooks};
 use crate::lanes::{Lanes, Ticket};
 use crate::observer::Observers;
 use crate::orchestrator::{Bounds, Course};
 use crate::{
-    Approver, BYTES_PER_TOKEN, Event, Hook, Metrics, Observer, Rulebook, ToolOrchestrator, ToolRegistry,
+    Approver, BYTES_PER_TOKEN, Event, Hook, Metrics, Observer, Planned, Rulebook, ToolOrchestrator,
+    ToolRegistry,
 };
 
 /// How much one call may take.
@@ -231,20 +232,21 @@ impl Shared {
             return Err(ToolError::Cancelled { after: arrived.elapsed() });
         }
         self.observers.saw(&call.id, &Event::Started);
-        let heard = self.hooks.before(call, attempt.intent()).await?;
-        let cx = self.cx(call, place);
+        let planned = Planned { tool: &name, call, intent: attempt.intent(), place: &place };
+        let observers = &self.observers;
+        let hearing = Hearing { hooks: &self.hooks, call: planned, cancel: &cancel, arrived, observers };
+        let mut heard = hearing.before().await?;
+        let cx = self.cx(call, Arc::clone(&place));
         let limit = self.limits.call_timeout;
         let course = Course {
             tool: &name,
             attempt: attempt.as_ref(),
-            asks: heard.asks,
+            asks: heard.asks.take(),
             cx: &cx,
-            bounds: Bounds { limit, cancel: &cancel, arrived, observers: &self.observers },
+            bounds: Bounds { limit, cancel: &cancel, arrived, observers },
         };
         let work = AssertUnwindSafe(self.orchestrator.run(course)).catch_unwind().await;
-        let mut output = work.map_err(crashed)??;
-        output.items.extend(heard.notes.into_iter().map(Item::Text));
-        self.hooks.after(call, output).await
+        hearing.after(heard, work.map_err(crashed).flatten()).await
     }
 
     /// Reads the call. A shell that is given a patch and nothing else is a call of the tool for patches, if there is one.

@@ -37,7 +37,6 @@ pub use policy::{
     Inherit, Intent, Known, Limits as CommandLimits, Network, Part, Permit, Proposal, Question, Reach,
     ReviewDecision, Root, SandboxPolicy, Tier, Touches, Verdict, rules, shell,
 };
-/// Rules that people write, and the commands of a script that they are about.
 #[cfg(feature = "tools")]
 pub use sandbox::{Confined, Sandbox, SandboxFault};
 pub use serde_json::{Value, json};

@@ -1,0 +1,408 @@
+//! What the router promises of hooks: all are heard, the strictest counts, none loosens, none is left running.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use policy::{DenyRead, Effect, Gate, Intent, Permit, Question, Reach, ReviewDecision, Root};
+use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tool::{
+    BoxFuture, CallId, Cx, ErrorKind, GRACE, Notice, Place, ToolCall, ToolError, ToolHandler, ToolOutput,
+};
+use toolgate_engine::{
+    Approver, Event, Hook, HookSays, HookWants, Limits, Observer, Planned, ToolRegistry, ToolRouter,
+};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+/// States an effect, waits as long as it is told, and says so.
+struct Acts {
+    effect: Effect,
+    takes: Duration,
+    runs: Arc<AtomicUsize>,
+}
+
+impl ToolHandler for Acts {
+    type Args = Nothing;
+    const NAME: &'static str = "act";
+    const ABOUT: &'static str = "Acts.";
+    const ALIASES: &'static [&'static str] = &["container.act"];
+
+    fn intent(&self, _: &Nothing, _: &Place) -> Result<Intent, ToolError> {
+        Ok(Intent::of(vec![self.effect.clone()]))
+    }
+
+    async fn run(&self, _: &Nothing, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        self.runs.fetch_add(1, Ordering::SeqCst);
+        tokio::select! {
+            halt = cx.halted() => Ok(ToolOutput::text(format!("so far: {halt:?}"))),
+            () = tokio::time::sleep(self.takes) => Ok(ToolOutput::text("acted")),
+        }
+    }
+}
+
+/// A hook that says what it is told to, and takes down what it hears.
+#[derive(Default)]
+struct Says {
+    before: HookSays,
+    after: HookSays,
+    heard: Mutex<Vec<String>>,
+}
+
+impl Says {
+    fn before(wants: HookWants) -> Arc<Self> {
+        Arc::new(Self { before: HookSays { wants, ..HookSays::default() }, ..Self::default() })
+    }
+
+    fn after(wants: HookWants) -> Arc<Self> {
+        Arc::new(Self { after: HookSays { wants, ..HookSays::default() }, ..Self::default() })
+    }
+
+    fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
+    }
+}
+
+impl Hook for Says {
+    fn name(&self) -> &str {
+        "says"
+    }
+
+    fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays> {
+        self.heard.lock().unwrap().push(format!("before {} as {}", call.tool, call.call.name));
+        Box::pin(std::future::ready(self.before.clone()))
+    }
+
+    fn after<'a>(&'a self, call: Planned<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookSays> {
+        self.heard.lock().unwrap().push(format!("after {}: {}", call.tool, output.joined_text()));
+        Box::pin(std::future::ready(self.after.clone()))
+    }
+}
+
+/// A hook whose two halves are one function.
+struct Does<F>(F);
+
+impl<F> Hook for Does<F>
+where
+    F: Fn(&'static str) -> BoxFuture<'static, HookSays> + Send + Sync,
+{
+    fn name(&self) -> &str {
+        "does"
+    }
+
+    fn before<'a>(&'a self, _: Planned<'a>) -> BoxFuture<'a, HookSays> {
+        (self.0)("before")
+    }
+
+    fn after<'a>(&'a self, _: Planned<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookSays> {
+        (self.0)("after")
+    }
+}
+
+/// Answers every question with the same.
+struct Always(ReviewDecision, AtomicUsize);
+
+impl Approver for Always {
+    fn ask<'a>(&'a self, _: &'a CallId, _: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        Box::pin(std::future::ready(self.0.clone()))
+    }
+}
+
+#[derive(Default)]
+struct Watches(Mutex<Vec<String>>);
+
+impl Observer for Watches {
+    fn saw(&self, _: &CallId, event: &Event) {
+        if let Event::Notice(Notice::Warning { text }) = event {
+            self.0.lock().unwrap().push(text.clone());
+        }
+    }
+}
+
+/// A router with one tool, and how often that ran.
+fn router(effect: Effect, takes: Duration) -> (ToolRouter, Arc<AtomicUsize>) {
+    let gate = Gate::read_only(Reach::new(vec![Root::new("/w")], DenyRead::new(["**/.env"], None).unwrap()));
+    let runs = Arc::default();
+    let acts = Acts { effect, takes, runs: Arc::clone(&runs) };
+    let tools = ToolRegistry::builder().tool(acts).build().unwrap();
+    let router = ToolRouter::new(tools, gate, Place { cwd: "/w".into() });
+    (router.with_limits(Limits { call_timeout: LIMIT, ..Limits::default() }), runs)
+}
+
+fn reads() -> Effect {
+    Effect::Read("/w/a".into())
+}
+
+fn act() -> ToolCall {
+    ToolCall::function("1", "act", "{}")
+}
+
+async fn answer(router: &ToolRouter) -> ToolOutput {
+    router.dispatch(act(), CancellationToken::new()).await
+}
+
+fn deny(why: &str) -> HookWants {
+    HookWants::Deny(why.to_owned())
+}
+
+fn ask(why: &str) -> HookWants {
+    HookWants::Ask(why.to_owned())
+}
+
+#[tokio::test]
+async fn the_strictest_counts_and_a_deny_ends_it() {
+    let (router, runs) = router(reads(), Duration::ZERO);
+    let asked = Arc::new(Always(ReviewDecision::Approved, AtomicUsize::new(0)));
+    let last = Says::before(HookWants::Nothing);
+    let router = router
+        .with_approver(Arc::clone(&asked) as Arc<dyn Approver>)
+        .with_hook(Says::before(ask("look at it")))
+        .with_hook(Says::before(deny("not on a Friday")))
+        .with_hook(Arc::clone(&last) as Arc<dyn Hook>);
+    let output = answer(&router).await;
+    assert_snapshot!(output.joined_text(), @"forbidden by policy: the hook `says` forbids it: not on a Friday");
+    assert_eq!(output.facts.error, Some(ErrorKind::Forbidden));
+    assert_eq!((runs.load(Ordering::SeqCst), asked.1.load(Ordering::SeqCst)), (0, 0));
+    assert!(last.heard().is_empty());
+}
+
+#[tokio::test]
+async fn a_hook_that_asks_is_asked_about_each_time() {
+    for (decision, ran) in [
+        (ReviewDecision::ApprovedForSession, true),
+        (ReviewDecision::Denied { note: Some("no".to_owned()) }, false),
+    ] {
+        let (router, _) = router(reads(), Duration::ZERO);
+        let asked = Arc::new(Always(decision, AtomicUsize::new(0)));
+        let router = router
+            .with_approver(Arc::clone(&asked) as Arc<dyn Approver>)
+            .with_hook(Says::before(ask("look at it")));
+        assert_eq!(answer(&router).await.success, ran);
+        assert_eq!(answer(&router).await.success, ran);
+        assert_eq!(asked.1.load(Ordering::SeqCst), 2);
+    }
+    let (router, _) = router(reads(), Duration::ZERO);
+    let nobody = answer(&router.with_hook(Says::before(ask("look at it")))).await;
+    assert!(nobody.joined_text().contains("the hook `says` asks: look at it"), "{}", nobody.joined_text());
+}
+
+#[tokio::test]
+async fn a_hook_that_crashes_says_no() {
+    let crash: fn(&'static str) -> BoxFuture<'static, HookSays> = |_| panic!("boom");
+    let late: fn(&'static str) -> BoxFuture<'static, HookSays> = |_| Box::pin(async { panic!("boom") });
+    let only_after: fn(&'static str) -> BoxFuture<'static, HookSays> = |when| {
+        assert_eq!(when, "before");
+        Box::pin(std::future::ready(HookSays::default()))
+    };
+    for (hook, ran) in [(crash, 0), (late, 0), (only_after, 1)] {
+        let (router, runs) = router(reads(), Duration::ZERO);
+        let output = answer(&router.with_hook(Arc::new(Does(hook)))).await;
+        assert_eq!(output.joined_text(), "forbidden by policy: the hook `does` forbids it: it crashed");
+        assert_eq!((output.facts.error, runs.load(Ordering::SeqCst)), (Some(ErrorKind::Forbidden), ran));
+    }
+}
+
+#[tokio::test]
+async fn notes_stand_behind_the_answer_and_warnings_are_told() {
+    let (router, _) = router(reads(), Duration::ZERO);
+    let says = |text: &str| HookSays {
+        note: Some(text.to_owned()),
+        warning: Some(format!("{text} broke")),
+        ..HookSays::default()
+    };
+    let watches = Arc::new(Watches::default());
+    let hook = Says { before: says("one"), after: says("two"), ..Says::default() };
+    let router = router.with_observer(Arc::clone(&watches) as Arc<dyn Observer>).with_hook(Arc::new(hook));
+    assert_snapshot!(answer(&router).await.joined_text(), @"
+    acted
+    Note of the hook `says`: one
+    Note of the hook `says`: two
+    ");
+    assert_eq!(
+        *watches.0.lock().unwrap(),
+        ["the hook `says` was ignored: one broke", "the hook `says` was ignored: two broke"]
+    );
+}
+
+#[tokio::test]
+async fn a_deny_afterwards_withholds_the_answer() {
+    for wants in [deny("a secret is in it"), ask("a secret is in it")] {
+        let (router, runs) = router(reads(), Duration::ZERO);
+        let last = Says::after(HookWants::Nothing);
+        let output =
+            answer(&router.with_hook(Says::after(wants)).with_hook(Arc::clone(&last) as Arc<dyn Hook>)).await;
+        assert_eq!(
+            output.joined_text(),
+            "forbidden by policy: the hook `says` forbids it: a secret is in it"
+        );
+        assert_eq!((output.success, output.structured), (false, None));
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+        assert_eq!(last.heard(), ["before act as act"]);
+    }
+}
+
+#[tokio::test]
+async fn hooks_hear_the_tools_own_name_and_no_call_that_is_none() {
+    let (router, _) = router(reads(), Duration::ZERO);
+    let hook = Says::before(HookWants::Nothing);
+    let router = router.with_hook(Arc::clone(&hook) as Arc<dyn Hook>);
+    let call = |name: &str, arguments: &str| {
+        router.dispatch(ToolCall::function("1", name, arguments), CancellationToken::new())
+    };
+    assert_eq!(call("atc", "{}").await.facts.error, Some(ErrorKind::UnknownTool));
+    assert_eq!(call("act", "[]").await.facts.error, Some(ErrorKind::BadArguments));
+    assert!(hook.heard().is_empty());
+    assert!(call("container.act", "{}").await.success);
+    assert_eq!(hook.heard(), ["before act as container.act", "after act: acted"]);
+}
+
+#[tokio::test]
+async fn hooks_hear_of_a_call_that_was_refused() {
+    let (router, runs) = router(Effect::Read("/etc/passwd".into()), Duration::ZERO);
+    let hook = Says::before(HookWants::Nothing);
+    let output = answer(&router.with_hook(Arc::clone(&hook) as Arc<dyn Hook>)).await;
+    assert_eq!(output.facts.error, Some(ErrorKind::Forbidden));
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+    assert_eq!(
+        hook.heard(),
+        ["before act as act".to_owned(), format!("after act: {}", output.joined_text())]
+    );
+}
+
+/// A hook that never answers at `when`, tells that it was asked, and that it was dropped.
+fn hangs(when: &'static str, asked: &Arc<Notify>, dropped: &Arc<AtomicUsize>) -> Arc<dyn Hook> {
+    struct Gone(Arc<AtomicUsize>);
+    impl Drop for Gone {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let (asked, dropped) = (Arc::clone(asked), Arc::clone(dropped));
+    Arc::new(Does(move |now: &'static str| -> BoxFuture<'static, HookSays> {
+        let (asked, gone) = (Arc::clone(&asked), Gone(Arc::clone(&dropped)));
+        Box::pin(async move {
+            if now == when {
+                asked.notify_one();
+                std::future::pending::<()>().await;
+            }
+            drop(gone);
+            HookSays::default()
+        })
+    }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_drops_the_hook_that_is_asked() {
+    for (when, ran, dropped_in_all) in [("before", 0, 1), ("after", 1, 2)] {
+        let (router, runs) = router(reads(), Duration::ZERO);
+        let (asked, dropped) = (Arc::default(), Arc::default());
+        let router = router.with_hook(hangs(when, &asked, &dropped));
+        let cancel = CancellationToken::new();
+        let cancelling = async {
+            asked.notified().await;
+            cancel.cancel();
+        };
+        let (output, ()) = tokio::join!(router.dispatch(act(), cancel.clone()), cancelling);
+        assert_eq!(output.facts.error, Some(ErrorKind::Cancelled));
+        assert!(output.joined_text().starts_with("aborted by the user"), "{}", output.joined_text());
+        assert_eq!(runs.load(Ordering::SeqCst), ran);
+        assert_eq!(dropped.load(Ordering::SeqCst), dropped_in_all);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_takes_none_of_the_tools_time() {
+    let (router, _) = router(reads(), LIMIT / 2);
+    let slow: fn(&'static str) -> BoxFuture<'static, HookSays> = |_| {
+        Box::pin(async {
+            tokio::time::sleep(LIMIT).await;
+            HookSays::default()
+        })
+    };
+    let began = tokio::time::Instant::now();
+    assert!(answer(&router.with_hook(Arc::new(Does(slow)))).await.success);
+    assert_eq!(began.elapsed(), LIMIT * 5 / 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_cancelled_tool_had_is_heard_too_or_withheld() {
+    let cancelled = async |hook: Arc<dyn Hook>| {
+        let (router, _) = router(reads(), LIMIT);
+        let cancel = CancellationToken::new();
+        let cancelling = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            cancel.cancel();
+        };
+        let began = tokio::time::Instant::now();
+        let (output, ()) = tokio::join!(router.with_hook(hook).dispatch(act(), cancel.clone()), cancelling);
+        assert_eq!(output.facts.error, Some(ErrorKind::Cancelled));
+        (output.joined_text(), began.elapsed())
+    };
+    let second = Duration::from_secs(1);
+    let heard = cancelled(Says::after(HookWants::Nothing)).await;
+    assert_eq!(heard, ("so far: Cancelled".to_owned(), second));
+    let denied = cancelled(Says::after(deny("a secret is in it"))).await;
+    let text = "forbidden by policy: the hook `says` forbids it: a secret is in it".to_owned();
+    assert_eq!(denied, (text, second));
+    let (text, took) = cancelled(hangs("after", &Arc::default(), &Arc::default())).await;
+    assert!(text.starts_with("aborted by the user"), "{text}");
+    assert_eq!(took, second + GRACE);
+}
+
+fn effect() -> impl Strategy<Value = Effect> {
+    prop_oneof![
+        Just(reads()),
+        Just(Effect::Read("/etc/passwd".into())),
+        Just(Effect::Read("/w/.env".into())),
+        Just(Effect::Write("/w/a".into())),
+        Just(Effect::Network("example.org:443".into())),
+    ]
+}
+
+fn wants() -> impl Strategy<Value = HookWants> {
+    prop_oneof![
+        Just(HookWants::Nothing),
+        any::<String>().prop_map(HookWants::Ask),
+        any::<String>().prop_map(HookWants::Deny),
+    ]
+}
+
+fn says() -> impl Strategy<Value = HookSays> {
+    (wants(), any::<Option<String>>(), any::<Option<String>>()).prop_map(|(wants, note, warning)| HookSays {
+        wants,
+        note,
+        warning,
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_hook_loosens(effect in effect(), hooks in proptest::collection::vec((says(), says()), 0..4)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        // Nobody would be asked, then somebody who says no, then somebody who says yes.
+        for decision in [None, Some(ReviewDecision::Denied { note: None }), Some(ReviewDecision::Approved)] {
+            let with = |hooks: &[(HookSays, HookSays)]| {
+                let (mut router, runs) = router(effect.clone(), Duration::ZERO);
+                if let Some(decision) = decision.clone() {
+                    router = router.with_approver(Arc::new(Always(decision, AtomicUsize::new(0))));
+                }
+                for (before, after) in hooks.iter().cloned() {
+                    router = router.with_hook(Arc::new(Says { before, after, ..Says::default() }));
+                }
+                (runtime.block_on(answer(&router)).success, runs.load(Ordering::SeqCst))
+            };
+            let (without, hooked) = (with(&[]), with(&hooks));
+            assert!(hooked <= without, "{without:?} became {hooked:?}");
+        }
+    }
+}
