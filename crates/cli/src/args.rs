@@ -204,7 +204,7 @@ pub(crate) struct Policy {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    Explain(PolicyExplain),
+    Explain(Box<PolicyExplain>),
     Check(PolicyCheck),
     Test(PolicyTest),
     Import(PolicyImport),

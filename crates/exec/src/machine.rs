@@ -107,7 +107,6 @@ mod tests {
     use super::*;
 
     /// A program that anybody may run, in a directory of its own.
-    #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
     fn program(directory: &Path, name: &str) -> PathBuf {
         std::fs::create_dir_all(directory).unwrap();
         std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -118,6 +117,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
     fn which_programs_are_trusted() {
         // Not below /tmp, where nothing is.
         let home = real(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap().join("../../target/tmp/machine");
