@@ -8,6 +8,7 @@ impl Reader<'_> {
     /// Reads up to the `))` that ends it. In the head of a loop there are `;` in it.
     pub(crate) fn arithmetic(&mut self, in_head: bool) -> Read<()> {
         let mut open = 0_usize;
+        let start = self.at;
         // ends: each round steps on
         loop {
             match self.peek().ok_or(Stop("arithmetic that does not end"))? {
@@ -21,11 +22,13 @@ impl Reader<'_> {
                 }
                 ')' => {
                     self.bump();
-                    return if self.eat(')') {
-                        Ok(())
-                    } else {
-                        Err(Stop("arithmetic that is not understood"))
-                    };
+                    if !self.eat(')') {
+                        return Err(Stop("arithmetic that is not understood"));
+                    }
+                    if !self.text[start..self.at - 2].split(';').all(never_fails) {
+                        self.found.facts.push(Fact::Fails);
+                    }
+                    return Ok(());
                 }
                 ';' if in_head && open == 0 => {
                     self.bump();
@@ -81,7 +84,7 @@ impl Reader<'_> {
             || before.ends_with("--");
         // It may not come to that.
         let expression = before.rsplit("((").next().unwrap_or(before);
-        let perhaps = ["&&", "||", "?"].iter().any(|operator| expression.contains(operator));
+        let perhaps = !expression.trim().is_empty();
         if !only_set || perhaps {
             self.found.facts.push(Fact::Use(name.clone(), Kind::Number));
         }
@@ -108,4 +111,59 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether it surely has a value: there is nothing wrong with it, and nothing is divided by zero.
+fn never_fails(text: &str) -> bool {
+    let mut rest = text.trim();
+    // Whether an operand comes next, and whether the last one can be set.
+    let (mut wanted, mut settable) = (true, false);
+    let empty = rest.is_empty();
+    // ends: each round steps on
+    while let Some(next) = rest.chars().next() {
+        let begins = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$');
+        let length = if begins(next) {
+            let end = rest.find(|c: char| !begins(c) && !matches!(c, '{' | '}' | '#')).unwrap_or(rest.len());
+            let word = &rest[..end];
+            let is_number = next.is_ascii_digit();
+            let plain =
+                word == "0" || !word.starts_with('0') && word.bytes().all(|byte| byte.is_ascii_digit());
+            if !wanted || is_number && !plain {
+                return false;
+            }
+            (wanted, settable) = (false, !is_number && !word.starts_with('$'));
+            end
+        } else {
+            let two = ["++", "--", "==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "*="];
+            let operator =
+                two.into_iter().find(|two| rest.starts_with(two)).unwrap_or(&rest[..next.len_utf8()]);
+            match operator {
+                " " | "\t" | "\n" => {}
+                "++" | "--" if !wanted && settable => settable = false,
+                "+" | "-" | "!" | "(" if wanted => {}
+                ")" if !wanted => settable = false,
+                "=" | "+=" | "-=" | "*=" if settable && !wanted => wanted = true,
+                "/" | "%" if !wanted && divides(&rest[1..]) => (wanted, settable) = (true, false),
+                "+" | "-" | "*" | "<" | ">" | "==" | "!=" | "<=" | ">=" | "&&" | "||" | "," if !wanted => {
+                    // Only the first operand of all can be set: what follows an operator is part of a value.
+                    (wanted, settable) = (true, false);
+                    if operator != ","
+                        && rest[operator.len()..].contains('=')
+                        && !matches!(operator, "==" | "!=" | "<=" | ">=")
+                    {
+                        return false;
+                    }
+                }
+                _ => return false,
+            }
+            operator.len()
+        };
+        rest = &rest[length..];
+    }
+    empty || !wanted
+}
+
+/// Whether what follows is a number other than zero.
+fn divides(text: &str) -> bool {
+    text.trim_start().starts_with(|c: char| matches!(c, '1'..='9'))
 }

@@ -144,7 +144,13 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
         "read" => declare::read(walk, args),
         "unset" => declare::unset(walk, args),
         "set" => set(args),
-        "shopt" => shopt(args),
+        "shopt" => {
+            // Then a name that matches no file is an error.
+            if args.iter().any(|arg| arg.known() == Some("failglob")) {
+                walk.fails();
+            }
+            shopt(args)
+        }
         "hash" | "jobs" => {
             args.iter().all(|arg| matches!(arg.known(), Some(word) if !word.contains(['p', 'x'])))
         }
@@ -227,7 +233,7 @@ fn trap(walk: &mut Walk, args: &[Term], place: &Place) {
             // It runs wherever the signal finds the shell.
             let mut place = place.through("trap");
             place.redirects.clear();
-            walk.text(script, &place);
+            walk.perhaps(|walk| walk.text(script, &place));
         }
         _ => walk.doubt(&wrappers::texts(args), "it runs a text that is not known"),
     }

@@ -36,6 +36,9 @@ pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
     }
     let is_array = has('a') || has('A');
     let stays = name == "readonly" || has('r');
+    if stays {
+        walk.fails();
+    }
     args.iter().all(|arg| {
         let Some(word) = arg.known() else {
             return arg.assigns && assigns_safely(walk, arg.text(), is_array);
@@ -102,6 +105,7 @@ pub(crate) fn evaluate(walk: &mut Walk, args: &[Term]) -> bool {
                 Fact::Set(name, value, kind) => walk.assign(&name, &value, kind),
                 Fact::Use(name, kind) => walk.need(&name, kind),
                 Fact::Perhaps | Fact::End => {}
+                Fact::Fails => walk.fails(),
             }
         }
         fine
@@ -128,7 +132,8 @@ pub(crate) fn unset(walk: &mut Walk, args: &[Term]) -> bool {
     args.iter().all(|arg| match arg.known() {
         Some("-f" | "-v" | "--") => true,
         Some(name) if is_name(name) => {
-            walk.given(name, &Word::Literal(String::new()), Kind::Number);
+            // That of a function it was called by may come to light.
+            walk.given_perhaps(name, &Word::Literal(String::new()), Kind::Number);
             true
         }
         _ => false,

@@ -109,10 +109,17 @@ impl Reader<'_> {
 
     /// Reads a place in the value, such as `1:2`: numbers, and variables that must be numbers.
     fn offset(&mut self) -> Read<()> {
+        let start = self.at;
         // ends: each round steps on
         loop {
             match self.peek() {
                 Some('}') => {
+                    // A length below zero may be an error.
+                    let plain = |c: char| c.is_ascii_digit() || c == ' ';
+                    let mut parts = self.text[start..self.at].split(':').skip(1);
+                    if !parts.all(|length| length.chars().all(plain)) {
+                        self.found.facts.push(Fact::Fails);
+                    }
                     self.bump();
                     return Ok(());
                 }

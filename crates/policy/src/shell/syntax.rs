@@ -94,7 +94,8 @@ impl Term {
 pub(crate) fn kind_of(text: &str) -> Kind {
     let digits = text.strip_prefix('-').unwrap_or(text);
     // Nothing counts as zero.
-    if text.is_empty() || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    let octal = digits.len() > 1 && digits.starts_with('0');
+    if text.is_empty() || !digits.is_empty() && !octal && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Kind::Number;
     }
     let plain =
@@ -111,6 +112,8 @@ pub(crate) enum Fact {
     /// What is set from here on is not surely set after the end of it.
     Perhaps,
     End,
+    /// It may be an error, after which the rest of the line is not run.
+    Fails,
 }
 
 /// A script in a word: what `$(…)`, backticks, `<(…)` and `>(…)` hold.

@@ -159,7 +159,7 @@ impl Walk {
     }
 
     /// Does what sets variables only for itself, or only if it is run.
-    fn perhaps<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn perhaps<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
         self.facts.push(Fact::Perhaps);
         let done = what(self);
         self.facts.push(Fact::End);
@@ -241,7 +241,7 @@ impl Walk {
         for fact in &found.facts {
             match fact {
                 Fact::Set(name, word, kind) => self.assign(name, word, *kind),
-                Fact::Use(..) | Fact::Perhaps | Fact::End => self.facts.push(fact.clone()),
+                Fact::Use(..) | Fact::Perhaps | Fact::End | Fact::Fails => self.facts.push(fact.clone()),
             }
         }
     }
@@ -311,6 +311,10 @@ impl Walk {
         if evaluated || changes_commands(name, word) {
             self.doubt(name, "this variable changes how commands are found or run");
         }
+        // It cannot be set.
+        if matches!(name, "UID" | "EUID" | "PPID") {
+            self.fails();
+        }
         if matches!(word, Word::Unknown(text) if text.starts_with('(') && !text.starts_with("((")) {
             self.array(name);
         }
@@ -320,6 +324,11 @@ impl Walk {
     /// Notes that a variable is set, but perhaps not here.
     pub(crate) fn given_perhaps(&mut self, name: &str, word: &Word, kind: Kind) {
         self.perhaps(|walk| walk.given(name, word, kind));
+    }
+
+    /// Notes that there may be an error, after which the rest of the line is not run.
+    pub(crate) fn fails(&mut self) {
+        self.facts.push(Fact::Fails);
     }
 
     /// Notes that a variable must have a value of this kind.
@@ -403,17 +412,20 @@ impl Walk {
         }
         let mut set: Vec<&str> = NUMBERS.to_vec();
         let mut begun = Vec::new();
+        // What stands on the line of an error is not run, and what it would set is not set.
+        let fails = facts.iter().any(|fact| matches!(fact, Fact::Fails));
         for fact in &facts {
             match fact {
                 Fact::Set(name, ..) => set.push(name),
                 Fact::Use(name, wanted) => {
                     let worst = worst.get(name.as_str()).copied().unwrap_or(Kind::Number);
-                    if !set.contains(&name.as_str()) || worst > *wanted {
+                    if fails || !set.contains(&name.as_str()) || worst > *wanted {
                         self.doubt(name, "the value of this variable might run a command");
                     }
                 }
                 Fact::Perhaps => begun.push(set.len()),
                 Fact::End => set.truncate(begun.pop().unwrap_or(NUMBERS.len())),
+                Fact::Fails => {}
             }
         }
         self.facts = facts;
