@@ -8,8 +8,8 @@ use exec::spill::Spill;
 use toolgate::rules::{Layer, NewRule, Rules};
 use toolgate::wire::{Integers, Style};
 use toolgate::{
-    ApprovalPolicy, AtLeast, BuildFault, Builder, CommandLimits, Confinement, Environment, Family, Hosts,
-    Inherit, Limits, Network, Observer, Pictures, RegistryFault, Rulebook, SandboxPolicy, Shell, Tier,
+    ApprovalPolicy, Approver, AtLeast, BuildFault, Builder, CommandLimits, Confinement, Environment, Family,
+    Hosts, Inherit, Limits, Network, Observer, Pictures, RegistryFault, Rulebook, SandboxPolicy, Shell, Tier,
     Toolgate, ToolsConfig, WebSearch,
 };
 
@@ -187,6 +187,12 @@ impl Composed {
     /// Lets `observer` watch.
     pub(crate) fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
         self.builder = self.builder.observer(observer);
+        self
+    }
+
+    /// Asks `approver` what has to be asked.
+    pub(crate) fn asking(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.builder = self.builder.approver(approver);
         self
     }
 

@@ -3,12 +3,14 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use serde_json::{Value, json};
-use toolgate::{CancellationToken, ErrorKind, Item, ToolCall, ToolOutput, Usage};
+use toolgate::{Approver, CancellationToken, ErrorKind, Item, ToolCall, ToolOutput, Usage};
 
+use crate::approve::TerminalApprover;
 use crate::args::{Call, Output};
 use crate::compose::compose;
 use crate::fault::{Fault, INTERRUPTED, USAGE};
@@ -16,7 +18,14 @@ use crate::screen;
 
 pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     let call = ToolCall::function("call", args.name.as_str(), arguments(args)?);
-    let toolgate = compose(&args.place)?.build()?;
+    let mut composed = compose(&args.place)?;
+    // Where nobody sits, whatever would be asked is refused at once.
+    let person = TerminalApprover::here();
+    if let Some(person) = &person {
+        composed = composed.asking(Arc::clone(person) as Arc<dyn Approver>);
+    }
+    let toolgate = composed.build()?;
+    let asks = || person.as_ref().is_some_and(|person| person.asks());
     let output = super::block_on(async {
         let cancel = CancellationToken::new();
         let answer = toolgate.router().dispatch(call, cancel.clone());
@@ -27,7 +36,7 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
             tokio::select! {
                 output = &mut answer => break output,
                 _ = tokio::signal::ctrl_c() => cancel.cancel(),
-                () = tokio::time::sleep(screen::Progress::EVERY) => progress.tick(),
+                () = tokio::time::sleep(screen::Progress::EVERY) => if !asks() { progress.tick() },
             }
         };
         if toolgate.open_sessions() > 0 {
@@ -91,7 +100,7 @@ fn print(output: &ToolOutput) -> Result<(), Fault> {
 fn code(output: &ToolOutput) -> ExitCode {
     match output.facts.error {
         Some(ErrorKind::UnknownTool | ErrorKind::BadArguments) => ExitCode::from(USAGE),
-        Some(ErrorKind::Cancelled) => ExitCode::from(INTERRUPTED),
+        Some(ErrorKind::Cancelled | ErrorKind::Stopped) => ExitCode::from(INTERRUPTED),
         _ if output.success => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }

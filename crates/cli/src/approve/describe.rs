@@ -1,0 +1,177 @@
+//! A question in words, for people and for programs alike.
+
+use toolgate::rules::{Decision, Rule};
+use toolgate::{CommandLine, Confinement, Grant, Known, Network, Part, Question, SandboxPolicy};
+
+/// One answer that can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Once,
+    Session,
+    Always,
+    No,
+    Note,
+    Stop,
+}
+
+impl Choice {
+    /// The key on a terminal.
+    pub(super) fn key(self) -> char {
+        match self {
+            Self::Once => 'y',
+            Self::Session => 's',
+            Self::Always => 'a',
+            Self::No => 'n',
+            Self::Note => 'e',
+            Self::Stop => 'q',
+        }
+    }
+
+    /// What it means.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Once => "yes, once",
+            Self::Session => "yes, and exactly this again in this session without a question",
+            Self::Always => "yes, always: first shows the rule that would be saved",
+            Self::No => "no",
+            Self::Note => "no, with a note to the model",
+            Self::Stop => "stop everything",
+        }
+    }
+
+    /// The decision, as programs spell it. A note goes with any no.
+    pub(crate) fn decision(self) -> &'static str {
+        match self {
+            Self::Once => "approved",
+            Self::Session => "approved_for_session",
+            Self::Always => "approved_with_rule",
+            Self::No | Self::Note => "denied",
+            Self::Stop => "abort",
+        }
+    }
+}
+
+/// The answers that make sense for `question`.
+pub(crate) fn choices(question: &Question) -> Vec<Choice> {
+    let hooked = question.why.iter().any(|why| matches!(why, toolgate::Cause::Hook { .. }));
+    let makes_sense = |choice: &Choice| match choice {
+        // A hook asks every time.
+        Choice::Session => !hooked,
+        Choice::Always => question.proposal.is_some(),
+        Choice::Once | Choice::No | Choice::Note | Choice::Stop => true,
+    };
+    let all = [Choice::Once, Choice::Session, Choice::Always, Choice::No, Choice::Note, Choice::Stop];
+    all.into_iter().filter(makes_sense).collect()
+}
+
+/// The script that a shell is given, if `line` starts one.
+pub(crate) fn script(line: &CommandLine) -> Option<&str> {
+    const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
+    let [shell, flag, script] = &line.argv[..] else { return None };
+    let name = shell.rsplit('/').next().unwrap_or(shell);
+    (SHELLS.contains(&name) && matches!(flag.as_str(), "-c" | "-lc")).then_some(script)
+}
+
+/// Each part that is more than a shell around the others: the command, what it counts as, and why.
+pub(crate) fn classes(question: &Question) -> Vec<(String, &'static str, Option<String>)> {
+    let parts = question.account.iter().flat_map(|account| &account.parts).filter(|part| !part.wraps);
+    let described = parts.map(|part| {
+        let (class, why) = class(part);
+        (line(part), class, why)
+    });
+    described.collect()
+}
+
+/// Why it is asked, without repeating what is shown anyway.
+pub(super) fn why(question: &Question) -> Vec<String> {
+    let parts: Vec<(String, String)> = question
+        .account
+        .iter()
+        .flat_map(|account| &account.parts)
+        .map(|part| (part.command.line(), line(part)))
+        .filter(|(whole, short)| whole != short)
+        .collect();
+    let shorter =
+        |cause: String| parts.iter().fold(cause, |cause, (whole, short)| cause.replace(whole, short));
+    question.why.iter().map(|cause| shorter(cause.to_string())).collect()
+}
+
+/// What a part counts as, and why.
+fn class(part: &Part) -> (&'static str, Option<String>) {
+    let by_rule = |says: &str| {
+        let said = part.rules.first().map(|said| place(&said.rule));
+        said.map(|place| format!("the rule at {place} {says} it"))
+    };
+    match (part.decision(), part.known) {
+        (Some(Decision::Forbid), _) => ("forbidden", by_rule("forbids")),
+        (Some(Decision::Ask), _) => ("asked", by_rule("asks about")),
+        (Some(Decision::Allow), _) => {
+            let rule = part.allowed_by().map(|said| place(&said.rule));
+            ("allowed", rule.map(|place| format!("by the rule at {place}")))
+        }
+        (None, Known::ReadOnly) => ("reads", None),
+        (None, Known::Ordinary) => ("ordinary", None),
+        (None, Known::Dangerous(why)) => ("dangerous", Some(why.to_owned())),
+    }
+}
+
+fn place(rule: &Rule) -> String {
+    format!("{}:{}", rule.file.display(), rule.line)
+}
+
+/// A part on one line. The script of a shell and the text of a here-document are shown whole elsewhere.
+fn line(part: &Part) -> String {
+    use toolgate::shell::{Redirect, Word};
+    const SHORT: usize = 40;
+    let mut command = part.command.clone();
+    if part.wraps {
+        let long =
+            |word: &Word| matches!(word, Word::Literal(text) if text.len() > SHORT || text.contains('\n'));
+        for word in command.words.iter_mut().filter(|word| long(word)) {
+            *word = Word::Unknown("the script, as above".to_owned());
+        }
+    }
+    for redirect in &mut command.redirects {
+        if let Redirect::Text(Word::Literal(text) | Word::Unknown(text)) = redirect
+            && (text.len() > SHORT || text.contains('\n'))
+        {
+            let lines = text.lines().count();
+            *redirect = Redirect::Text(Word::Unknown(format!("{lines} lines of text, as above")));
+        }
+    }
+    command.line()
+}
+
+/// What would confine it, beside what a yes gives.
+pub(crate) fn confinement(question: &Question) -> String {
+    match &question.confinement {
+        Some(confinement) => confined(question, confinement),
+        None if question.grants.contains(&Grant::Unconfined) => {
+            "nothing: it would run without the sandbox, and may do whatever you may".to_owned()
+        }
+        None => match question.sandbox() {
+            SandboxPolicy::External => "nothing of ours (external): something else is said to".to_owned(),
+            SandboxPolicy::ReadOnly | SandboxPolicy::WorkspaceWrite | SandboxPolicy::FullAccess => {
+                format!("nothing ({}): it may do whatever you may", question.sandbox().as_str())
+            }
+        },
+    }
+}
+
+fn confined(question: &Question, confinement: &Confinement) -> String {
+    let granted = |grant: Grant| question.grants.contains(&grant);
+    let roots = confinement.writable.iter().filter(|root| !granted(Grant::Write((*root).clone())));
+    let roots: Vec<String> = roots.map(|root| format!("`{}`", root.display())).collect();
+    let writes = match &roots[..] {
+        [] => "writes nothing but a /tmp of its own".to_owned(),
+        roots => format!("writes below {} and a /tmp of its own", roots.join(", ")),
+    };
+    let hosts = confinement.hosts.allow.iter().filter(|host| !granted(Grant::Connect((*host).clone())));
+    let hosts: Vec<String> = hosts.map(|host| format!("`{host}`")).collect();
+    let talks = match (confinement.network, &hosts[..]) {
+        (Network::On, _) => "network: all".to_owned(),
+        (Network::Off | Network::Loopback, []) => "network: none".to_owned(),
+        (Network::Off | Network::Loopback, hosts) => format!("network: only {}", hosts.join(", ")),
+    };
+    format!("{}: {writes}; {talks}", question.sandbox().as_str())
+}

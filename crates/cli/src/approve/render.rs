@@ -1,0 +1,232 @@
+//! A question → the lines that a person reads before they answer.
+
+use anstyle::{AnsiColor, Style};
+use toolgate::shell::{Redirect, Word};
+use toolgate::{Account, CommandLine, Effect, Proposal, Question, invisible};
+
+use super::describe::{choices, classes, confinement, script, why};
+use super::page::Page;
+use crate::screen::{FAINT, NAME};
+
+const TITLE: Style = AnsiColor::Yellow.on_default().bold();
+const DANGER: Style = AnsiColor::Red.on_default().bold();
+const PLAIN: Style = Style::new();
+const ADDED: Style = AnsiColor::Green.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
+const PLACE: Style = AnsiColor::Cyan.on_default();
+
+/// A screen.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    pub(super) width: usize,
+    pub(super) height: usize,
+}
+
+/// All that a person has to know to answer `question`, and what they can answer.
+pub(super) fn question(question: &Question, size: Size) -> String {
+    let mut page = Page::new(size.width);
+    page.space();
+    page.say(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
+    if question.again {
+        page.say(
+            "It ran, was refused something, and failed. A yes runs it again from the beginning.",
+            DANGER,
+        );
+    }
+    for effect in &question.intent.effects {
+        does(&mut page, effect, question.account.as_ref());
+    }
+    if let Some(diff) = &question.intent.diff {
+        page.space();
+        page.say("It would change:", PLAIN);
+        page.quote(diff, painted);
+    }
+    page.space();
+    fields(&mut page, question);
+    if let Some(words) = &question.intent.justification {
+        page.space();
+        page.say("The model says why, in its own words, which nobody checked:", PLAIN);
+        page.quote(words, |_| PLAIN);
+    }
+    page.space();
+    remarks(&mut page, question, size);
+    for choice in choices(question) {
+        let (key, label) = (choice.key(), choice.label());
+        page.field(&key.to_string(), &[label.to_owned()], PLAIN);
+    }
+    page.text()
+}
+
+/// What a rule would be, and what else it would allow.
+pub(super) fn rule(proposal: &Proposal, size: Size) -> String {
+    let mut page = Page::new(size.width);
+    page.space();
+    page.say("This rule would be saved among yours:", TITLE);
+    page.quote(&proposal.rule.to_string(), |_| PLAIN);
+    if proposal.rule.unsandboxed {
+        page.say("What it allows runs without the sandbox, and is never asked about again.", DANGER);
+    }
+    page.say("From then on it would also allow, for example:", PLAIN);
+    page.quote(&proposal.allows.join("\n"), |_| NAME);
+    page.text()
+}
+
+/// One effect, if there is more to show of it than a line.
+fn does(page: &mut Page, effect: &Effect, account: Option<&Account>) {
+    match effect {
+        Effect::Exec(line) => command(page, line, account),
+        Effect::Type(typing) => {
+            page.space();
+            page.say(&format!("It would type this into `{}`:", typing.into), PLAIN);
+            page.quote(&typing.text, |_| PLAIN);
+        }
+        Effect::Foreign(foreign) => {
+            page.space();
+            page.say(&format!("It would call `{}` of `{}`.", foreign.tool, foreign.server), PLAIN);
+        }
+        Effect::Read(_) | Effect::Write(_) | Effect::Network(_) => {}
+    }
+}
+
+fn command(page: &mut Page, line: &CommandLine, account: Option<&Account>) {
+    page.space();
+    let cwd = line.cwd.display();
+    let terminal = if line.terminal { ", at a terminal of its own" } else { "" };
+    if let Some(patch) = toolgate::shell::patch(&line.argv) {
+        let place = patch.directory.map_or_else(|| line.cwd.clone(), |below| line.cwd.join(below));
+        page.say(&format!("It would apply this patch in `{}`:", place.display()), PLAIN);
+        return page.quote(&patch.text, painted);
+    }
+    match script(line) {
+        Some(script) => {
+            let shell = line.argv[..2].join(" ");
+            page.say(&format!("It would run this in `{cwd}` by `{shell}`{terminal}:"), PLAIN);
+            page.quote(&marked(script, account), |_| NAME);
+        }
+        None => {
+            let words: Vec<String> =
+                line.argv.iter().map(|word| Word::Literal(word.clone()).to_string()).collect();
+            page.say(&format!("It would run this in `{cwd}`{terminal}:"), PLAIN);
+            page.quote(&words.join(" "), |_| NAME);
+        }
+    }
+}
+
+/// The script with what is not known of it between ‹ and ›.
+fn marked(script: &str, account: Option<&Account>) -> String {
+    let mut unknown: Vec<&str> = account.map(unknown).unwrap_or_default();
+    // The longest first: one may be a part of another.
+    unknown.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    let mut out = String::with_capacity(script.len());
+    let mut rest = script;
+    while let Some(letter) = rest.chars().next() {
+        let begins = !out.ends_with(is_of_word);
+        let found = unknown.iter().find(|text| {
+            begins && rest.strip_prefix(**text).is_some_and(|after| !after.starts_with(is_of_word))
+        });
+        let taken = match found {
+            Some(text) => {
+                out.push_str(&format!("‹{text}›"));
+                text.len()
+            }
+            None => {
+                out.push(letter);
+                letter.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    out
+}
+
+/// Every word that is not known, as it is written.
+fn unknown(account: &Account) -> Vec<&str> {
+    let commands = account.parts.iter().map(|part| &part.command);
+    let words = commands.flat_map(|command| {
+        let redirects = command.redirects.iter().filter_map(|redirect| match redirect {
+            Redirect::Read(to) | Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => {
+                Some(to)
+            }
+            // All of a text would be one mark.
+            Redirect::Text(_) => None,
+        });
+        command.words.iter().chain(command.variables.iter().map(|(_, value)| value)).chain(redirects)
+    });
+    let words = words.chain(account.sets.iter().map(|(_, value, _)| value));
+    let unknown = words.filter_map(|word| match word {
+        Word::Unknown(text) if !text.is_empty() => Some(text.as_str()),
+        Word::Unknown(_) | Word::Literal(_) => None,
+    });
+    unknown.collect()
+}
+
+fn is_of_word(letter: char) -> bool {
+    !letter.is_whitespace() && !"=;|&()<>\"`‹›".contains(letter)
+}
+
+fn fields(page: &mut Page, question: &Question) {
+    page.field("why", &why(question), PLAIN);
+    for (at, (command, class, why)) in classes(question).into_iter().enumerate() {
+        let style = if class == "dangerous" || class == "asked" { DANGER } else { PLAIN };
+        // Our words come first: what is not ours could go on with anything that looks like them.
+        let why = why.map(|why| format!("({why}) ")).unwrap_or_default();
+        page.field(if at == 0 { "runs" } else { "" }, &[format!("{class:9} {why}{command}")], style);
+    }
+    if let Some(account) = &question.account {
+        let unclear = account.undecided.iter().map(|doubt| format!("{}: {}", doubt.why, doubt.text));
+        page.field("unclear", &unclear.collect::<Vec<_>>(), DANGER);
+        let sets = account.sets.iter().map(|(name, value, why)| {
+            let why = why.map(|why| format!("({why}) ")).unwrap_or_default();
+            format!("{why}{name}={value}")
+        });
+        page.field("sets", &sets.collect::<Vec<_>>(), PLAIN);
+        page.field("defines", &account.defines, PLAIN);
+    }
+    let touches = question.touches();
+    for (label, things) in [
+        ("reads", &touches.reads),
+        ("writes", &touches.writes),
+        ("starts", &touches.starts),
+        ("reaches", &touches.reaches),
+    ] {
+        if !things.is_empty() {
+            page.field(label, &[things.join(", ")], PLAIN);
+        }
+    }
+    page.field("confined", &[confinement(question)], PLAIN);
+    let grants: Vec<String> = question.grants.iter().map(ToString::to_string).collect();
+    page.field("yes gives", &grants, DANGER);
+}
+
+/// What the person should know about what is shown.
+fn remarks(page: &mut Page, question: &Question, size: Size) {
+    let height = page.height();
+    if page.escaped() || hides(question) {
+        page.say("Beware: it holds characters that do not show; they are written as \\u{…}.", DANGER);
+        page.space();
+    }
+    if height + 10 > size.height {
+        page.say(&format!("The question is {height} lines long: scroll up to see where it begins."), FAINT);
+    }
+}
+
+/// Whether the command holds characters that do not show. Some were made visible before they came here.
+fn hides(question: &Question) -> bool {
+    question.intent.effects.iter().any(|effect| match effect {
+        Effect::Exec(line) => line.argv.iter().any(|word| word.contains(invisible)),
+        Effect::Read(_) | Effect::Write(_) | Effect::Network(_) | Effect::Type(_) | Effect::Foreign(_) => {
+            false
+        }
+    })
+}
+
+/// How a line of a diff or a patch looks.
+fn painted(line: &str) -> Style {
+    match line.as_bytes() {
+        [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => PLACE,
+        [b'+', ..] => ADDED,
+        [b'-', ..] => REMOVED,
+        [b'@', b'@', ..] | [b'*', b'*', b'*', ..] => PLACE,
+        _ => PLAIN,
+    }
+}

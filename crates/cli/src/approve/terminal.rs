@@ -1,0 +1,247 @@
+//! Asks whoever sits at the terminal.
+//!
+//! The terminal is `/dev/tty`, whatever standard input is. While a question stands, keys come one by one and Ctrl-C is one of
+//! them; when it is answered, or nobody waits for the answer any more, the terminal is as it was.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::termios::{self, OptionalActions, QueueSelector, Termios};
+use tokio::sync::oneshot;
+use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
+
+use super::dialogue::{Dialogue, Heard};
+use super::render::{self, Size};
+
+/// So long nobody may have typed anything before an answer is taken: whoever was typing something else when the question
+/// came does not answer it.
+const QUIET: Duration = Duration::from_millis(300);
+/// How long the rest of an escape sequence may take.
+const SEQUENCE: Duration = Duration::from_millis(50);
+/// The most that is taken for one key or paste.
+const MAX_INPUT: usize = 256;
+
+/// Asks at the terminal.
+pub(crate) struct TerminalApprover {
+    asks: AtomicBool,
+}
+
+impl TerminalApprover {
+    /// Somebody who can be asked, if there is a terminal that they type at and read from.
+    pub(crate) fn here() -> Option<Arc<Self>> {
+        let sits = io::stdin().is_terminal() && io::stderr().is_terminal() && open().is_ok();
+        sits.then(|| Arc::new(Self { asks: AtomicBool::new(false) }))
+    }
+
+    /// Whether a question stands: nothing else should be written.
+    pub(crate) fn asks(&self) -> bool {
+        self.asks.load(Ordering::Acquire)
+    }
+
+    async fn answer(&self, question: &Question) -> io::Result<ReviewDecision> {
+        let _asking = Asking::on(&self.asks);
+        let terminal = open()?;
+        let mut keys = Keys::of(terminal.try_clone()?)?;
+        let size = size(&terminal);
+        let (text, dialogue) = (render::question(question, size), Dialogue::about(question, size));
+        // Whoever stops waiting drops `_wanted`, and the thread hears of it.
+        let (unwanted, _wanted) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (tell, told) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("approval".to_owned());
+        thread.spawn(move || {
+            let _nobody_waits = tell.send(Conversation { terminal, unwanted }.hold(&text, dialogue));
+        })?;
+        let answer = told.await.unwrap_or_else(|_| Err(io::Error::other("the question was lost")));
+        keys.answered = true;
+        answer
+    }
+}
+
+impl Approver for TerminalApprover {
+    fn ask<'a>(&'a self, _: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+        Box::pin(async move {
+            self.answer(question).await.unwrap_or_else(|error| {
+                let note = format!("nobody could be asked at the terminal: {error}");
+                ReviewDecision::Denied { note: Some(note) }
+            })
+        })
+    }
+}
+
+fn open() -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
+    Ok(rustix::fs::open("/dev/tty", flags, Mode::empty())?.into())
+}
+
+fn size(terminal: &File) -> Size {
+    let known = termios::tcgetwinsize(terminal).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    let (width, height) = known.map_or((80, 24), |size| (size.ws_col, size.ws_row));
+    Size { width: width.into(), height: height.into() }
+}
+
+/// Says that a question stands, until it is dropped.
+struct Asking<'a>(&'a AtomicBool);
+
+impl<'a> Asking<'a> {
+    fn on(asks: &'a AtomicBool) -> Self {
+        asks.store(true, Ordering::Release);
+        Self(asks)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// A terminal that gives keys one by one, until it is dropped.
+struct Keys {
+    terminal: File,
+    before: Termios,
+    answered: bool,
+}
+
+impl Keys {
+    /// What was typed before the question is thrown away.
+    fn of(terminal: File) -> io::Result<Self> {
+        use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex};
+        let before = termios::tcgetattr(&terminal)?;
+        let mut keys = before.clone();
+        // Ctrl-C comes as a key; what is written is still written as lines.
+        keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
+        keys.input_modes -= InputModes::ICRNL | InputModes::IXON;
+        keys.special_codes[SpecialCodeIndex::VMIN] = 1;
+        keys.special_codes[SpecialCodeIndex::VTIME] = 0;
+        termios::tcsetattr(&terminal, OptionalActions::Now, &keys)?;
+        let keys = Self { terminal, before, answered: false };
+        termios::tcflush(&keys.terminal, QueueSelector::IFlush)?;
+        Ok(keys)
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        let _gone = termios::tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+        if !self.answered {
+            let _nobody_reads = self.terminal.write_all(b"\n");
+        }
+    }
+}
+
+/// Shows a question and waits for its answer, on a thread of its own: reading a terminal blocks.
+struct Conversation {
+    terminal: File,
+    /// Ends when nobody waits for the answer any more.
+    unwanted: OwnedFd,
+}
+
+/// What came from the terminal.
+enum Input {
+    Bytes(Vec<u8>),
+    /// Nothing, for as long as was waited.
+    Quiet,
+    /// Nobody waits for an answer.
+    Unwanted,
+}
+
+impl Conversation {
+    fn hold(self, text: &str, mut dialogue: Dialogue) -> io::Result<ReviewDecision> {
+        let mut out = anstream::AutoStream::auto(self.terminal.try_clone()?);
+        // Over the line that says how long it has been.
+        self.clear_line()?;
+        write!(out, "{text}")?;
+        out.flush()?;
+        // ends: when nobody types for a moment, or nobody waits
+        loop {
+            match self.wait(Some(QUIET))? {
+                Input::Bytes(bytes) => {
+                    // Only what stops is heard.
+                    if let Heard::Decided(decision @ ReviewDecision::Abort, words) =
+                        dialogue.hear(&keep_stop(&bytes))
+                    {
+                        writeln!(out, "{words}")?;
+                        return Ok(decision);
+                    }
+                }
+                Input::Quiet => break,
+                Input::Unwanted => return Ok(ReviewDecision::Abort),
+            }
+        }
+        write!(out, "{}", dialogue.prompt())?;
+        out.flush()?;
+        // ends: with an answer, or when nobody waits for one
+        loop {
+            let bytes = match self.wait(None)? {
+                Input::Bytes(bytes) => bytes,
+                Input::Quiet => continue,
+                Input::Unwanted => return Ok(ReviewDecision::Abort),
+            };
+            match dialogue.hear(&bytes) {
+                Heard::Nothing => {}
+                Heard::Show(text) => write!(out, "{text}")?,
+                Heard::Again(text) => {
+                    self.clear_line()?;
+                    write!(out, "{text}")?;
+                }
+                Heard::Decided(decision, words) => {
+                    writeln!(out, "{words}")?;
+                    return Ok(decision);
+                }
+            }
+            out.flush()?;
+        }
+    }
+
+    /// Empties the line that the cursor is on; not through what takes colours away, which takes this away too.
+    fn clear_line(&self) -> io::Result<()> {
+        (&self.terminal).write_all(b"\r\x1b[K")
+    }
+
+    /// Waits for input; for an escape sequence until all of it came.
+    fn wait(&self, limit: Option<Duration>) -> io::Result<Input> {
+        let mut bytes = match self.read(limit)? {
+            Input::Bytes(bytes) => bytes,
+            other => return Ok(other),
+        };
+        // ends: with the sequence, which is short
+        while bytes[0] == 0x1b && bytes.len() < MAX_INPUT {
+            match self.read(Some(SEQUENCE))? {
+                Input::Bytes(more) => bytes.extend(more),
+                Input::Quiet => break,
+                Input::Unwanted => return Ok(Input::Unwanted),
+            }
+        }
+        Ok(Input::Bytes(bytes))
+    }
+
+    fn read(&self, limit: Option<Duration>) -> io::Result<Input> {
+        let limit = limit.map(|limit| Timespec { tv_sec: 0, tv_nsec: limit.subsec_nanos().into() });
+        let mut watched =
+            [PollFd::new(&self.terminal, PollFlags::IN), PollFd::new(&self.unwanted, PollFlags::IN)];
+        retry_on_intr(|| poll(&mut watched, limit.as_ref()))?;
+        let [terminal, unwanted] = watched.map(|watched| !watched.revents().is_empty());
+        if unwanted {
+            return Ok(Input::Unwanted);
+        }
+        if !terminal {
+            return Ok(Input::Quiet);
+        }
+        let mut bytes = vec![0; MAX_INPUT];
+        let read = retry_on_intr(|| rustix::io::read(&self.terminal, &mut bytes))?;
+        bytes.truncate(read);
+        if bytes.is_empty() { Err(Errno::IO.into()) } else { Ok(Input::Bytes(bytes)) }
+    }
+}
+
+/// What of some input stops everything.
+fn keep_stop(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().copied().filter(|&byte| byte == 3).collect()
+}

@@ -1,0 +1,95 @@
+//! A question at a real terminal and its answers; and where there is none, a refusal at once.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, and may unwrap"
+)]
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use support::Home;
+
+const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keep_working/terminal.py");
+const ASKS: &str = "Answer (y s n e q): ";
+
+/// What was seen at a terminal, what the program said about its end, and whether the directory `x` is left.
+struct Seen {
+    text: String,
+    code: Option<i32>,
+    left: bool,
+}
+
+/// Has `rm -rf x` called at a terminal, after `before` and by `starter`, and types what `talk` says.
+fn at_terminal(before: &str, starter: &str, talk: &[(&str, &str)]) -> Seen {
+    let (home, work) = (Home::new(), tempfile::tempdir().unwrap());
+    std::fs::create_dir(work.path().join("x")).unwrap();
+    let toolgate = env!("CARGO_BIN_EXE_toolgate");
+    // The modes of the terminal are the same before and after it.
+    let script = format!(
+        "{before}\nbefore=$(stty -g)\n{starter} {toolgate} call shell_command --sandbox workspace-write \
+         --json '{{\"command\": \"rm -rf x && echo done it\"}}'\ncode=$?\n\
+         [ \"$before\" = \"$(stty -g)\" ] || echo the modes differ\nexit $code"
+    );
+    let mut command = Command::new("python3");
+    command.args([TERMINAL, &talk.len().to_string()]);
+    command.args(talk.iter().flat_map(|(wait, send)| [wait, send])).args(["sh", "-c", &script]);
+    command
+        .env("HOME", home.path())
+        .env("TERM", "xterm")
+        .env_remove("TOOLGATE_HOME")
+        .current_dir(work.path());
+    let ran = command.output().unwrap();
+    let text = String::from_utf8(ran.stdout).unwrap() + &String::from_utf8(ran.stderr).unwrap();
+    assert!(!text.contains("the modes differ"), "{text}");
+    Seen { text, code: ran.status.code(), left: work.path().join("x").exists() }
+}
+
+#[test]
+fn keys_answer_and_the_terminal_is_as_it_was() {
+    for (talk, code, left, says) in [
+        (&[(ASKS, "y")][..], 0, false, "done it"),
+        (&[(ASKS, "s")], 0, false, "done it"),
+        (&[(ASKS, "n")], 1, true, "denied by the user"),
+        (&[(ASKS, "e"), ("Note", "use git clean\\r")], 1, true, "use git clean"),
+        (&[(ASKS, "q")], 130, true, "stopped"),
+        (&[(ASKS, "\\x03")], 130, true, "stopped"),
+    ] {
+        let seen = at_terminal("", "", talk);
+        assert_eq!((seen.code, seen.left), (Some(code), left), "{talk:?}\n{}", seen.text);
+        assert!(seen.text.contains(says), "{talk:?}\n{}", seen.text);
+        assert!(seen.text.contains("Toolgate asks: may"), "{}", seen.text);
+    }
+}
+
+#[test]
+fn what_was_typed_before_the_question_does_not_answer_it() {
+    let typed = "echo type; python3 -c 'import select; select.select([0], [], [])'";
+    let seen = at_terminal(typed, "", &[("type", "yyyy\\n"), (ASKS, "n")]);
+    assert_eq!((seen.code, seen.left), (Some(1), true), "{}", seen.text);
+}
+
+#[test]
+fn a_call_that_is_given_up_while_it_asks_leaves_the_terminal_as_it_was() {
+    let seen = at_terminal("", "timeout --foreground --preserve-status -s INT 3", &[]);
+    assert_eq!((seen.code, seen.left), (Some(130), true), "{}", seen.text);
+    // And nothing is written over the question while it stands.
+    let asked = seen.text.split(ASKS).nth(1);
+    assert!(!asked.is_some_and(|after| after.contains("Ctrl-C stops it")), "{}", seen.text);
+}
+
+#[test]
+fn without_a_terminal_it_is_refused_at_once() {
+    let work = tempfile::tempdir().unwrap();
+    let refused = "nobody can be asked here, so it was refused";
+    let home = Home::new();
+    let json = r#"{"command": "rm -rf x"}"#;
+    let ran = home.run(work.path(), &["call", "shell_command", "--json", json], "");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains(refused), "{}", ran.err);
+    let call = r#"{"type": "function_call", "call_id": "1", "name": "shell_command", "arguments": "{\"command\": \"rm -rf x\"}"}"#;
+    let ran = home.run(Path::new("/"), &["pipe"], call);
+    assert!(ran.out.contains(refused), "{}", ran.out);
+}
