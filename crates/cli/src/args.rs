@@ -43,7 +43,9 @@ pub(crate) enum Command {
 /// Make one tool call and print its answer
 ///
 /// Exit status: 0 the tool did what was asked, 1 it did not, 2 the call itself is wrong (an unknown tool, arguments
-/// that do not fit, a bad configuration), 130 it was stopped with Ctrl-C.
+/// that do not fit, a bad configuration), 130 it was stopped, with Ctrl-C or at a question.
+///
+/// What has to be asked is asked at the terminal, with keys; where there is none, it is refused.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -115,7 +117,8 @@ pub(crate) enum ToolsWire {
 ///
 /// Exit status: 0 when the input has ended and every call is answered, whatever the answers say; 130 after Ctrl-C.
 ///
-/// Lines of ours: `{"type": "toolgate.cancel", "call_id": "…"}` stops one call, without a call_id all of them. What
+/// Lines of ours: `{"type": "toolgate.cancel", "call_id": "…"}` stops one call, without a call_id all of them; with --ask,
+/// `{"type": "toolgate.decision", "call_id": "…", "decision": "approved"}` answers a question. What
 /// cannot be answered (no JSON, no call id, a call id in use) is reported as `{"type": "toolgate.fault", …}`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -130,6 +133,9 @@ pub(crate) struct Pipe {
     /// Also write what happens to each call, as `{"type": "toolgate.event", …}`
     #[arg(long)]
     pub(crate) events: bool,
+    /// Write what has to be asked as `{"type": "toolgate.question", …}`, and read the answers; without this it is refused
+    #[arg(long)]
+    pub(crate) ask: bool,
     /// At the end, print to stderr what was called how often and how fast
     #[arg(long)]
     pub(crate) stats: bool,

@@ -351,7 +351,7 @@ fn what_is_no_call_is_reported_in_its_place() {
     let shell = Shell::new();
     let lines = "\u{feff}{\"type\": \"toolgate.cancle\"}\n\ndata: {}\n{\"type\": \"toolgate.cancel\", \"call_id\": 7}\n{\"type\": \"toolgate.cancel\"}\n";
     assert_snapshot!(shell.fed(&["pipe"], lines).out, @r#"
-    {"message":"there is no toolgate.cancle; there are toolgate.cancel and toolgate.end_turn","type":"toolgate.fault"}
+    {"message":"there is no toolgate.cancle; there are toolgate.cancel, toolgate.decision and toolgate.end_turn","type":"toolgate.fault"}
     {"message":"line 3 is not JSON at column 1: expected value; send what follows `data:`","type":"toolgate.fault"}
     {"message":"the call_id of a toolgate.cancel must be a string; nothing was cancelled","type":"toolgate.fault"}
     "#);

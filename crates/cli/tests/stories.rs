@@ -1,11 +1,14 @@
 //! Stories: a model's items in, our answers out, through the real binary. `just story FILE` runs one by hand.
-#![expect(clippy::disallowed_methods, reason = "tests read real files")]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests read real files, and may unwrap")]
 
 mod support;
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use support::Home;
+use serde_json::Value;
+use support::{Home, Ran};
 
 #[test]
 fn every_story_ends_as_committed() {
@@ -20,10 +23,16 @@ fn every_story_ends_as_committed() {
             }
             let items = std::fs::read_to_string(&story).unwrap();
             let mut args = vec!["pipe", "--wire", wire];
-            if story.file_stem().is_some_and(|name| name == "commands") {
+            let is = |stem: &str| story.file_stem().is_some_and(|name| name == stem);
+            if is("commands") || is("asking") {
                 args.extend(["--sandbox", "danger-full-access"]);
             }
-            let ran = Home::new().run(&workspace, &args, &items);
+            let ran = if is("asking") {
+                args.push("--ask");
+                talk(&Home::new(), &workspace, &args, &items)
+            } else {
+                Home::new().run(&workspace, &args, &items)
+            };
             assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", story.display());
             let answers = timeless(&ran.out.replace(workspace.to_str().unwrap(), "$DIR"));
             let answers = masked(&masked(&answers, "Wall time: ", ' ', "TIME"), "Ended: ", '\\', "PROCESSES");
@@ -32,6 +41,40 @@ fn every_story_ends_as_committed() {
         }
     }
     assert!(told >= 5);
+}
+
+/// Runs `toolgate` and sends it line by line: a decision once its question was seen, a call once those before it are
+/// answered.
+fn talk(home: &Home, cwd: &Path, args: &[&str], items: &str) -> Ran {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(args)
+        .current_dir(cwd)
+        .env_clear()
+        .env("HOME", home.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut input, mut out) = (child.stdin.take().unwrap(), String::new());
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut calls = 0;
+    for item in items.lines() {
+        let value: Value = serde_json::from_str(item).unwrap();
+        let question = format!("\"call_id\":{},", value["call_id"]);
+        let asked = |line: &str| line.contains("toolgate.question") && line.contains(&question);
+        let answered = |out: &str| out.matches("function_call_output").count();
+        let ready = |out: &str| match value["type"].as_str() {
+            Some("toolgate.decision") => value["call_id"] == "nobody" || out.lines().any(asked),
+            _ => answered(out) == calls,
+        };
+        // ends: with what was waited for, or the output
+        while !ready(&out) && output.read_line(&mut out).unwrap() > 0 {}
+        calls += usize::from(value["type"] == "function_call");
+        writeln!(input, "{item}").unwrap();
+    }
+    drop(input);
+    output.read_to_string(&mut out).unwrap();
+    Ran { code: child.wait().unwrap().code(), out, err: String::new() }
 }
 
 /// `text` with what stands between `before` and `until` written as `mask`: it differs from run to run.

@@ -1,5 +1,6 @@
 //! `toolgate pipe`: a model's items as JSON lines in, the items that answer them out.
 
+mod asking;
 mod events;
 mod lines;
 mod session;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use toolgate::{Metrics, Observer};
+use toolgate::{Approver, Metrics, Observer};
 
 use crate::args::Pipe;
 use crate::compose::{Composed, compose};
@@ -24,14 +25,18 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
     let composed = compose(&args.place)?;
     let (events, happened) = events::queue();
     let watched = args.events.then(|| Arc::new(events) as Arc<dyn Observer>);
-    let toolgate = watched.into_iter().fold(composed, Composed::observed).build()?;
+    let composed = watched.into_iter().fold(composed, Composed::observed);
+    // Without `--ask` nobody can answer: whatever would be asked is refused at once.
+    let (approver, asked) = asking::channel();
+    let approver = args.ask.then(|| Arc::new(approver) as Arc<dyn Approver>);
+    let toolgate = approver.into_iter().fold(composed, Composed::asking).build()?;
     if io::stdin().is_terminal() {
         screen::hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
     }
     let code = super::block_on(async {
         let write = |line: &Value| screen::text(&line.to_string());
         let mut session = session::Session::new(args.wire.dialect(), &toolgate, write);
-        let stopped = session.run(lines::lines(), happened, interrupts()?).await?;
+        let stopped = session.run(lines::lines(), happened, asked, interrupts()?).await?;
         toolgate.close().await;
         if let Some(hint) = session.hint() {
             screen::hint(&hint);

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use toolgate::wire::{CallReader, Dialect, Reading};
 use toolgate::{Answer, CallId, ToolCallRuntime, Toolgate};
 
+use super::asking::{Asked, INPUT_ENDED, NO_ROOM, Questions};
 use super::events::Happened;
 use super::lines::{Line, MAX_LINE, parse};
 
@@ -34,6 +35,7 @@ pub(super) struct Session<W> {
     order: VecDeque<Slot>,
     /// Messages that may only stand behind all answers: pictures, in Chat.
     after: Vec<Value>,
+    questions: Questions,
     seen: Seen,
 }
 
@@ -57,6 +59,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
             held: VecDeque::new(),
             order: VecDeque::new(),
             after: Vec::new(),
+            questions: Questions::default(),
             seen: Seen::default(),
         }
     }
@@ -66,6 +69,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         &mut self,
         mut lines: mpsc::Receiver<Line>,
         mut events: Happened,
+        mut asked: mpsc::UnboundedReceiver<Asked>,
         mut interrupts: mpsc::Receiver<()>,
     ) -> io::Result<bool> {
         let (mut open, mut interrupted) = (true, false);
@@ -73,9 +77,17 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         while open || !self.held.is_empty() || self.runtime.open() > 0 {
             self.start_held()?;
             let room = open && self.held.len() < MAX_HELD;
+            if !room {
+                self.questions.deny(if open { NO_ROOM } else { INPUT_ENDED });
+            }
             tokio::select! {
                 // Not biased: a process that writes without end may not keep us from hearing that it is to stop.
                 Some(event) = events.next() => (self.write)(&event)?,
+                Some(question) = asked.recv() => {
+                    self.drain(&mut events)?;
+                    let line = self.questions.put(question);
+                    (self.write)(&line)?;
+                }
                 Some(()) = interrupts.recv() => {
                     self.held.clear();
                     self.runtime.cancel_turn();
@@ -127,7 +139,11 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
             Some(Err(why)) => return self.fault(None, &format!("line {number} {why}")),
         };
         if let Some(word) = value["type"].as_str().and_then(|kind| kind.strip_prefix("toolgate.")) {
-            return self.own(word, &value["call_id"]);
+            return if word == "decision" {
+                self.decision(&value)
+            } else {
+                self.own(word, &value["call_id"])
+            };
         }
         self.held.extend(self.reader.push(&value));
         self.seen.first.get_or_insert(value);
@@ -151,10 +167,23 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
                 self.fault(None, "the call_id of a toolgate.cancel must be a string; nothing was cancelled")
             }
             (other, _) => {
-                let known = "there are toolgate.cancel and toolgate.end_turn";
+                let known = "there are toolgate.cancel, toolgate.decision and toolgate.end_turn";
                 self.fault(None, &format!("there is no toolgate.{other}; {known}"))
             }
         }
+    }
+
+    /// An answer to a question. What is wrong with it is said at once: the answers before it may wait for it.
+    fn decision(&mut self, line: &Value) -> io::Result<()> {
+        match self.questions.decide(line) {
+            Ok(false) => {}
+            Ok(true) => self.start_all_as_cancelled(),
+            Err(why) => {
+                self.seen.faults += 1;
+                (self.write)(&fault(line["call_id"].as_str(), &why))?;
+            }
+        }
+        Ok(())
     }
 
     /// Stops the calls that run and those that wait: each is answered.

@@ -67,7 +67,7 @@ async fn session(
         read(line, &input, &interrupt)
     };
     let mut session = Session::new(Dialect::Responses, &toolgate, write);
-    let running = session.run(lines, happened, interrupts);
+    let running = session.run(lines, happened, super::asking::channel().1, interrupts);
     tokio::time::timeout(Duration::from_secs(60), running).await.unwrap()
 }
 

@@ -1,0 +1,240 @@
+//! Questions as JSON lines, and the lines that answer them.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use toolgate::rules::NewRule;
+use toolgate::shell::Word;
+use toolgate::{Approver, BoxFuture, CallId, Effect, Question, ReviewDecision};
+
+use crate::approve::{choices, classes, confinement, script};
+
+/// Why a question is answered with no when nobody can answer it any more.
+pub(super) const INPUT_ENDED: &str = "nobody answered: the input of the pipe has ended";
+/// The same when so many calls wait that no line is read.
+pub(super) const NO_ROOM: &str =
+    "nobody could answer: too many calls wait, and no line is read before this one is done";
+
+/// Asks the program at the other end, and where its questions come out.
+pub(super) fn channel() -> (PipeApprover, mpsc::UnboundedReceiver<Asked>) {
+    // The engine asks one thing at a time.
+    let (questions, asked) = mpsc::unbounded_channel();
+    (PipeApprover { questions }, asked)
+}
+
+/// Sends questions to the session.
+pub(super) struct PipeApprover {
+    questions: mpsc::UnboundedSender<Asked>,
+}
+
+/// A question on its way.
+pub(super) struct Asked {
+    call: String,
+    line: Value,
+    open: Open,
+}
+
+/// A question that waits for its answer.
+struct Open {
+    rule: Option<NewRule>,
+    answer: oneshot::Sender<ReviewDecision>,
+}
+
+impl Approver for PipeApprover {
+    fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+        let (answer, answered) = oneshot::channel();
+        let rule = question.proposal.as_ref().map(|proposal| proposal.rule.clone());
+        let (call, line) = (call.as_str().to_owned(), line(call, question));
+        let _over = self.questions.send(Asked { call, line, open: Open { rule, answer } });
+        Box::pin(async move { answered.await.unwrap_or_else(|_| denied(INPUT_ENDED)) })
+    }
+}
+
+/// The questions that were written and are not answered.
+#[derive(Default)]
+pub(super) struct Questions(HashMap<String, Open>);
+
+impl Questions {
+    /// Takes a question, and gives its line.
+    pub(super) fn put(&mut self, asked: Asked) -> Value {
+        // Whoever was asked about a call that was given up since is not waited for.
+        self.0.retain(|_, open| !open.answer.is_closed());
+        self.0.insert(asked.call, asked.open);
+        asked.line
+    }
+
+    /// Answers each of them with no.
+    pub(super) fn deny(&mut self, note: &str) {
+        for (_, open) in self.0.drain() {
+            let _given_up = open.answer.send(denied(note));
+        }
+    }
+
+    /// Answers one as a line says; `true` if everything is to stop. Otherwise what is wrong with it, and nothing changes.
+    pub(super) fn decide(&mut self, line: &Value) -> Result<bool, String> {
+        let Some(id) = line["call_id"].as_str() else {
+            return Err("the call_id of a toolgate.decision must be a string".to_owned());
+        };
+        let Some(open) = self.0.get(id).filter(|open| !open.answer.is_closed()) else {
+            return Err("there is no question about such a call; nothing was decided".to_owned());
+        };
+        let decision = read(line, open.rule.as_ref())?;
+        let stops = decision == ReviewDecision::Abort;
+        if let Some(open) = self.0.remove(id) {
+            let _given_up = open.answer.send(decision);
+        }
+        Ok(stops)
+    }
+}
+
+fn denied(note: &str) -> ReviewDecision {
+    ReviewDecision::Denied { note: Some(note.to_owned()) }
+}
+
+fn read(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecision, String> {
+    let note = match &line["note"] {
+        Value::Null => None,
+        Value::String(note) => Some(note.trim().to_owned()).filter(|note| !note.is_empty()),
+        _ => return Err("the note of a toolgate.decision must be a string; nothing was decided".to_owned()),
+    };
+    Ok(match (line["decision"].as_str().unwrap_or_default(), rule) {
+        ("approved", _) => ReviewDecision::Approved,
+        ("approved_for_session", _) => ReviewDecision::ApprovedForSession,
+        ("approved_with_rule", Some(rule)) => ReviewDecision::ApprovedWithRule(rule.clone()),
+        ("approved_with_rule", None) => {
+            return Err("there is no rule in the question to approve; nothing was decided".to_owned());
+        }
+        ("denied", _) => ReviewDecision::Denied { note },
+        ("abort", _) => ReviewDecision::Abort,
+        (other, _) => {
+            return Err(format!(
+                "`{other}` is no decision; there are approved, approved_for_session, approved_with_rule, denied and abort; nothing was decided"
+            ));
+        }
+    })
+}
+
+/// A question as a program reads it. Texts are as they are: whoever shows them makes visible what does not show.
+fn line(call: &CallId, question: &Question) -> Value {
+    let run = question.intent.effects.iter().find_map(|effect| match effect {
+        Effect::Exec(line) => Some(line),
+        _ => None,
+    });
+    let command = run.map(|line| match script(line) {
+        Some(script) => script.to_owned(),
+        None => {
+            line.argv.iter().map(|word| Word::Literal(word.clone()).to_string()).collect::<Vec<_>>().join(" ")
+        }
+    });
+    let typed = question.intent.effects.iter().find_map(|effect| match effect {
+        Effect::Type(typing) => Some(json!({ "into": typing.into, "text": typing.text })),
+        _ => None,
+    });
+    let patch = run.and_then(|line| toolgate::shell::patch(&line.argv)).map(|patch| patch.text);
+    let parts: Vec<Value> = classes(question)
+        .into_iter()
+        .map(|(command, class, why)| json!({ "command": command, "class": class, "why": why }))
+        .collect();
+    let account = question.account.as_ref();
+    let unclear = account.map(|account| {
+        account
+            .undecided
+            .iter()
+            .map(|doubt| json!({ "text": doubt.text, "why": doubt.why }))
+            .collect::<Vec<_>>()
+    });
+    let touches = question.touches();
+    let mut answers: Vec<&str> = choices(question).into_iter().map(|choice| choice.decision()).collect();
+    answers.dedup();
+    let proposal = question.proposal.as_ref();
+    json!({
+        "type": "toolgate.question",
+        "call_id": call.as_str(),
+        "tool": question.tool,
+        "why": question.why.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "command": command,
+        "argv": run.map(|line| &line.argv),
+        "cwd": run.map(|line| line.cwd.display().to_string()),
+        "types": typed,
+        "parts": parts,
+        "unclear": unclear.unwrap_or_default(),
+        "touches": {
+            "reads": touches.reads,
+            "writes": touches.writes,
+            "starts": touches.starts,
+            "reaches": touches.reaches,
+        },
+        "confinement": confinement(question),
+        "grants": question.grants.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "again": question.again,
+        "justification": question.intent.justification,
+        "diff": question.intent.diff.clone().or(patch),
+        "rule": proposal.map(|proposal| proposal.rule.to_string()),
+        "rule_allows": proposal.map(|proposal| proposal.allows.clone()).unwrap_or_default(),
+        "choices": answers,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate::ApprovalPolicy;
+
+    use super::*;
+    use crate::approve::tests::{asked, script};
+
+    /// What whoever asks is told after these lines, and what the lines got.
+    async fn told(question: &Question, lines: &[Value]) -> (ReviewDecision, Vec<Result<bool, String>>) {
+        let (approver, mut questions) = channel();
+        let (call, mut open) = (CallId::from("1"), Questions::default());
+        let asking = approver.ask(&call, question);
+        open.put(questions.recv().await.unwrap());
+        let heard = lines.iter().map(|line| open.decide(line)).collect();
+        open.deny("over");
+        (asking.await, heard)
+    }
+
+    fn decision(decision: &str) -> Value {
+        json!({ "call_id": "1", "decision": decision, "note": "why" })
+    }
+
+    #[tokio::test]
+    async fn a_line_answers_as_it_says() {
+        let question = asked(ApprovalPolicy::Untrusted, &script("cargo test"));
+        let rule = question.proposal.clone().unwrap().rule;
+        let note = |note: &str| ReviewDecision::Denied { note: Some(note.to_owned()) };
+        for (line, answer) in [
+            (decision("approved"), ReviewDecision::Approved),
+            (decision("approved_for_session"), ReviewDecision::ApprovedForSession),
+            (decision("approved_with_rule"), ReviewDecision::ApprovedWithRule(rule)),
+            (decision("denied"), note("why")),
+            (decision("abort"), ReviewDecision::Abort),
+        ] {
+            let (told, heard) = told(&question, std::slice::from_ref(&line)).await;
+            assert_eq!((told, &heard[..]), (answer, &[Ok(line["decision"] == "abort")][..]), "{line}");
+        }
+        for line in [
+            json!({ "call_id": "2", "decision": "approved" }),
+            json!({ "decision": "approved" }),
+            json!({ "call_id": "1" }),
+            json!({ "call_id": "1", "decision": true }),
+            json!({ "call_id": "1", "decision": "approved", "note": 1 }),
+        ] {
+            let (told, heard) = told(&question, std::slice::from_ref(&line)).await;
+            assert_eq!((told, heard[0].is_err()), (note("over"), true), "{line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_first_answer_counts_and_nobody_answers_what_was_given_up() {
+        let question = asked(ApprovalPolicy::OnRequest, &script("rm -rf x"));
+        let (told, heard) = told(&question, &[decision("denied"), decision("approved")]).await;
+        assert_eq!(told.as_str(), "denied");
+        assert!(heard[0].is_ok() && heard[1].is_err());
+        let (approver, mut questions) = channel();
+        let (call, mut open) = (CallId::from("1"), Questions::default());
+        drop(approver.ask(&call, &question));
+        open.put(questions.recv().await.unwrap());
+        assert!(open.decide(&decision("approved")).is_err());
+    }
+}
