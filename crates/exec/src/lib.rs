@@ -3,6 +3,7 @@
 //! of rules ([`rules`]).
 
 pub mod capture;
+pub mod errand;
 pub mod fs;
 pub mod machine;
 pub mod process;

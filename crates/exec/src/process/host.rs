@@ -55,6 +55,8 @@ pub enum Stdio {
     Piped,
     /// Reads from a pipe too.
     Fed,
+    /// Reads this, writes into pipes.
+    Reading(Arc<OwnedFd>),
     /// Reads from and writes to a terminal.
     Terminal(Size),
     /// Has these for its own: input, output, errors.

@@ -68,12 +68,16 @@ impl Pipes {
             }
             return Ok((Self::default(), theirs));
         }
-        let (stdin, read) = if matches!(stdio, Stdio::Fed) {
-            let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-            (Some(pipe::Sender::from_owned_fd(write)?), read)
-        } else {
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-            (None, rustix::fs::open("/dev/null", flags, Mode::empty())?)
+        let (stdin, read) = match stdio {
+            Stdio::Fed => {
+                let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+                (Some(pipe::Sender::from_owned_fd(write)?), read)
+            }
+            Stdio::Reading(file) => (None, file.try_clone()?),
+            Stdio::Piped | Stdio::Terminal(_) | Stdio::Given(_) => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                (None, rustix::fs::open("/dev/null", flags, Mode::empty())?)
+            }
         };
         let (out, out_end) = pipe_with(PipeFlags::CLOEXEC)?;
         let (err, err_end) = pipe_with(PipeFlags::CLOEXEC)?;

@@ -231,8 +231,8 @@ impl Session {
         let size = if let Stdio::Terminal(size) = command.stdio { size } else { Size::default() };
         let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
         let terminal = fd.map(|fd| Terminal { fd, size, recent: VecDeque::new() });
-        let state =
-            State::new(capture, !matches!(command.stdio, Stdio::Piped), terminal, Confined::of(&mut process));
+        let listens = !matches!(command.stdio, Stdio::Piped | Stdio::Reading(_));
+        let state = State::new(capture, listens, terminal, Confined::of(&mut process));
         let session = Arc::new(Self {
             id,
             about,

@@ -8,13 +8,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use policy::{Environment, Permit};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::{Kind, Shell};
 use crate::capture::Capture;
-use crate::process::{Command, PRELUDE_FD, Spawner, Stdio};
+use crate::process::{Command, PRELUDE_FD, Spawner, Stdio, memory};
 use crate::session::{About, Exit, Session, Stage, Taken};
 
 /// A profile that takes longer is run with every command, as if there were no snapshot.
@@ -215,14 +214,7 @@ fn prelude(functions: &[u8], options: &[&[u8]]) -> Option<Option<Arc<OwnedFd>>> 
     }
     // Options first: they say how functions are read.
     let text = [&options.join(&b'\n'), b"\n".as_slice(), functions, b"\n"].concat();
-    let file = memfd_create(c"toolgate-login", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).ok()?;
-    let mut rest = text.as_slice();
-    // ends: every round writes some of it or is the last
-    while !rest.is_empty() {
-        rest = &rest[rustix::io::write(&file, rest).ok()?..];
-    }
-    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL).ok()?;
-    Some(Some(Arc::new(file)))
+    Some(Some(Arc::new(memory(c"toolgate-login", &text).ok()?)))
 }
 
 /// Runs `shell` with the permit of the command that would have run its profile, and takes down what it says.
