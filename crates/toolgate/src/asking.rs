@@ -16,7 +16,16 @@ pub(crate) struct Asking {
     rules: Rules,
     approver: Option<Arc<dyn Approver>>,
     rulebook: Option<Arc<dyn Rulebook>>,
-    hooks: Vec<Arc<dyn Hook>>,
+    hooks: Vec<Listed>,
+}
+
+/// A hook, in the order in which they were given.
+#[derive(Clone)]
+enum Listed {
+    Ready(Arc<dyn Hook>),
+    /// Its program was not looked for yet.
+    #[cfg(feature = "tools")]
+    Command(crate::hooks::CommandHook),
 }
 
 /// What rules for paths and hosts come to: they are enforced like any other part of the confinement.
@@ -34,7 +43,7 @@ impl Asking {
         gate.asking(self.approval).ruled_by(self.rules.clone())
     }
 
-    /// The router that asks them.
+    /// The router that asks them; hooks come on top of it.
     pub(crate) fn of(self, mut router: ToolRouter) -> ToolRouter {
         if let Some(approver) = self.approver {
             router = router.with_approver(approver);
@@ -42,7 +51,35 @@ impl Asking {
         if let Some(rulebook) = self.rulebook {
             router = router.with_rulebook(rulebook);
         }
-        self.hooks.into_iter().fold(router, ToolRouter::with_hook)
+        router
+    }
+
+    /// The hooks in their order; `prepare` makes them of commands.
+    #[cfg(feature = "tools")]
+    pub(crate) fn hooks(
+        &self,
+        prepare: impl Fn(crate::hooks::CommandHook) -> Result<Arc<dyn Hook>, crate::BuildFault>,
+    ) -> Result<Vec<Arc<dyn Hook>>, crate::BuildFault> {
+        let made = self.hooks.iter().map(|hook| match hook {
+            Listed::Ready(hook) => Ok(Arc::clone(hook)),
+            Listed::Command(hook) => prepare(hook.clone()),
+        });
+        made.collect()
+    }
+
+    /// The hooks in their order.
+    #[cfg(not(feature = "tools"))]
+    pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
+        self.hooks.iter().map(|Listed::Ready(hook)| Arc::clone(hook)).collect()
+    }
+
+    /// The files that hooks are made of.
+    #[cfg(feature = "tools")]
+    pub(crate) fn hook_files(&self, cwd: &Path) -> impl Iterator<Item = PathBuf> {
+        self.hooks.iter().flat_map(move |hook| match hook {
+            Listed::Command(hook) => hook.files(cwd),
+            Listed::Ready(_) => Vec::new(),
+        })
     }
 
     /// Patterns of what rules forbid to read.
@@ -114,7 +151,15 @@ impl Builder {
     /// Lets `hook` see every call before it is judged and after it was answered.
     #[must_use]
     pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
-        self.asking.hooks.push(hook);
+        self.asking.hooks.push(Listed::Ready(hook));
+        self
+    }
+
+    /// The same with a program of the user's own. Commands that are confined cannot change its files.
+    #[cfg(feature = "tools")]
+    #[must_use]
+    pub fn command_hook(mut self, hook: crate::hooks::CommandHook) -> Self {
+        self.asking.hooks.push(Listed::Command(hook));
         self
     }
 }

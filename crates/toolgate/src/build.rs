@@ -81,6 +81,16 @@ pub enum BuildFault {
     /// The tools do not go together.
     #[error(transparent)]
     Tools(#[from] RegistryFault),
+    /// A hook could not be run.
+    #[error("{}the hook `{name}` cannot be run: {why}", if from.is_empty() { String::new() } else { format!("{from}: ") })]
+    Hook {
+        /// Which one.
+        name: String,
+        /// Where it is configured.
+        from: String,
+        /// What is wrong.
+        why: String,
+    },
     /// One of the tools we ship has a schema that is not strict.
     #[error("a tool is marked strict, but its schema is not: {0}")]
     Strict(#[from] StrictFault),
@@ -211,10 +221,13 @@ impl Builder {
     #[cfg_attr(not(feature = "tools"), expect(unused_mut, reason = "without tools there are none to add"))]
     pub fn build(mut self) -> Result<Toolgate, BuildFault> {
         #[cfg(feature = "tools")]
+        let (spawner, mut known) = (self.means.spawner(), Vec::new());
+        #[cfg(feature = "tools")]
         let commands = match self.shipped {
             Some(pictures) => {
                 let commands = Arc::new(std::mem::take(&mut self.means).build());
                 let all = tools::all(pictures, &commands)?;
+                known.extend(all.iter().map(|tool| tool.spec().name().to_owned()));
                 self.tools = all.into_iter().fold(self.tools, ToolRegistryBuilder::any);
                 Some(commands)
             }
@@ -225,14 +238,22 @@ impl Builder {
         if let (Some(commands), Some(scratch)) = (&commands, &scratch) {
             commands.sessions.spawner().lend(scratch);
         }
-        let mut router = ToolRouter::new(self.tools.build()?, gate, place).with_limits(self.limits);
+        let registry = self.tools.build()?;
+        #[cfg(feature = "tools")]
+        let hooks = {
+            known.extend(registry.names().map(str::to_owned));
+            self.asking.hooks(|hook| hook.prepare(&place.cwd, &known, &spawner))?
+        };
+        #[cfg(not(feature = "tools"))]
+        let hooks = self.asking.hooks();
+        let mut router = ToolRouter::new(registry, gate, place).with_limits(self.limits);
         for observer in self.watchers.observers {
             router = router.with_observer(observer);
         }
         if let Some(keep) = self.watchers.keep {
             router = router.with_keep(keep);
         }
-        let router = self.asking.of(router);
+        let router = hooks.into_iter().fold(self.asking.of(router), ToolRouter::with_hook);
         Ok(Toolgate {
             router,
             _scratch: scratch,
@@ -278,6 +299,8 @@ impl Builder {
             // It need not be there yet.
             let read_only = self.confinement.read_only.iter().chain(&ruled.read_only);
             confinement.read_only = read_only.map(|path| real_to_be(path)).collect();
+            #[cfg(feature = "tools")]
+            confinement.read_only.extend(self.asking.hook_files(&place.cwd).map(|path| real_to_be(&path)));
             let there = ruled.writable.iter().filter_map(|path| exec::fs::real(path).ok());
             confinement.writable.extend(there.filter(|path| !is_too_much(path)));
             roots.extend(confinement.writable.iter().map(Root::new));

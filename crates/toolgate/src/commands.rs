@@ -36,6 +36,10 @@ impl Default for Means {
 }
 
 impl Means {
+    pub(crate) fn spawner(&self) -> exec::process::Spawner {
+        self.processes.spawner().clone()
+    }
+
     pub(crate) fn build(self) -> Commands {
         let shell = self.shell.or_else(|| Shell::of_user(std::env::var_os("SHELL").as_deref()));
         Commands {

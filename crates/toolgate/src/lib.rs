@@ -17,13 +17,15 @@ mod build;
 #[cfg(feature = "tools")]
 mod commands;
 #[cfg(feature = "tools")]
+mod hooks;
+#[cfg(feature = "tools")]
 mod sandbox;
 
 pub use build::{BuildFault, Builder};
 pub use engine::{
     Answer, Approver, DuplicateCall, Event, Family, Hook, HookSays, HookWants, Keep, Limits, Metrics,
-    Observer, RegistryFault, Rulebook, ToolCallRuntime, ToolRegistry, ToolRouter, ToolStats, ToolsConfig,
-    WebSearch,
+    Observer, Planned, RegistryFault, Rulebook, ToolCallRuntime, ToolRegistry, ToolRouter, ToolStats,
+    ToolsConfig, WebSearch,
 };
 /// The way to files: what a tool of yours opens with its permit.
 pub use exec::fs;
@@ -31,6 +33,8 @@ pub use exec::fs;
 pub use exec::process::init;
 #[cfg(feature = "tools")]
 pub use exec::{session::Processes, shell::Shell, spill::Spill};
+#[cfg(feature = "tools")]
+pub use hooks::{CommandHook, Moment, OnFailure};
 pub use policy::{
     Account, ApprovalPolicy, AtLeast, Cause, CommandLine, Confinement, DEFAULT_DENY_READ, Denial, DenyRead,
     Effect, Enforcement, Environment, EnvironmentFault, Escalation, Gap, Gate, Grant, Host, HostFault, Hosts,

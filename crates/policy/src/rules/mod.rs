@@ -40,6 +40,7 @@ pub use command::{Matched, Matches, strictest};
 pub use example::Tried;
 pub use fault::RuleFault;
 pub use path::Where;
+pub use tool::{check as check_tool, fits as fits_tool};
 pub use warning::Warning;
 pub use write::{Added, NewRule, add};
 

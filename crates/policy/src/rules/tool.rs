@@ -3,7 +3,8 @@
 /// The longest name, in bytes; what a model API takes is shorter.
 const MAX_NAME: usize = 256;
 
-pub(super) fn check(name: &str) -> Result<(), String> {
+/// What is wrong with `name`, which should be a tool's name or a pattern of such.
+pub fn check(name: &str) -> Result<(), String> {
     let why = match name {
         "" => "it is empty; write a tool's name, e.g. `mcp__github__*`",
         _ if name.len() > MAX_NAME => "no tool has so long a name",
@@ -15,8 +16,8 @@ pub(super) fn check(name: &str) -> Result<(), String> {
     Err(why.to_owned())
 }
 
-/// Whether `name` fits `pattern`.
-pub(super) fn fits(pattern: &str, name: &str) -> bool {
+/// Whether `name` fits `pattern`, in which `*` stands for any letters.
+pub fn fits(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
     let Some(inner) = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail)) else { return false };

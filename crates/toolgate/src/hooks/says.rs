@@ -1,0 +1,154 @@
+//! What a hook's program printed, and how it ended → what the hook says, or why that is nothing that counts.
+
+use engine::{HookSays, HookWants};
+use exec::errand::Ran;
+use exec::session::Exit;
+use serde::Deserialize;
+use tool::fit;
+
+/// The exit code that says no, with the reason on standard error. Other agents' hooks do so too.
+const DENIES: i32 = 2;
+/// Letters of a reason: it is one line among others.
+const REASON: usize = 1000;
+/// Letters of something that is wrong, as it is shown.
+const SHOWN: usize = 200;
+/// Tokens of a note: it stands beside an answer, and does not take its place.
+const NOTE_TOKENS: usize = 1000;
+
+/// What it prints. What else it prints is left for later versions.
+#[derive(Deserialize)]
+struct Printed {
+    decision: Option<String>,
+    reason: Option<String>,
+    note: Option<String>,
+}
+
+/// What it says; or else what is wrong with it, in a sentence.
+pub(super) fn read(ran: &Ran) -> Result<HookSays, String> {
+    match ran.exit {
+        Exit::Code(0) => printed(&ran.stdout),
+        Exit::Code(DENIES) => {
+            let reason = String::from_utf8_lossy(&ran.stderr);
+            Ok(HookSays { wants: HookWants::Deny(reasoned(Some(&reason))), ..HookSays::default() })
+        }
+        Exit::Code(code) => Err(format!("it ended with exit code {code}{}", last_words(&ran.stderr))),
+        Exit::Signal(signal) => Err(format!("it was ended by signal {signal}{}", last_words(&ran.stderr))),
+    }
+}
+
+fn printed(stdout: &[u8]) -> Result<HookSays, String> {
+    let text = std::str::from_utf8(stdout).map_err(|_| "what it printed is not UTF-8".to_owned())?.trim();
+    if text.is_empty() {
+        return Ok(HookSays::default());
+    }
+    let wrong =
+        |why: &str| format!("what it printed is no answer: {why}; it printed `{}`", shown(text, SHOWN));
+    if !text.starts_with('{') {
+        return Err(wrong("it is no JSON object"));
+    }
+    let Printed { decision, reason, note } =
+        serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
+    let reason = reasoned(reason.as_deref());
+    let wants = match decision.as_deref() {
+        None => HookWants::Nothing,
+        Some("ask") => HookWants::Ask(reason),
+        Some("deny") => HookWants::Deny(reason),
+        Some(_) => {
+            return Err(wrong("a decision is \"deny\", \"ask\" or null: a hook cannot allow anything"));
+        }
+    };
+    let note = note.filter(|note| !note.trim().is_empty());
+    let note = note.map(|note| fit(note.trim_end(), NOTE_TOKENS, "a note may be no longer").0);
+    Ok(HookSays { wants, note, warning: None })
+}
+
+fn reasoned(reason: Option<&str>) -> String {
+    match reason.map(str::trim).filter(|reason| !reason.is_empty()) {
+        Some(reason) => shown(reason, REASON),
+        None => "it gave no reason".to_owned(),
+    }
+}
+
+/// The last line that it wrote to standard error: there a program says what was wrong.
+fn last_words(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    last.map(|line| format!(": {}", shown(line, SHOWN))).unwrap_or_default()
+}
+
+fn shown(text: &str, letters: usize) -> String {
+    match text.char_indices().nth(letters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, proptest};
+
+    use super::*;
+
+    fn said(code: i32, stdout: &str, stderr: &str) -> Result<HookSays, String> {
+        read(&Ran { exit: Exit::Code(code), stdout: stdout.into(), stderr: stderr.into() })
+    }
+
+    #[test]
+    fn what_counts() {
+        let deny = |reason: &str| HookWants::Deny(reason.to_owned());
+        let ask = |reason: &str| HookWants::Ask(reason.to_owned());
+        for (stdout, wants, note) in [
+            ("", HookWants::Nothing, None),
+            (" \n", HookWants::Nothing, None),
+            ("{}", HookWants::Nothing, None),
+            (r#"{"decision": null, "note": " "}"#, HookWants::Nothing, None),
+            (r#"{"decision": "deny"}"#, deny("it gave no reason"), None),
+            (r#"{"decision": "deny", "reason": " no\n"}"#, deny("no"), None),
+            (r#"{"decision": "ask", "reason": "look", "note": "n", "later": 1}"#, ask("look"), Some("n")),
+            ("{\"note\": \"a\\nb\\n\"}\n", HookWants::Nothing, Some("a\nb")),
+        ] {
+            let expected = HookSays { wants, note: note.map(str::to_owned), warning: None };
+            assert_eq!(said(0, stdout, "noise"), Ok(expected), "{stdout}");
+        }
+        assert_eq!(said(2, r#"{"note": "n"}"#, " no push \n").unwrap().wants, deny("no push"));
+        assert_eq!(said(2, "", "").unwrap().wants, deny("it gave no reason"));
+        let long = said(2, "", &"x".repeat(5000)).unwrap().wants;
+        assert_eq!(long, deny(&format!("{}…", "x".repeat(1000))));
+    }
+
+    #[test]
+    fn what_does_not_count_is_a_failure() {
+        let wrong = |code, stdout: &str, stderr: &str| said(code, stdout, stderr).unwrap_err();
+        insta::assert_snapshot!(wrong(0, r#"{"decision": "allow"}"#, ""), @r#"what it printed is no answer: a decision is "deny", "ask" or null: a hook cannot allow anything; it printed `{"decision": "allow"}`"#);
+        insta::assert_snapshot!(wrong(0, r#"{"decision": true}"#, ""), @r#"what it printed is no answer: invalid type: boolean `true`, expected a string at line 1 column 17; it printed `{"decision": true}`"#);
+        insta::assert_snapshot!(wrong(0, r#"{"decision": "deny", "decision": null}"#, ""), @r#"what it printed is no answer: duplicate field `decision` at line 1 column 31; it printed `{"decision": "deny", "decision": null}`"#);
+        insta::assert_snapshot!(wrong(0, r#"["deny"]"#, ""), @r#"what it printed is no answer: it is no JSON object; it printed `["deny"]`"#);
+        insta::assert_snapshot!(wrong(0, "null", ""), @"what it printed is no answer: it is no JSON object; it printed `null`");
+        insta::assert_snapshot!(wrong(0, "{} {}", ""), @"what it printed is no answer: trailing characters at line 1 column 4; it printed `{} {}`");
+        insta::assert_snapshot!(wrong(0, "all is well\n", ""), @"what it printed is no answer: it is no JSON object; it printed `all is well`");
+        insta::assert_snapshot!(wrong(1, "", "Traceback\n  x\nKeyError: 'a'\n\n"), @"it ended with exit code 1: KeyError: 'a'");
+        insta::assert_snapshot!(wrong(127, "", ""), @"it ended with exit code 127");
+        let bytes = Ran { exit: Exit::Code(0), stdout: vec![b'{', 0xff], stderr: Vec::new() };
+        insta::assert_snapshot!(read(&bytes).unwrap_err(), @"what it printed is not UTF-8");
+        let killed = Ran { exit: Exit::Signal(9), ..bytes };
+        insta::assert_snapshot!(read(&killed).unwrap_err(), @"it was ended by signal 9");
+    }
+
+    proptest! {
+        /// It ends in something that tightens or in a failure, and is never too long.
+        #[test]
+        fn whatever_it_prints(code in any::<i32>(), stdout in any::<Vec<u8>>(), decision in ".{0,8}", text in ".{0,5000}") {
+            let object = serde_json::json!({ "decision": decision, "reason": text, "note": text }).to_string();
+            for stdout in [stdout, object.into_bytes()] {
+                let stderr = text.clone().into_bytes();
+                match read(&Ran { exit: Exit::Code(code), stdout, stderr }) {
+                    Ok(HookSays { wants, note, .. }) => {
+                        assert!(code == 0 || matches!(wants, HookWants::Deny(_)));
+                        assert!(note.is_none_or(|note| note.len() <= 4 * NOTE_TOKENS));
+                    }
+                    Err(why) => assert!(why.chars().count() < 1000),
+                }
+            }
+        }
+    }
+}
