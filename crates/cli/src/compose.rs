@@ -94,6 +94,7 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
             builder.read_kept_in(spill.directory()).keep(Arc::new(Shelf(Arc::clone(&spill)))).spill(spill);
     }
     builder = with_commands(builder, &config.commands)?;
+    builder = config.hooks.iter().fold(builder, |builder, hook| builder.command_hook(hook.command_hook()));
     Ok(Composed { config, builder })
 }
 

@@ -235,6 +235,7 @@ fn the_configuration_says_where_each_value_comes_from() {
     # confinement.file_size_mb is not set
     # confinement.open_files is not set
     limits.parallel = 2  # $DIR/toolgate.toml:5
+    # hook is not set
     # $HOME/.config/toolgate/config.toml: read
     # $HOME/.config/toolgate/toolgate.toml: not there
     # $DIR/toolgate.toml: read

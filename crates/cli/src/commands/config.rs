@@ -33,9 +33,16 @@ pub(crate) fn run(args: &Config) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A value as TOML: all but tables are written as in JSON.
+fn toml(value: &Value) -> String {
+    let Value::Object(table) = value else { return value.to_string() };
+    let pairs: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {}", toml(value))).collect();
+    format!("{{ {} }}", pairs.join(", "))
+}
+
 /// The row as TOML that could stand in a file.
 fn printed(Row { key, value }: &Row) -> String {
-    let safe = |value: &Value| screen::visible(&value.to_string()).into_owned();
+    let safe = |value: &Value| screen::visible(&toml(value)).into_owned();
     let key = screen::visible(key);
     let from = |source: &Source| format!("{FAINT}# {}{FAINT:#}", screen::visible(&source.to_string()));
     match value {

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toolgate::{Environment, Host, HostFault};
 
+use super::hook::HookTable;
 use super::{Approval, Inherit, Integers, Network, Sandbox, Setting, Source, Tier, WebSearch};
 use crate::fault::Fault;
 
@@ -43,6 +44,7 @@ pub(super) struct Content {
     pub(super) confinement: Confinement,
     pub(super) limits: Limits,
     pub(super) wire: Wire,
+    pub(super) hook: Vec<HookTable>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -110,6 +112,7 @@ fn plain(message: &str) -> String {
         ("struct Confinement", "a table `[confinement]`"),
         ("struct Limits", "a table `[limits]`"),
         ("struct Wire", "a table `[wire]`"),
+        ("struct HookTable", "a table `[[hook]]`"),
         ("u64", "a whole number"),
         ("a sequence", "a list, e.g. `[\"a\"]`"),
         ("a map", "a table, e.g. `{ NAME = \"value\" }`"),
@@ -193,6 +196,7 @@ impl ConfigFile {
                 .map_err(|fault| self.fault(&pattern.span(), &fault.to_string()))?;
         }
         self.check_confinement()?;
+        HookTable::check_all(self)?;
         self.check_commands()
     }
 
@@ -245,7 +249,7 @@ impl ConfigFile {
         }
     }
 
-    fn within(
+    pub(super) fn within(
         &self,
         name: &str,
         value: Option<&Spanned<u64>>,

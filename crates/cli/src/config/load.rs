@@ -172,7 +172,8 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
     let tier = tier.as_ref().map(|tier| (tier.span(), "confinement.tier"));
     let network = network.as_ref().filter(|network| *network.get_ref() > Network::Loopback);
     let network = network.map(|network| (network.span(), "confinement.network"));
-    let confinement = [writable, hosts, sockets, tier, network];
+    let hook = file.content.hook.first().map(|hook| (hook.command.span(), "hook"));
+    let confinement = [writable, hosts, sockets, tier, network, hook];
     let widening =
         [sandbox, approval, root, defaults, search, inherit, pass, set, shell].into_iter().chain(confinement);
     let Some((span, key)) = widening.flatten().next() else { return Ok(()) };
@@ -322,6 +323,7 @@ impl Config {
         };
         self.commands.set.extend(commands.set.iter().map(named));
         set(&mut self.commands.shell, file, commands.shell.as_ref(), |shell| Some(shell.clone()));
+        self.hooks.extend(file.content.hook.iter().map(|hook| hook.setting(file, dirs)));
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! A project's file comes with the project, from whoever wrote it. It may narrow what tools can do, never widen it.
 
 mod file;
+mod hook;
 mod load;
 mod rows;
 mod rules;
@@ -76,6 +77,7 @@ pub(crate) struct Config {
     pub(crate) confinement: Confinement,
     pub(crate) limits: Limits,
     pub(crate) integers: Setting<Integers>,
+    pub(crate) hooks: Vec<Setting<hook::Hook>>,
     pub(crate) looked_for: Vec<LookedFor>,
 }
 
@@ -273,6 +275,7 @@ impl Config {
                 parallel: Setting::built_in(limits.parallel),
             },
             integers: Setting::built_in(Integers::Keep),
+            hooks: Vec::new(),
             looked_for: Vec::new(),
         }
     }

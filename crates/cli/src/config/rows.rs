@@ -55,6 +55,7 @@ impl Config {
             row("limits.call_timeout_ms", one(call_timeout_ms)),
             row("limits.parallel", one(parallel)),
             row("wire.integers", one(&self.integers)),
+            row("hook", list(self.hooks.iter().map(pair))),
         ]);
         rows
     }

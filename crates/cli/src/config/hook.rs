@@ -1,0 +1,161 @@
+//! `[[hook]]`: programs of the user's own that are asked before and after calls.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use toolgate::{CommandHook, Environment, rules};
+
+use super::file::ConfigFile;
+use super::{Dirs, Setting};
+use crate::fault::Fault;
+
+const MAX_HOOKS: usize = 64;
+const MAX_NAME: usize = 64;
+const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 100..=600_000;
+
+/// One of them, as a file has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HookTable {
+    name: Option<Spanned<String>>,
+    pub(super) command: Spanned<Vec<String>>,
+    on: Option<Spanned<Vec<On>>>,
+    tools: Option<Spanned<Vec<String>>>,
+    timeout_ms: Option<Spanned<u64>>,
+    on_failure: Option<OnFailure>,
+    #[serde(default)]
+    pass: Vec<Spanned<String>>,
+}
+
+/// One of them, with all that is known about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Hook {
+    name: String,
+    command: Vec<String>,
+    on: Vec<On>,
+    /// All if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<String>,
+    timeout_ms: u64,
+    on_failure: OnFailure,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pass: Vec<String>,
+}
+
+/// When it is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum On {
+    Before,
+    After,
+}
+
+/// What its failure does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OnFailure {
+    Deny,
+    Ignore,
+}
+
+impl HookTable {
+    /// Says what is wrong with the hooks of `file`.
+    pub(super) fn check_all(file: &ConfigFile) -> Result<(), Fault> {
+        let hooks = &file.content.hook;
+        if let Some(one_more) = hooks.get(MAX_HOOKS) {
+            let why = format!("more than {MAX_HOOKS} hooks are too many");
+            return Err(file.fault(&one_more.command.span(), &why));
+        }
+        hooks.iter().try_for_each(|hook| hook.check(file))
+    }
+
+    fn check(&self, file: &ConfigFile) -> Result<(), Fault> {
+        let words = self.command.get_ref();
+        if words.first().is_none_or(String::is_empty) || words.iter().any(|word| word.contains('\0')) {
+            let why = "`command` must be a program and its arguments, e.g. `[\"python3\", \"~/guard.py\"]`";
+            return Err(file.fault(&self.command.span(), why));
+        }
+        let is_name = |name: &str| {
+            let letters = name.chars().count();
+            (1..=MAX_NAME).contains(&letters)
+                && !name.contains(|letter: char| letter.is_control() || letter == '`')
+        };
+        if let Some(name) = self.name.as_ref().filter(|name| !is_name(name.get_ref())) {
+            let why = format!("`name` must be 1 to {MAX_NAME} letters on one line");
+            return Err(file.fault(&name.span(), &why));
+        }
+        if let Some(on) = self.on.as_ref().filter(|on| on.get_ref().is_empty()) {
+            return Err(file.fault(&on.span(), "it is never run; leave `on` out, or write `[\"before\"]`"));
+        }
+        if let Some(tools) = &self.tools {
+            let wrong = tools.get_ref().iter().find_map(|tool| rules::check_tool(tool).err());
+            let never = || "it is for no tool; leave `tools` out, or name some".to_owned();
+            if let Some(why) = wrong.or_else(|| tools.get_ref().is_empty().then(never)) {
+                return Err(file.fault(&tools.span(), &why));
+            }
+        }
+        for name in &self.pass {
+            let environment = Environment { pass: vec![name.get_ref().clone()], ..Environment::default() };
+            environment.check().map_err(|fault| file.fault(&name.span(), &fault.to_string()))?;
+        }
+        file.within("timeout_ms", self.timeout_ms.as_ref(), TIMEOUT_MS)
+    }
+
+    /// The hook that it describes.
+    pub(super) fn setting(&self, file: &ConfigFile, dirs: &Dirs) -> Setting<Hook> {
+        let built_in = CommandHook::new("", Vec::new());
+        let timeout = u64::try_from(built_in.timeout.as_millis()).unwrap_or(u64::MAX);
+        file.setting(&self.command, |words| {
+            let mut command: Vec<String> = words.iter().map(|word| below_home(word, dirs)).collect();
+            if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
+                // Components only, so that `./x` is found to be `x`.
+                let path: PathBuf = file.directory().join(&*program).components().collect();
+                *program = path.to_string_lossy().into_owned();
+            }
+            let file_name = || {
+                let name = Path::new(command.first().map_or("hook", String::as_str)).file_name();
+                name.unwrap_or_default().to_string_lossy().into_owned()
+            };
+            Hook {
+                name: self.name.as_ref().map_or_else(file_name, |name| name.get_ref().clone()),
+                on: self.on.as_ref().map_or_else(|| vec![On::Before, On::After], |on| on.get_ref().clone()),
+                tools: self.tools.as_ref().map(|tools| tools.get_ref().clone()).unwrap_or_default(),
+                timeout_ms: self.timeout_ms.as_ref().map_or(timeout, |timeout| *timeout.get_ref()),
+                on_failure: self.on_failure.unwrap_or(OnFailure::Deny),
+                pass: self.pass.iter().map(|name| name.get_ref().clone()).collect(),
+                command,
+            }
+        })
+    }
+}
+
+fn below_home(word: &str, dirs: &Dirs) -> String {
+    match (word.strip_prefix("~/"), &dirs.home) {
+        (Some(rest), Some(home)) => home.join(rest).to_string_lossy().into_owned(),
+        (Some(_), None) | (None, _) => word.to_owned(),
+    }
+}
+
+impl Setting<Hook> {
+    /// The hook, for whoever runs it.
+    pub(crate) fn command_hook(&self) -> CommandHook {
+        let Hook { name, command, on, tools, timeout_ms, on_failure, pass } = self.value.clone();
+        let moment = |on: &On| match on {
+            On::Before => toolgate::Moment::Before,
+            On::After => toolgate::Moment::After,
+        };
+        CommandHook {
+            on: on.iter().map(moment).collect(),
+            tools,
+            timeout: std::time::Duration::from_millis(timeout_ms),
+            on_failure: match on_failure {
+                OnFailure::Deny => toolgate::OnFailure::Deny,
+                OnFailure::Ignore => toolgate::OnFailure::Ignore,
+            },
+            pass,
+            from: self.source.to_string(),
+            ..CommandHook::new(name, command)
+        }
+    }
+}
