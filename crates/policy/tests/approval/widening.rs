@@ -1,1 +1,154 @@
-//! What is asked after something was refused.
+//! What is asked after something was refused, and what would be saved.
+
+use toolgate_policy::{
+    ApprovalPolicy, Denial, Escalation, Gate, Grant, Grants, Intent, MAX_CLIMBS, Network, Permit, Question,
+    ReviewDecision, SandboxPolicy, Settled, Verdict,
+};
+
+use super::{gate, script};
+
+fn permit(gate: &Gate, intent: &Intent) -> Permit {
+    match gate.decide("shell_command", intent) {
+        Verdict::Allow(permit) => permit,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn may_not_write(path: &str) -> Denial {
+    Denial::MayNotWrite { path: path.into(), roots: vec!["/w".into()] }
+}
+
+fn may_not_connect(target: &str) -> Denial {
+    Denial::MayNotConnect { target: target.into(), network: Network::Loopback }
+}
+
+/// What would be given, in words; nothing if nobody is asked.
+fn asked(question: Option<Box<Question>>) -> String {
+    let grants = question.map(|question| question.grants).unwrap_or_default();
+    grants.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn the_smallest_thing_that_helps() {
+    let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::WorkspaceWrite);
+    let intent = script("make");
+    let permit = permit(&gate, &intent);
+    let told = |denial: Denial| asked(gate.widen("t", &intent, &permit, &[denial], None));
+    let guessed = |denial: Denial| asked(gate.widen("t", &intent, &permit, &[], Some(&denial)));
+    for (denial, by_kernel, by_output) in [
+        (may_not_write("/out/a"), "change `/out/a`", "change `/out/a`"),
+        (may_not_write("/etc/hosts"), "change `/etc/hosts`", "change `/etc/hosts`"),
+        // Too much, so nothing smaller than leaving would do; but not because of what a program prints.
+        (may_not_write("/"), "run without the sandbox", ""),
+        (may_not_write("/etc"), "run without the sandbox", ""),
+        (may_not_write("/home/me"), "run without the sandbox", ""),
+        (may_not_write("/proc/sys/x"), "run without the sandbox", ""),
+        // The user could not, either.
+        (may_not_write("/usr/bin/x"), "", ""),
+        (may_not_connect("a.example:443"), "connect to `a.example:443`", "connect to `a.example:443`"),
+        (may_not_connect("not a host"), "", ""),
+        (
+            Denial::MayNotReach { name: "@x".into() },
+            "connect to the socket `@x`",
+            "connect to the socket `@x`",
+        ),
+        (Denial::DenyRead { path: "/w/.env".into(), rule: "**/.env".into() }, "", ""),
+    ] {
+        assert_eq!(told(denial.clone()), by_kernel, "{denial}");
+        assert_eq!(guessed(denial.clone()), by_output, "{denial}");
+    }
+}
+
+#[test]
+fn each_round_gives_something_new_and_there_are_few() {
+    let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::WorkspaceWrite);
+    let intent = script("make");
+    let mut permit = permit(&gate, &intent);
+    for round in 0..MAX_CLIMBS {
+        let denial = may_not_write(&format!("/out/{round}"));
+        let question = gate.widen("t", &intent, &permit, std::slice::from_ref(&denial), None).unwrap();
+        assert!(question.again && question.grants.len() == round + 1);
+        let Settled::Allow(wider) = gate.settle(*question, &ReviewDecision::Approved) else {
+            panic!("it was approved")
+        };
+        // The same again is no reason to ask again.
+        assert!(gate.widen("t", &intent, &wider, &[denial], None).is_none());
+        permit = wider;
+    }
+    assert!(gate.widen("t", &intent, &permit, &[may_not_write("/out/more")], None).is_none());
+}
+
+#[test]
+fn who_is_asked_after_a_refusal() {
+    let denials = [may_not_write("/out/a")];
+    for (approval, expected) in [
+        (ApprovalPolicy::Untrusted, true),
+        (ApprovalPolicy::OnFailure, true),
+        (ApprovalPolicy::OnRequest, true),
+        (ApprovalPolicy::Never, false),
+    ] {
+        let gate = gate(approval, SandboxPolicy::WorkspaceWrite);
+        let intent = script("ls");
+        let permit = permit(&gate, &intent);
+        assert_eq!(gate.widen("t", &intent, &permit, &denials, None).is_some(), expected, "{approval}");
+    }
+    // Nothing is in the way of what is not confined.
+    let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::FullAccess);
+    let intent = script("ls");
+    assert!(gate.widen("t", &intent, &permit(&gate, &intent), &denials, None).is_none());
+}
+
+#[test]
+fn a_plea_is_heard_when_it_failed_inside() {
+    let gate = gate(ApprovalPolicy::OnFailure, SandboxPolicy::WorkspaceWrite);
+    let intent = script("make").escalated(Escalation::Required, Some("why".to_owned()));
+    let permit = permit(&gate, &intent);
+    assert!(permit.confinement().is_some());
+    let asked = gate.widen("t", &intent, &permit, &[], None).unwrap();
+    assert_eq!(asked.grants, Grants::from([Grant::Unconfined]));
+    assert!(asked.confinement.is_none());
+}
+
+#[test]
+fn what_would_be_saved() {
+    for (line, rule) in [
+        ("cargo test --all", Some("[\"cargo\", \"test\"]")),
+        ("npm run build -- --prod", Some("[\"npm\", \"run\", \"build\"]")),
+        ("cd src && make test", Some("[\"make\", \"test\"]")),
+        ("git push origin main", Some("[\"git\", \"push\"]")),
+        ("tree-sitter generate | head", Some("[\"tree-sitter\"]")),
+        // Never what opens everything, nor what is not one command, nor what is not known.
+        ("python3 x.py", None),
+        ("bash x.sh", None),
+        ("git -C x status", None),
+        ("make a && make b", None),
+        ("cargo test > log", None),
+        ("cargo $x", None),
+        ("FOO=1 cargo test", None),
+        ("./run.sh", None),
+        ("rm -rf x", None),
+        ("env cargo test", Some("[\"cargo\", \"test\"]")),
+    ] {
+        let gate = gate(ApprovalPolicy::Untrusted, SandboxPolicy::WorkspaceWrite);
+        let Verdict::Ask(question) = gate.decide("shell_command", &script(line)) else {
+            panic!("{line} is asked about")
+        };
+        let expected = rule.map(|pattern| format!("pattern = {pattern}"));
+        let saved = question.proposal.map(|proposal| proposal.rule.to_string());
+        let saved = saved.and_then(|text| text.lines().nth(1).map(str::to_owned));
+        assert_eq!(saved, expected, "{line}");
+    }
+    // A path and a host are saved as what they are.
+    let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::WorkspaceWrite);
+    let intent = script("make");
+    let permit = permit(&gate, &intent);
+    let rule = |denial| {
+        let question = gate.widen("t", &intent, &permit, &[denial], None).unwrap();
+        question.proposal.unwrap().rule.to_string()
+    };
+    assert_eq!(rule(may_not_write("/out/a")), "[[rule]]\npath = \"/out/a\"\ndecision = \"allow\"\n");
+    assert_eq!(
+        rule(may_not_connect("a.example:443")),
+        "[[rule]]\nhost = \"a.example:443\"\ndecision = \"allow\"\n"
+    );
+}
