@@ -228,7 +228,8 @@ fn a_host_that_was_refused() {
 
       why       it was refused: connecting to `crates.io:443` is not allowed: the network
                     is loopback; only the user can change that, with `confinement.network` in
-                    their own configuration or `--network on`
+                    their own configuration or `--network on`, or for this host alone with
+                    `confinement.hosts` or `--host crates.io:443`
       runs      ordinary  cargo fetch
       starts    /bin/bash, cargo
       confined  workspace-write: writes below `/w` and a /tmp of its own; network: none
