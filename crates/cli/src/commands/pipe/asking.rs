@@ -71,8 +71,8 @@ impl Questions {
         }
     }
 
-    /// Answers one as a line says; `true` if everything is to stop. Otherwise what is wrong with it, and nothing changes.
-    pub(super) fn decide(&mut self, line: &Value) -> Result<bool, String> {
+    /// Answers one as a line says; or says what is wrong with the line, and nothing changes.
+    pub(super) fn decide(&mut self, line: &Value) -> Result<(), String> {
         let Some(id) = line["call_id"].as_str() else {
             return Err("the call_id of a toolgate.decision must be a string".to_owned());
         };
@@ -80,11 +80,10 @@ impl Questions {
             return Err("there is no question about such a call; nothing was decided".to_owned());
         };
         let decision = read(line, open.rule.as_ref())?;
-        let stops = decision == ReviewDecision::Abort;
         if let Some(open) = self.0.remove(id) {
             let _given_up = open.answer.send(decision);
         }
-        Ok(stops)
+        Ok(())
     }
 }
 
@@ -184,7 +183,7 @@ mod tests {
     use crate::approve::tests::{asked, script};
 
     /// What whoever asks is told after these lines, and what the lines got.
-    async fn told(question: &Question, lines: &[Value]) -> (ReviewDecision, Vec<Result<bool, String>>) {
+    async fn told(question: &Question, lines: &[Value]) -> (ReviewDecision, Vec<Result<(), String>>) {
         let (approver, mut questions) = channel();
         let (call, mut open) = (CallId::from("1"), Questions::default());
         let asking = approver.ask(&call, question);
@@ -211,7 +210,7 @@ mod tests {
             (decision("abort"), ReviewDecision::Abort),
         ] {
             let (told, heard) = told(&question, std::slice::from_ref(&line)).await;
-            assert_eq!((told, &heard[..]), (answer, &[Ok(line["decision"] == "abort")][..]), "{line}");
+            assert_eq!((told, &heard[..]), (answer, &[Ok(())][..]), "{line}");
         }
         for line in [
             json!({ "call_id": "2", "decision": "approved" }),

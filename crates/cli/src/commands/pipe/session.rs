@@ -6,7 +6,7 @@ use std::io;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolgate::wire::{CallReader, Dialect, Reading};
-use toolgate::{Answer, CallId, ToolCallRuntime, Toolgate};
+use toolgate::{Answer, CallId, ErrorKind, ToolCallRuntime, Toolgate};
 
 use super::asking::{Asked, INPUT_ENDED, NO_ROOM, Questions};
 use super::events::Happened;
@@ -175,15 +175,9 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
 
     /// An answer to a question. What is wrong with it is said at once: the answers before it may wait for it.
     fn decision(&mut self, line: &Value) -> io::Result<()> {
-        match self.questions.decide(line) {
-            Ok(false) => {}
-            Ok(true) => self.start_all_as_cancelled(),
-            Err(why) => {
-                self.seen.faults += 1;
-                (self.write)(&fault(line["call_id"].as_str(), &why))?;
-            }
-        }
-        Ok(())
+        let Err(why) = self.questions.decide(line) else { return Ok(()) };
+        self.seen.faults += 1;
+        (self.write)(&fault(line["call_id"].as_str(), &why))
     }
 
     /// Stops the calls that run and those that wait: each is answered.
@@ -232,6 +226,10 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
             self.order.pop_front();
             for line in self.dialect.answer(&call, &output) {
                 if line["role"] == "user" { self.after.push(line) } else { (self.write)(&line)? }
+            }
+            // What a person stopped is the whole turn; what comes after it is another.
+            if output.facts.error == Some(ErrorKind::Stopped) {
+                self.start_all_as_cancelled();
             }
         }
         self.flush()
