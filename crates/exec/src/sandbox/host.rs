@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -51,8 +50,6 @@ pub(crate) struct Cell {
     pub(crate) enforcement: Enforcement,
     /// Where terminals are opened that have a name in there.
     pub(crate) terminals: Option<OwnedFd>,
-    /// How many layers there are.
-    layers: AtomicUsize,
 }
 
 /// A keeper, and the layer that it has for each git directory: what did not land stays in there, for the next run.
@@ -159,7 +156,6 @@ async fn strongest(
                     tier,
                     enforcement,
                     terminals: made.terminals,
-                    layers: AtomicUsize::new(0),
                 });
             }
             Err(why) => missing.push(Missing { tier, why }),
@@ -280,8 +276,7 @@ impl Cell {
 
     /// Layers for a keeper that is being made.
     pub(crate) fn new_layers(&self) -> Vec<String> {
-        let number = |_| self.layers.fetch_add(1, Ordering::Relaxed).to_string();
-        self.survey.repositories.iter().map(number).collect()
+        self.survey.repositories.iter().map(|_| self.scratch.new_layer()).collect()
     }
 
     /// A keeper waits again.

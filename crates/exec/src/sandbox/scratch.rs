@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub struct Scratch {
     _lock: OwnedFd,
     placeholders: Mutex<Vec<(PathBuf, OwnedFd)>>,
     may_hold: Mutex<BTreeSet<PathBuf>>,
+    /// How many layers there are, of all cells that use it.
+    layers: AtomicUsize,
 }
 
 impl Scratch {
@@ -64,6 +67,7 @@ impl Scratch {
                 _lock: lock,
                 placeholders: Mutex::default(),
                 may_hold: Mutex::default(),
+                layers: AtomicUsize::new(0),
             });
         }
         Err(io::ErrorKind::AlreadyExists.into())
@@ -82,6 +86,11 @@ impl Scratch {
     /// What confined commands see as `/var/tmp`.
     pub fn var_tmp(&self) -> PathBuf {
         self.path.join("var-tmp")
+    }
+
+    /// The name of one more layer. Several cells may use this directory, and no two overlays may have one layer.
+    pub(crate) fn new_layer(&self) -> String {
+        self.layers.fetch_add(1, Ordering::Relaxed).to_string()
     }
 
     /// Keepers may hold these places later on: they are looked at when all is over.
