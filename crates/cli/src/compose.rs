@@ -55,13 +55,6 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
             config::Sandbox::External => SandboxPolicy::External,
             config::Sandbox::DangerFullAccess => SandboxPolicy::FullAccess,
         })
-        .approval(match config.approval.value {
-            config::Approval::Untrusted => ApprovalPolicy::Untrusted,
-            config::Approval::OnFailure => ApprovalPolicy::OnFailure,
-            config::Approval::OnRequest => ApprovalPolicy::OnRequest,
-            config::Approval::Never => ApprovalPolicy::Never,
-        })
-        .rules(rules(&cwd, &dirs)?)
         .confinement(kept(confinement(&config.confinement), &cwd, &dirs))
         .limits(Limits {
             output_tokens: config.limits.output_tokens.value,
@@ -85,22 +78,31 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
         }
         builder = builder.read_root(value);
     }
-    if let Some(directory) = &dirs.config {
-        builder = builder.rulebook(Arc::new(OwnRules { file: directory.join(config::USER_RULES) }));
-    }
+    builder = with_asking(builder, &config, &cwd, &dirs)?;
     if let Some(state) = dirs.state {
         let spill = Arc::new(Spill::new(state.join("outputs"), &cwd));
         builder =
             builder.read_kept_in(spill.directory()).keep(Arc::new(Shelf(Arc::clone(&spill)))).spill(spill);
     }
     builder = with_commands(builder, &config.commands)?;
-    builder = config.hooks.iter().fold(builder, |builder, hook| builder.command_hook(hook.command_hook()));
     Ok(Composed { config, builder })
 }
 
-/// All rules in force for work in `cwd`.
-fn rules(cwd: &Path, dirs: &Dirs) -> Result<Rules, Fault> {
-    exec::rules::load(&config::rule_files(cwd, dirs)).map_err(|fault| Fault::usage(fault.to_string()))
+/// Hands on when somebody is asked, and what hooks and the rules for work in `cwd` say.
+fn with_asking(builder: Builder, config: &Config, cwd: &Path, dirs: &Dirs) -> Result<Builder, Fault> {
+    let rules = exec::rules::load(&config::rule_files(cwd, dirs));
+    let mut builder = builder.rules(rules.map_err(|fault| Fault::usage(fault.to_string()))?).approval(
+        match config.approval.value {
+            config::Approval::Untrusted => ApprovalPolicy::Untrusted,
+            config::Approval::OnFailure => ApprovalPolicy::OnFailure,
+            config::Approval::OnRequest => ApprovalPolicy::OnRequest,
+            config::Approval::Never => ApprovalPolicy::Never,
+        },
+    );
+    if let Some(directory) = &dirs.config {
+        builder = builder.rulebook(Arc::new(OwnRules { file: directory.join(config::USER_RULES) }));
+    }
+    Ok(config.hooks.iter().fold(builder, |builder, hook| builder.command_hook(hook.command_hook())))
 }
 
 /// The user's own file of rules.

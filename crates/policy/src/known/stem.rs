@@ -20,7 +20,7 @@ const NEVER: &str = "
     rm dd chmod chown kill pkill killall shred sed perf valgrind rr tmux screen at batch crontab cmake gcc g++ cc
     c++ clang clang++ ld tar zip less more man ansible ansible-playbook vagrant gcloud az aws tee make gmake ninja
     npx bunx pnpx uvx pipx corepack git cargo npm pnpm yarn go gh rustup uv poetry pipenv pdm hatch bundle dotnet
-    just task rake invoke fab tox nox mix bazel buck nix direnv mise asdf rtx op doppler dotenv cross-env
+    apply_patch applypatch just task rake invoke fab tox nox mix bazel buck nix direnv mise asdf rtx op doppler dotenv cross-env
     concurrently nodemon ssh-agent dbus-run-session xvfb-run export declare typeset local readonly set unset hash
     enable read mapfile coproc function pry open xdg-open";
 

@@ -23,7 +23,9 @@ impl Refusals {
         let confinement = session.confinement();
         // Whoever succeeded was refused nothing that matters; and what is known needs no guess.
         let guesses = told.is_empty() && code.is_some_and(|code| code != 0);
-        let guessed = confinement.filter(|_| guesses).and_then(|confinement| guess(output, &confinement));
+        let guessed = confinement
+            .filter(|_| guesses)
+            .and_then(|confinement| guess(output, &confinement, &session.about().workdir));
         Self { told, guessed }
     }
 
@@ -45,7 +47,7 @@ impl Refusals {
 
 /// The last resort: a line that says that something is read-only or not permitted, and names a path that the policy does
 /// not let be changed. Whoever writes such a line to fool us only gets told what the policy says.
-fn guess(output: &str, confinement: &Confinement) -> Option<Denial> {
+fn guess(output: &str, confinement: &Confinement, workdir: &Path) -> Option<Denial> {
     let from = output.len().saturating_sub(LOOKED_AT);
     let end = &output[output.ceil_char_boundary(from)..];
     let refused = |line: &&str| {
@@ -59,7 +61,7 @@ fn guess(output: &str, confinement: &Confinement) -> Option<Denial> {
         .filter(refused)
         // The last one: whoever speaks is named first.
         .find_map(|line| {
-            paths(line).filter(|path| !confinement.may_write(path) && !is_everybodys(path)).last()
+            paths(line, workdir).filter(|path| !confinement.may_write(path) && !is_everybodys(path)).last()
         })?;
     Some(Denial::MayNotWrite { path, roots: confinement.writable.clone() })
 }
@@ -69,11 +71,12 @@ fn is_everybodys(path: &Path) -> bool {
     ["/tmp", "/var/tmp", "/dev", "/proc"].iter().any(|place| path.starts_with(place))
 }
 
-/// What looks like a whole path in a line.
-fn paths(line: &str) -> impl Iterator<Item = PathBuf> {
+/// What looks like a path in a line; one that is not whole is one from where the command ran.
+fn paths(line: &str, workdir: &Path) -> impl Iterator<Item = PathBuf> {
     let words = line.split(|letter: char| letter.is_whitespace() || "'\"`‘’“”(),;<>[]".contains(letter));
     let words = words.map(|word| word.trim_end_matches([':', '.']));
-    words.filter(|word| word.len() > 1 && word.starts_with('/')).map(PathBuf::from)
+    let is_path = |word: &&str| word.len() > 1 && word.contains('/') && !word.contains("://");
+    words.filter(is_path).map(|word| policy::normal(&workdir.join(word)))
 }
 
 #[cfg(test)]
@@ -90,6 +93,8 @@ mod tests {
             ("mv: cannot move '/etc/a' to '/etc/b': Permission denied", Some("/etc/b")),
             ("error: EACCES: permission denied, open '/home/u/.npm/x'", Some("/home/u/.npm/x")),
             ("PermissionError: [Errno 13] Permission denied: '/usr/lib/z'", Some("/usr/lib/z")),
+            ("touch: cannot touch '../out/x': Read-only file system", Some("/out/x")),
+            ("touch: cannot touch 'sub/x': Permission denied", None),
             ("cp: /w/a: Permission denied", None),
             ("cp: /tmp/a: Permission denied", None),
             ("/etc/x was written", None),
@@ -98,7 +103,7 @@ mod tests {
         ] {
             let expected =
                 path.map(|path| Denial::MayNotWrite { path: path.into(), roots: vec!["/w".into()] });
-            assert_eq!(guess(output, &confinement), expected, "{output}");
+            assert_eq!(guess(output, &confinement, Path::new("/w")), expected, "{output}");
         }
     }
 }
