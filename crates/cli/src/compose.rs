@@ -201,8 +201,7 @@ impl Composed {
 
     /// Has every refused change of a file noted.
     pub(crate) fn recorded(mut self, recorded: bool) -> Self {
-        let confinement = Confinement { recorded, ..confinement(&self.config.confinement) };
-        self.builder = self.builder.confinement(confinement);
+        self.builder = self.builder.recorded(recorded);
         self
     }
 

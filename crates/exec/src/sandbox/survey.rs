@@ -327,6 +327,7 @@ fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, wri
     let in_home = confinement.home.iter().flat_map(|home| CACHES.iter().map(|name| home.join(name)));
     let named = CACHE_VARIABLES.iter().filter_map(|name| std::env::var_os(name).map(PathBuf::from));
     let roots = || confinement.writable.iter();
+    let own = scratch.new_layer();
     for (number, path) in in_home.chain(named).enumerate() {
         let Ok(path) = crate::fs::real(&path) else { continue };
         // What can be written already needs no layer; what holds a root, or is held by a cache, gets none.
@@ -345,7 +346,7 @@ fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, wri
                 && !scratch.path().starts_with(home)
                 && git::sys::is_same_mount(home, &path)
         });
-        let name = if shared.is_some() { "home".to_owned() } else { number.to_string() };
+        let name = if shared.is_some() { format!("{own}-home") } else { format!("{own}-{number}") };
         let (of, layer) = (shared.unwrap_or(&path).clone(), scratch.path().join("caches").join(name));
         if scratch::layer(&layer).is_ok() {
             places.put(&path, What::Overlay { of, layer });
