@@ -14,7 +14,7 @@ use serde::Deserialize;
 use toolgate::rules::{Layer, Rules};
 use toolgate::shell::Word;
 use toolgate::wire::{Dialect, Reading};
-use toolgate::{Cx, Lane, Permit, ToolError, ToolHandler, ToolOutput, Toolgate, json};
+use toolgate::{Cx, Intent, Lane, Permit, ToolError, ToolHandler, ToolOutput, Toolgate, json};
 
 fn main() {
     println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
@@ -33,6 +33,7 @@ fn main() {
     }
     if wanted("rules") {
         rules();
+        explain();
     }
 }
 
@@ -99,6 +100,31 @@ fn rules() {
     };
     let asked = median((0..ROUNDS).map(|_| timed(&ask)).collect()) / 1_000;
     println!("| … a command matched against them | {asked:.0?} | | |");
+}
+
+/// A script of a kilobyte, judged: what `toolgate policy explain` does once it has read its files.
+fn explain() {
+    const ROUNDS: usize = 201;
+    let script = "set -e\ncd src && ls -la | grep foo\nfor f in *.rs; do head -5 \"$f\"; done\n\
+        if [ -f Cargo.toml ]; then cargo test --all 2>&1 | tail -20; fi\ngit status && git diff HEAD~1 --stat\n\
+        find . -name '*.rs' -exec grep -l foo {} +\npython3 -c 'print(1)' > out.txt\n"
+        .repeat(4);
+    let here = Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().build().expect("it can be built");
+    let gate = here.router().gate();
+    for (about, script) in [
+        (format!("{} bytes of script judged", script.len()), script),
+        ("`true` judged".to_owned(), "true".to_owned()),
+    ] {
+        let argv = vec!["/bin/bash".to_owned(), "-lc".to_owned(), script];
+        let intent = Intent::run(argv, Path::new(env!("CARGO_MANIFEST_DIR")));
+        let once = |_| {
+            let began = Instant::now();
+            black_box((gate.decide("shell_command", &intent), gate.account(&intent)));
+            began.elapsed()
+        };
+        let judged = median((0..ROUNDS).map(once).collect());
+        println!("| {about}, programs looked up | {judged:.0?} | (bar: 1 ms) | |");
+    }
 }
 
 /// `toolgate call grep_files` against `rg`, both as programs, over the sources of every crate we depend on.

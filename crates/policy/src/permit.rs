@@ -9,6 +9,11 @@ use crate::{Confinement, Denial, Grants, Reach, SandboxPolicy};
 ///
 /// Only a [`Gate`](crate::Gate) makes one. It promises that the paths were judged by their spelling; what a path
 /// leads to is judged by `exec` when it is opened.
+///
+/// ```compile_fail
+/// // Nobody else makes one: there is no constructor, and the fields are private.
+/// let forged = toolgate_policy::Permit { ..unimplemented!() };
+/// ```
 #[derive(Debug, Clone)]
 pub struct Permit {
     reads: Vec<PathBuf>,
