@@ -156,6 +156,11 @@ impl Gate {
         self.decide_with(tool, intent, None)
     }
 
+    /// Whether anything was approved for the session.
+    pub(crate) fn remembers(&self) -> bool {
+        !self.store.is_empty()
+    }
+
     /// What the command of `intent` would run, with where its programs lie, if it has one.
     pub fn account(&self, intent: &Intent) -> Option<Account> {
         let line = intent.effects.iter().find_map(|effect| match effect {
@@ -169,7 +174,7 @@ impl Gate {
 
     /// The same, if a hook asks for a look at it.
     pub fn decide_with(&self, tool: &str, intent: &Intent, hook: Option<Cause>) -> Verdict {
-        let mut judgement = Judgement::of(self, tool, intent);
+        let mut judgement = Judgement::of(self, tool, intent, false);
         if let Some(why) = hook {
             judgement.raise(requirement(self.approval, Matter::MustAsk), why);
         }
@@ -255,7 +260,7 @@ impl Gate {
             return None;
         }
         let grants: Grants = permit.grants() | &more;
-        let Judgement { account, keys, .. } = Judgement::of(self, tool, intent);
+        let Judgement { account, keys, .. } = Judgement::of(self, tool, intent, true);
         let permit = self.permit(intent, grants.clone(), permit.climbs() + 1);
         Some(Box::new(Question {
             tool: tool.to_owned(),

@@ -10,7 +10,7 @@ use crate::rules::{Access, Decision, Rule, Rules};
 use crate::store::Key;
 use crate::{
     Account, ApprovalPolicy, Cause, CommandLine, Denial, Effect, Escalation, Foreign, Gate, Grant, Grants,
-    Host, Intent, Matter, Network, Requirement, Typing, Unasked, requirement,
+    Host, Intent, Matter, Network, Part, Requirement, Typing, Unasked, requirement,
 };
 
 /// What was found out about an intent.
@@ -33,14 +33,16 @@ struct Judging<'a> {
     rules: &'a Rules,
     /// A rule allows every call of the tool.
     allowed: bool,
+    /// Where programs lie is asked in any case.
+    bound: bool,
 }
 
 impl Judgement {
-    /// Judges all effects of `intent` of `tool`.
-    pub(crate) fn of(gate: &Gate, tool: &str, intent: &Intent) -> Self {
+    /// Judges all effects of `intent` of `tool`; programs are looked up if that matters, or if they are to be `bound`.
+    pub(crate) fn of(gate: &Gate, tool: &str, intent: &Intent, bound: bool) -> Self {
         let rules = gate.rules();
         let mut out = Self::default();
-        let mut judging = Judging { gate, rules: &rules, allowed: false };
+        let mut judging = Judging { gate, rules: &rules, allowed: false, bound };
         let about = rules.tool(tool);
         if let Some(rule) = strictest(about) {
             let what = format!("the tool `{tool}`");
@@ -203,13 +205,13 @@ impl Judging<'_> {
 
     fn exec(&self, line: &CommandLine, intent: &Intent, out: &mut Judgement) {
         let mut account = Account::of(line, self.rules);
-        // Where programs lie matters only if something is allowed for being the program it looks like.
-        let matters = self.gate.approval == ApprovalPolicy::Untrusted
-            || account
-                .parts
-                .iter()
-                .any(|part| part.rules.iter().any(|said| said.rule.decision == Decision::Allow));
-        if matters {
+        // Where programs lie matters only if something is allowed for being the program it looks like, or is remembered so.
+        let allows = |part: &Part| part.rules.iter().any(|said| said.rule.decision == Decision::Allow);
+        let bound = self.bound
+            || self.gate.approval == ApprovalPolicy::Untrusted
+            || account.parts.iter().any(allows)
+            || self.gate.remembers();
+        if bound {
             account.bind(&*self.gate.machine, &line.cwd);
         }
         let leaves = self.confines() && account.unsandboxed();
@@ -223,6 +225,9 @@ impl Judging<'_> {
                 out.grants.insert(Grant::Unconfined);
             }
             out.raise(asks, Cause::Leaves);
+        }
+        if !bound && !out.why.is_empty() {
+            account.bind(&*self.gate.machine, &line.cwd);
         }
         let programs = account.parts.iter().map(|part| {
             let path = part.program.as_ref().map(|program| program.path.clone());

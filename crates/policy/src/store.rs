@@ -77,6 +77,11 @@ impl ApprovalStore {
         all && self.granted(keys).is_superset(grants)
     }
 
+    /// Whether nothing was approved.
+    pub fn is_empty(&self) -> bool {
+        self.approved().is_empty()
+    }
+
     /// What was granted with `keys`: with every command among them, or if there is none with any of the others.
     pub fn granted(&self, keys: &[Key]) -> Grants {
         let approved = self.approved();

@@ -152,3 +152,43 @@ fn what_would_be_saved() {
         "[[rule]]\nhost = \"a.example:443\"\ndecision = \"allow\"\n"
     );
 }
+
+#[test]
+fn a_yes_for_the_session_is_for_that_program() {
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use toolgate_policy::{Machine, Program};
+
+    /// A machine on which `tool` is another program later on.
+    struct Changing(AtomicBool);
+    impl Machine for Changing {
+        fn program(&self, name: &str, _: &std::path::Path) -> Option<Program> {
+            let place = if self.0.load(Ordering::Relaxed) { "/w/bin" } else { "/usr/bin" };
+            Some(Program { path: PathBuf::from(place).join(name), trusted: true })
+        }
+
+        fn standing(&self, path: &std::path::Path) -> PathBuf {
+            path.to_owned()
+        }
+
+        fn may_write(&self, _: &std::path::Path) -> bool {
+            true
+        }
+    }
+    let machine = std::sync::Arc::new(Changing(AtomicBool::new(false)));
+    let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::WorkspaceWrite).on(machine.clone());
+    let (danger, plain) = (script("sudo ls"), script("make"));
+    let Verdict::Ask(question) = gate.decide("t", &danger) else { panic!("it is asked about") };
+    gate.settle(*question, &ReviewDecision::ApprovedForSession);
+    let first = permit(&gate, &plain);
+    let question = gate.widen("t", &plain, &first, &[may_not_write("/out/a")], None).unwrap();
+    gate.settle(*question, &ReviewDecision::ApprovedForSession);
+    let given = |intent: &Intent| match gate.decide("t", intent) {
+        Verdict::Allow(permit) => Some(permit.grants().len()),
+        _ => None,
+    };
+    assert_eq!((given(&danger), given(&plain)), (Some(0), Some(1)));
+    machine.0.store(true, Ordering::Relaxed);
+    assert_eq!((given(&danger), given(&plain)), (None, Some(0)));
+}
