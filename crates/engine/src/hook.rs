@@ -22,11 +22,11 @@ pub trait Hook: Send + Sync {
 pub struct Planned<'a> {
     /// The tool's own name, whichever of its names the model wrote.
     pub tool: &'a str,
-    /// What the model sent.
+    /// What the model sent; a patch in a shell is a call of the tool for patches.
     pub call: &'a ToolCall,
     /// What it would touch.
     pub intent: &'a Intent,
-    /// Where it was made.
+    /// Where the session works.
     pub place: &'a Place,
 }
 

@@ -116,9 +116,9 @@ impl Hearing<'_> {
         hearing: impl Future<Output = Result<T, ToolError>>,
     ) -> Result<T, ToolError> {
         tokio::select! {
-            biased; // an answer that is there when the call is cancelled is the better one
-            heard = hearing => heard,
+            biased;
             () = self.cancel.cancelled() => Err(self.cancelled()),
+            heard = hearing => heard,
         }
     }
 

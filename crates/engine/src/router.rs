@@ -1,5 +1,6 @@
 //! The front door: a call goes in, its answer comes out, always.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -165,8 +166,9 @@ impl ToolRouter {
 const PATCH: &str = "apply_patch";
 
 /// A call that was read: which tool answers it, how, and where.
-struct Plan {
+struct Plan<'a> {
     tool: String,
+    call: Cow<'a, ToolCall>,
     attempt: Box<dyn Attempt>,
     place: Arc<Place>,
 }
@@ -217,7 +219,7 @@ impl Shared {
         // Whatever a tool's own code does is in one of two nets, so that no panic of its gets past this point.
         let crashed = |_| ToolError::Crashed { tool: tool.spec().name().to_owned() };
         let planned = catch_unwind(AssertUnwindSafe(|| self.plan(call, tool)));
-        let Plan { tool: name, attempt, place } = planned.map_err(crashed)??;
+        let Plan { tool: name, call: told, attempt, place } = planned.map_err(crashed)??;
         // Held until the work below is done or dropped.
         let _guard = match ticket {
             Ticket::Now(guard) => guard,
@@ -232,11 +234,11 @@ impl Shared {
             return Err(ToolError::Cancelled { after: arrived.elapsed() });
         }
         self.observers.saw(&call.id, &Event::Started);
-        let planned = Planned { tool: &name, call, intent: attempt.intent(), place: &place };
         let observers = &self.observers;
-        let hearing = Hearing { hooks: &self.hooks, call: planned, cancel: &cancel, arrived, observers };
+        let seen = Planned { tool: &name, call: &told, intent: attempt.intent(), place: &self.place };
+        let hearing = Hearing { hooks: &self.hooks, call: seen, cancel: &cancel, arrived, observers };
         let mut heard = hearing.before().await?;
-        let cx = self.cx(call, Arc::clone(&place));
+        let cx = self.cx(call, place);
         let limit = self.limits.call_timeout;
         let course = Course {
             tool: &name,
@@ -250,9 +252,10 @@ impl Shared {
     }
 
     /// Reads the call. A shell that is given a patch and nothing else is a call of the tool for patches, if there is one.
-    fn plan(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<Plan, ToolError> {
+    fn plan<'a>(&self, call: &'a ToolCall, tool: &dyn AnyTool) -> Result<Plan<'a>, ToolError> {
         let attempt = tool.plan(call, &self.place)?;
-        let plan = Plan { tool: tool.spec().name().to_owned(), attempt, place: Arc::clone(&self.place) };
+        let (name, place) = (tool.spec().name().to_owned(), Arc::clone(&self.place));
+        let plan = Plan { tool: name, call: Cow::Borrowed(call), attempt, place };
         let line = plan.attempt.intent().effects.iter().find_map(|effect| match effect {
             Effect::Exec(line) => Some(line),
             _ => None,
@@ -263,7 +266,8 @@ impl Shared {
         let place = Arc::new(Place { cwd: policy::normal(&line.cwd.join(directory)) });
         let payload = ToolPayload::Custom { input: patch.text };
         let call = ToolCall { id: call.id.clone(), name: PATCH.to_owned(), payload };
-        Ok(Plan { tool: PATCH.to_owned(), attempt: tool.plan(&call, &place)?, place })
+        let attempt = tool.plan(&call, &place)?;
+        Ok(Plan { tool: PATCH.to_owned(), call: Cow::Owned(call), attempt, place })
     }
 
     fn cx(&self, call: &ToolCall, place: Arc<Place>) -> Cx {

@@ -13,7 +13,8 @@ use serde::Deserialize;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tool::{
-    BoxFuture, CallId, Cx, ErrorKind, GRACE, Notice, Place, ToolCall, ToolError, ToolHandler, ToolOutput,
+    BoxFuture, CallId, Cx, ErrorKind, Freeform, GRACE, Grammar, Language, Notice, Place, ToolCall, ToolError,
+    ToolHandler, ToolOutput,
 };
 use toolgate_engine::{
     Approver, Event, Hook, HookSays, HookWants, Limits, Observer, Planned, ToolRegistry, ToolRouter,
@@ -264,6 +265,58 @@ async fn hooks_hear_the_tools_own_name_and_no_call_that_is_none() {
     assert!(hook.heard().is_empty());
     assert!(call("container.act", "{}").await.success);
     assert_eq!(hook.heard(), ["before act as container.act", "after act: acted"]);
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Script {
+    /// What it runs.
+    cmd: String,
+}
+
+struct Shell;
+
+impl ToolHandler for Shell {
+    type Args = Script;
+    const NAME: &'static str = "shell";
+    const ABOUT: &'static str = "Runs.";
+
+    fn intent(&self, args: &Script, place: &Place) -> Result<Intent, ToolError> {
+        Ok(Intent::run(["sh", "-c", &args.cmd].map(str::to_owned).to_vec(), &place.cwd))
+    }
+
+    async fn run(&self, _: &Script, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::text("ran"))
+    }
+}
+
+struct Anything;
+
+impl Language for Anything {
+    const GRAMMAR: Grammar = Grammar { syntax: "regex", definition: ".*" };
+}
+
+struct Patches;
+
+impl ToolHandler for Patches {
+    type Args = Freeform<Anything>;
+    const NAME: &'static str = "apply_patch";
+    const ABOUT: &'static str = "Applies a patch.";
+
+    async fn run(&self, _: &Freeform<Anything>, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::text("applied"))
+    }
+}
+
+#[tokio::test]
+async fn a_patch_in_a_shell_is_heard_as_a_patch() {
+    let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+    let tools = ToolRegistry::builder().tool(Shell).tool(Patches).build().unwrap();
+    let hook = Says::before(HookWants::Nothing);
+    let router = ToolRouter::new(tools, Gate::read_only(reach), Place { cwd: "/w".into() })
+        .with_hook(Arc::clone(&hook) as Arc<dyn Hook>);
+    let arguments = r#"{"cmd": "cd sub && apply_patch <<'E'\n*** Begin Patch\nE"}"#;
+    router.dispatch(ToolCall::function("1", "shell", arguments), CancellationToken::new()).await;
+    assert_eq!(hook.heard(), ["before apply_patch as apply_patch", "after apply_patch: applied"]);
 }
 
 #[tokio::test]
