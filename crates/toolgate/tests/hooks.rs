@@ -406,10 +406,8 @@ fn whatever_a_hook_prints_it_loosens_nothing() {
     let printed = bench.workspace.outside().join("printed");
     let hook = bench.script("hook.sh", &format!("cat {}; exit $(cat {0}.code)", printed.display()));
     let toolgate = bench.toolgate(hook);
-    let calls = [
-        ("read_file", json!({ "path": "/etc/passwd" })),
-        ("read_file", json!({ "path": bench.workspace.outside().join("secret.txt") })),
-    ];
+    bench.workspace.file(".env", "SECRET");
+    let calls = [("read_file", json!({ "path": "/etc/passwd" })), ("read_file", json!({ "path": ".env" }))];
     let decision = prop_oneof!["deny|ask|allow|approve|null", any::<String>()];
     let object =
         (decision, any::<Option<String>>(), any::<Option<String>>()).prop_map(|(decision, reason, note)| {
