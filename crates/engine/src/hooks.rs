@@ -48,15 +48,19 @@ impl Hearing<'_> {
             let mut heard = Heard::default();
             for hook in &self.hooks.0 {
                 let says = self.said(hook.as_ref(), || hook.before(self.call)).await;
-                heard.notes.extend(says.note.map(|note| labelled(hook.as_ref(), &note)));
                 match says.wants {
                     HookWants::Nothing => {}
                     HookWants::Ask(reason) => {
                         let hook = hook.name().to_owned();
                         heard.asks.get_or_insert(Cause::Hook { hook, reason });
                     }
-                    HookWants::Deny(reason) => return Err(denied(hook.as_ref(), reason)),
+                    HookWants::Deny(reason) => {
+                        // A note is all the better with a no.
+                        let reason = says.note.map_or(reason.clone(), |note| format!("{reason}; {note}"));
+                        return Err(denied(hook.as_ref(), reason));
+                    }
                 }
+                heard.notes.extend(says.note.map(|note| labelled(hook.as_ref(), &note)));
             }
             Ok(heard)
         };
@@ -82,6 +86,7 @@ impl Hearing<'_> {
                     HookWants::Nothing => {}
                     // It is too late to ask.
                     HookWants::Ask(reason) | HookWants::Deny(reason) => {
+                        let reason = format!("the call was done, and its answer is withheld: {reason}");
                         return Err(denied(hook.as_ref(), reason));
                     }
                 }

@@ -208,7 +208,9 @@ async fn a_hook_that_crashes_says_no() {
     for (hook, ran) in [(crash, 0), (late, 0), (only_after, 1)] {
         let (router, runs) = router(reads(), Duration::ZERO);
         let output = answer(&router.with_hook(Arc::new(Does(hook)))).await;
-        assert_eq!(output.joined_text(), "forbidden by policy: the hook `does` forbids it: it crashed");
+        let text = output.joined_text();
+        assert!(text.starts_with("forbidden by policy: the hook `does` forbids it: "), "{text}");
+        assert!(text.ends_with("it crashed") && text.contains("withheld") == (ran == 1), "{text}");
         assert_eq!((output.facts.error, runs.load(Ordering::SeqCst)), (Some(ErrorKind::Forbidden), ran));
     }
 }
@@ -244,7 +246,7 @@ async fn a_deny_afterwards_withholds_the_answer() {
             answer(&router.with_hook(Says::after(wants)).with_hook(Arc::clone(&last) as Arc<dyn Hook>)).await;
         assert_eq!(
             output.joined_text(),
-            "forbidden by policy: the hook `says` forbids it: a secret is in it"
+            "forbidden by policy: the hook `says` forbids it: the call was done, and its answer is withheld: a secret is in it"
         );
         assert_eq!((output.success, output.structured), (false, None));
         assert_eq!(runs.load(Ordering::SeqCst), 1);
@@ -405,7 +407,7 @@ async fn what_a_cancelled_tool_had_is_heard_too_or_withheld() {
     let heard = cancelled(Says::after(HookWants::Nothing)).await;
     assert_eq!(heard, ("so far: Cancelled".to_owned(), second));
     let denied = cancelled(Says::after(deny("a secret is in it"))).await;
-    let text = "forbidden by policy: the hook `says` forbids it: a secret is in it".to_owned();
+    let text = "forbidden by policy: the hook `says` forbids it: the call was done, and its answer is withheld: a secret is in it".to_owned();
     assert_eq!(denied, (text, second));
     let (text, took) = cancelled(hangs("after", &Arc::default(), &Arc::default())).await;
     assert!(text.starts_with("aborted by the user"), "{text}");

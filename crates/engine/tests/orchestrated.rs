@@ -82,7 +82,7 @@ const RULES: &[&str] = &[
 struct Usual;
 
 impl Machine for Usual {
-    fn program(&self, name: &str, _: &Path) -> Option<Program> {
+    fn program(&self, name: &str, _: &Path, _: bool) -> Option<Program> {
         Some(Program { path: Path::new("/usr/bin").join(name), trusted: !name.contains('/') })
     }
 

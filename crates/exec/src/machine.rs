@@ -9,6 +9,8 @@ use rustix::fs::{Access, FileType, Stat, access, stat};
 
 use crate::fs::real;
 
+/// Programs that stand for others, which a file of the directory chooses.
+const SHIMS: &[&str] = &["asdf", "mise", "proto", "proto-shim", "rtx", "volta", "volta-shim"];
 /// Who else could write a file: its group, and everybody.
 const OTHERS: u32 = 0o022;
 
@@ -41,7 +43,7 @@ impl ThisMachine {
         file && directory && !self.changes(path) && !path.starts_with(cwd)
     }
 
-    fn found(&self, path: &Path, cwd: &Path) -> Option<Program> {
+    fn found(&self, path: &Path, cwd: &Path, moves: bool) -> Option<Program> {
         let meta = stat(path).ok()?;
         let runs = FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile
             && access(path, Access::EXEC_OK).is_ok();
@@ -49,19 +51,23 @@ impl ThisMachine {
         // Both what the name leads to and the way to it: a link in the workspace can be turned.
         let here =
             real_directory(path).is_some_and(|directory| !self.changes(&directory) && directory != cwd);
-        let trusted = here && self.is_trusted(&real, cwd) && !asks_the_directory(&real, cwd);
+        let trusted = here && self.is_trusted(&real, cwd) && !asks_the_directory(&real, cwd, moves);
         Some(Program { path: real, trusted })
     }
 }
 
 /// Whether a file of the directory that it is started in says what this program runs: rustup stands for `cargo` and others,
 /// and a `rust-toolchain.toml` may name any program; and what a user's own script does, nobody knows.
-fn asks_the_directory(program: &Path, cwd: &Path) -> bool {
-    if program.file_name() == Some(OsStr::new("rustup")) {
+fn asks_the_directory(program: &Path, cwd: &Path, moves: bool) -> bool {
+    let name = program.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    if SHIMS.contains(&name) {
+        return true;
+    }
+    if name == "rustup" {
         let chosen = |directory: &Path| {
             ["rust-toolchain", "rust-toolchain.toml"].iter().any(|name| stat(directory.join(name)).is_ok())
         };
-        return cwd.ancestors().any(chosen);
+        return moves || cwd.ancestors().any(chosen);
     }
     let system = stat(program).is_ok_and(|meta| meta.st_uid == 0 && program.starts_with("/usr"));
     !system && is_script(program)
@@ -82,13 +88,13 @@ fn real_directory(path: &Path) -> Option<PathBuf> {
 }
 
 impl Machine for ThisMachine {
-    fn program(&self, name: &str, cwd: &Path) -> Option<Program> {
+    fn program(&self, name: &str, cwd: &Path, moves: bool) -> Option<Program> {
         if name.contains('/') {
-            return self.found(&cwd.join(name), cwd);
+            return self.found(&cwd.join(name), cwd, moves);
         }
         let places = std::env::split_paths(OsStr::new(&self.path));
         // An empty place is the directory one is in, and so is a relative one below it.
-        places.map(|place| cwd.join(place).join(name)).find_map(|path| self.found(&path, cwd))
+        places.map(|place| cwd.join(place).join(name)).find_map(|path| self.found(&path, cwd, moves))
     }
 
     fn standing(&self, path: &Path) -> PathBuf {
@@ -141,7 +147,7 @@ mod tests {
         let machine = ThisMachine::new(path, vec![work.clone()]);
         // Whoever builds in /tmp has no program there that is trusted.
         let ours = Some(!machine.changes(&own));
-        let trusted = |name: &str| machine.program(name, &work).map(|program| program.trusted);
+        let trusted = |name: &str| machine.program(name, &work, false).map(|program| program.trusted);
         for (name, expected) in [
             ("cat", Some(true)),
             ("/bin/cat", Some(true)),
@@ -161,10 +167,12 @@ mod tests {
         ] {
             assert_eq!(trusted(name), expected, "{name}");
         }
+        // Nobody knows what the directory says that the script goes to.
+        assert_eq!(machine.program("cargo", &work, true).map(|program| program.trusted), Some(false));
         // The workspace says which cargo runs.
         std::fs::write(work.join("rust-toolchain.toml"), "").unwrap();
         assert_eq!(trusted("cargo"), Some(false));
-        assert_eq!(machine.program("tool", &work).unwrap().path, tool);
+        assert_eq!(machine.program("tool", &work, false).unwrap().path, tool);
         assert_eq!(machine.standing(&work.join("a/b/c")), work);
         assert!(machine.may_write(&work.join("a/b")));
     }

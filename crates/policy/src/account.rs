@@ -77,7 +77,7 @@ impl Account {
 
     /// Looks up which programs the names lead to: whatever is not the system's or the user's own may do anything.
     pub(crate) fn bind(&mut self, machine: &dyn Machine, cwd: &Path) {
-        let moves = self.parts.iter().any(|part| part.name() == Some("cd"));
+        let moves = self.parts.iter().any(Part::moves);
         for part in &mut self.parts {
             part.bind(machine, cwd, moves);
         }
@@ -161,6 +161,17 @@ impl Part {
         words.filter(|_| !self.command.more)
     }
 
+    /// Whether others may run in another directory because of it.
+    fn moves(&self) -> bool {
+        let elsewhere = |word: &Word| {
+            literal(word).is_none_or(|word| {
+                word.starts_with("-C") || word.starts_with("--chdir") || word.contains("execdir")
+            })
+        };
+        matches!(self.name(), None | Some("cd" | "pushd" | "popd"))
+            || (self.wraps || self.name() == Some("find")) && self.command.words.iter().any(elsewhere)
+    }
+
     /// Whether anybody could be asked about it.
     pub(crate) fn counts(&self) -> bool {
         self.known != Known::ReadOnly || self.writes().next().is_some()
@@ -212,7 +223,7 @@ impl Part {
         // After a `cd` nobody knows what a path leads to.
         let relative = |name: &&str| name.contains('/') && !name.starts_with('/');
         let name = self.name().filter(|name| !(moves && relative(name)));
-        self.program = name.and_then(|name| machine.program(name, cwd));
+        self.program = name.and_then(|name| machine.program(name, cwd, moves));
         let trusted = self.program.as_ref().is_some_and(|program| program.trusted);
         if self.known == Known::ReadOnly && !trusted {
             self.known = Known::Ordinary;

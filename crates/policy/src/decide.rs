@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::judge::Judgement;
-use crate::lookup::{forbids_host, forbids_writing};
+use crate::lookup::{forbids_host, forbids_writing, on_path};
 use crate::machine::Unknown;
-use crate::rules::Rules;
+use crate::rules::{Access, Decision, Rules};
 use crate::{
     Account, ApprovalPolicy, ApprovalStore, Cause, Confinement, Denial, Effect, Escalation, Grant, Grants,
     Host, Intent, Machine, Matter, Permit, Question, Reach, Requirement, ReviewDecision, SandboxPolicy,
@@ -286,6 +286,7 @@ impl Gate {
                 let helps = self.machine.may_write(&standing);
                 let given = helps
                     && !self.is_too_much(&standing)
+                    && !self.is_closed(&standing)
                     && !forbids_writing(&rules, path, self.confinement.home.as_deref());
                 given.then_some(Grant::Write(standing))
             }
@@ -308,12 +309,20 @@ impl Gate {
             || ["/dev", "/proc", "/sys"].iter().any(|system| path.starts_with(system))
     }
 
+    /// Whether the user's own configuration closes `path`, and no rule says to ask: our own files are among these.
+    fn is_closed(&self, path: &Path) -> bool {
+        let home = self.confinement.home.as_deref();
+        self.confinement.read_only.iter().any(|closed| path.starts_with(closed))
+            && on_path(&self.rules(), path, Access::Write, home).all(|rule| rule.decision != Decision::Ask)
+    }
+
     /// Whether leaving the sandbox would help against what was refused and no rule forbids.
     fn may_leave(&self, told: &[Denial]) -> bool {
         let rules = self.rules();
         told.iter().all(|denial| match denial {
             Denial::MayNotWrite { path, .. } => {
                 !forbids_writing(&rules, path, self.confinement.home.as_deref())
+                    && !self.is_closed(path)
                     && self.machine.may_write(path)
             }
             Denial::MayNotConnect { target, .. } => {

@@ -217,6 +217,8 @@ pub fn imposed(terminal: bool) -> &'static [(&'static str, &'static str)] {
         ("LC_ALL", "C.UTF-8"),
         ("COLORTERM", ""),
         ("TOOLGATE", "1"),
+        ("NO_UPDATE_NOTIFIER", "1"),
+        ("npm_config_update_notifier", "false"),
         ("TERM", "xterm-256color"),
     ];
     const WITHOUT: &[(&str, &str)] = &[
@@ -229,6 +231,8 @@ pub fn imposed(terminal: bool) -> &'static [(&'static str, &'static str)] {
         ("LC_ALL", "C.UTF-8"),
         ("COLORTERM", ""),
         ("TOOLGATE", "1"),
+        ("NO_UPDATE_NOTIFIER", "1"),
+        ("npm_config_update_notifier", "false"),
         ("TERM", "dumb"),
         ("NO_COLOR", "1"),
         ("GIT_TERMINAL_PROMPT", "0"),

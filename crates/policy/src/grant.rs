@@ -38,7 +38,10 @@ pub(crate) fn widened(confinement: &Confinement, grants: &Grants) -> Confinement
     let mut wider = confinement.clone();
     for grant in grants {
         match grant {
-            Grant::Write(path) => wider.writable.push(path.clone()),
+            Grant::Write(path) => {
+                wider.read_only.retain(|closed| closed != path);
+                wider.writable.push(path.clone());
+            }
             Grant::Connect(host) => wider.hosts.allow.push(host.clone()),
             Grant::Socket(name) => wider.sockets.push(name.clone()),
             Grant::Unconfined => {}

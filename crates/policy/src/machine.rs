@@ -13,8 +13,9 @@ pub struct Program {
 
 /// Looks things up.
 pub trait Machine: Send + Sync {
-    /// The program that `name` starts in `cwd`: found along the PATH that commands get, or by its path.
-    fn program(&self, name: &str, cwd: &Path) -> Option<Program>;
+    /// The program that `name` starts in `cwd`, or somewhere else if the script `moves`: found along the PATH that commands
+    /// get, or by its path.
+    fn program(&self, name: &str, cwd: &Path, moves: bool) -> Option<Program>;
 
     /// What of `path` is there: itself, or the nearest directory above it; without symbolic links.
     fn standing(&self, path: &Path) -> PathBuf;
@@ -28,7 +29,7 @@ pub trait Machine: Send + Sync {
 pub(crate) struct Unknown;
 
 impl Machine for Unknown {
-    fn program(&self, _: &str, _: &Path) -> Option<Program> {
+    fn program(&self, _: &str, _: &Path, _: bool) -> Option<Program> {
         None
     }
 

@@ -11,16 +11,20 @@ const ANYTHING: [&str; 3] = ["--any-option", "../any/path", "any other words"];
 /// The rule that would have spared the question about one command, if there is one that says something: never for a bare
 /// interpreter, a wrapper or `git` alone, nor for what is dangerous.
 pub(crate) fn command(account: &Account, why: &[Cause], grants: &Grants) -> Option<Proposal> {
-    let spared = |why: &Cause| matches!(why, Cause::Untrusted { .. } | Cause::Leaves);
+    // What leaves the sandbox does so each time because somebody said yes: a rule would let out whatever any project
+    // makes of the same words.
+    let spared = |why: &Cause| matches!(why, Cause::Untrusted { .. });
     if why.is_empty() || !why.iter().all(spared) || !account.undecided.is_empty() || account.long {
         return None;
     }
     if !account.sets.is_empty() || !account.defines.is_empty() {
         return None;
     }
-    let leaves = grants.contains(&Grant::Unconfined);
-    // What only starts another part needs no rule, and what only reads none either unless all has to leave.
-    let mut asked = account.parts.iter().filter(|part| !part.wraps && (leaves || part.counts()));
+    if grants.contains(&Grant::Unconfined) {
+        return None;
+    }
+    // What only starts another part needs no rule, and what only reads none either.
+    let mut asked = account.parts.iter().filter(|part| !part.wraps && part.counts());
     let (part, None) = (asked.next()?, asked.next()) else { return None };
     let argv = part.argv().filter(|_| part.command.variables.is_empty() && part.writes().next().is_none())?;
     // A rule is for a program that is found by its name.
@@ -30,7 +34,7 @@ pub(crate) fn command(account: &Account, why: &[Cause], grants: &Grants) -> Opti
         on: On::Command { pattern, exact: false },
         decision: Decision::Allow,
         reason: None,
-        unsandboxed: leaves,
+        unsandboxed: false,
         example: Some(argv.iter().map(|word| (*word).to_owned()).collect()),
     };
     let begin = words.join(" ");

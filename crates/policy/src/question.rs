@@ -145,13 +145,13 @@ impl fmt::Display for Cause {
             Self::NotUnderstood { what, why } => write!(f, "{what} cannot be understood: {why}"),
             Self::Rule { what, rule, certain } => {
                 let place = format!("{}:{}", rule.file.display(), rule.line);
-                let may = if *certain { "" } else { "may be something that " };
                 let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-                let says = match rule.decision {
-                    crate::rules::Decision::Forbid => "forbids",
-                    _ => "asks about",
+                let (is, says) = match (rule.decision, certain) {
+                    (crate::rules::Decision::Forbid, _) => ("may be", "forbids"),
+                    (_, true) => ("is", "asks about"),
+                    (_, false) => ("may be", "asks about"),
                 };
-                write!(f, "{what} is {may}the rule at {place} {says}{reason}")
+                write!(f, "{what} {is} what the rule at {place} {says}{reason}")
             }
             Self::Hook { hook, reason } => write!(f, "the hook `{hook}` asks: {reason}"),
             Self::Beyond(denial) => write!(f, "{denial}"),

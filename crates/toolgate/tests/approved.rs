@@ -27,6 +27,7 @@ trials![
     never_means_never,
     a_rule_lets_a_command_leave,
     a_path_that_a_rule_closes_stays_closed,
+    a_path_that_a_rule_asks_about_is_asked_about,
     danger_is_asked_about_and_stays_confined,
     what_a_session_was_told_it_remembers,
     typing_into_what_left_the_sandbox_is_asked_about,
@@ -231,6 +232,20 @@ fn a_path_that_a_rule_closes_stays_closed() {
     let new = bench.outside("there/new");
     let answer = bench.sh(&format!("touch {}", new.display()));
     assert!(answer.success && new.exists() && bench.asked().is_empty(), "{}", answer.joined_text());
+}
+
+fn a_path_that_a_rule_asks_about_is_asked_about() {
+    let rule = "[[rule]]\npath = \"OUTSIDE/../w/migrations\"\ndecision = \"ask\"\n";
+    for (answer, written) in [(yes as fn(&Question) -> ReviewDecision, true), (no, false)] {
+        let bench = Bench::with(ApprovalPolicy::OnRequest, rule, answer);
+        let migrations = bench.top.path().join("w/migrations");
+        fs::create_dir_all(&migrations).unwrap();
+        // The gate was made before it was there, which must not matter.
+        let answer = bench.sh("echo 1 > other && echo x > migrations/1.sql");
+        assert_eq!(answer.success, written, "{}", answer.joined_text());
+        assert_eq!(migrations.join("1.sql").exists(), written);
+        assert_eq!(bench.asked().len(), 1);
+    }
 }
 
 fn danger_is_asked_about_and_stays_confined() {

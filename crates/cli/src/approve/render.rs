@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use toolgate::shell::{Redirect, Word};
-use toolgate::{Account, CommandLine, Effect, Proposal, Question, invisible};
+use toolgate::{Account, Cause, CommandLine, Effect, Proposal, Question, invisible};
 
 use super::describe::{choices, classes, confinement, script, why};
 use super::page::Page;
@@ -28,10 +28,12 @@ pub(super) fn question(question: &Question, size: Size) -> String {
     page.space();
     page.say(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
     if question.again {
-        page.say(
-            "It ran, was refused something, and failed. A yes runs it again from the beginning.",
-            DANGER,
-        );
+        let guessed = |why: &Cause| matches!(why, Cause::Refused { guessed: true, .. });
+        let told = match question.why.iter().all(guessed) {
+            true => "It ran and failed.",
+            false => "It ran, was refused something, and failed.",
+        };
+        page.say(&format!("{told} A yes runs it again from the beginning."), DANGER);
     }
     for effect in &question.intent.effects {
         does(&mut page, effect, question.account.as_ref());

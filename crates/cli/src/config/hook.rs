@@ -119,7 +119,7 @@ impl HookTable {
             };
             Hook {
                 name: self.name.as_ref().map_or_else(file_name, |name| name.get_ref().clone()),
-                on: self.on.as_ref().map_or_else(|| vec![On::Before, On::After], |on| on.get_ref().clone()),
+                on: self.on.as_ref().map_or_else(|| vec![On::Before], |on| on.get_ref().clone()),
                 tools: self.tools.as_ref().map(|tools| tools.get_ref().clone()).unwrap_or_default(),
                 timeout_ms: self.timeout_ms.as_ref().map_or(timeout, |timeout| *timeout.get_ref()),
                 on_failure: self.on_failure.unwrap_or(OnFailure::Deny),

@@ -18,7 +18,7 @@ use toolgate_policy::{
 struct Usual;
 
 impl Machine for Usual {
-    fn program(&self, name: &str, cwd: &Path) -> Option<Program> {
+    fn program(&self, name: &str, cwd: &Path, _: bool) -> Option<Program> {
         let path = match name.contains('/') {
             true => cwd.join(name),
             false => PathBuf::from("/usr/bin").join(name),

@@ -163,7 +163,7 @@ fn a_yes_for_the_session_is_for_that_program() {
     /// A machine on which `tool` is another program later on.
     struct Changing(AtomicBool);
     impl Machine for Changing {
-        fn program(&self, name: &str, _: &std::path::Path) -> Option<Program> {
+        fn program(&self, name: &str, _: &std::path::Path, _: bool) -> Option<Program> {
             let place = if self.0.load(Ordering::Relaxed) { "/w/bin" } else { "/usr/bin" };
             Some(Program { path: PathBuf::from(place).join(name), trusted: true })
         }

@@ -50,20 +50,29 @@ impl Refusals {
 fn guess(output: &str, confinement: &Confinement, workdir: &Path) -> Option<Denial> {
     let from = output.len().saturating_sub(LOOKED_AT);
     let end = &output[output.ceil_char_boundary(from)..];
-    let refused = |line: &&str| {
-        ["Read-only file system", "Permission denied", "Operation not permitted", "EROFS", "EACCES", "EPERM"]
-            .iter()
-            .any(|word| line.contains(word))
-    };
-    let path = end
-        .lines()
-        .rev()
-        .filter(refused)
-        // The last one: whoever speaks is named first.
-        .find_map(|line| {
-            paths(line, workdir).filter(|path| !confinement.may_write(path) && !is_everybodys(path)).last()
-        })?;
+    let closed = |path: &PathBuf| !confinement.may_write(path) && !is_everybodys(path);
+    let path = end.lines().rev().find_map(|line| {
+        let (at, word) = WORDS.iter().find_map(|word| Some((line.find(word)?, word)))?;
+        // What stands next to the words is meant; else the last path of the line: whoever speaks is named first.
+        let next =
+            beside(&line[..at], &line[at + word.len()..]).map(|path| policy::normal(&workdir.join(path)));
+        next.filter(closed).or_else(|| paths(line, workdir).filter(closed).last())
+    })?;
     Some(Denial::MayNotWrite { path, roots: confinement.writable.clone() })
+}
+
+/// What systems and languages say about a refused change.
+const WORDS: [&str; 6] =
+    ["Read-only file system", "Permission denied", "Operation not permitted", "EROFS", "EACCES", "EPERM"];
+
+/// The name right before the words, `name: ` or in quotes, or right behind them in quotes.
+fn beside<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
+    const QUOTES: [char; 4] = ['\'', '"', '‘', '’'];
+    if let Some(name) = before.strip_suffix(": ") {
+        let quoted = name.strip_suffix(QUOTES).and_then(|name| name.rsplit(QUOTES).next());
+        return quoted.or_else(|| name.rsplit(' ').next()).filter(|name| !name.is_empty());
+    }
+    after.strip_prefix(": ")?.strip_prefix(QUOTES)?.split(QUOTES).next().filter(|name| !name.is_empty())
 }
 
 /// Where a private place, a device or a fact of the kernel is meant.
@@ -85,7 +94,11 @@ mod tests {
 
     #[test]
     fn what_is_guessed() {
-        let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
+        let confinement = Confinement {
+            writable: vec!["/w".into()],
+            read_only: vec!["/w/Cargo.lock".into()],
+            ..Confinement::default()
+        };
         for (output, path) in [
             ("touch: cannot touch '/etc/x': Read-only file system\n", Some("/etc/x")),
             ("bash: line 1: /etc/y: Read-only file system", Some("/etc/y")),
@@ -94,6 +107,10 @@ mod tests {
             ("error: EACCES: permission denied, open '/home/u/.npm/x'", Some("/home/u/.npm/x")),
             ("PermissionError: [Errno 13] Permission denied: '/usr/lib/z'", Some("/usr/lib/z")),
             ("touch: cannot touch '../out/x': Read-only file system", Some("/out/x")),
+            ("touch: cannot touch 'Cargo.lock': Read-only file system", Some("/w/Cargo.lock")),
+            ("/bin/bash: line 1: Cargo.lock: Read-only file system", Some("/w/Cargo.lock")),
+            ("OSError: [Errno 30] Read-only file system: 'Cargo.lock'", Some("/w/Cargo.lock")),
+            ("bash: line 1: other: Read-only file system", None),
             ("touch: cannot touch 'sub/x': Permission denied", None),
             ("cp: /w/a: Permission denied", None),
             ("cp: /tmp/a: Permission denied", None),
