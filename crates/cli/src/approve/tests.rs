@@ -19,7 +19,7 @@ const SIZE: Size = Size { width: 90, height: 60 };
 struct Usual;
 
 impl Machine for Usual {
-    fn program(&self, name: &str, _: &Path) -> Option<Program> {
+    fn program(&self, name: &str, _: &Path, _: bool) -> Option<Program> {
         let name = name.rsplit('/').next().unwrap_or(name);
         Some(Program { path: Path::new("/usr/bin").join(name), trusted: true })
     }
@@ -96,7 +96,7 @@ fn a_dangerous_command() {
       why       `rm -rf build ../old` removes files without asking
       runs      dangerous (removes files without asking) rm -rf build ../old
       writes    build, /old
-      starts    /bin/bash, rm
+      starts    /usr/bin/bash, /usr/bin/rm
       confined  workspace-write: writes below `/w` and a /tmp of its own; network: none
 
       y         yes, once
@@ -136,7 +136,8 @@ fn a_script_of_which_not_all_is_known() {
                 reads     date
       sets      f=‹*.log›
       writes    ‹"$OUT/all.gz"›, notes.txt
-      starts    /bin/bash, gzip, curl, sh, cat, date
+      starts    /usr/bin/bash, /usr/bin/gzip, /usr/bin/curl, /usr/bin/sh, /usr/bin/cat,
+                    /usr/bin/date
       reaches   ‹$HOST›
       confined  workspace-write: writes below `/w` and a /tmp of its own; network: none
 
@@ -163,7 +164,7 @@ fn a_command_that_asks_to_leave_the_sandbox() {
                 it asks to run without the sandbox
       runs      dangerous (runs or changes containers, which are not confined) docker
                     compose up -d
-      starts    /bin/bash, docker
+      starts    /usr/bin/bash, /usr/bin/docker
       confined  nothing: it would run without the sandbox, and may do whatever you may
       yes gives run without the sandbox
 
@@ -202,7 +203,7 @@ fn a_path_that_was_refused() {
                     that, with `confinement.writable` in their own configuration or
                     `--writable`
       runs      ordinary  make install
-      starts    /bin/bash, make
+      starts    /usr/bin/bash, /usr/bin/make
       confined  workspace-write: writes below `/w` and a /tmp of its own; network: none
       yes gives change `/srv/cache/x`
 
@@ -231,7 +232,7 @@ fn a_host_that_was_refused() {
                     their own configuration or `--network on`, or for this host alone with
                     `confinement.hosts` or `--host crates.io:443`
       runs      ordinary  cargo fetch
-      starts    /bin/bash, cargo
+      starts    /usr/bin/bash, /usr/bin/cargo
       confined  workspace-write: writes below `/w` and a /tmp of its own; network: none
       yes gives connect to `crates.io:443`
 
@@ -271,7 +272,6 @@ fn a_patch() {
 
       y         yes, once
       s         yes, and exactly this again in this session without a question
-      a         yes, always: first shows the rule that would be saved
       n         no
       e         no, with a note to the model
       q         stop everything
@@ -310,7 +310,7 @@ fn what_would_look_like_something_else() {
                 an unusual character without quotes: \u{d} ok
       reads     ‹\u{1b}[2K\u{1b}[1A\u{202e}gpj.exe\u{d}›, ok
       writes    /
-      starts    /bin/bash, ls, rm
+      starts    /usr/bin/bash, /usr/bin/ls, /usr/bin/rm
       confined  nothing: it would run without the sandbox, and may do whatever you may
       yes gives run without the sandbox
 
