@@ -214,8 +214,8 @@ fn the_configuration_shows_hooks_as_they_are_run() {
     let rows: Vec<&str> = told.lines().skip_while(|row| !row.starts_with("hook")).take(4).collect();
     assert_snapshot!(rows.join("\n"), @r#"
     hook = [
-      { command = ["$DIR/home/hook.sh"], name = "guard", on = ["before","after"], on_failure = "deny", pass = ["GITHUB_TOKEN"], timeout_ms = 10000, tools = ["shell*"] },  # $DIR/own/config.toml:3
-      { command = ["python3","$DIR/home/guard.py"], name = "python3", on = ["before","after"], on_failure = "deny", timeout_ms = 10000 },  # $DIR/own/config.toml:7
+      { command = ["$DIR/home/hook.sh"], name = "guard", on = ["before"], on_failure = "deny", pass = ["GITHUB_TOKEN"], timeout_ms = 10000, tools = ["shell*"] },  # $DIR/own/config.toml:3
+      { command = ["python3","$DIR/home/guard.py"], name = "python3", on = ["before"], on_failure = "deny", timeout_ms = 10000 },  # $DIR/own/config.toml:7
     ]
     "#);
     // What it shows could stand in a file.
@@ -285,7 +285,7 @@ fn hooks_work_for_somebody_without_rights() {
         return;
     }
     let person = Person::who(Some(NOBODY));
-    person.hook("id -u > ~/who; cat >> ~/who; echo '{\"note\": \"seen\"}'", "");
+    person.hook("id -u > ~/who; cat >> ~/who; echo '{\"note\": \"seen\"}'", "on = [\"before\", \"after\"]");
     let told = person.read();
     assert!(told.starts_with("0\n-- out\n1| one\nNote of the hook `guard`: seen\n"), "{told}");
     let who = fs::read_to_string(person.path("home/who")).unwrap();

@@ -12,7 +12,7 @@ use crate::{Confinement, Denial, Grants, Reach, SandboxPolicy};
 ///
 /// ```compile_fail
 /// // Nobody else makes one: there is no constructor, and the fields are private.
-/// let forged = toolgate_policy::Permit { ..unimplemented!() };
+/// let forged = toolgate_policy::Permit { reads: Vec::new(), runs: Vec::new() };
 /// ```
 #[derive(Debug, Clone)]
 pub struct Permit {

@@ -64,12 +64,14 @@ pub(crate) fn the_core_and_what_is_imposed() {
     LC_TIME=de_DE.UTF-8
     MANPAGER=cat
     NO_COLOR=1
+    NO_UPDATE_NOTIFIER=1
     PAGER=cat
     PATH=/usr/local/bin:/usr/bin:/bin
     PWD=$DIR
     SYSTEMD_PAGER=cat
     TERM=dumb
     TOOLGATE=1
+    npm_config_update_notifier=false
     ");
 }
 
