@@ -1,7 +1,7 @@
-//! Words with a small grammar of their own: `printf`, `test`, and the programs of `jq` and `awk`.
+//! Words with a small grammar of their own: `printf`, `test`, and the filters of `jq`.
 
 use super::options::{Said, scan};
-use super::reading::{all, may_be_read};
+use super::reading::may_be_read;
 use super::{Word, lists};
 
 /// Whether the words of `printf` only print. `-v` and `%n` set a variable, and some shells evaluate the subscript in a
@@ -87,38 +87,4 @@ fn is_path(names: &str) -> bool {
 
 fn in_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
-}
-
-/// All the names that an `awk` program may use: none of them runs, opens or shows anything but the input.
-const AWK_NAMES: &str = "
-    print printf BEGIN END NF NR FNR FS OFS ORS FILENAME length substr index tolower toupper int if else next exit in
-    a b c d i j k m n s t x y sum total count seen max min";
-
-/// Whether the first operand of `awk` is a program that only prints: a pattern at most, then actions of names in
-/// [`AWK_NAMES`], fields, numbers, texts and operators. Nothing is redirected (`>`), piped (`|`), read (`getline`) or
-/// loaded (`@`), and a `/` begins a regular expression only at the very start, where it can be nothing else.
-pub(super) fn awk(said: &Said<'_>) -> bool {
-    let files = all(said, |word| may_be_read(word) && !word.contains("/inet"));
-    let Some(Some(program)) = said.operands.first() else { return false };
-    let program = program.trim();
-    let rest = match program.strip_prefix('/') {
-        Some(rest) => match rest.split_once('/') {
-            Some((regex, rest)) if !regex.starts_with('=') && !regex.contains(['[', '\\', '\n']) => rest,
-            _ => return false,
-        },
-        None => program,
-    };
-    !said.late && files && is_action(rest)
-}
-
-fn is_action(text: &str) -> bool {
-    // With no other escape than these two, a quote begins a text or ends one.
-    let text = text.replace("\\n", "").replace("\\t", "");
-    if text.contains(['|', '>', '@', '/', '\\', '`', '#']) || !text.matches('"').count().is_multiple_of(2) {
-        return false;
-    }
-    let is_name = |name: &str| name.chars().all(|digit| digit.is_ascii_digit()) || lists(AWK_NAMES, name);
-    let is_code = |letter: char| in_name(letter) || "{}()[]$,;=!<+-*%&~. \t\n".contains(letter);
-    let code = |code: &str| code.chars().all(is_code) && code.split(|c| !in_name(c)).all(is_name);
-    text.split('"').step_by(2).all(code)
 }

@@ -4,6 +4,7 @@
 //! list is not read-only. `danger` lists what somebody should look at, and whatever it does not list is ordinary: a gap
 //! there costs a question, never the confinement.
 
+mod awk;
 mod danger;
 mod filter;
 mod find;

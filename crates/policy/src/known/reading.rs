@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use super::index::Index;
 use super::options::{Said, scan};
-use super::{Word, filter, find, lists, sed};
+use super::{Word, awk, filter, find, lists, sed};
 
 /// What the words of a program may be.
 enum Rule {
@@ -282,7 +282,7 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
          --unbuffered --stream --seq --arg== --argjson== --help --version",
         Rule::If(filter::jq),
     ),
-    ("awk mawk gawk nawk", "-F=", Rule::If(filter::awk)),
+    ("awk mawk gawk nawk", "-Fv=", Rule::If(awk::only_prints)),
 ];
 
 /// Programs that say which version they are, and how they are asked: each line is all their words. Java is not among them,

@@ -1,0 +1,163 @@
+//! The programs of `awk`: whether one only prints.
+
+use super::lists;
+use super::options::Said;
+use super::reading::{all, may_be_read};
+
+/// What is no variable. None of it runs, opens or shows anything but the input, and none of it goes round in circles.
+const WORDS: &str = "
+    print printf BEGIN END length substr index tolower toupper int if else next exit in sub gsub match split sprintf";
+/// Variables: those that `awk` sets, and such as people take.
+const VARIABLES: &str = "
+    NF NR FNR FS OFS ORS FILENAME RSTART RLENGTH a b c d e f g h i j k l m n o p q r s t u v w x y z sum total count
+    counts seen max min flag found key val value line lines len avg mean prev last first start end name names arr parts
+    col num out cnt total_lines in_block pat lo hi from to skip show";
+/// What may stand before a regular expression. Elsewhere a `/` may be a division.
+const BEFORE_REGEX: &str = "(,{};!~&|\n";
+/// What a backslash may stand before in one: none of these ends it.
+const ESCAPED: &str = "[](){}.*+?^$|tswdSWD";
+const SIGNS: &str = "{}()[]$,;=!<>+-*%&|~.?:^ \t\n";
+
+/// Whether the first operand of `awk` is a program that only prints, and the others are files that can be read.
+pub(super) fn only_prints(said: &Said<'_>) -> bool {
+    let files = all(said, |word| may_be_read(word) && !word.contains("/inet"));
+    let Some(Some(program)) = said.operands.first() else { return false };
+    !said.late && files && said.values_of(&["v"]).all(is_setting) && Reader::default().reads(program)
+}
+
+/// Whether `-v` sets a variable to plain text.
+fn is_setting(setting: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_.,:; -+%".contains(letter);
+    let parts = setting.split_once('=');
+    parts.is_some_and(|(name, value)| lists(VARIABLES, name) && value.chars().all(is_plain))
+}
+
+/// What was read last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// A variable, a number, or what closes an index: a `/` behind it divides.
+    Value,
+    Sign(char),
+    /// Whatever else: no `/` may follow.
+    Other,
+}
+
+/// How deep the braces and parentheses are at a place of the program.
+#[derive(Debug, Default)]
+struct Reader {
+    braces: usize,
+    parentheses: usize,
+}
+
+impl Reader {
+    /// Whether the program holds only listed words, numbers, texts, regular expressions and operators. Nothing is
+    /// redirected (`>`), piped (`|`), read (`getline`), loaded (`@`) or left to a comment.
+    fn reads(mut self, program: &str) -> bool {
+        let (mut rest, mut last) = (program, Last::Sign('\n'));
+        // ends: each round takes a letter or more
+        while let Some(next) = rest.chars().next() {
+            let taken = match next {
+                ' ' | '\t' => Some((1, last)),
+                '"' => text(rest).map(|end| (end, Last::Other)),
+                '/' => slash(rest, last),
+                _ if in_name(next) => word(rest),
+                _ if SIGNS.contains(next) => self.sign(rest, next),
+                _ => None,
+            };
+            let Some((taken, now)) = taken else { return false };
+            (rest, last) = (&rest[taken..], now);
+        }
+        self.braces == 0 && self.parentheses == 0
+    }
+
+    /// Reads one sign, or two that belong together.
+    fn sign(&mut self, rest: &str, sign: char) -> Option<(usize, Last)> {
+        let second = rest[1..].chars().next();
+        match sign {
+            '|' if second == Some('|') => return Some((2, Last::Sign('|'))),
+            '&' if second == Some('&') => return Some((2, Last::Sign('&'))),
+            '|' | '&' => return None,
+            // In an action it compares only between parentheses; in a pattern there is nothing to redirect.
+            '>' if second == Some('>') || (self.braces > 0 && self.parentheses == 0) => return None,
+            '(' => self.parentheses += 1,
+            ')' => self.parentheses = self.parentheses.checked_sub(1)?,
+            '{' | '}' | ';' | '\n' if self.parentheses > 0 => return None,
+            '{' => self.braces += 1,
+            '}' => self.braces = self.braces.checked_sub(1)?,
+            ']' => return Some((1, Last::Value)),
+            _ => {}
+        }
+        Some((1, Last::Sign(sign)))
+    }
+}
+
+fn in_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+/// Reads a text, with no other escapes than for a line's end and a tab.
+fn text(rest: &str) -> Option<usize> {
+    let mut letters = rest.char_indices().skip(1);
+    // ends: each round takes a letter
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return Some(at + 1),
+            '\\' if !matches!(letters.next(), Some((_, 'n' | 't'))) => return None,
+            '\n' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Reads a number, a word, or the head of a loop over the keys of a variable, which is the only loop that surely ends.
+fn word(rest: &str) -> Option<(usize, Last)> {
+    let end = rest.find(|letter| !in_name(letter)).unwrap_or(rest.len());
+    let (word, after) = rest.split_at(end);
+    if word == "for" {
+        let (head, _) = after.trim_start_matches(' ').strip_prefix('(')?.split_once(')')?;
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let [key, "in", of] = words.as_slice() else { return None };
+        let taken = end + after.find(')')? + 1;
+        return (lists(VARIABLES, key) && lists(VARIABLES, of)).then_some((taken, Last::Other));
+    }
+    if lists(VARIABLES, word) || word.chars().all(|digit| digit.is_ascii_digit()) {
+        return Some((end, Last::Value));
+    }
+    lists(WORDS, word).then_some((end, Last::Other))
+}
+
+/// Reads a division or a regular expression, where it can be only one of them.
+fn slash(rest: &str, last: Last) -> Option<(usize, Last)> {
+    if rest.starts_with("/=") {
+        return None;
+    }
+    match last {
+        Last::Value => Some((1, Last::Sign('/'))),
+        Last::Sign(sign) if BEFORE_REGEX.contains(sign) => regex(rest).map(|end| (end, Last::Other)),
+        Last::Sign(_) | Last::Other => None,
+    }
+}
+
+/// Reads a regular expression. A bracket is closed before its end, and holds nothing that may end it elsewhere.
+fn regex(rest: &str) -> Option<usize> {
+    let mut letters = rest.char_indices().skip(1);
+    // ends: each round takes a letter
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '/' => return Some(at + 1),
+            '\\' => drop(letters.next().filter(|(_, next)| ESCAPED.contains(*next))?),
+            '[' => {
+                let inside = rest[at + 1..].split_once(']')?.0;
+                let plain = inside.strip_prefix('^').unwrap_or(inside);
+                if plain.is_empty() || plain.contains(['/', '[', '\\', '"', '\n']) {
+                    return None;
+                }
+                letters.nth(inside.chars().count());
+            }
+            '"' | '\n' => return None,
+            _ => {}
+        }
+    }
+    None
+}
