@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::known::{Known, dangerous_variable, is_interpreter, known, known_partly};
 use crate::rules::{Decision, Matched, On, Rule, Rules};
 use crate::shell::{Analysis, Command, Redirect, Undecided, Word, analyse_argv};
+use crate::started::Starts;
 use crate::{CommandLine, Machine, Matter, Program};
 
 /// A script longer than this, not counting the texts of its here-documents, is shown to somebody.
@@ -67,7 +68,9 @@ impl Account {
         let wraps: Vec<bool> = (0..commands.len()).map(|at| is_wrapper(&commands, at)).collect();
         let length: usize = line.argv.iter().map(String::len).sum();
         let long = length - texts(&commands).min(length) > LONG;
-        let parts = commands.into_iter().zip(wraps).map(|(command, wraps)| Part::of(command, wraps, rules));
+        let starts = Starts::of(&commands, &wraps);
+        let parts = commands.into_iter().zip(wraps).enumerate();
+        let parts = parts.map(|(at, (command, wraps))| Part::of(command, wraps, starts.reads(at), rules));
         let sets = assigned.into_iter().map(|(name, value)| {
             let why = dangerous_variable(&name);
             (name, value, why)
@@ -138,8 +141,8 @@ impl Account {
 }
 
 impl Part {
-    fn of(command: Command, wraps: bool, rules: &Rules) -> Self {
-        let known = weigh(&command, wraps);
+    fn of(command: Command, wraps: bool, starts: bool, rules: &Rules) -> Self {
+        let known = weigh(&command, wraps, starts);
         let matches = rules.command(&command.words, command.more);
         let said = |certain: bool| {
             move |matched: Matched<'_>| Said { rule: matched.rule.clone(), certain, by_name: matched.by_name }
@@ -241,7 +244,7 @@ impl Said {
     }
 }
 
-fn literal(word: &Word) -> Option<&str> {
+pub(crate) fn literal(word: &Word) -> Option<&str> {
     match word {
         Word::Literal(text) => Some(text),
         Word::Unknown(_) => None,
@@ -249,14 +252,14 @@ fn literal(word: &Word) -> Option<&str> {
 }
 
 /// A word as far as it is known, and the rest as it is written.
-fn text(word: &Word) -> &str {
+pub(crate) fn text(word: &Word) -> &str {
     match word {
         Word::Literal(text) | Word::Unknown(text) => text,
     }
 }
 
 /// The last part of a path.
-fn base(name: &str) -> &str {
+pub(crate) fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
@@ -285,7 +288,8 @@ fn texts(commands: &[Command]) -> usize {
 }
 
 /// What is known about a command by its words, its variables and where its data comes from and goes to.
-fn weigh(command: &Command, wraps: bool) -> Known {
+/// With `starts`, whatever words it is given by `xargs` or `find` change nothing.
+fn weigh(command: &Command, wraps: bool, starts: bool) -> Known {
     let mut words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
     words.extend(command.more.then_some(None));
     let known = known_partly(&words);
@@ -302,14 +306,14 @@ fn weigh(command: &Command, wraps: bool) -> Known {
     if let Some(danger) = dangers.into_iter().flatten().next() {
         return danger;
     }
-    let known = if wraps { Known::ReadOnly } else { known };
+    let known = if wraps || starts { Known::ReadOnly } else { known };
     let writes = command.redirects.iter().any(|redirect| match redirect {
         Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => {
             !literal(to).is_some_and(|to| SINKS.contains(&to))
         }
         Redirect::Read(_) | Redirect::Text(_) => false,
     });
-    let expands = words.contains(&None);
+    let expands = words.contains(&None) && !starts;
     if writes || expands || !command.variables.is_empty() { Known::Ordinary } else { known }
 }
 

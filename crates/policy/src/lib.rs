@@ -27,6 +27,7 @@ mod reach;
 pub mod rules;
 mod sandbox;
 pub mod shell;
+mod started;
 mod store;
 mod touches;
 

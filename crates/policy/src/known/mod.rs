@@ -4,6 +4,7 @@
 //! list is not read-only. `danger` lists what somebody should look at, and whatever it does not list is ordinary: a gap
 //! there costs a question, never the confinement.
 
+mod added;
 mod awk;
 mod danger;
 mod filter;
@@ -18,6 +19,7 @@ mod stem;
 mod variables;
 mod wrapper;
 
+pub(crate) use added::{find_only_starts, leads_astray, reads_whatever_is_added, xargs_only_starts};
 pub use stem::{is_interpreter, stem};
 pub use variables::dangerous_variable;
 

@@ -1,0 +1,80 @@
+//! Commands that `xargs` and `find -exec` start with words of their own: which of them only read all the same.
+
+use crate::account::{base, literal, text};
+use crate::known::{find_only_starts, leads_astray, reads_whatever_is_added, xargs_only_starts};
+use crate::shell::{Command, Redirect, Word};
+
+/// What stands for a word that is added, if nothing else is in the word.
+const MARKS: &[&str] = &["{}", "%"];
+
+/// Which commands of a line only read, or only start such as do, whatever words are added.
+pub(crate) struct Starts(Vec<bool>);
+
+impl Starts {
+    /// Looks at `commands`; `wraps` says which of them only start another one.
+    pub(crate) fn of(commands: &[Command], wraps: &[bool]) -> Self {
+        // Words are added from what the other commands print, so that none of them may name what must not be read.
+        let astray = commands.iter().zip(wraps).any(|(command, wraps)| {
+            let reads = !*wraps || is(command, "xargs");
+            let words = command.words.iter().filter(|_| reads).skip(1);
+            words.chain(fed(command)).any(|word| leads_astray(text(word)))
+        });
+        let reads = |at: usize| !astray && (is_started(commands, at) || is_find(&commands[at]));
+        Self((0..commands.len()).map(reads).collect())
+    }
+
+    /// Whether the command at `at` is one of them.
+    pub(crate) fn reads(&self, at: usize) -> bool {
+        self.0[at]
+    }
+}
+
+/// What the command is given to read by the line itself.
+fn fed(command: &Command) -> impl Iterator<Item = &Word> {
+    command.redirects.iter().filter_map(|redirect| match redirect {
+        Redirect::Read(word) | Redirect::Text(word) => Some(word),
+        Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => None,
+    })
+}
+
+fn is(command: &Command, name: &str) -> bool {
+    literal(&command.words[0]).is_some_and(|word| base(word) == name)
+}
+
+/// Whether it is a `find` that only prints and starts commands, which are listed too.
+fn is_find(command: &Command) -> bool {
+    let words: Vec<Option<&str>> = command.words.iter().skip(1).map(literal).collect();
+    is(command, "find") && !command.more && words.contains(&Some("-exec")) && find_only_starts(&words)
+}
+
+/// Whether the command at `at` is started with words that are added, and reads whatever they are.
+fn is_started(commands: &[Command], at: usize) -> bool {
+    let command = &commands[at];
+    let words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
+    let marked = |word: &Word| literal(word).is_some() || MARKS.contains(&text(word));
+    if !command.words.iter().all(marked) || (!command.more && !words.contains(&None)) {
+        return false;
+    }
+    let by_starter = match command.through.last().map(String::as_str) {
+        Some("xargs") => is_plain_xargs(commands, at),
+        Some("find -exec") => true,
+        _ => false,
+    };
+    let added = command.more.then_some(None);
+    by_starter && reads_whatever_is_added(&words.into_iter().chain(added).collect::<Vec<_>>())
+}
+
+/// Whether the `xargs` that starts the command at `at` does nothing else.
+fn is_plain_xargs(commands: &[Command], at: usize) -> bool {
+    let command = &commands[at];
+    let Some((_, outside)) = command.through.split_last() else { return false };
+    let starts = |one: &&Command| is(one, "xargs") && one.through == outside;
+    let Some(xargs) = commands[..at].iter().rev().find(starts) else { return false };
+    let words: Vec<Option<&str>> = xargs.words.iter().skip(1).map(literal).collect();
+    let same = |(one, other): (&Word, &Word)| text(one) == text(other);
+    let begins = xargs.words.len().saturating_sub(command.words.len());
+    let named = begins > 0 && xargs.words[begins..].iter().zip(&command.words).all(same);
+    // Without a command it is `echo`.
+    let options = if named { &words[..begins - 1] } else { &words[..] };
+    !xargs.more && xargs_only_starts(options)
+}
