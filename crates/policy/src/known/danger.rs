@@ -91,7 +91,8 @@ const ROWS: &[Row] = &[
     ),
     ("kubectl oc", "config !view,get-contexts,current-context,get-clusters", CLOUD),
     ("helm", "!list,ls,status,get,show,search,version,template,lint,history,env", CLOUD),
-    ("ssh scp sftp mosh ftp tftp lftp rlogin rsh ssh-copy-id autossh sshpass", "", HOST),
+    ("ssh", "{beyond-version}", HOST),
+    ("scp sftp mosh ftp tftp lftp rlogin rsh ssh-copy-id autossh sshpass", "", HOST),
     ("rsync", "{host}", HOST),
     (
         "rsync",

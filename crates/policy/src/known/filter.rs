@@ -1,4 +1,4 @@
-//! Words with a small grammar of their own: `printf`, `test`, and the filters of `jq`.
+//! Words with a small grammar of their own: `printf`, `test`, `sleep`, and the filters of `jq`.
 
 use super::options::{Said, scan};
 use super::reading::may_be_read;
@@ -41,6 +41,10 @@ pub(super) fn test(words: &[Word<'_>]) -> bool {
         [Some(text)] => plain(text),
         [Some("-t"), Some(number)] => is_number(number),
         [Some(operator), _] => lists(UNARY, operator),
+        // However it is grouped, there is nothing in it that evaluates.
+        [Some(one), Some(text), Some("-a" | "-o"), Some(other), Some(last)] => {
+            lists(UNARY, one) && lists(UNARY, other) && plain(text) && plain(last)
+        }
         [Some(one), Some(operator), Some(other)] if lists(NUMERIC, operator) => {
             is_number(one) && is_number(other)
         }
@@ -56,6 +60,25 @@ pub(super) fn bracket(words: &[Word<'_>]) -> bool {
 /// Whether `command` is asked for what a name means, and does not run it.
 pub(super) fn command(words: &[Word<'_>]) -> bool {
     matches!(words.first(), Some(Some("-v" | "-V"))) && scan("-vV", words).is_some()
+}
+
+/// Whether the words of `exit` are one number at most.
+pub(super) fn exit(words: &[Word<'_>]) -> bool {
+    match words {
+        [] => true,
+        [Some(code)] => {
+            code.len() <= 3 && code.chars().all(|digit| digit.is_ascii_digit()) && !code.is_empty()
+        }
+        _ => false,
+    }
+}
+
+/// Whether `sleep` ends within a minute.
+pub(super) fn sleep(words: &[Word<'_>]) -> bool {
+    let [Some(time)] = words else { return false };
+    let time = time.strip_suffix('s').unwrap_or(time);
+    let is_plain = time.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
+    is_plain && time.parse::<f64>().is_ok_and(|seconds| seconds <= 60.0)
 }
 
 fn is_number(word: &str) -> bool {

@@ -11,6 +11,7 @@ mod filter;
 mod find;
 mod git;
 mod index;
+mod lines;
 mod options;
 mod predicate;
 mod reading;

@@ -8,6 +8,7 @@ pub(super) fn predicate(name: &str, words: &[Word<'_>]) -> bool {
     let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
     match name {
         "{operand}" => any(|word| !word.starts_with('-')),
+        "{beyond-version}" => words != [Some("-V")],
         "{system}" => any(is_system),
         "{device}" => any(|word| word.strip_prefix("of=").is_some_and(is_device)),
         "{disk}" => any(|word| is_device(word) && !word.starts_with("/dev/pts/")),

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use super::index::Index;
 use super::options::{Said, scan};
-use super::{Word, awk, filter, find, lists, sed};
+use super::{Word, awk, filter, find, lines, lists, sed};
 
 /// What the words of a program may be.
 enum Rule {
@@ -109,9 +109,9 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
     ),
     (
         "tree",
-        "-aACdDfFghilnNpqQrsStuUvxX -J -LPI: --dirsfirst --filesfirst --noreport --prune --du --si --inodes
+        "-aACdDfFghilnNpqQrsStuUvxX -J -PI: -L= --dirsfirst --filesfirst --noreport --prune --du --si --inodes
          --device --gitignore --matchdirs --ignore-case --metafirst --version --help",
-        Rule::Names,
+        Rule::If(|said| said.values_of(&["L"]).all(|level| level.chars().all(|c| c.is_ascii_digit()))),
     ),
     (
         "file",
@@ -282,36 +282,42 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
          --unbuffered --stream --seq --arg== --argjson== --help --version",
         Rule::If(filter::jq),
     ),
+    ("exit", "", Rule::Grammar(filter::exit)),
+    ("sleep", "", Rule::Grammar(filter::sleep)),
+    ("wait umask lscpu who", "", Rule::AtMost(0)),
+    (
+        "free",
+        "-bkmghtwl --bytes --kibi --mebi --gibi --human --si --total --wide --lohi --help --version",
+        Rule::AtMost(0),
+    ),
+    ("locale", "-a --all-locales --help --version", Rule::AtMost(0)),
+    ("getconf", "", Rule::If(|said| said.operands.len() == 1 && all(said, is_setting))),
+    (
+        "numfmt",
+        "-z -d= --to= --from= --suffix= --padding= --format= --to-unit= --from-unit= --round= --field=
+         --delimiter= --header=? --grouping --invalid= --zero-terminated --help --version",
+        Rule::Names,
+    ),
+    (
+        "nm",
+        "-aADgnoprSuC --debug-syms --print-file-name --dynamic --extern-only --numeric-sort --no-sort
+         --reverse-sort --print-size --size-sort --undefined-only --defined-only --demangle --help --version",
+        Rule::If(|said| all(said, is_object)),
+    ),
+    (
+        "readelf",
+        "-hlSsdnVW --file-header --program-headers --segments --section-headers --sections --symbols --syms
+         --dynamic --notes --version-info --wide --help --version",
+        Rule::If(|said| all(said, is_object)),
+    ),
+    ("size", "-ABdoxt --totals --help --version", Rule::If(|said| all(said, is_object))),
     ("awk mawk gawk nawk", "-Fv=", Rule::If(awk::only_prints)),
-];
-
-/// Programs that say which version they are, and how they are asked: each line is all their words. Java is not among them,
-/// which leaves a file behind while it runs, nor `npm`, which looks for `node` on the path.
-///
-/// A proxy that goes by one of these names reads which program to run from the project (`rustup` from
-/// `rust-toolchain.toml`, even a path inside it). Whoever says where a program lies must not pass one off as the other.
-const VERSIONS: &[(&str, &[&str])] = &[
-    ("cargo rustc rustdoc", &["--version", "-V", "-vV", "-Vv", "--version --verbose"]),
-    ("rustfmt cargo-clippy cargo-fmt rust-analyzer", &["--version", "-V"]),
-    ("node", &["--version", "-v"]),
-    ("python python2 python3", &["--version", "-V"]),
-    ("go", &["version"]),
-    ("gcc g++ cc c++ clang clang++ ld as", &["--version"]),
-    ("gcc g++ cc c++", &["-dumpversion", "-dumpmachine"]),
-    ("make gmake cmake ninja", &["--version"]),
-    ("bash", &["--version"]),
-    ("ruby", &["--version"]),
-    ("perl", &["-v", "--version"]),
-    ("awk gawk", &["--version"]),
 ];
 
 /// Whether the program `name` with `words` reads and prints and does nothing else.
 pub(super) fn only_reads(name: &str, words: &[Word<'_>]) -> bool {
-    let words_are = |line: &str| words.iter().copied().eq(line.split(' ').map(Some));
-    static VERSION: LazyLock<Index> = LazyLock::new(|| Index::of(VERSIONS.iter().map(|(names, _)| *names)));
     static PROGRAM: LazyLock<Index> = LazyLock::new(|| Index::of(PROGRAMS.iter().map(|(names, ..)| *names)));
-    let mut versions = VERSION.rows(name).into_iter().map(|row| &VERSIONS[row]);
-    if versions.any(|(_, lines)| lines.iter().any(|line| words_are(line))) {
+    if lines::lists(name, words) {
         return true;
     }
     let program = PROGRAM.rows(name).into_iter().map(|row| &PROGRAMS[row]).next();
@@ -344,6 +350,16 @@ fn holds(rule: &Rule, said: &Said<'_>) -> bool {
 /// Whether every operand is known and `fits`.
 pub(super) fn all(said: &Said<'_>, fits: impl Fn(&str) -> bool) -> bool {
     said.operands.iter().all(|word| word.is_some_and(&fits))
+}
+
+/// Whether `name` can be a setting of the system, and no option or path.
+fn is_setting(name: &str) -> bool {
+    name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
+/// Whether `path` can be read, and does not name a file with more options.
+fn is_object(path: &str) -> bool {
+    may_be_read(path) && !path.starts_with('@')
 }
 
 /// Whether reading what is at `path` has no effect, comes to an end, and shows no environment of a process. Of `/dev` that

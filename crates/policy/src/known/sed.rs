@@ -145,8 +145,8 @@ fn address(script: &mut Peekable<Chars<'_>>) -> Option<()> {
     Some(())
 }
 
-/// Reads a regular expression and the `end` behind it. A bracket must be closed before, and hold no backslash: whether
-/// `end` ends anything inside one is not the same everywhere.
+/// Reads a regular expression and the `end` behind it. A bracket must be closed before, and hold no backslash but before
+/// a letter: whether `end` ends anything inside one is not the same everywhere.
 fn regex(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
     while let Some(letter) = script.next() {
         match letter {
@@ -174,6 +174,7 @@ fn bracket(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
                     return None;
                 }
             }
+            '\\' if matches!(script.peek(), Some('t' | 'n' | 's' | 'w')) => drop(script.next()),
             '[' | '\\' | '\n' => return None,
             _ if letter == end => return None,
             _ => {}

@@ -8,6 +8,8 @@ const STARTS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
 /// What takes no word.
 const ALONE: &[&str] = &[
     "!",
+    "--help",
+    "--version",
     "(",
     ")",
     ",",

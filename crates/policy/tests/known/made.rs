@@ -140,6 +140,12 @@ const PIECES: &[(&str, &[&str])] = &[
             "BEGIN",
             "END",
             ",",
+            "if (",
+            "for (k in n)",
+            "gsub(/a/, ",
+            "||",
+            "/[a-z]/",
+            "length",
         ],
     ),
     (

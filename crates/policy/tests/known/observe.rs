@@ -17,8 +17,10 @@ use super::made::{random_rows, random_scripts};
 use super::{READ_ONLY, Random, commands, refs};
 
 /// Built into the shell; some are programs too.
-const BUILT_IN: [&str; 11] =
-    ["echo", "printf", "test", "[", "cd", "pwd", "type", "command", "true", "false", ":"];
+const BUILT_IN: [&str; 16] = [
+    "echo", "printf", "test", "[", "cd", "pwd", "type", "command", "true", "false", ":", "exit", "set",
+    "wait", "umask", "ulimit",
+];
 /// A second implementation of most programs.
 const BUSYBOX: &str = "/usr/bin/busybox";
 /// Programs that are run only to say which version they are: what else goes by their name is no matter.
