@@ -4,7 +4,7 @@ use crate::account::{base, literal, text};
 use crate::known::{find_only_starts, leads_astray, reads_whatever_is_added, xargs_only_starts};
 use crate::shell::{Command, Redirect, Word};
 
-/// What stands for a word that is added, if nothing else is in the word.
+/// What stands for a word that is added.
 const MARKS: &[&str] = &["{}", "%"];
 
 /// Which commands of a line only read, or only start such as do, whatever words are added.
@@ -51,7 +51,7 @@ fn is_find(command: &Command) -> bool {
 fn is_started(commands: &[Command], at: usize) -> bool {
     let command = &commands[at];
     let words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
-    let marked = |word: &Word| literal(word).is_some() || MARKS.contains(&text(word));
+    let marked = |word: &Word| literal(word).is_some() || is_marked(text(word));
     if !command.words.iter().all(marked) || (!command.more && !words.contains(&None)) {
         return false;
     }
@@ -62,6 +62,12 @@ fn is_started(commands: &[Command], at: usize) -> bool {
     };
     let added = command.more.then_some(None);
     by_starter && reads_whatever_is_added(&words.into_iter().chain(added).collect::<Vec<_>>())
+}
+
+/// Whether `text` is a mark, perhaps among plain letters, and nothing that the shell expands.
+fn is_marked(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || " :_-=,".contains(letter);
+    MARKS.iter().any(|mark| text.contains(mark) && text.replace(mark, "").chars().all(is_plain))
 }
 
 /// Whether the `xargs` that starts the command at `at` does nothing else.
