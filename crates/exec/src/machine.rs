@@ -63,7 +63,10 @@ fn asks_the_directory(program: &Path, cwd: &Path, moves: bool) -> bool {
     if SHIMS.contains(&name) {
         return true;
     }
-    if name == "rustup" {
+    // One file may have several names.
+    let same = |a: &Stat, b: &Stat| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino);
+    let linked = stat(program).ok().zip(stat(program.with_file_name("rustup")).ok());
+    if name == "rustup" || linked.is_some_and(|(one, other)| same(&one, &other)) {
         let chosen = |directory: &Path| {
             ["rust-toolchain", "rust-toolchain.toml"].iter().any(|name| stat(directory.join(name)).is_ok())
         };
@@ -92,9 +95,13 @@ impl Machine for ThisMachine {
         if name.contains('/') {
             return self.found(&cwd.join(name), cwd, moves);
         }
+        let relative = std::env::split_paths(OsStr::new(&self.path)).any(|place| !place.is_absolute());
         let places = std::env::split_paths(OsStr::new(&self.path));
         // An empty place is the directory one is in, and so is a relative one below it.
-        places.map(|place| cwd.join(place).join(name)).find_map(|path| self.found(&path, cwd, moves))
+        let found =
+            places.map(|place| cwd.join(place).join(name)).find_map(|path| self.found(&path, cwd, moves));
+        // Elsewhere such a place is another one.
+        found.map(|program| Program { trusted: program.trusted && !(moves && relative), ..program })
     }
 
     fn standing(&self, path: &Path) -> PathBuf {

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::known::{Known, dangerous_variable, is_interpreter, known, known_partly};
+use crate::fed::{self, SINKS};
+use crate::known::{Known, dangerous_variable, known, known_partly};
 use crate::rules::{Decision, Matched, On, Rule, Rules};
 use crate::shell::{Analysis, Command, Redirect, Undecided, Word, analyse_argv};
 use crate::started::Starts;
@@ -12,13 +13,7 @@ use crate::{CommandLine, Machine, Matter, Program};
 const LONG: usize = 16 << 10;
 
 /// Programs that only start what their words say, so that what they start is all there is to judge.
-const TRANSPARENT: &[&str] = &[
-    "ash", "bash", "builtin", "command", "dash", "env", "exec", "gtimeout", "ionice", "ksh", "nice", "sh",
-    "stdbuf", "time", "timeout", "xargs", "zsh",
-];
-
-/// Where output goes that leaves nothing behind.
-const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
+const TRANSPARENT: &[&str] = &["gtimeout", "ionice", "nice", "stdbuf", "timeout", "xargs"];
 
 /// What a command line would do.
 #[derive(Debug, Clone)]
@@ -129,11 +124,17 @@ impl Account {
             // A rule about a command says nothing about where its output goes.
             part.allowed_by().is_some_and(|said| said.rule.unsandboxed) && part.writes().next().is_none()
         };
+        // What only reads may read secrets out there, so that no more than words of the shell go along.
         let harmless = |part: &Part| {
-            let bound = part.command.built_in || part.program.as_ref().is_some_and(|program| program.trusted);
-            part.known == Known::ReadOnly && bound && part.rules.is_empty() && part.writes().next().is_none()
+            let says = matches!(part.name(), Some("echo" | "true" | "false" | ":" | "test" | "["));
+            let starts = part.wraps && part.command.through.is_empty();
+            (part.command.built_in && says || starts)
+                && part.known == Known::ReadOnly
+                && part.rules.is_empty()
         };
+        let plain = self.parts.iter().all(|part| part.command.redirects.is_empty() && !part.command.fed);
         certain
+            && plain
             && !self.long
             && self.parts.iter().any(leaves)
             && self.parts.iter().all(|part| leaves(part) || harmless(part))
@@ -141,14 +142,15 @@ impl Account {
 }
 
 impl Part {
-    fn of(command: Command, wraps: bool, starts: bool, rules: &Rules) -> Self {
+    fn of(command: Command, wraps: bool, starts: bool, all: &Rules) -> Self {
         let known = weigh(&command, wraps, starts);
-        let matches = rules.command(&command.words, command.more);
+        let matches = all.command(&command.words, command.more);
         let said = |certain: bool| {
             move |matched: Matched<'_>| Said { rule: matched.rule.clone(), certain, by_name: matched.by_name }
         };
         let mut rules: Vec<Said> = matches.certain.into_iter().map(said(true)).collect();
         rules.extend(matches.possible.into_iter().map(said(false)));
+        rules.extend(without_options(&command, all));
         rules.sort_by_key(|said| std::cmp::Reverse((said.rule.decision, said.certain)));
         Self { command, known, wraps, rules, program: None }
     }
@@ -240,7 +242,8 @@ impl Said {
     /// Whether what is dangerous about `argv` stands in the rule's own words.
     fn names_the_danger(&self, argv: &[&str]) -> bool {
         let On::Command { pattern, .. } = &self.rule.on else { return false };
-        matches!(known(&argv[..pattern.len().min(argv.len())]), Known::Dangerous(_))
+        let named = known(&argv[..pattern.len().min(argv.len())]);
+        matches!(named, Known::Dangerous(_)) && named == known(argv)
     }
 }
 
@@ -249,6 +252,43 @@ pub(crate) fn literal(word: &Word) -> Option<&str> {
         Word::Literal(text) => Some(text),
         Word::Unknown(_) => None,
     }
+}
+
+/// Options of git before its sub-command that take the next word.
+const GIT_VALUED: &[&str] =
+    &["-C", "-c", "--config-env", "--exec-path", "--git-dir", "--namespace", "--super-prefix", "--work-tree"];
+
+/// What rules that do not allow say about the command without the options before its sub-command, and about `git-x` as
+/// `git x`: whoever forbids `git push` means `git -C . push` too. Of others than git nobody knows which options take a
+/// word.
+fn without_options(command: &Command, rules: &Rules) -> Vec<Said> {
+    let Some(name) = literal(&command.words[0]).map(base) else { return Vec::new() };
+    let git = name == "git" || name.starts_with("git-");
+    let mut rest = &command.words[1..];
+    // ends: each round takes a word
+    while let [option, after @ ..] = rest
+        && text(option).starts_with('-')
+    {
+        let takes = if git { GIT_VALUED.contains(&text(option)) } else { !text(option).contains('=') };
+        rest = if takes { after.get(1..).unwrap_or_default() } else { after };
+    }
+    let sub_command = name.strip_prefix("git-").map(str::to_owned);
+    if rest.len() + 1 == command.words.len() && sub_command.is_none() {
+        return Vec::new();
+    }
+    let program = if git { "git" } else { name };
+    let words: Vec<Word> = std::iter::once(program.to_owned())
+        .chain(sub_command)
+        .map(Word::Literal)
+        .chain(rest.iter().cloned())
+        .collect();
+    let found = rules.command(&words, command.more);
+    let strict = |matched: &Matched<'_>| matched.rule.decision != Decision::Allow;
+    let said = |certain: bool| {
+        move |matched: Matched<'_>| Said { rule: matched.rule.clone(), certain, by_name: false }
+    };
+    let certain = found.certain.into_iter().filter(strict).map(said(git));
+    certain.chain(found.possible.into_iter().filter(strict).map(said(false))).collect()
 }
 
 /// A word as far as it is known, and the rest as it is written.
@@ -263,15 +303,22 @@ pub(crate) fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// Whether the command at `at` starts one of those behind it.
+/// Whether the command at `at` does nothing but start the one behind it.
 fn is_wrapper(commands: &[Command], at: usize) -> bool {
     let wrapper = &commands[at];
-    let Some(name) = literal(&wrapper.words[0]) else { return false };
-    commands[at + 1..].iter().any(|inner| {
-        inner.through.strip_prefix(wrapper.through.as_slice()).and_then(<[String]>::first).is_some_and(|by| {
-            by.split(' ').next().is_some_and(|by| by == base(name)) && TRANSPARENT.contains(&base(name))
+    let Some(name) = literal(&wrapper.words[0]).map(base) else { return false };
+    let first = wrapper.words.get(1).map(text).unwrap_or_default();
+    let plain = match name {
+        "ash" | "bash" | "dash" | "ksh" | "sh" | "zsh" => matches!(first, "-c" | "-lc" | "-cl"),
+        // Their options change the variables, the directory or the PATH of what they start.
+        "builtin" | "command" | "env" | "exec" => !first.starts_with('-'),
+        _ => TRANSPARENT.contains(&name),
+    };
+    plain
+        && commands.get(at + 1).is_some_and(|inner| {
+            let by = inner.through.strip_prefix(wrapper.through.as_slice());
+            matches!(by, Some([by]) if by.split(' ').next() == Some(name))
         })
-    })
 }
 
 /// How many bytes the texts of here-documents take.
@@ -300,8 +347,7 @@ fn weigh(command: &Command, wraps: bool, starts: bool) -> Known {
             .flatten()
             .find(|known| matches!(known, Known::Dangerous(_))),
         command.variables.iter().find_map(|(name, _)| dangerous_variable(name)).map(Known::Dangerous),
-        runs_what_it_is_fed(command).then_some(Known::Dangerous("runs whatever another command writes")),
-        by_redirects(command).map(Known::Dangerous),
+        fed::danger(command).map(Known::Dangerous),
     ];
     if let Some(danger) = dangers.into_iter().flatten().next() {
         return danger;
@@ -314,40 +360,11 @@ fn weigh(command: &Command, wraps: bool, starts: bool) -> Known {
         Redirect::Read(_) | Redirect::Text(_) => false,
     });
     let expands = words.contains(&None) && !starts;
-    if writes || expands || !command.variables.is_empty() { Known::Ordinary } else { known }
-}
-
-/// Whether an interpreter takes its program from another command.
-fn runs_what_it_is_fed(command: &Command) -> bool {
-    let [name, rest @ ..] = command.words.as_slice() else { return false };
-    let reads_input =
-        |word: &Word| matches!(literal(word), Some("-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"));
-    let names_program = rest.iter().any(|word| match literal(word) {
-        Some(word) => !word.starts_with('-') || word.starts_with("-c") || word.starts_with("-e"),
-        None => true,
+    // What is read in must be a file that may be read, and a text that is known.
+    let astray = command.redirects.iter().any(|redirect| match redirect {
+        Redirect::Read(from) => !literal(from).is_some_and(crate::known::may_be_read),
+        Redirect::Text(text) => literal(text).is_none(),
+        Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => false,
     });
-    command.fed
-        && literal(name).is_some_and(is_interpreter)
-        && (!names_program || rest.iter().any(reads_input) || rest.iter().any(|w| literal(w) == Some("-s")))
-}
-
-/// Why the redirections of a command deserve a look.
-fn by_redirects(command: &Command) -> Option<&'static str> {
-    let bare = literal(&command.words[0]) == Some(":");
-    command.redirects.iter().find_map(|redirect| {
-        let (to, writes) = match redirect {
-            Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => (literal(to), true),
-            Redirect::Read(from) => (literal(from), false),
-            Redirect::Text(_) => return None,
-        };
-        let path = to.unwrap_or_default();
-        if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
-            return Some("reaches another machine");
-        }
-        let harmless = SINKS.contains(&path) || path.starts_with("/dev/fd/") || path.starts_with("/dev/shm/");
-        if writes && path.starts_with("/dev/") && !harmless && !matches!(path, "/dev/tty" | "/dev/full") {
-            return Some("writes to a device");
-        }
-        (bare && matches!(redirect, Redirect::Write(_)) && !harmless).then_some("empties a file")
-    })
+    if writes || expands || astray || !command.variables.is_empty() { Known::Ordinary } else { known }
 }

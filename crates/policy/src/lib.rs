@@ -11,6 +11,7 @@ mod denial;
 mod deny;
 mod enforcement;
 mod environment;
+mod fed;
 mod glob;
 mod grant;
 mod host;

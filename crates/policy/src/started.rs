@@ -7,6 +7,12 @@ use crate::shell::{Command, Redirect, Word};
 /// What stands for a word that is added.
 const MARKS: &[&str] = &["{}", "%"];
 
+/// Commands that may stand before an `xargs`: what they print are names of what is there, or lines of it.
+const FEEDERS: &[&str] = &[
+    "cd", "fd", "find", "grep", "head", "ls", "rg", "sort", "tail", "uniq", "wc", "xargs", "bash", "sh",
+    "zsh",
+];
+
 /// Which commands of a line only read, or only start such as do, whatever words are added.
 pub(crate) struct Starts(Vec<bool>);
 
@@ -19,6 +25,11 @@ impl Starts {
             let words = command.words.iter().filter(|_| reads).skip(1);
             words.chain(fed(command)).any(|word| leads_astray(text(word)))
         });
+        let feeds = |command: &Command| {
+            let started = command.through.last().is_some_and(|by| by == "xargs" || by == "find -exec");
+            started || literal(&command.words[0]).is_some_and(|name| FEEDERS.contains(&base(name)))
+        };
+        let astray = astray || !commands.iter().all(feeds);
         let reads = |at: usize| !astray && (is_started(commands, at) || is_find(&commands[at]));
         Self((0..commands.len()).map(reads).collect())
     }

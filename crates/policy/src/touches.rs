@@ -48,7 +48,7 @@ impl Touches {
     /// # let Verdict::Ask(question) = gate.decide("shell", &Intent::run(argv.to_vec(), "/w".as_ref())) else { panic!() };
     /// // A question about `bash -c 'rm -rf ../old && curl https://example.org >page'` in `/w`:
     /// let touches = question.touches();
-    /// assert_eq!(touches.starts, ["bash", "rm", "curl"]);
+    /// assert_eq!(touches.starts, ["bash (not found)", "rm (not found)", "curl (not found)"]);
     /// assert_eq!(touches.writes, ["/old", "page"]);
     /// assert_eq!(touches.reaches, ["example.org"]);
     /// ```

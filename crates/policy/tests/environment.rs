@@ -213,7 +213,7 @@ fn what_every_command_gets() {
     ] {
         assert_eq!((with.get(name).copied(), without.get(name).copied()), (on_terminal, on_none), "{name}");
     }
-    assert_eq!((with.len(), without.len()), (10, 15));
+    assert_eq!((with.len(), without.len()), (12, 17));
 }
 
 const PROVIDER_KEYS: [&str; 6] = [

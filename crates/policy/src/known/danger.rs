@@ -44,9 +44,9 @@ const LATER: &str = "runs something later";
 const OPEN: &str = "gives everybody a right";
 
 const ROWS: &[Row] = &[
+    ("rm rmdir unlink", "{system}", "removes what belongs to the system"),
     ("rm", "-r,-R,-f,--recursive,--force", REMOVES),
     ("rm", "--no-preserve-root", REMOVES),
-    ("rm rmdir unlink", "{system}", "removes what belongs to the system"),
     ("find", "-delete", REMOVES),
     ("fd fdfind", "-x,-X,--exec,--exec-batch %rm", REMOVES),
     ("shred srm wipe", "", "makes files unreadable for good"),
@@ -326,7 +326,7 @@ const WITH_VALUE: &[(&str, &str)] = &[
     ("tar", "fCTXKgHbLVN"),
     ("gh", "RqtHp"),
     ("iptables", "tpsdjio"),
-    ("git", "mCcFotSX"),
+    ("git", "CcFo"),
     ("sysctl", "r"),
     ("rsync", "fMT"),
     ("date", "drI"),

@@ -18,7 +18,6 @@ const VERSIONS: &[Line] = &[
     ("rustfmt cargo-clippy cargo-fmt rust-analyzer", &["--version", "-V"]),
     ("node", &["--version", "-v"]),
     ("python python2 python3", &["--version", "-V"]),
-    ("go", &["version"]),
     ("gcc g++ cc c++ clang clang++ ld as", &["--version"]),
     ("gcc g++ cc c++", &["-dumpversion", "-dumpmachine"]),
     ("make gmake cmake ninja", &["--version"]),

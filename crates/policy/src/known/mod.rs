@@ -24,6 +24,8 @@ pub(crate) use added::{find_only_starts, leads_astray, reads_whatever_is_added, 
 pub use stem::{is_interpreter, stem};
 pub use variables::dangerous_variable;
 
+pub(crate) use reading::may_be_read;
+
 /// One word of a command: `None` if nobody knows what it will be.
 type Word<'a> = Option<&'a str>;
 
@@ -70,7 +72,11 @@ pub fn known_partly(argv: &[Option<&str>]) -> Known {
 pub(crate) fn hides(letter: char) -> bool {
     letter.is_control() && !matches!(letter, '\t' | '\n')
         || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(letter, '\u{61c}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(letter, '\u{61c}' | '\u{feff}' | '\u{e0000}'..='\u{e01ef}' | '\u{fe00}'..='\u{fe0f}')
+        // What looks like a blank or like nothing.
+        || matches!(letter, '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}')
+        || matches!(letter, '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{2800}')
+        || matches!(letter, '\u{3000}' | '\u{3164}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}')
 }
 
 /// The name of the program at a path.

@@ -37,7 +37,7 @@ enum Rule {
 const PROGRAMS: &[(&str, &str, Rule)] = &[
     ("echo true false : expr", "", Rule::Anything),
     ("pwd", "-LP", Rule::AtMost(0)),
-    ("cd", "-LP", Rule::If(|said| said.operands.len() <= 1 && !said.late)),
+    ("cd", "-LP", Rule::If(|said| said.operands.len() <= 1 && !said.late && all(said, is_a_place))),
     ("printf", "", Rule::Grammar(filter::printf)),
     ("test", "", Rule::Grammar(filter::test)),
     ("[", "", Rule::Grammar(filter::bracket)),
@@ -58,11 +58,15 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
     ("uptime", "-ps --pretty --since --version", Rule::AtMost(0)),
     (
         "date",
-        "-uR -r= -I=? --utc --universal --rfc-email --rfc-3339= --iso-8601=? --date= --reference= --help
+        "-uR -r= -I=? --utc --universal --rfc-email --rfc-3339= --iso-8601=? --reference= --help
          --version",
         Rule::If(|said| !said.late && said.operands.len() <= 1 && all(said, |word| word.starts_with('+'))),
     ),
-    ("seq", "-NUM -fs= -w --format= --separator= --equal-width --help --version", Rule::Names),
+    (
+        "seq",
+        "-NUM -fs= -w --format= --separator= --equal-width --help --version",
+        Rule::If(|said| all(said, |word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-'))),
+    ),
     ("basename", "-az -s= --multiple --zero --suffix= --help --version", Rule::Names),
     ("dirname", "-z --zero --help --version", Rule::Names),
     (
@@ -148,7 +152,7 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
     ("tsort", "--help --version", Rule::AtMost(1)),
     (
         "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum",
-        "-bctwz -l= --binary --check --text --tag --zero --length= --ignore-missing --quiet --status --strict
+        "-btwz -l= --binary --text --tag --zero --length=
          --warn --help --version",
         Rule::Files,
     ),
@@ -239,12 +243,12 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
     ),
     (
         "grep",
-        "-NUM -EFGPivwxyclLoqsbHhnTZaIrRUuz -efmABCdD= --extended-regexp --fixed-strings --basic-regexp
+        "-NUM -EFGPivwxyclLoqsbHhnTZaIrRUuz -efmABCd= --extended-regexp --fixed-strings --basic-regexp
          --perl-regexp --regexp= --file= --ignore-case --no-ignore-case --invert-match --word-regexp
          --line-regexp --count --color=? --colour=? --files-without-match --files-with-matches --max-count=
          --only-matching --quiet --silent --no-messages --byte-offset --with-filename --no-filename --label=
          --line-number --initial-tab --null --after-context= --before-context= --context= --group-separator=
-         --no-group-separator --text --binary-files= --devices= --directories= --exclude= --exclude-from=
+         --no-group-separator --text --binary-files= --directories= --exclude= --exclude-from=
          --exclude-dir= --include= --recursive --dereference-recursive --line-buffered --binary --null-data
          --help --version",
         Rule::Pattern,
@@ -364,7 +368,11 @@ fn is_object(path: &str) -> bool {
 
 /// Whether reading what is at `path` has no effect, comes to an end, and shows no environment of a process. Of `/dev` that
 /// is little, and of `/proc` what is about the machine.
-pub(super) fn may_be_read(path: &str) -> bool {
+pub(crate) fn may_be_read(path: &str) -> bool {
+    // Some programs take the names of files from a file that is named so.
+    if path.starts_with('@') {
+        return false;
+    }
     let parts = parts(path);
     // Behind a link `..` is not where it seems: no guess whether this is one of the two.
     let winds = path.contains("/..") && path.split('/').any(|part| matches!(part, "dev" | "proc"));
@@ -381,14 +389,28 @@ pub(super) fn may_be_read(path: &str) -> bool {
             "cpuinfo meminfo version loadavg uptime filesystems stat mounts partitions devices swaps",
             name,
         ),
-        ["proc", ..] => false,
+        ["proc", ..] | ["run", ..] | ["sys", "kernel", ..] => false,
         // What gawk takes for an address.
         ["inet" | "inet4" | "inet6", ..] => false,
         _ => true,
     }
 }
 
+/// Whether nothing below `path` is a device or a process: not `/`, and no way up to it.
+fn is_a_place(path: &str) -> bool {
+    let parts = parts(path);
+    !parts.is_empty()
+        && !parts.contains(&"..")
+        && !(path.starts_with('/') && matches!(parts[0], "dev" | "proc" | "sys" | "run"))
+        && path != "-"
+}
+
+/// Whether `path` may be all there is: `/`, or so far up that it may be.
 fn is_root(path: &str) -> bool {
+    if parts(path).iter().filter(|part| **part == "..").count() > 2 {
+        return true;
+    }
+
     path.starts_with('/') && parts(path).iter().all(|part| *part == "..")
 }
 

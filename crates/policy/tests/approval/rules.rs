@@ -58,6 +58,9 @@ fn the_strictest_rule_wins_and_covers_no_more_than_it_says() {
         (&[NO_PUSH], "bash -c 'git push'", ["forbid", "forbid"]),
         (&[NO_PUSH], "timeout 5 git push", ["forbid", "forbid"]),
         (&[NO_PUSH], "/tmp/x/git push", ["forbid", "forbid"]),
+        (&[NO_PUSH], "git -C . push", ["forbid", "forbid"]),
+        (&[NO_PUSH], "git --no-pager -c a.b=c push", ["forbid", "forbid"]),
+        (&[NO_PUSH], "git-push origin", ["forbid", "forbid"]),
         // It may be what is forbidden.
         (&[NO_PUSH], "git $x", ["ask", "ask"]),
         (&[NO_PUSH], "$x", ["ask", "ask"]),
@@ -81,7 +84,11 @@ fn the_strictest_rule_wins_and_covers_no_more_than_it_says() {
 fn only_a_rule_that_says_so_lets_a_command_leave() {
     for (rules, line, leaves) in [
         (&[DOCKER][..], "docker ps", true),
-        (&[DOCKER], "docker ps -a && ls", true),
+        (&[DOCKER], "docker ps -a && echo done", true),
+        (&[DOCKER], "docker ps; cat /root/.ssh/id_rsa", false),
+        (&[DOCKER], "docker ps; bash evil.sh; bash -c true", false),
+        (&[DOCKER], "cd sub && docker ps", false),
+        (&[DOCKER], "docker ps < f", false),
         (&[DOCKER], "docker ps && make", false),
         (&[DOCKER], "docker ps > f", false),
         (&[DOCKER], "docker ps $x", false),

@@ -63,8 +63,8 @@ fn a_text_of_sed_over_several_lines_is_no_command() {
 /// `?` is a word that nobody knows.
 #[test]
 fn words_that_nobody_knows() {
-    let read_only = "echo ?|echo a ?|printf %s ?|printf -- %s ? ?|[ -f ? ]|[ ? = x ]|test -n ?|basename -- ?|ls -- ?|ls -l -- ? a|stat -- ?|which -- ?|type -- ?|command -v -- ?|grep -- ? f|seq -- ?|tr -- ? ?|true ?|expr ? + 1|cd -- ?|test ! -d ?";
-    let ordinary = "?|? -rf x|ls ?|ls ? --|cat ?|cat -- ?|head -n ? f|grep ? f|grep -- x ?|rg -- x ?|find ?|find . -name ?|sed -n ? f|sed -n -- ? f|jq -- ? f|uniq -- f ?|uniq -- ?|sort -- ?|printf ?|printf %d ?|test ?|test ? x|test -f ? -a|[ 1 -eq ? ]|[ ? ]|[ -f x ?|date -- ?|xxd ?|awk ? f|git ?|rm ?|docker ?|cp ? ?|make ?|cargo ?|env ? rm -rf x|sudoedit-not ?|tac -- ?|tail -- ?";
+    let read_only = "echo ?|echo a ?|printf %s ?|printf -- %s ? ?|[ -f ? ]|[ ? = x ]|test -n ?|basename -- ?|ls -- ?|ls -l -- ? a|stat -- ?|which -- ?|type -- ?|command -v -- ?|grep -- ? f|tr -- ? ?|true ?|expr ? + 1|test ! -d ?";
+    let ordinary = "?|? -rf x|ls ?|ls ? --|cat ?|cat -- ?|head -n ? f|grep ? f|grep -- x ?|rg -- x ?|find ?|find . -name ?|sed -n ? f|sed -n -- ? f|jq -- ? f|uniq -- f ?|uniq -- ?|sort -- ?|printf ?|printf %d ?|test ?|test ? x|test -f ? -a|[ 1 -eq ? ]|[ ? ]|[ -f x ?|date -- ?|xxd ?|awk ? f|git ?|rm ?|docker ?|cp ? ?|make ?|cargo ?|env ? rm -rf x|sudoedit-not ?|tac -- ?|tail -- ?|seq -- ?|cd -- ?";
     let dangerous = "rm -rf ?|rm ? -r|sudo ?|git push ? -f|git clean -f ?|git reset ? --hard|timeout 5 rm -rf ?|xargs rm -rf ?|curl -d ? x|chmod 777 ?|ssh ?|. ?|eval ?|find ? -delete|find ? -exec rm -f ? ;|git -c core.pager=x ?|git config --global x ?|git config core.pager ?|npm publish ?|sed 1ex ?|dd of=/dev/sda ?|env A=1 ? |kill -9 -1 ?";
     for (rows, expected) in [(read_only, "ReadOnly"), (ordinary, "Ordinary"), (dangerous, "Dangerous")] {
         for row in rows.split('|').filter(|row| *row != "env A=1 ? ") {

@@ -200,7 +200,7 @@ fn examples() {
     rules.toml:4:10: an example in `match` is a text or a list of words
     rules.toml:4:18: an example in `match` is a text or a list of words
     rules.toml:4:10: `git push | cat` is no example: it must be one plain command, without variables, pipes and redirections; or a list of words
-    rules.toml:4:10: `git push $branch` is no example: it must be one plain command, without variables, pipes and redirections; or a list of words
+    rules.toml:4:10: `git push $branch` is no example: the value of this variable might run a command; write a list of words instead
     rules.toml:4:10: `X=1 git push` is no example: it must be one plain command, without variables, pipes and redirections; or a list of words
     rules.toml:4:10: `git push > log` is no example: it must be one plain command, without variables, pipes and redirections; or a list of words
     rules.toml:4:10: `git push (` is no example: something that is not understood; write a list of words instead
