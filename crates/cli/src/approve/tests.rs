@@ -128,7 +128,7 @@ fn a_script_of_which_not_all_is_known() {
       │ EOF
 
       why       `sh` runs whatever another command writes
-      runs      ordinary  set -e
+      runs      reads     set -e
                 ordinary  gzip -9 ‹"$f"› >>‹"$OUT/all.gz"›
                 ordinary  curl -fsS ‹https://$HOST/install.sh›
                 dangerous (runs whatever another command writes) sh
@@ -298,11 +298,11 @@ fn what_would_look_like_something_else() {
                     show on a terminal
                 `ls ‹\u{1b}[2K\u{1b}[1A\u{202e}gpj.exe\u{d}› ok` holds characters that
                     do not show on a terminal
-                `rm -rf /` removes files without asking
+                `rm -rf /` removes what belongs to the system
                 it asks to run without the sandbox
       runs      dangerous (holds characters that do not show on a terminal) ls
                     ‹\u{1b}[2K\u{1b}[1A\u{202e}gpj.exe\u{d}› ok
-                dangerous (removes files without asking) rm -rf /
+                dangerous (removes what belongs to the system) rm -rf /
       unclear   an unusual character without quotes:
                     \u{1b}[2K\u{1b}[1A\u{202e}gpj.exe\u{d} ok
                 an unusual character without quotes: \u{1b}[1A\u{202e}gpj.exe\u{d} ok
