@@ -399,10 +399,8 @@ pub(crate) fn may_be_read(path: &str) -> bool {
 /// Whether nothing below `path` is a device or a process: not `/`, and no way up to it.
 fn is_a_place(path: &str) -> bool {
     let parts = parts(path);
-    !parts.is_empty()
-        && !parts.contains(&"..")
-        && !(path.starts_with('/') && matches!(parts[0], "dev" | "proc" | "sys" | "run"))
-        && path != "-"
+    let system = path.starts_with('/') && matches!(parts.first(), Some(&("dev" | "proc" | "sys" | "run")));
+    !(parts.is_empty() || parts.contains(&"..") || system || path == "-")
 }
 
 /// Whether `path` may be all there is: `/`, or so far up that it may be.
