@@ -126,7 +126,7 @@ fn a_hook_denies_asks_and_annotates() {
     1| one
     Note of the hook `guard`: it is short
     ");
-    insta::assert_snapshot!(after(r#"echo '{"decision": "deny", "reason": "a secret is in it"}'"#), @"forbidden by policy: the hook `guard` forbids it: a secret is in it");
+    insta::assert_snapshot!(after(r#"echo '{"decision": "deny", "reason": "a secret is in it"}'"#), @"forbidden by policy: the hook `guard` forbids it: the call was done, and its answer is withheld: a secret is in it");
     let asked = testkit::Scripted::confined();
     let hook = bench.before(r#"echo '{"decision": "ask", "reason": "look at it"}'"#);
     let toolgate = bench.builder().approver(Arc::clone(&asked) as Arc<_>).command_hook(hook).build().unwrap();
@@ -157,7 +157,8 @@ fn a_failure_is_a_no() {
             let output = bench.read(hook);
             let said = output.joined_text();
             assert!(
-                said.contains("the hook `guard` forbids it: it failed, which counts as a no: "),
+                said.contains("the hook `guard` forbids it: ")
+                    && said.contains("it failed, which counts as a no: "),
                 "{said}"
             );
             assert!(said.contains(why) && said.ends_with(" (config.toml:7)"), "{text}: {said}");
