@@ -40,6 +40,7 @@ const RUNS: &str = "runs a program that is given as an option";
 const SYSTEM: &str = "changes the running system";
 const STOPS: &str = "stops processes that it does not name";
 const NETWORK: &str = "changes the network of the machine";
+const SECRET: &str = "shows or changes a secret";
 const LATER: &str = "runs something later";
 const OPEN: &str = "gives everybody a right";
 
@@ -119,6 +120,31 @@ const ROWS: &[Row] = &[
     ("curl wget", "{file}", "writes a download to a file"),
     ("curl", "-O,--remote-name,--remote-name-all", "writes a download to a file"),
     ("http https xh", "%POST,PUT,PATCH,DELETE", SENDS),
+    (
+        "buildah ctr crictl nerdctl lxc incus lxc-attach apptainer singularity vagrant multipass limactl virsh
+         flatpak-spawn distrobox minikube kind k3s microk8s",
+        "",
+        CONTAINER,
+    ),
+    ("slogin dbclient plink pscp psftp sshfs ngrok cloudflared", "", HOST),
+    ("gosu su-exec chpst setuidgid start-stop-daemon", "", USER),
+    ("tune2fs debugfs e2fsck badblocks nvme efibootmgr grub-install setenforce", "", DISK),
+    ("vault", "read,kv,write,login,token", SECRET),
+    ("pass", "show,insert,rm,edit", SECRET),
+    ("op", "read,item,run,inject", SECRET),
+    ("bw secret-tool security", "get,lookup,find-generic-password,find-internet-password,export", SECRET),
+    ("gpg gpg2", "--export-secret-keys,--export-secret-subkeys", SECRET),
+    ("gcloud", "auth print-access-token,print-identity-token", SECRET),
+    ("az", "account get-access-token", SECRET),
+    ("aws", "secretsmanager,ecr get-secret-value,get-login-password", SECRET),
+    ("kubectl oc", "get secret,secrets", SECRET),
+    ("twine", "upload", PUBLISHES),
+    ("python python3", "-m twine", PUBLISHES),
+    ("vsce ovsx nuget goreleaser", "publish,push,release", PUBLISHES),
+    ("deno dart", "publish", PUBLISHES),
+    ("dart flutter", "pub publish", PUBLISHES),
+    ("kill", "{group}", STOPS),
+    ("fuser", "-k,--kill", STOPS),
     ("eval source .", "", "runs text as commands"),
     ("tar bsdtar gtar", "--checkpoint-action,--to-command,-I,--use-compress-program", RUNS),
     ("tar bsdtar gtar", "-F,--info-script,--new-volume-script,--rsh-command,--rmt-command", RUNS),

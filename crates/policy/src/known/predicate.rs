@@ -26,6 +26,7 @@ pub(super) fn predicate(name: &str, words: &[Word<'_>]) -> bool {
         "{digits}" => sets_clock(words),
         "{assigns}" => any(|word| word.contains('=') && !word.starts_with('-')),
         "{everything}" => stops_everything(words),
+        "{group}" => any(|word| word == "0"),
         "{sed}" => sed::runs_programs(words),
         "{config}" => git::configures(words),
         "{keys}" => git::runs_by_key(words),

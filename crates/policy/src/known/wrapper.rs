@@ -15,6 +15,13 @@ const WRAPPERS: &[(&str, &str, usize)] = &[
         "-a -f -o",
         0,
     ),
+    (
+        "npx bunx pnpx uvx unbuffer chronic linux32 linux64 ssh-agent dbus-run-session xvfb-run tini
+         catchsegv proxychains proxychains4 torsocks",
+        "-p --package -s",
+        0,
+    ),
+    ("setarch faketime numactl", "", 1),
     ("stdbuf", "-i -o -e --input --output --error", 0),
     (
         "xargs gxargs",
