@@ -33,6 +33,7 @@ pub(super) fn predicate(name: &str, words: &[Word<'_>]) -> bool {
         "{worktree}" => {
             !has_option("git", "-S", words) && !has_option("git", "--staged", words)
                 || has_option("git", "-W", words)
+                || has_option("git", "--worktree", words)
         }
         "{remote}" => {
             any(|word| word.starts_with("ext::") || word.starts_with("fd::") || word.contains("=ext::"))

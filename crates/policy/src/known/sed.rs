@@ -46,7 +46,42 @@ pub(super) fn only_prints(said: &Said<'_>) -> bool {
 pub(super) fn runs_programs(words: &[Word<'_>]) -> bool {
     // What nobody knows is taken for a file: it may hide a script, but then nothing is known of it.
     let words: Vec<Word<'_>> = words.iter().map(|word| word.or(Some("?"))).collect();
-    scan(OPTIONS, &words).is_some_and(|said| split(&said).0.iter().any(|script| does(script) == Does::Run))
+    match scan(OPTIONS, &words) {
+        Some(said) => split(&said).0.iter().any(|script| match does(script) {
+            Does::Run => true,
+            Does::More => may_run(script),
+            Does::Print => false,
+        }),
+        // Whatever is not understood may be a script, or hold one.
+        None => {
+            words.iter().flatten().any(|word| may_run(word.split_once('=').map_or(*word, |(_, value)| value)))
+        }
+    }
+}
+
+/// Whether a script that was not understood looks as if it ran a program: a command `e`, or an `s` with that flag.
+fn may_run(script: &str) -> bool {
+    let letters: Vec<char> = script.chars().collect();
+    let ends =
+        |at: usize| letters.get(at).is_none_or(|next| next.is_whitespace() || matches!(next, ';' | '}'));
+    let begins = |at: usize| {
+        let before = letters[..at].iter().rev().find(|letter| **letter != ' ');
+        before.is_none_or(|before| !before.is_alphabetic() || matches!(before, 'I' | 'M'))
+    };
+    let command = (0..letters.len()).any(|at| letters[at] == 'e' && ends(at + 1) && begins(at));
+    let flagged = |at: usize| {
+        let Some(&mark) = letters.get(at + 1).filter(|mark| !matches!(mark, '\\' | '\n')) else {
+            return false;
+        };
+        let closing =
+            (at + 2..letters.len()).filter(|&place| letters[place] == mark && letters[place - 1] != '\\');
+        closing.skip(1).any(|place| {
+            let flags: String =
+                letters[place + 1..].iter().take_while(|flag| flag.is_ascii_alphanumeric()).collect();
+            flags.contains('e') && ends(place + 1 + flags.len())
+        })
+    };
+    command || (0..letters.len()).any(|at| letters[at] == 's' && flagged(at))
 }
 
 /// The scripts and the files. An unknown script is none: then there is nothing that only prints.
