@@ -52,6 +52,7 @@ fn the_strictest_rule_wins_and_covers_no_more_than_it_says() {
         (&[GIT], "git -c alias.x='!touch PWN' x", ["ask", "ask"]),
         (&[GIT], "git status", ["allow", "allow"]),
         (&[RM], "rm -rf target", ["allow", "allow"]),
+        (&[RM], "rm -rf target > /dev/sda", ["ask", "ask"]),
         (&[RM], "rm -rf target /", ["ask", "ask"]),
         (&[PUSH, NO_PUSH], "git push", ["forbid", "forbid"]),
         (&[NO_PUSH], "cd x && git push origin main", ["forbid", "forbid"]),
