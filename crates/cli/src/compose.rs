@@ -201,7 +201,8 @@ impl Composed {
 
     /// Has every refused change of a file noted.
     pub(crate) fn recorded(mut self, recorded: bool) -> Self {
-        self.builder = self.builder.recorded(recorded);
+        let confinement = Confinement { recorded, ..confinement(&self.config.confinement) };
+        self.builder = self.builder.confinement(confinement);
         self
     }
 

@@ -189,13 +189,6 @@ impl Builder {
         self
     }
 
-    /// Has every refused change of a file noted, at some cost.
-    #[must_use]
-    pub fn recorded(mut self, recorded: bool) -> Self {
-        self.confinement.recorded = recorded;
-        self
-    }
-
     /// Leaves out what `config` does not give to its model.
     #[must_use]
     pub fn configured(mut self, config: ToolsConfig) -> Self {
