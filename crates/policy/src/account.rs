@@ -1,5 +1,6 @@
 //! A command line → what it would run, part by part, and how much of a look each part deserves.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use crate::fed::{self, SINKS};
@@ -76,8 +77,14 @@ impl Account {
     /// Looks up which programs the names lead to: whatever is not the system's or the user's own may do anything.
     pub(crate) fn bind(&mut self, machine: &dyn Machine, cwd: &Path) {
         let moves = self.parts.iter().any(Part::moves);
+        // The same name leads to the same program: looking is what takes time here.
+        let mut found = HashMap::new();
+        let mut look = |name: &str| {
+            let program = found.entry(name.to_owned()).or_insert_with(|| machine.program(name, cwd, moves));
+            Option::<Program>::clone(program)
+        };
         for part in &mut self.parts {
-            part.bind(machine, cwd, moves);
+            part.bind(&mut look, moves);
         }
     }
 
@@ -222,14 +229,14 @@ impl Part {
         })
     }
 
-    fn bind(&mut self, machine: &dyn Machine, cwd: &Path, moves: bool) {
+    fn bind(&mut self, look: &mut dyn FnMut(&str) -> Option<Program>, moves: bool) {
         if self.command.built_in {
             return;
         }
         // After a `cd` nobody knows what a path leads to.
         let relative = |name: &&str| name.contains('/') && !name.starts_with('/');
         let name = self.name().filter(|name| !(moves && relative(name)));
-        self.program = name.and_then(|name| machine.program(name, cwd, moves));
+        self.program = name.and_then(look);
         let trusted = self.program.as_ref().is_some_and(|program| program.trusted);
         if self.known == Known::ReadOnly && !trusted {
             self.known = Known::Ordinary;
