@@ -135,7 +135,7 @@ impl Gate {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Goes by `rule` too from now on; `rules` are those of the file that it was saved in.
+    /// Goes by `rules` too from now on.
     pub fn learn(&self, rules: Rules) {
         let mut ours = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         *ours = Arc::new(Rules::clone(&ours).merge(rules));

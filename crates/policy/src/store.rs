@@ -63,6 +63,12 @@ impl From<&Foreign> for Key {
     }
 }
 
+impl From<&Host> for Key {
+    fn from(host: &Host) -> Self {
+        Self::Connect(host.to_string())
+    }
+}
+
 /// Remembers what was approved for the session, each with what was granted beside it.
 #[derive(Debug, Default)]
 pub struct ApprovalStore {
@@ -119,13 +125,6 @@ impl ApprovalStore {
 
 fn clone((key, grants): (&Key, &Grants)) -> (Key, Grants) {
     (key.clone(), grants.clone())
-}
-
-/// The key of a host, whatever is said about it.
-impl From<&Host> for Key {
-    fn from(host: &Host) -> Self {
-        Self::Connect(host.to_string())
-    }
 }
 
 #[cfg(test)]
