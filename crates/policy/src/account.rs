@@ -88,6 +88,11 @@ impl Account {
         }
     }
 
+    /// Whether all programs were looked up.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.parts.iter().all(|part| part.command.built_in || part.program.is_some())
+    }
+
     /// What it comes to, for whoever confines it or not: each matter, with the part that it is about.
     pub(crate) fn matters(&self, confined: bool) -> Vec<(Matter, Option<&Part>)> {
         let (reads, runs) = match confined {

@@ -161,24 +161,27 @@ impl Gate {
         !self.store.is_empty()
     }
 
-    /// What the command of `intent` would run, with where its programs lie, if it has one.
-    pub fn account(&self, intent: &Intent) -> Option<Account> {
-        let line = intent.effects.iter().find_map(|effect| match effect {
-            Effect::Exec(line) => Some(line),
-            _ => None,
-        })?;
-        let mut account = Account::of(line, &self.rules());
-        account.bind(&*self.machine, &line.cwd);
-        Some(account)
-    }
-
-    /// The same, if a hook asks for a look at it.
+    /// The same as `decide`, if a hook asks for a look at it.
     pub fn decide_with(&self, tool: &str, intent: &Intent, hook: Option<Cause>) -> Verdict {
         let mut judgement = Judgement::of(self, tool, intent, false);
         if let Some(why) = hook {
             judgement.raise(requirement(self.approval, Matter::MustAsk), why);
         }
         self.conclude(tool, intent, judgement)
+    }
+
+    /// The same, with what the command of `intent` would run and where its programs lie, if it has one.
+    pub fn explain(&self, tool: &str, intent: &Intent) -> (Verdict, Option<Account>) {
+        let judgement = Judgement::of(self, tool, intent, false);
+        let mut account = judgement.account.clone();
+        for effect in &intent.effects {
+            if let (Effect::Exec(line), Some(account)) = (effect, &mut account)
+                && !account.is_bound()
+            {
+                account.bind(&*self.machine, &line.cwd);
+            }
+        }
+        (self.conclude(tool, intent, judgement), account)
     }
 
     fn conclude(&self, tool: &str, intent: &Intent, judgement: Judgement) -> Verdict {

@@ -20,8 +20,7 @@ pub(crate) fn run(args: &PolicyExplain) -> Result<ExitCode, Fault> {
     let toolgate = composed.build()?;
     let (tool, intent) = stated(args, &toolgate, cwd)?;
     let gate = toolgate.router().gate();
-    let verdict = gate.decide(&tool, &intent);
-    let account = gate.account(&intent);
+    let (verdict, account) = gate.explain(&tool, &intent);
     let as_json = match (args.output, &args.tool) {
         (Some(output), _) => output == Output::Json,
         (None, Some(_)) => false,
