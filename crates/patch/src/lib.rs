@@ -1,0 +1,4 @@
+//! Edits that land, or say exactly why not.
+
+pub mod edit;
+pub mod tree;
