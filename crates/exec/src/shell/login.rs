@@ -20,6 +20,9 @@ use crate::session::{About, Exit, Session, Stage, Taken};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Stands between the parts of what the shell says.
 const MARK: &str = "\u{1e}toolgate\u{1e}";
+/// What a profile complains about comes through a pipe of its own, so that it may be read after what follows it: it is
+/// not listened to at all.
+const APART: [&str; 3] = ["/bin/sh", "-c", "exec \"$0\" \"$@\" 2>/dev/null"];
 /// Variables of the shell itself, not of its profile.
 const OWN: [&str; 4] = ["_", "PWD", "OLDPWD", "SHLVL"];
 
@@ -225,7 +228,8 @@ async fn said(
     spawner: &Spawner,
     permit: &Permit,
 ) -> Option<Vec<u8>> {
-    let mut argv: Vec<OsString> = vec![shell.path.clone().into()];
+    let mut argv: Vec<OsString> = APART.into_iter().map(OsString::from).collect();
+    argv.push(shell.path.clone().into());
     argv.extend(flags.iter().map(OsString::from));
     argv.extend(["-c".into(), OsString::from(script)]);
     let (stated, env) = (first.stated.clone(), first.env.clone());

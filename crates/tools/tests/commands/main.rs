@@ -106,6 +106,7 @@ testkit::trials![
     closing_waits_until_nothing_is_left,
     what_was_started_has_a_session_of_its_own_and_nothing_of_ours,
     a_directory_that_goes_while_it_is_used,
+    what_a_profile_complains_about_is_not_run,
     a_profile_is_run_once,
     a_program_that_is_missing_makes_the_profile_be_read_anew,
     a_profile_in_place_is_as_good_as_one_that_is_run,
