@@ -217,15 +217,17 @@ impl Moving {
         let Process { talk, pipes: Pipes { stdin, stdout, stderr, terminal }, .. } = &mut self.process;
         let (stdout, stderr, terminal) = (stdout.as_ref(), stderr.as_ref(), terminal.as_ref());
         tokio::select! {
+            // What a program writes to both at about the same time is read in the same order each time.
+            biased;
             report = talk.report() => News::Report(report),
+            _ = work.changed() => News::Work,
+            () = at(settled_at), if settled_at.is_some() => News::Settled,
+            still = write(stdin.as_ref(), session), if has_input => News::Wrote(still),
+            still = write_terminal(terminal, session), if has_input => News::Wrote(still),
             still = read(stdout, session, Stream::Stdout), if may_read => News::Read(Stream::Stdout, still),
             still = read(stderr, session, Stream::Stderr), if may_read => News::Read(Stream::Stderr, still),
             still = read_terminal(terminal, session, Hangup::Passes), if may_read => News::Read(Stream::Terminal, still),
-            still = write(stdin.as_ref(), session), if has_input => News::Wrote(still),
-            still = write_terminal(terminal, session), if has_input => News::Wrote(still),
             pipe = flooded(flood) => News::FloodOver(pipe),
-            _ = work.changed() => News::Work,
-            () = at(settled_at), if settled_at.is_some() => News::Settled,
         }
     }
 
