@@ -1,4 +1,16 @@
 //! Edits that land, or say exactly why not.
 
-pub mod edit;
-pub mod tree;
+mod edit;
+mod fault;
+mod matching;
+mod plan;
+mod replace;
+mod rewrite;
+mod text;
+mod tree;
+
+pub use edit::{Action, Edit, Hunk, Line, Patch, Target};
+pub use fault::{Failure, Fault};
+pub use matching::Pass;
+pub use plan::{Change, Content, Plan};
+pub use tree::{Held, Memory, Put, Refusal, Spot, Stamp, Step, Tree};

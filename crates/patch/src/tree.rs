@@ -96,7 +96,8 @@ impl Memory {
                 None => drop(self.files.remove(&step.path)),
                 Some(put) => {
                     let like = put.like.as_ref().and_then(|like| self.files.get(like));
-                    let executable = put.executable.unwrap_or(like.is_some_and(|(_, executable)| *executable));
+                    let executable =
+                        put.executable.unwrap_or(like.is_some_and(|(_, executable)| *executable));
                     self.files.insert(step.path.clone(), (put.bytes.clone(), executable));
                 }
             }

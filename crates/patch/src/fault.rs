@@ -1,0 +1,164 @@
+//! What is in the way of a patch, in words that a model can mend it by.
+
+use std::fmt::{self, Write};
+
+use similar::TextDiff;
+
+use crate::edit::{Edit, Hunk};
+use crate::matching::{Miss, closest};
+use crate::text::Text;
+
+/// Lines that are shown of a place.
+const SHOWN: usize = 40;
+/// Places that are named.
+const NAMED: usize = 8;
+/// Bytes of a line that are shown.
+const WIDTH: usize = 300;
+
+/// Why a patch was not applied. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// One for each thing that is in the way.
+    pub faults: Vec<Fault>,
+}
+
+/// One thing that is in the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The file, as the patch spells it.
+    pub path: String,
+    /// The line of the patch that it is about, from 1; 0 if it has none.
+    pub line: usize,
+    /// What is wrong: it goes on after the name of the file.
+    pub what: String,
+    /// What stands in the file, to mend the patch by.
+    pub detail: Option<String>,
+}
+
+impl std::error::Error for Failure {}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, fault) in self.faults.iter().enumerate() {
+            if at > 0 {
+                f.write_char('\n')?;
+            }
+            write!(f, "{fault}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.what)?,
+            path => write!(f, "`{path}` {}", self.what)?,
+        }
+        if let Some(detail) = &self.detail {
+            write!(f, "\n{detail}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Fault {
+    pub(crate) fn at(edit: &Edit, path: &str, what: String) -> Self {
+        Self { path: path.to_owned(), line: edit.line, what, detail: None }
+    }
+
+    /// A hunk that found no place in `text`; `number`: which, of how many.
+    pub(crate) fn missed(
+        edit: &Edit,
+        text: &Text,
+        number: Option<(usize, usize)>,
+        hunk: &Hunk,
+        miss: &Miss,
+    ) -> Self {
+        let which = match number {
+            Some((index, of)) => format!("hunk {} of {of} (line {} of the patch)", index + 1, hunk.line),
+            None if hunk.line > 0 => format!("the hunk at line {} of the patch", hunk.line),
+            None => "the text to replace".to_owned(),
+        };
+        let (what, detail) = match miss {
+            Miss::Absent => absent(text, hunk),
+            Miss::Ambiguous(places) => ambiguous(text, hunk, places),
+            Miss::Doubtful(at, doubt) => {
+                let what =
+                    format!("almost fits at line {}, but {doubt}; write it as the file has it", at + 1);
+                (what, Some(shown(text, *at, at + hunk.old().count())))
+            }
+            Miss::NoHeader(header) => {
+                let what = format!(
+                    "only adds lines, and its header `{header}` is not in the file; give lines that stand around them"
+                );
+                (what, None)
+            }
+            Miss::Nowhere => {
+                ("only adds lines, and gives none that stand around them; give some".to_owned(), None)
+            }
+            Miss::Disordered(at) => {
+                (format!("changes line {} too, which another hunk changes; make them one", at + 1), None)
+            }
+        };
+        let line = if hunk.line > 0 { hunk.line } else { edit.line };
+        Self { path: edit.path.clone(), line, what: format!("is unchanged: {which} {what}"), detail }
+    }
+}
+
+fn absent(text: &Text, hunk: &Hunk) -> (String, Option<String>) {
+    let Some((start, end)) = closest(text, hunk) else {
+        let what = "does not match: none of its lines is in the file; read the file again".to_owned();
+        return (what, None);
+    };
+    let end = end.min(start + SHOWN);
+    let what = format!(
+        "does not match; the closest place is lines {}-{end}. Lines with `-` are what the patch expects, with `+` what is there",
+        start + 1
+    );
+    let expected: Vec<&str> = hunk.old().collect();
+    let there: Vec<&str> = (start..end).map(|at| text.line(at)).collect();
+    let diff = TextDiff::from_slices(&expected, &there);
+    let mut detail = String::new();
+    for change in diff.iter_all_changes().take(2 * SHOWN) {
+        let number = change.new_index().map_or(String::new(), |at| (start + at + 1).to_string());
+        let _ = writeln!(detail, "{number:>6} {}{}", change.tag(), cut(change.value()));
+    }
+    detail.truncate(detail.trim_end_matches('\n').len());
+    (what, Some(detail))
+}
+
+fn ambiguous(text: &Text, hunk: &Hunk, places: &[usize]) -> (String, Option<String>) {
+    let count = places.len();
+    let more = if count > NAMED { format!(" (the first {NAMED} of {count})") } else { String::new() };
+    let what = format!(
+        "fits in {count} places{more}; add lines around it that only one of them has, or an `@@` header that stands above it"
+    );
+    let mut detail = String::new();
+    for at in places.iter().take(NAMED) {
+        let above = (0..*at).rev().find(|above| is_heading(text.line(*above), text.line(*at)));
+        let above =
+            above.map(|above| format!(", below `{}` (line {})", cut(text.line(above).trim()), above + 1));
+        let end = at + hunk.old().count().max(1);
+        let _ = writeln!(detail, "lines {}-{end}{}", at + 1, above.unwrap_or_default());
+    }
+    detail.truncate(detail.trim_end_matches('\n').len());
+    (what, Some(detail))
+}
+
+/// Whether a line may head another: it is indented less, and says something.
+fn is_heading(line: &str, of: &str) -> bool {
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let telling = line.chars().filter(|char| char.is_alphanumeric()).count() > 2;
+    telling && (depth(line) < depth(of) || depth(line) == 0)
+}
+
+fn shown(text: &Text, start: usize, end: usize) -> String {
+    let lines = (start.saturating_sub(2)..(end + 2).min(text.len())).take(SHOWN);
+    let lines: Vec<String> = lines.map(|at| format!("{:>6} {}", at + 1, cut(text.line(at)))).collect();
+    lines.join("\n")
+}
+
+fn cut(line: &str) -> &str {
+    &line[..line.floor_char_boundary(WIDTH)]
+}

@@ -1,0 +1,56 @@
+//! Where the old lines of a hunk stand one after another, if empty lines are not counted.
+
+use super::fit::{Fit, Pass};
+use super::line::{fold, is_blank};
+use crate::edit::Hunk;
+use crate::text::Text;
+
+/// Every place where the old lines of `hunk` stand, but for empty lines that are only in the one or only in the other.
+pub(crate) fn spaced(text: &Text, hunk: &Hunk) -> Vec<Fit> {
+    let pattern: Vec<&str> = hunk.old().collect();
+    let wanted: Vec<usize> = (0..pattern.len()).filter(|at| !is_blank(pattern[*at])).collect();
+    let there: Vec<usize> = (0..text.len()).filter(|at| !is_blank(text.line(*at))).collect();
+    let Some(rare) = (0..wanted.len()).max_by_key(|at| pattern[wanted[*at]].trim().len()) else {
+        return Vec::new();
+    };
+    let rarest = fold(pattern[wanted[rare]]);
+    let last = there.len().saturating_sub(wanted.len() - 1 - rare);
+    let mut fits = Vec::new();
+    for anchor in rare..last {
+        if fold(text.line(there[anchor])) != rarest {
+            continue;
+        }
+        let window = &there[anchor - rare..];
+        let same = |(wanted, there): (&usize, &usize)| fold(pattern[*wanted]) == fold(text.line(*there));
+        if wanted.iter().zip(window).all(same) {
+            let at = with_blanks(text, &pattern, &wanted, window);
+            fits.push(Fit { pass: Pass::Blanks, at });
+        }
+    }
+    fits
+}
+
+/// Where each line of `pattern` is, if those at `wanted` are at `there`: empty lines go with empty lines between the same.
+fn with_blanks(text: &Text, pattern: &[&str], wanted: &[usize], there: &[usize]) -> Vec<Option<usize>> {
+    let mut at = vec![None; pattern.len()];
+    for (wanted, there) in wanted.iter().zip(there) {
+        at[*wanted] = Some(*there);
+    }
+    // Those before the first are taken from behind.
+    let (mut line, mut place) = (wanted[0], there[0]);
+    // ends: the line comes nearer to the first
+    while line > 0 && place > 0 && is_blank(text.line(place - 1)) {
+        (line, place) = (line - 1, place - 1);
+        at[line] = Some(place);
+    }
+    for line in wanted[0] + 1..pattern.len() {
+        if at[line].is_none()
+            && let Some(before) = at[line - 1]
+            && before + 1 < text.len()
+            && is_blank(text.line(before + 1))
+        {
+            at[line] = Some(before + 1);
+        }
+    }
+    at
+}

@@ -1,0 +1,107 @@
+//! Where the old lines of a hunk stand one after another.
+
+use std::fmt;
+
+use super::line::Likeness;
+use crate::edit::{Hunk, Line};
+use crate::text::Text;
+
+/// How a place was found, the strictest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pass {
+    /// Every line as the patch has it.
+    Exact,
+    /// But for blanks at the ends of lines.
+    Trailing,
+    /// But for the indentation.
+    Indent,
+    /// But for blanks within lines and how quotes and dashes are written.
+    Fold,
+    /// But for empty lines.
+    Blanks,
+    /// But for lines around it that have changed.
+    Near,
+}
+
+impl Pass {
+    /// What it overlooks, in words; nothing if it overlooks nothing.
+    pub fn overlooks(self) -> Option<&'static str> {
+        match self {
+            Self::Exact => None,
+            Self::Trailing => Some("blanks at the ends of lines"),
+            Self::Indent => Some("indentation"),
+            Self::Fold => Some("quotes, dashes or blanks"),
+            Self::Blanks => Some("empty lines"),
+            Self::Near => Some("lines nearby that differ"),
+        }
+    }
+}
+
+impl fmt::Display for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.overlooks().unwrap_or("nothing"))
+    }
+}
+
+/// A place where a hunk may belong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fit {
+    /// How it was found.
+    pub(crate) pass: Pass,
+    /// Where each of the hunk's old lines is in the file; `None`: nowhere.
+    pub(crate) at: Vec<Option<usize>>,
+}
+
+impl Fit {
+    /// The first line of the file that it covers.
+    pub(crate) fn first(&self) -> usize {
+        self.at.iter().flatten().next().copied().unwrap_or(0)
+    }
+
+    /// The line after the last that it covers.
+    pub(crate) fn end(&self) -> usize {
+        self.at.iter().flatten().next_back().map_or(0, |at| at + 1)
+    }
+
+    /// The part of the file that it changes: what stays around that may be shared with others.
+    pub(crate) fn core(&self, hunk: &Hunk) -> (usize, usize) {
+        let (mut start, mut end, mut old) = (None, self.first(), 0);
+        let mut here = self.first();
+        for line in &hunk.lines {
+            if !matches!(line, Line::Add(_)) {
+                here = self.at.get(old).copied().flatten().unwrap_or(here);
+                old += 1;
+            }
+            match line {
+                Line::Keep(_) => here = (here + 1).min(self.end()),
+                Line::Drop(_) => {
+                    start.get_or_insert(here);
+                    here += 1;
+                    end = here;
+                }
+                Line::Add(_) => {
+                    start.get_or_insert(here);
+                    end = end.max(here);
+                }
+            }
+        }
+        let start = start.unwrap_or(self.first());
+        (start, end.max(start))
+    }
+}
+
+/// Every place where the old lines of `hunk` stand one after another, as alike as `likeness` asks.
+pub(crate) fn contiguous(text: &Text, hunk: &Hunk, likeness: Likeness, pass: Pass) -> Vec<Fit> {
+    let pattern: Vec<&str> = hunk.old().collect();
+    // The longest line is the rarest.
+    let Some((anchor, rare)) = pattern.iter().enumerate().max_by_key(|(_, line)| line.trim().len()) else {
+        return Vec::new();
+    };
+    let room = text.len().saturating_sub(pattern.len() - 1);
+    let starts =
+        text.iter().enumerate().skip(anchor).take(room).filter(|(_, line)| likeness.holds(rare, line));
+    let starts = starts.map(|(at, _)| at - anchor);
+    let fits = starts
+        .filter(|start| pattern.iter().zip(*start..).all(|(line, at)| likeness.holds(line, text.line(at))));
+    fits.map(|start| Fit { pass, at: (start..start + pattern.len()).map(Some).collect() }).collect()
+}

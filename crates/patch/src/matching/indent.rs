@@ -1,0 +1,134 @@
+//! How the patch is indented → how the file is: what turns an added line's blanks into the file's own.
+
+use std::collections::BTreeMap;
+
+use super::line::{indent, is_blank};
+
+/// What to do to the blanks that an added line begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shift {
+    /// Nothing.
+    None,
+    /// Put these before them.
+    Deeper(String),
+    /// Take these away.
+    Shallower(String),
+    /// So many blanks are a tab.
+    Tabs(usize),
+    /// A tab is so many blanks.
+    Spaces(usize),
+    /// Only the indents that were seen are known.
+    Known(BTreeMap<String, String>),
+}
+
+impl Shift {
+    /// The shift that turns the patch's lines into the file's, which are the same but for blanks.
+    /// `None`: they are indented in no way that can be told.
+    pub(crate) fn between<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
+        let pairs: Vec<(&str, &str)> = pairs
+            .filter(|(ours, theirs)| !is_blank(ours) && !is_blank(theirs))
+            .map(|(ours, theirs)| (indent(ours), indent(theirs)))
+            .collect();
+        let same = pairs.iter().filter(|(ours, theirs)| ours == theirs).count();
+        if same == pairs.len() {
+            return Some(Self::None);
+        }
+        let (ours, theirs) = *pairs.iter().find(|(ours, theirs)| ours != theirs)?;
+        if let Some(more) = theirs.strip_suffix(ours)
+            && pairs.iter().all(|(ours, theirs)| theirs.strip_suffix(ours) == Some(more))
+        {
+            return Some(Self::Deeper(more.to_owned()));
+        }
+        if let Some(less) = ours.strip_suffix(theirs)
+            && pairs.iter().all(|(ours, theirs)| ours.strip_suffix(theirs) == Some(less))
+        {
+            return Some(Self::Shallower(less.to_owned()));
+        }
+        if let Some(width) = width(pairs.iter().copied()) {
+            return Some(Self::Tabs(width));
+        }
+        if let Some(width) = width(pairs.iter().map(|(ours, theirs)| (*theirs, *ours))) {
+            return Some(Self::Spaces(width));
+        }
+        let mut known: BTreeMap<String, String> = BTreeMap::new();
+        for (ours, theirs) in &pairs {
+            let seen = known.entry((*ours).to_owned()).or_insert_with(|| (*theirs).to_owned());
+            if seen != theirs {
+                // Most lines are as they should be: the others were mistyped.
+                return (same * 3 >= pairs.len() * 2).then_some(Self::None);
+            }
+        }
+        if same * 3 >= pairs.len() * 2 { Some(Self::None) } else { Some(Self::Known(known)) }
+    }
+
+    /// An added line, indented as the file is. `None`: nobody can tell how.
+    pub(crate) fn apply(&self, line: &str) -> Option<String> {
+        let (blanks, rest) = line.split_at(indent(line).len());
+        if rest.is_empty() || *self == Self::None {
+            return Some(line.to_owned());
+        }
+        let blanks = match self {
+            Self::None => blanks.to_owned(),
+            Self::Deeper(more) => format!("{more}{blanks}"),
+            Self::Shallower(less) => blanks.strip_suffix(less.as_str())?.to_owned(),
+            Self::Tabs(width) => {
+                let spaces = blanks.bytes().all(|byte| byte == b' ');
+                (spaces && blanks.len().is_multiple_of(*width)).then(|| "\t".repeat(blanks.len() / width))?
+            }
+            Self::Spaces(width) => {
+                blanks.bytes().all(|byte| byte == b'\t').then(|| " ".repeat(blanks.len() * width))?
+            }
+            Self::Known(known) => known.get(blanks)?.clone(),
+        };
+        Some(blanks + rest)
+    }
+}
+
+/// How many blanks of one side make a tab of the other, if that is all the difference.
+fn width<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Option<usize> {
+    let mut width = None;
+    for (spaces, tabs) in pairs {
+        let pure = spaces.bytes().all(|byte| byte == b' ') && tabs.bytes().all(|byte| byte == b'\t');
+        if !pure || spaces.is_empty() != tabs.is_empty() {
+            return None;
+        }
+        if tabs.is_empty() {
+            continue;
+        }
+        let each = spaces.len() / tabs.len();
+        if each * tabs.len() != spaces.len() || width.is_some_and(|width| width != each) {
+            return None;
+        }
+        width = Some(each);
+    }
+    width
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_own_indentation_is_found_out() {
+        type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, Option<&'a str>);
+        let rows: &[Row<'_>] = &[
+            (&[("a", "a"), ("  b", "  b")], "    c", Some("    c")),
+            (&[("a", "    a"), ("  b", "      b")], "    c", Some("        c")),
+            (&[(" a", "a"), ("  b", " b")], "  c", Some(" c")),
+            (&[(" a", "a")], "c", None),
+            (&[("a", "a"), ("    b", "\tb")], "        c", Some("\t\tc")),
+            (&[("a", "a"), ("    b", "\tb")], "      c", None),
+            (&[("\ta", "  a")], "\t\tc", Some("    c")),
+            (&[("  a", "    a"), ("    b", "      b"), ("x", "x")], "  c", Some("    c")),
+            (&[("  a", "    a"), ("    b", "      b"), ("x", "x")], "   c", None),
+            (&[("  a", "    a"), ("  b", "      b")], "  c", None),
+            (&[("  a", "  a"), ("  b", "  b"), ("  c", "    c")], "  d", Some("  d")),
+            (&[("a", " a")], "", Some("")),
+        ];
+        for (pairs, line, expected) in rows {
+            let shift = Shift::between(pairs.iter().copied());
+            let shifted = shift.as_ref().and_then(|shift| shift.apply(line));
+            assert_eq!(shifted.as_deref(), *expected, "{pairs:?} {line:?} {shift:?}");
+        }
+    }
+}

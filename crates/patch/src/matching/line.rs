@@ -1,0 +1,122 @@
+//! When two lines are taken for the same: exactly, but for blanks, or but for what typewriters do not have.
+
+use std::borrow::Cow;
+
+/// How alike two lines have to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Likeness {
+    /// Byte for byte.
+    Exact,
+    /// But for blanks at the end.
+    Trailing,
+    /// But for blanks at the beginning too.
+    Trimmed,
+    /// But for blanks anywhere, and for how quotes and dashes are written.
+    Folded,
+}
+
+impl Likeness {
+    /// Whether `a` and `b` are that alike.
+    pub(crate) fn holds(self, a: &str, b: &str) -> bool {
+        match self {
+            Self::Exact => a == b,
+            Self::Trailing => a.trim_end() == b.trim_end(),
+            Self::Trimmed => a.trim() == b.trim(),
+            Self::Folded => fold(a) == fold(b),
+        }
+    }
+}
+
+/// The plain form of a character that is written in several ways.
+pub(crate) fn plain(char: char) -> char {
+    match char {
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' => '-',
+        '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{02bc}' | '\u{ff07}' => '\'',
+        '\u{201c}'..='\u{201f}' | '\u{2033}' | '\u{ff02}' => '"',
+        '\u{a0}' | '\u{2002}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
+        other => other,
+    }
+}
+
+/// Whether a character takes no room and says nothing.
+fn is_void(char: char) -> bool {
+    matches!(char, '\u{200b}' | '\u{200c}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
+}
+
+/// A line as it is compared when blanks and ways of writing do not count.
+pub(crate) fn fold(line: &str) -> Cow<'_, str> {
+    let trimmed = line.trim();
+    let usual = |bytes: &[u8]| bytes.iter().all(u8::is_ascii) && !bytes.contains(&b'\t');
+    if usual(trimmed.as_bytes()) && !trimmed.contains("  ") {
+        return Cow::Borrowed(trimmed);
+    }
+    let mut folded = String::with_capacity(trimmed.len());
+    for char in trimmed.chars().filter(|char| !is_void(*char)) {
+        match char {
+            '…' => folded.push_str("..."),
+            char => match plain(char) {
+                blank if blank.is_whitespace() => {
+                    if !folded.is_empty() && !folded.ends_with(' ') {
+                        folded.push(' ');
+                    }
+                }
+                char => folded.push(char),
+            },
+        }
+    }
+    folded.truncate(folded.trim_end().len());
+    Cow::Owned(folded)
+}
+
+/// The blanks that a line begins with.
+pub(crate) fn indent(line: &str) -> &str {
+    &line[..line.len() - line.trim_start().len()]
+}
+
+/// Whether there is nothing on a line.
+pub(crate) fn is_blank(line: &str) -> bool {
+    line.trim().is_empty()
+}
+
+/// How alike two lines are that are not the same, from 0 to 1.
+pub(crate) fn similarity(a: &str, b: &str) -> f64 {
+    let (a, b) = (fold(a), fold(b));
+    if a == b {
+        return 1.0;
+    }
+    let (short, long) = if a.len() < b.len() { (&a, &b) } else { (&b, &a) };
+    // A line that was cut off is the line that it begins.
+    let cut = short.trim_end_matches("...").trim_end();
+    if cut.len() >= 10 && long.starts_with(cut) {
+        return 0.9;
+    }
+    strsim::sorensen_dice(&a, &b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_alike_as_far_as_is_asked() {
+        use Likeness::{Exact, Folded, Trailing, Trimmed};
+        let rows = [
+            ("a b", "a b", Some(Exact)),
+            ("a b", "a b  ", Some(Trailing)),
+            ("\ta b", "    a b", Some(Trimmed)),
+            ("let a  = 'x';", "let a = ‘x’;", Some(Folded)),
+            ("a – b", "a - b", Some(Folded)),
+            ("wait…", "wait...", Some(Folded)),
+            ("a\u{a0}b", "a b", Some(Folded)),
+            ("zero\u{200b}width", "zerowidth", Some(Folded)),
+            ("ab", "a b", None),
+            ("a", "A", None),
+        ];
+        for (a, b, least) in rows {
+            for likeness in [Exact, Trailing, Trimmed, Folded] {
+                let expected = least.is_some_and(|least| likeness >= least);
+                assert_eq!(likeness.holds(a, b), expected, "{a:?} {b:?} {likeness:?}");
+            }
+        }
+    }
+}

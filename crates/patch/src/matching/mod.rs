@@ -1,0 +1,18 @@
+//! Hunks → places in a file: from exact to tolerant, and never a guess between two.
+//!
+//! What stays keeps the file's own bytes; what goes must be there; what comes is indented and spelled as the file is.
+
+mod blanks;
+mod fit;
+mod header;
+mod indent;
+mod line;
+mod near;
+mod place;
+mod settle;
+
+pub use fit::Pass;
+
+pub(crate) use near::closest;
+pub(crate) use place::{Miss, Placed, place};
+pub(crate) use settle::Landing;

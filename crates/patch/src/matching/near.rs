@@ -1,0 +1,191 @@
+//! Where a hunk belongs although lines around it have changed: by what is still the same.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::fit::{Fit, Pass};
+use super::line::{fold, is_blank, similarity};
+use crate::edit::{Hunk, Line};
+use crate::text::Text;
+
+/// How much of a hunk must be there.
+const ENOUGH: f64 = 0.55;
+/// By how much it must be more there than anywhere else.
+const CLEARLY: f64 = 0.2;
+/// A line of the file that stands nowhere in the hunk costs this.
+const STRANGER: f64 = 0.25;
+/// Lines that resemble less are not the same line.
+const ALIKE: f64 = 0.5;
+/// Places that are looked at closely.
+const MOST: usize = 12;
+/// A line that stands in more places says nothing about where.
+const COMMON: usize = 200;
+/// Lines by which things may have moved within a hunk.
+const SLACK: usize = 12;
+
+/// An old line of the hunk.
+struct Old<'a> {
+    text: &'a str,
+    folded: Cow<'a, str>,
+    goes: bool,
+    weight: f64,
+}
+
+fn olds(hunk: &Hunk) -> Vec<Old<'_>> {
+    let lines = hunk.lines.iter().filter_map(|line| match line {
+        Line::Keep(text) => Some((text, false)),
+        Line::Drop(text) => Some((text, true)),
+        Line::Add(_) => None,
+    });
+    lines.map(|(text, goes)| Old { text, folded: fold(text), goes, weight: weight(text) }).collect()
+}
+
+/// How much a line says.
+fn weight(line: &str) -> f64 {
+    let telling = line.chars().filter(|char| char.is_alphanumeric()).count();
+    match telling {
+        0 if is_blank(line) => 0.1,
+        0 | 1 => 0.3,
+        some => 1.0 + f64::from(u8::try_from(some.min(40)).unwrap_or(40)) / 10.0,
+    }
+}
+
+/// The places where most of `hunk` is: one if it is clear, more if it is not.
+pub(crate) fn near(text: &Text, hunk: &Hunk) -> Vec<Fit> {
+    let olds = olds(hunk);
+    let mut places: Vec<(f64, Fit)> = Vec::new();
+    for offset in offsets(text, &olds) {
+        let Some((share, fit)) = align(text, &olds, offset, true) else { continue };
+        if !places.iter().any(|(_, other)| overlap(other, &fit)) {
+            places.push((share, fit));
+        } else if let Some(other) =
+            places.iter_mut().find(|(other, place)| overlap(place, &fit) && *other < share)
+        {
+            *other = (share, fit);
+        }
+    }
+    places.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let Some(best) = places.first().map(|(share, _)| *share).filter(|share| *share >= ENOUGH) else {
+        return Vec::new();
+    };
+    places.into_iter().take_while(|(share, _)| *share > best - CLEARLY).map(|(_, fit)| fit).collect()
+}
+
+/// The lines of the file that resemble `hunk` most, if any do.
+pub(crate) fn closest(text: &Text, hunk: &Hunk) -> Option<(usize, usize)> {
+    let olds = olds(hunk);
+    let places = offsets(text, &olds).into_iter().filter_map(|offset| align(text, &olds, offset, false));
+    let (share, fit) = places.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    (share > 0.2).then(|| (fit.first(), fit.end()))
+}
+
+fn overlap(a: &Fit, b: &Fit) -> bool {
+    a.first() < b.end() && b.first() < a.end()
+}
+
+/// How far the hunk would have to be moved down for what is the same, the likeliest first.
+fn offsets(text: &Text, olds: &[Old<'_>]) -> Vec<isize> {
+    let mut wanted: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, old) in olds.iter().enumerate().filter(|(_, old)| !old.folded.is_empty()) {
+        wanted.entry(&old.folded).or_default().push(at);
+    }
+    let mut there: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (at, line) in text.iter().enumerate() {
+        for old in wanted.get(&*fold(line)).into_iter().flatten() {
+            there.entry(*old).or_default().push(at);
+        }
+    }
+    let mut votes: HashMap<isize, f64> = HashMap::new();
+    for (old, places) in there.iter().filter(|(_, places)| places.len() <= COMMON) {
+        for place in places {
+            *votes.entry(place.cast_signed() - old.cast_signed()).or_default() += olds[*old].weight;
+        }
+    }
+    let mut votes: Vec<(isize, f64)> = votes.into_iter().collect();
+    votes.sort_by(|(at, a), (bt, b)| b.total_cmp(a).then(at.cmp(bt)));
+    votes.truncate(MOST);
+    votes.into_iter().map(|(offset, _)| offset).collect()
+}
+
+/// What came before the best way to a cell.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Begin,
+    /// The old line is the file's line.
+    Both,
+    /// The old line is not in the file.
+    Old,
+    /// The file's line is not in the hunk.
+    File,
+}
+
+/// The best way to lay the hunk over the file about `offset`: how much of it is there, and where.
+fn align(text: &Text, olds: &[Old<'_>], offset: isize, strict: bool) -> Option<(f64, Fit)> {
+    let start = usize::try_from(offset - SLACK.cast_signed()).unwrap_or(0);
+    let end = (offset + (olds.len() + SLACK).cast_signed()).max(0).cast_unsigned().min(text.len());
+    if start >= end {
+        return None;
+    }
+    let (rows, width) = (olds.len() + 1, end - start + 1);
+    let mut best = vec![0.0_f64; rows * width];
+    let mut ways = vec![Way::Begin; rows * width];
+    for row in 1..rows {
+        let old = &olds[row - 1];
+        let missing = match (strict && old.goes && !old.folded.is_empty(), old.goes) {
+            (true, _) => f64::NEG_INFINITY,
+            (false, _) => -0.3 * old.weight,
+        };
+        for column in 0..width {
+            let mut choice = (best[(row - 1) * width + column] + missing, Way::Old);
+            if column > 0 {
+                // What stands after the last old line costs nothing.
+                let stranger = if row == rows - 1 { 0.0 } else { STRANGER };
+                let passed = best[row * width + column - 1] - stranger;
+                if passed > choice.0 {
+                    choice = (passed, Way::File);
+                }
+                let same = best[(row - 1) * width + column - 1]
+                    + alike(old, text.line(start + column - 1), strict) * old.weight;
+                if same >= choice.0 {
+                    choice = (same, Way::Both);
+                }
+            }
+            (best[row * width + column], ways[row * width + column]) = choice;
+        }
+    }
+    let score = best[rows * width - 1];
+    if !score.is_finite() {
+        return None;
+    }
+    let mut at = vec![None; olds.len()];
+    let (mut row, mut column, mut there) = (rows - 1, width - 1, 0.0);
+    // ends: the row or the column goes down
+    while row > 0 {
+        match ways[row * width + column] {
+            Way::Both => {
+                (row, column) = (row - 1, column - 1);
+                at[row] = Some(start + column);
+                there += alike(&olds[row], text.line(start + column), strict) * olds[row].weight;
+            }
+            Way::Old => row -= 1,
+            Way::File => column -= 1,
+            Way::Begin => break,
+        }
+    }
+    let all: f64 = olds.iter().map(|old| old.weight).sum();
+    at.iter().any(Option::is_some).then_some((there / all, Fit { pass: Pass::Near, at }))
+}
+
+/// How much of the old line the file's line is. What goes must be the same; not even nothing is like something.
+fn alike(old: &Old<'_>, line: &str, strict: bool) -> f64 {
+    if old.folded == fold(line) {
+        return 1.0;
+    }
+    if old.goes && strict || old.folded.is_empty() || is_blank(line) {
+        return f64::NEG_INFINITY;
+    }
+    match similarity(old.text, line) {
+        enough if enough >= ALIKE => enough * 0.8,
+        _ => f64::NEG_INFINITY,
+    }
+}

@@ -1,0 +1,230 @@
+//! All hunks of a file → one place each: what each alone leaves open, its header and its neighbours may decide.
+
+use super::blanks::spaced;
+use super::fit::{Fit, Pass, contiguous};
+use super::header::{places, scope};
+use super::line::{Likeness, is_blank};
+use super::near::near;
+use super::settle::{Doubt, Landing};
+use crate::edit::{Hunk, Line};
+use crate::text::Text;
+
+/// What becomes of a hunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Placed {
+    /// It does this.
+    Here(Pass, Landing),
+    /// What it would do is done: from this line on.
+    Already(usize),
+}
+
+/// Why a hunk has no place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Miss {
+    /// Its old lines are nowhere.
+    Absent,
+    /// They are in more than one place: where they begin.
+    Ambiguous(Vec<usize>),
+    /// They are at this place, but not so that anybody can tell what to do.
+    Doubtful(usize, Doubt),
+    /// It only adds, and the header that says where is not there.
+    NoHeader(String),
+    /// It only adds, and nothing says where.
+    Nowhere,
+    /// It belongs before the hunk before it, or changes what that one changes.
+    Disordered(usize),
+}
+
+/// Where one hunk may belong.
+enum Found {
+    Fits(Vec<Fit>),
+    Already(usize),
+    /// It only adds, before this line.
+    Adds(usize),
+}
+
+/// Gives each of `hunks` its place in `text`, or says of each that has none why.
+pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usize, Miss)>> {
+    let mut misses = Vec::new();
+    let mut founds = Vec::new();
+    for (index, hunk) in hunks.iter().enumerate() {
+        match find(text, hunk) {
+            Ok(found) => founds.push(found),
+            Err(miss) => misses.push((index, miss)),
+        }
+    }
+    if !misses.is_empty() {
+        return Err(misses);
+    }
+    narrow(hunks, &mut founds);
+    let mut placed = Vec::new();
+    let mut cores: Vec<(usize, usize)> = Vec::new();
+    for (index, (hunk, found)) in hunks.iter().zip(founds).enumerate() {
+        match settle(text, hunk, found) {
+            Ok((here, core)) => {
+                let collides = |other: &(usize, usize)| {
+                    core.is_some_and(|(start, end)| start < other.1 && other.0 < end)
+                };
+                if cores.iter().any(collides) {
+                    misses.push((index, Miss::Disordered(core.map_or(0, |core| core.0))));
+                }
+                cores.extend(core);
+                placed.push(here);
+            }
+            Err(miss) => misses.push((index, miss)),
+        }
+    }
+    if misses.is_empty() { Ok(placed) } else { Err(misses) }
+}
+
+type Core = (usize, usize);
+
+fn settle(text: &Text, hunk: &Hunk, found: Found) -> Result<(Placed, Option<Core>), Miss> {
+    match found {
+        Found::Already(at) => Ok((Placed::Already(at), None)),
+        Found::Adds(at) => {
+            let adds = hunk.new_lines().map(|line| (at, line.to_owned())).collect();
+            Ok((Placed::Here(Pass::Exact, Landing { drops: Vec::new(), adds }), Some((at, at))))
+        }
+        Found::Fits(fits) => match fits.as_slice() {
+            [fit] => {
+                let landing = Landing::of(text, hunk, fit);
+                let landing = landing.map_err(|doubt| Miss::Doubtful(fit.first(), doubt))?;
+                Ok((Placed::Here(fit.pass, landing), Some(fit.core(hunk))))
+            }
+            fits => Err(Miss::Ambiguous(fits.iter().map(Fit::first).collect())),
+        },
+    }
+}
+
+fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
+    if hunk.old().next().is_none() {
+        return adds(text, hunk);
+    }
+    let headers = places(text, &hunk.headers);
+    let heads = |at: usize| headers.iter().any(|header| *header <= at && at < scope(text, *header));
+    let already = applied(text, hunk);
+    let mut fits = Vec::new();
+    for pass in [Pass::Exact, Pass::Trailing, Pass::Indent, Pass::Fold, Pass::Blanks, Pass::Near] {
+        // What is there already is not searched for by its resemblance.
+        if pass > Pass::Trailing && !already.is_empty() {
+            break;
+        }
+        fits = match pass {
+            Pass::Exact => contiguous(text, hunk, Likeness::Exact, pass),
+            Pass::Trailing => contiguous(text, hunk, Likeness::Trailing, pass),
+            Pass::Indent => contiguous(text, hunk, Likeness::Trimmed, pass),
+            Pass::Fold => contiguous(text, hunk, Likeness::Folded, pass),
+            Pass::Blanks => spaced(text, hunk),
+            Pass::Near => near(text, hunk),
+        };
+        if !fits.is_empty() {
+            break;
+        }
+    }
+    let covers = |fit: &Fit| {
+        already.iter().any(|done| *done <= fit.first() && fit.end() <= done + hunk.new_lines().count())
+    };
+    if fits.iter().any(covers) {
+        return Ok(Found::Already(fits[0].first()));
+    }
+    let headed = |fits: &[Fit]| fits.iter().any(|fit| heads(fit.first()));
+    if !headers.is_empty() && !headed(&fits) {
+        if let Some(done) = already.iter().copied().find(|at| heads(*at)) {
+            return Ok(Found::Already(done));
+        }
+        // The header says here, the lines say there.
+        if !fits.is_empty() && fits[0].pass < Pass::Near {
+            let resembling = near(text, hunk).into_iter().filter(|fit| heads(fit.first()));
+            let more: Vec<Fit> = resembling.filter(|fit| !fits.contains(fit)).collect();
+            fits.extend(more);
+        }
+    }
+    if fits.is_empty() {
+        return already.first().map(|at| Found::Already(*at)).ok_or(Miss::Absent);
+    }
+    Ok(Found::Fits(chosen(text, hunk, fits, heads)))
+}
+
+/// Those of `fits` that the hunk's header, its end and its number speak for, if they do for any.
+fn chosen(text: &Text, hunk: &Hunk, mut fits: Vec<Fit>, heads: impl Fn(usize) -> bool) -> Vec<Fit> {
+    let mut keep = |is: &dyn Fn(&Fit) -> bool| {
+        if fits.len() > 1 && fits.iter().any(is) {
+            fits.retain(is);
+        }
+    };
+    keep(&|fit| heads(fit.first()));
+    if hunk.at_end {
+        keep(&|fit| (fit.end()..text.len()).all(|at| is_blank(text.line(at))));
+    }
+    keep(&|fit| fit.pass == Pass::Exact && hunk.at == Some(fit.first() + 1));
+    fits
+}
+
+/// Where a hunk that names no line of the file adds its own.
+fn adds(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
+    let headers = places(text, &hunk.headers);
+    let at = match (headers.as_slice(), hunk.headers.iter().rfind(|header| !is_blank(header)), hunk.at) {
+        ([header], _, _) => header + 1,
+        ([], Some(header), _) => return Err(Miss::NoHeader(header.clone())),
+        ([_, _, ..], _, _) => return Err(Miss::Ambiguous(headers)),
+        ([], None, None) => text.len(),
+        ([], None, Some(0)) => 0,
+        ([], None, Some(at)) if at >= text.len() => text.len(),
+        ([], None, Some(_)) => return Err(Miss::Nowhere),
+    };
+    let new: Vec<&str> = hunk.new_lines().collect();
+    let before = at.checked_sub(new.len()).filter(|_| at == text.len());
+    let stands = |at: usize| new.iter().zip(at..).all(|(line, at)| at < text.len() && *line == text.line(at));
+    match [Some(at), before].into_iter().flatten().find(|at| stands(*at)) {
+        Some(done) => Ok(Found::Already(done)),
+        None => Ok(Found::Adds(at)),
+    }
+}
+
+/// Where the new lines of `hunk` stand, if they say enough.
+fn applied(text: &Text, hunk: &Hunk) -> Vec<usize> {
+    let telling = hunk.new_lines().filter(|line| !is_blank(line)).count();
+    let adds = hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if !is_blank(text)));
+    if telling < if adds { 1 } else { 2 } {
+        return Vec::new();
+    }
+    let done =
+        Hunk { lines: hunk.new_lines().map(|line| Line::Keep(line.to_owned())).collect(), ..Hunk::default() };
+    contiguous(text, &done, Likeness::Exact, Pass::Exact).iter().map(Fit::first).collect()
+}
+
+/// Leaves each hunk those places that lie between the places of its neighbours.
+fn narrow(hunks: &[Hunk], founds: &mut [Found]) {
+    let core = |at: usize, fit: &Fit| fit.core(&hunks[at]);
+    // The first place for each from above, and the last from below: where they meet there is no other.
+    let bounds = |founds: &[Found]| -> Option<Vec<(Fit, Fit)>> {
+        let mut lowest = Vec::new();
+        let mut from = 0;
+        for (at, found) in founds.iter().enumerate() {
+            let Found::Fits(fits) = found else {
+                lowest.push(None);
+                continue;
+            };
+            let fit = fits.iter().filter(|fit| core(at, fit).0 >= from).min_by_key(|fit| fit.first())?;
+            from = core(at, fit).1;
+            lowest.push(Some(fit.clone()));
+        }
+        let mut both = Vec::new();
+        let mut until = usize::MAX;
+        for (at, found) in founds.iter().enumerate().rev() {
+            let (Found::Fits(fits), Some(low)) = (found, &lowest[at]) else { continue };
+            let fit = fits.iter().filter(|fit| core(at, fit).1 <= until).max_by_key(|fit| fit.first())?;
+            until = core(at, fit).0;
+            both.push((low.clone(), fit.clone()));
+        }
+        both.reverse();
+        Some(both)
+    };
+    let Some(bounds) = bounds(founds) else { return };
+    let open =
+        founds.iter_mut().filter_map(|found| if let Found::Fits(fits) = found { Some(fits) } else { None });
+    for (fits, (low, high)) in open.zip(bounds) {
+        fits.retain(|fit| low.first() <= fit.first() && fit.first() <= high.first());
+    }
+}

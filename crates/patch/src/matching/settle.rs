@@ -1,0 +1,257 @@
+//! A place → what goes and what comes, line by line; or why nobody can tell.
+
+use std::collections::BTreeMap;
+
+use super::fit::{Fit, Pass};
+use super::indent::Shift;
+use super::line::{fold, indent, is_blank, plain};
+use crate::edit::{Hunk, Line};
+use crate::text::Text;
+
+/// What a hunk does to a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Landing {
+    /// Lines that go.
+    pub(crate) drops: Vec<usize>,
+    /// Lines that come, each before the line of that number.
+    pub(crate) adds: Vec<(usize, String)>,
+}
+
+/// Why a place is not enough to go by.
+pub(crate) type Doubt = String;
+
+impl Landing {
+    /// What `hunk` does at `fit`.
+    pub(crate) fn of(text: &Text, hunk: &Hunk, fit: &Fit) -> Result<Self, Doubt> {
+        let old: Vec<&str> = hunk.old().collect();
+        let spelling = Spelling::of(text, &old, fit)?;
+        let mut landing = Self::default();
+        let mut seen = 0;
+        let mut index = 0;
+        // ends: each round takes lines
+        while index < hunk.lines.len() {
+            match &hunk.lines[index] {
+                Line::Keep(_) => (seen, index) = (seen + 1, index + 1),
+                Line::Drop(line) => {
+                    match fit.at[seen] {
+                        Some(at) => landing.drop(text, hunk, fit, (seen, at), index)?,
+                        None if is_blank(line) => {}
+                        None => return Err(format!("line `{}`, which is to go, is not there", line.trim())),
+                    }
+                    (seen, index) = (seen + 1, index + 1);
+                }
+                Line::Add(_) => {
+                    let run: Vec<&str> = hunk.lines[index..]
+                        .iter()
+                        .map_while(|line| if let Line::Add(text) = line { Some(text.as_str()) } else { None })
+                        .collect();
+                    let at = insertion(text, hunk, fit, seen, index, &run)?;
+                    let paired = paired(hunk, index, seen);
+                    for (nth, line) in run.iter().enumerate() {
+                        let paired = paired.get(nth).and_then(|of| Some((old[*of], text.line(fit.at[*of]?))));
+                        landing.adds.push((at, spelling.apply(line, paired)?));
+                    }
+                    index += run.len();
+                }
+            }
+        }
+        Ok(landing)
+    }
+
+    /// Takes the line at `at` out, which is the `seen`th of the old lines.
+    fn drop(
+        &mut self,
+        text: &Text,
+        hunk: &Hunk,
+        fit: &Fit,
+        (seen, at): (usize, usize),
+        index: usize,
+    ) -> Result<(), Doubt> {
+        let follows_drop = index > 0 && {
+            let before = hunk.lines[..index].iter().rev().find(|line| !matches!(line, Line::Add(_)));
+            matches!(before, Some(Line::Drop(_)))
+        };
+        if follows_drop
+            && let Some(before) = fit.at[..seen].iter().rev().flatten().next()
+            && at > before + 1
+        {
+            let what = text.line(before + 1);
+            return Err(match is_blank(what) {
+                true => format!(
+                    "there is an empty line after line {} that the patch does not say anything about",
+                    before + 1
+                ),
+                false => {
+                    format!("line {} (`{}`) stands between lines that are to go", before + 2, what.trim())
+                }
+            });
+        }
+        self.drops.push(at);
+        Ok(())
+    }
+}
+
+/// For each line of the run of added lines at `index`, the old line that it takes the place of.
+fn paired(hunk: &Hunk, index: usize, seen: usize) -> Vec<usize> {
+    let dropped = hunk.lines[..index].iter().rev().take_while(|line| matches!(line, Line::Drop(_))).count();
+    if dropped > 0 {
+        return (seen - dropped..seen).collect();
+    }
+    let run = hunk.lines[index..].iter().take_while(|line| matches!(line, Line::Add(_))).count();
+    let after = hunk.lines[index + run..].iter().take_while(|line| matches!(line, Line::Drop(_))).count();
+    (seen..seen + after).collect()
+}
+
+/// Before which line of the file the run of added lines goes that stands after `seen` old lines.
+fn insertion(
+    text: &Text,
+    hunk: &Hunk,
+    fit: &Fit,
+    seen: usize,
+    index: usize,
+    run: &[&str],
+) -> Result<usize, Doubt> {
+    let before_drops = index > 0 && matches!(hunk.lines[index - 1], Line::Drop(_));
+    let after_drops = matches!(hunk.lines.get(index + run.len()), Some(Line::Drop(_)));
+    let before = fit.at[..seen].last().copied().flatten();
+    let after = fit.at.get(seen).copied().flatten();
+    if before_drops && let Some(before) = before {
+        return Ok(before + 1);
+    }
+    if after_drops && let Some(after) = after {
+        return Ok(after);
+    }
+    match (before, after) {
+        (Some(before), Some(after)) if after == before + 1 => Ok(after),
+        (Some(before), Some(after)) => between(text, before, after, run),
+        (Some(before), None) if seen == fit.at.len() => Ok(before + 1),
+        (None, Some(after)) if seen == 0 => Ok(after),
+        (Some(before), None) => match fit.at[seen..].iter().flatten().next() {
+            Some(after) if *after == before + 1 => Ok(*after),
+            // Empty lines that are not there do not count.
+            _ if fit.pass == Pass::Blanks && fit.at[seen..].iter().all(Option::is_none) => Ok(before + 1),
+            Some(after) if fit.pass == Pass::Blanks => between(text, before, *after, run),
+            _ => Err(format!("the line that should follow line {} is not there", before + 1)),
+        },
+        (None, Some(after)) => match fit.at[..seen].iter().flatten().next_back() {
+            Some(before) if before + 1 == after => Ok(after),
+            None if fit.pass == Pass::Blanks => Ok(after),
+            Some(before) if fit.pass == Pass::Blanks => between(text, *before, after, run),
+            _ => Err(format!("the line that should stand before line {} is not there", after + 1)),
+        },
+        (None, None) => Err("no line next to what is to be added is there".to_owned()),
+    }
+}
+
+/// Before which line between those at `before` and `after` new lines go, if only empty ones are there: so that as many
+/// stand between things as stood there.
+fn between(text: &Text, before: usize, after: usize, run: &[&str]) -> Result<usize, Doubt> {
+    let stranger = (before + 1..after).find(|at| !is_blank(text.line(*at)));
+    if let Some(at) = stranger {
+        let line = text.line(at).trim();
+        return Err(format!(
+            "line {} (`{line}`) stands where something is to be added, and the patch does not know it",
+            at + 1
+        ));
+    }
+    let leads = run.first().is_some_and(|line| is_blank(line));
+    let trails = run.last().is_some_and(|line| is_blank(line));
+    match (leads, trails) {
+        (true, false) => Ok(before + 1),
+        (false, true) => Ok(after),
+        _ => Err(format!(
+            "there is an empty line after line {}, and the patch does not say on which side of it to add",
+            before + 1
+        )),
+    }
+}
+
+/// How the file writes what the patch writes otherwise.
+struct Spelling {
+    shift: Shift,
+    /// A character of the patch, and that of the file in its place; `None`: now this, now that.
+    chars: BTreeMap<char, Option<char>>,
+}
+
+impl Spelling {
+    fn of(text: &Text, old: &[&str], fit: &Fit) -> Result<Self, Doubt> {
+        let pairs = || {
+            let pairs = old.iter().zip(&fit.at).filter_map(|(ours, at)| Some((*ours, text.line((*at)?))));
+            // What only resembles says nothing about how things are written.
+            pairs.filter(|(ours, theirs)| fit.pass < Pass::Near || fold(ours) == fold(theirs))
+        };
+        if fit.pass <= Pass::Trailing {
+            return Ok(Self { shift: Shift::None, chars: BTreeMap::new() });
+        }
+        let shift = Shift::between(pairs());
+        let shift =
+            shift.ok_or("the patch is indented in another way than the file, and not the same all over")?;
+        let mut chars: BTreeMap<char, Option<char>> = BTreeMap::new();
+        for (ours, theirs) in pairs() {
+            let (ours, theirs) = (ours.trim(), theirs.trim());
+            if ours.chars().count() != theirs.chars().count() {
+                continue;
+            }
+            for (ours, theirs) in ours.chars().zip(theirs.chars()) {
+                if plain(ours) == plain(theirs) && (plain(ours) != ours || plain(theirs) != theirs) {
+                    let known = chars.entry(ours).or_insert(Some(theirs));
+                    if *known != Some(theirs) {
+                        *known = None;
+                    }
+                }
+            }
+        }
+        Ok(Self { shift, chars })
+    }
+
+    /// An added line as the file would have it; `paired` is the line that it takes the place of, in the patch and in the
+    /// file.
+    fn apply(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, Doubt> {
+        let indented = match (self.shift.apply(line), paired) {
+            (Some(line), _) => line,
+            (None, Some((ours, theirs))) if indent(ours) == indent(line) => {
+                indent(theirs).to_owned() + line.trim_start()
+            }
+            (None, _) => return Err(format!("nobody can tell how deep `{}` is to be indented", line.trim())),
+        };
+        if self.chars.is_empty() {
+            return Ok(indented);
+        }
+        let text = indented.trim_start();
+        let blanks = indent(&indented);
+        // Quotes that open and close differ in the file: what stays of the line is taken from there.
+        if let Some((ours, theirs)) = paired
+            && ours.trim().chars().count() == theirs.trim().chars().count()
+        {
+            return Ok(blanks.to_owned() + &self.transfer(ours.trim(), theirs.trim(), text));
+        }
+        Ok(blanks.to_owned() + &self.respell(text))
+    }
+
+    fn respell(&self, text: &str) -> String {
+        let quotes = |of: char| matches!(plain(of), '\'' | '"') && plain(of) != of;
+        // Whoever writes one kind of quote as a printer does, writes all of them so.
+        let printed = self.chars.iter().any(|(ours, theirs)| quotes(*ours) && *theirs == Some(plain(*ours)));
+        let char = |char: char| match self.chars.get(&char) {
+            Some(theirs) => theirs.unwrap_or(char),
+            None if printed && quotes(char) => plain(char),
+            None => char,
+        };
+        text.chars().map(char).collect()
+    }
+
+    /// `new` with those of its ends that are the same as in `ours` taken from `theirs`.
+    fn transfer(&self, ours: &str, theirs: &str, new: &str) -> String {
+        let (ours, theirs): (Vec<char>, Vec<char>) = (ours.chars().collect(), theirs.chars().collect());
+        let new: Vec<char> = new.chars().collect();
+        let room = ours.len().min(new.len());
+        let head = ours.iter().zip(&new).take_while(|(a, b)| a == b).count();
+        let tail =
+            ours.iter().rev().zip(new.iter().rev()).take(room - head).take_while(|(a, b)| a == b).count();
+        let middle: String = new[head..new.len() - tail].iter().collect();
+        let mut out: String = theirs[..head].iter().collect();
+        out.push_str(&self.respell(&middle));
+        out.extend(&theirs[theirs.len() - tail..]);
+        out
+    }
+}

@@ -1,0 +1,85 @@
+//! Search and replace: a text that is there once, exactly; or else its lines, as tolerantly as those of a hunk.
+
+use similar::{ChangeTag, TextDiff};
+
+use crate::edit::{Hunk, Line};
+use crate::matching::{Miss, Pass, Placed, place};
+use crate::rewrite::rewrite;
+use crate::text::Text;
+
+/// What comes of it: the new text and how it was found, or nothing if it is done already.
+pub(crate) enum Replaced {
+    New(String, Vec<(usize, Pass)>),
+    Already,
+}
+
+/// Replaces `old` by `new` in `text`, wherever it is if `all`.
+pub(crate) fn replace(text: &Text, old: &str, new: &str, all: bool) -> Result<Replaced, Miss> {
+    let ending = text.first_ending();
+    let with_endings = |part: &str| part.replace("\r\n", "\n").replace('\n', ending);
+    let (old, new) = if ending == "\n" {
+        (old.to_owned(), new.to_owned())
+    } else {
+        (with_endings(old), with_endings(new))
+    };
+    let whole = text.as_str();
+    let places: Vec<usize> = whole.match_indices(&old).map(|(at, _)| at).collect();
+    let line = |at: usize| whole[..at].matches('\n').count();
+    match places.as_slice() {
+        [] if all => already(whole, &new).then_some(Replaced::Already).ok_or(Miss::Absent),
+        [] => by_lines(text, &old, &new),
+        [at] if new.contains(&old) && is_there(whole, *at, &old, &new) => Ok(Replaced::Already),
+        [at] => {
+            let replaced = [&whole[..*at], &new, &whole[at + old.len()..]].concat();
+            Ok(Replaced::New(replaced, vec![(line(*at), Pass::Exact)]))
+        }
+        some if all => {
+            let places = some.iter().map(|at| (line(*at), Pass::Exact)).collect();
+            Ok(Replaced::New(whole.replace(&old, &new), places))
+        }
+        some => Err(Miss::Ambiguous(some.iter().map(|at| line(*at)).collect())),
+    }
+}
+
+/// Whether `new`, which holds `old`, stands about where `old` was found.
+fn is_there(whole: &str, at: usize, old: &str, new: &str) -> bool {
+    new.match_indices(old).any(|(inside, _)| {
+        at.checked_sub(inside).is_some_and(|start| whole.get(start..start + new.len()) == Some(new))
+    })
+}
+
+fn already(whole: &str, new: &str) -> bool {
+    !new.trim().is_empty() && whole.contains(new)
+}
+
+fn by_lines(text: &Text, old: &str, new: &str) -> Result<Replaced, Miss> {
+    let hunk = hunk(old, new);
+    match place(text, std::slice::from_ref(&hunk)) {
+        Ok(placed) => match placed.into_iter().next() {
+            Some(Placed::Here(pass, landing)) => {
+                let at = landing.drops.first().or(landing.adds.first().map(|(at, _)| at)).copied();
+                Ok(Replaced::New(rewrite(text, &[&landing], false), vec![(at.unwrap_or(0), pass)]))
+            }
+            Some(Placed::Already(_)) => Ok(Replaced::Already),
+            None => Err(Miss::Absent),
+        },
+        Err(misses) => Err(misses.into_iter().next().map_or(Miss::Absent, |(_, miss)| miss)),
+    }
+}
+
+/// The lines of `old` and `new` as a hunk: what both have stays.
+pub(crate) fn hunk(old: &str, new: &str) -> Hunk {
+    let (old, new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
+    let ended = |text: String| if text.is_empty() || text.ends_with('\n') { text } else { text + "\n" };
+    let (old, new) = (ended(old), ended(new));
+    let lines = TextDiff::from_lines(&old, &new);
+    let line = |change: similar::Change<&str>| {
+        let text = change.value().trim_end_matches('\n').to_owned();
+        match change.tag() {
+            ChangeTag::Equal => Line::Keep(text),
+            ChangeTag::Delete => Line::Drop(text),
+            ChangeTag::Insert => Line::Add(text),
+        }
+    };
+    Hunk { lines: lines.iter_all_changes().map(line).collect(), ..Hunk::default() }
+}

@@ -1,0 +1,69 @@
+//! A file and what its hunks do → the new file: whatever no hunk names stays byte for byte.
+
+use crate::matching::Landing;
+use crate::text::Text;
+
+/// The new text. `bare`: the patch says that its last line, if that is new, has no newline.
+pub(crate) fn rewrite(text: &Text, landings: &[&Landing], bare: bool) -> String {
+    let mut drops = vec![false; text.len()];
+    let mut adds: Vec<(usize, &str)> = Vec::new();
+    for landing in landings {
+        adds.extend(landing.adds.iter().map(|(at, line)| (*at, line.as_str())));
+        for at in &landing.drops {
+            drops[*at] = true;
+        }
+    }
+    adds.sort_by_key(|(at, _)| *at);
+    let mut out = Output { text, whole: String::with_capacity(text.as_str().len() + 256), new: false };
+    let mut adds = adds.into_iter().peekable();
+    for (at, dropped) in drops.iter().enumerate() {
+        // ends: each round takes a line
+        while let Some((_, line)) = adds.next_if(|(before, _)| *before <= at) {
+            out.add(at, line);
+        }
+        if !dropped {
+            out.keep(at);
+        }
+    }
+    for (_, line) in adds {
+        out.add(text.len(), line);
+    }
+    if bare && out.new {
+        let end = out.whole.trim_end_matches('\n').trim_end_matches('\r').len();
+        out.whole.truncate(end);
+    }
+    out.whole
+}
+
+struct Output<'a> {
+    text: &'a Text,
+    whole: String,
+    /// The last line is new.
+    new: bool,
+}
+
+impl Output<'_> {
+    fn keep(&mut self, at: usize) {
+        self.end_line();
+        self.whole.push_str(self.text.line(at));
+        self.whole.push_str(self.text.ending(at));
+        self.new = false;
+    }
+
+    /// A new line before the line at `at` ends as its neighbours do.
+    fn add(&mut self, at: usize, line: &str) {
+        self.end_line();
+        self.whole.push_str(line);
+        let neighbours = [at.checked_sub(1), Some(at)].into_iter().flatten().map(|at| self.text.ending(at));
+        let ending = neighbours.into_iter().find(|ending| !ending.is_empty());
+        self.whole.push_str(ending.unwrap_or(self.text.first_ending()));
+        self.new = true;
+    }
+
+    /// Ends the last line of the old file, if it had no newline and is not the last any more.
+    fn end_line(&mut self) {
+        if !self.whole.is_empty() && !self.whole.ends_with(['\n', '\r']) {
+            self.whole.push_str(self.text.first_ending());
+        }
+    }
+}

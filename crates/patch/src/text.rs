@@ -1,0 +1,208 @@
+//! A file's bytes as lines that know their endings, so that whatever is not touched stays as it was.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{Encoding, UTF_8};
+
+const BOM: char = '\u{feff}';
+
+/// A file of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Text {
+    /// All of it, decoded, without its byte order mark.
+    whole: String,
+    lines: Vec<Span>,
+    code: Code,
+    marked: bool,
+}
+
+/// Where a line is: its text, and where the next one begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Span {
+    start: usize,
+    end: usize,
+    next: usize,
+}
+
+/// How the bytes say what the text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Code {
+    Utf16 { little: bool },
+    Other(&'static Encoding),
+}
+
+/// Why bytes are not text that can be edited, or text cannot be written as such bytes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Illegible {
+    #[error("is a binary file, so no text in it can be changed; replace it as a whole with another tool")]
+    Binary,
+    #[error(
+        "is encoded as {0}, and would not come out as it was; convert it to UTF-8 first, or use another tool"
+    )]
+    Lossy(&'static str),
+    #[error("is encoded as {0}, which has no {1:?}; leave that out, or convert the file to UTF-8 first")]
+    Unwritable(&'static str, char),
+}
+
+impl Text {
+    /// Reads `bytes` as text.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, Illegible> {
+        let (code, decoded) = decode(bytes)?;
+        let marked = decoded.starts_with(BOM);
+        let whole = if marked { decoded[BOM.len_utf8()..].to_owned() } else { decoded };
+        let lines = split(&whole);
+        Ok(Self { whole, lines, code, marked })
+    }
+
+    /// How many lines it has.
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// A line without its ending.
+    pub(crate) fn line(&self, at: usize) -> &str {
+        self.lines.get(at).map_or("", |span| &self.whole[span.start..span.end])
+    }
+
+    /// The lines without their endings.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.lines.iter().map(|span| &self.whole[span.start..span.end])
+    }
+
+    /// How a line ends: nothing if it is the last and has no newline.
+    pub(crate) fn ending(&self, at: usize) -> &str {
+        self.lines.get(at).map_or("", |span| &self.whole[span.end..span.next])
+    }
+
+    /// All of it.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.whole
+    }
+
+    /// How its first line ends, which is how new lines end where no neighbour says otherwise.
+    pub(crate) fn first_ending(&self) -> &str {
+        let ending = self.ending(0);
+        if ending.is_empty() { "\n" } else { ending }
+    }
+
+    /// The bytes of `whole`, encoded as this was.
+    pub(crate) fn write(&self, whole: &str) -> Result<Vec<u8>, Illegible> {
+        let mut marked = String::new();
+        let whole = if self.marked {
+            marked.push(BOM);
+            marked.push_str(whole);
+            &marked
+        } else {
+            whole
+        };
+        match self.code {
+            Code::Utf16 { little } => {
+                let unit = |unit: u16| if little { unit.to_le_bytes() } else { unit.to_be_bytes() };
+                Ok(whole.encode_utf16().flat_map(unit).collect())
+            }
+            Code::Other(encoding) if encoding == UTF_8 => Ok(whole.as_bytes().to_vec()),
+            Code::Other(encoding) => {
+                let (bytes, _, lost) = encoding.encode(whole);
+                if !lost {
+                    return Ok(bytes.into_owned());
+                }
+                let mut buffer = [0; 4];
+                let odd = whole.chars().find(|char| encoding.encode(char.encode_utf8(&mut buffer)).2);
+                Err(Illegible::Unwritable(encoding.name(), odd.unwrap_or('?')))
+            }
+        }
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<(Code, String), Illegible> {
+    if let Some(little) = bytes.get(..2).and_then(|mark| match mark {
+        [0xff, 0xfe] => Some(true),
+        [0xfe, 0xff] => Some(false),
+        _ => None,
+    }) {
+        let name = if little { "UTF-16LE" } else { "UTF-16BE" };
+        let pairs = bytes.chunks_exact(2);
+        if !pairs.remainder().is_empty() {
+            return Err(Illegible::Lossy(name));
+        }
+        let unit = |pair: &[u8]| {
+            let pair = [pair[0], pair[1]];
+            if little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) }
+        };
+        let decoded: Result<String, _> = char::decode_utf16(pairs.map(unit)).collect();
+        let decoded = decoded.map_err(|_| Illegible::Lossy(name))?;
+        return Ok((Code::Utf16 { little }, decoded));
+    }
+    if bytes.contains(&0) {
+        return Err(Illegible::Binary);
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Ok((Code::Other(UTF_8), text.to_owned()));
+    }
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(bytes, true);
+    let encoding = detector.guess(None, Utf8Detection::Deny);
+    let (decoded, lost) = encoding.decode_without_bom_handling(bytes);
+    let (back, _, unwritable) = encoding.encode(&decoded);
+    if lost || unwritable || *back != *bytes {
+        return Err(Illegible::Lossy(encoding.name()));
+    }
+    Ok((Code::Other(encoding), decoded.into_owned()))
+}
+
+/// Lines end with `\n` or `\r\n`; with `\r` only in a file that has no other.
+fn split(whole: &str) -> Vec<Span> {
+    let bytes = whole.as_bytes();
+    let newline = if bytes.contains(&b'\n') { b'\n' } else { b'\r' };
+    let mut lines = Vec::new();
+    let mut start = 0;
+    // ends: each round begins after the last
+    while start < bytes.len() {
+        let found = bytes[start..].iter().position(|byte| *byte == newline).map(|at| start + at);
+        let (mut end, next) = found.map_or((bytes.len(), bytes.len()), |at| (at, at + 1));
+        if newline == b'\n' && found.is_some() && end > start && bytes[end - 1] == b'\r' {
+            end -= 1;
+        }
+        lines.push(Span { start, end, next });
+        start = next;
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_written_as_it_was() {
+        let utf16 = |text: &str| -> Vec<u8> {
+            [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+        };
+        let rows: Vec<(Vec<u8>, &[&str])> = vec![
+            (b"".to_vec(), &[]),
+            (b"\n".to_vec(), &[""]),
+            (b"a".to_vec(), &["a"]),
+            (b"a\nb\n".to_vec(), &["a", "b"]),
+            (b"a\r\nb\nc\r\n".to_vec(), &["a", "b", "c"]),
+            (b"a\rb\r".to_vec(), &["a", "b"]),
+            (b"a\rb\n".to_vec(), &["a\rb"]),
+            ("\u{feff}a\nb".as_bytes().to_vec(), &["a", "b"]),
+            (b"caf\xe9 au lait, d\xe9j\xe0 vu\n".to_vec(), &["café au lait, déjà vu"]),
+            (utf16("é\r\nb\n"), &["é", "b"]),
+        ];
+        for (bytes, lines) in rows {
+            let text = Text::read(&bytes).unwrap();
+            assert_eq!(text.iter().collect::<Vec<_>>(), lines);
+            let whole: String =
+                (0..text.len()).map(|at| text.line(at).to_owned() + text.ending(at)).collect();
+            assert_eq!(text.write(&whole).unwrap(), bytes);
+        }
+    }
+
+    #[test]
+    fn what_would_not_come_out_as_it_was_is_not_read() {
+        assert_eq!(Text::read(b"a\0b"), Err(Illegible::Binary));
+        assert_eq!(Text::read(b"\xff\xfea"), Err(Illegible::Lossy("UTF-16LE")));
+        let latin = Text::read(b"caf\xe9 au lait, d\xe9j\xe0 vu\n").unwrap();
+        assert_eq!(latin.write("語"), Err(Illegible::Unwritable("windows-1252", '語')));
+    }
+}
