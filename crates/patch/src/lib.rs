@@ -1,5 +1,6 @@
 //! Edits that land, or say exactly why not.
 
+mod diff;
 mod edit;
 mod fault;
 mod matching;
@@ -9,6 +10,7 @@ mod rewrite;
 mod text;
 mod tree;
 
+pub use diff::diff;
 pub use edit::{Action, Edit, Hunk, Line, Patch, Target};
 pub use fault::{Failure, Fault};
 pub use matching::Pass;
