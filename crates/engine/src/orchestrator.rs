@@ -109,7 +109,7 @@ impl ToolOrchestrator {
             if let Some(permit) = self.gate.answered(&question) {
                 return Ok(permit);
             }
-            let why = question.why.iter().map(ToString::to_string).collect();
+            let why = question.why.iter().map(Cause::for_user).collect();
             observers.saw(call, &Event::Asked { why });
             let decision = approver.ask(call, &question).await;
             observers.saw(call, &Event::Decided { decision: decision.as_str() });

@@ -1,6 +1,6 @@
 //! Why something may not be done, as a value with one sentence.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::{Network, Root};
 
@@ -42,7 +42,10 @@ pub enum Denial {
         argv: Vec<String>,
     },
     /// The path lies below none of the writable roots, or is protected there.
-    #[error("`{}` may not be changed: {}", path.display(), unwritable(roots))]
+    #[error(
+        "{}; only the user can change that, with `confinement.writable` in their own configuration or `--writable`",
+        unwritable(path, roots)
+    )]
     MayNotWrite {
         /// What was to be changed.
         path: PathBuf,
@@ -50,7 +53,7 @@ pub enum Denial {
         roots: Vec<PathBuf>,
     },
     /// The network policy does not let this host be talked to.
-    #[error("connecting to `{target}` is not allowed: the network is {}; only the user can change that, with `confinement.network` in their own configuration or `--network on`, or for this host alone with `confinement.hosts` or `--host {target}`", network.as_str())]
+    #[error("{}; only the user can change that, with `confinement.network` in their own configuration or `--network on`, or for this host alone with `confinement.hosts` or `--host {target}`", unconnected(target, *network))]
     MayNotConnect {
         /// An address or a name, with a port if there is one.
         target: String,
@@ -59,7 +62,8 @@ pub enum Denial {
     },
     /// A socket of another program that is not on the list.
     #[error(
-        "connecting to the socket `{name}` is not allowed; only the user can change that, with `confinement.unix_sockets` in their own configuration or `--unix-socket`"
+        "{}; only the user can change that, with `confinement.unix_sockets` in their own configuration or `--unix-socket`",
+        unreached(name)
     )]
     MayNotReach {
         /// Its path, or `@` and its abstract name.
@@ -120,6 +124,23 @@ impl Denial {
         let listed = roots.iter().filter(|root| root.is_listed());
         Self::Outside { path, roots: listed.map(|root| root.path().to_owned()).collect() }
     }
+
+    /// The same for the person who is asked: their yes changes it, so nothing is said about who else could.
+    pub fn for_user(&self) -> String {
+        match self {
+            Self::MayNotWrite { path, roots } => unwritable(path, roots),
+            Self::MayNotConnect { target, network } => unconnected(target, *network),
+            Self::MayNotReach { name } => unreached(name),
+            Self::Outside { .. }
+            | Self::LeadsOutside { .. }
+            | Self::DenyRead { .. }
+            | Self::NotStated { .. }
+            | Self::NotStatedRun { .. }
+            | Self::ByRule { .. }
+            | Self::ByHook { .. }
+            | Self::Unasked { .. } => self.to_string(),
+        }
+    }
 }
 
 /// The beginning of a command, as it would be typed if no word of it had blanks.
@@ -133,14 +154,20 @@ fn command(argv: &[String]) -> String {
     if letters.next().is_some() { shown + "…" } else { shown }
 }
 
-fn unwritable(roots: &[PathBuf]) -> String {
-    let may = "only the user can change that, with `confinement.writable` in their own configuration or `--writable`";
-    match roots {
-        [] => format!("nothing may; {may}"),
-        roots => {
-            format!("it lies outside the writable roots ({}) or is protected there; {may}", spell(roots))
-        }
-    }
+fn unwritable(path: &Path, roots: &[PathBuf]) -> String {
+    let why = match roots {
+        [] => "nothing may".to_owned(),
+        roots => format!("it lies outside the writable roots ({}) or is protected there", spell(roots)),
+    };
+    format!("`{}` may not be changed: {why}", path.display())
+}
+
+fn unconnected(target: &str, network: Network) -> String {
+    format!("connecting to `{target}` is not allowed: the network is {}", network.as_str())
+}
+
+fn unreached(name: &str) -> String {
+    format!("connecting to the socket `{name}` is not allowed")
 }
 
 fn spell(roots: &[PathBuf]) -> String {

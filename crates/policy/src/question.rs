@@ -136,13 +136,25 @@ pub enum Cause {
 }
 
 impl fmt::Display for Cause {
+    /// For whoever made the call.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence(ToString::to_string))
+    }
+}
+
+impl Cause {
+    /// The same for the person who is asked.
+    pub fn for_user(&self) -> String {
+        self.sentence(Denial::for_user)
+    }
+
+    fn sentence(&self, denied: impl Fn(&Denial) -> String) -> String {
         match self {
             Self::Untrusted { what } => {
-                write!(f, "{what} may change something, and the approval policy is untrusted")
+                format!("{what} may change something, and the approval policy is untrusted")
             }
-            Self::Dangerous { what, why } => write!(f, "{what} {why}"),
-            Self::NotUnderstood { what, why } => write!(f, "{what} cannot be understood: {why}"),
+            Self::Dangerous { what, why } => format!("{what} {why}"),
+            Self::NotUnderstood { what, why } => format!("{what} cannot be understood: {why}"),
             Self::Rule { what, rule, certain } => {
                 let place = format!("{}:{}", rule.file.display(), rule.line);
                 let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -151,17 +163,17 @@ impl fmt::Display for Cause {
                     (_, true) => ("is", "asks about"),
                     (_, false) => ("may be", "asks about"),
                 };
-                write!(f, "{what} {is} what the rule at {place} {says}{reason}")
+                format!("{what} {is} what the rule at {place} {says}{reason}")
             }
-            Self::Hook { hook, reason } => write!(f, "the hook `{hook}` asks: {reason}"),
-            Self::Beyond(denial) => write!(f, "{denial}"),
-            Self::Leaves => f.write_str("it asks to run without the sandbox"),
-            Self::Refused { denial, guessed: false } => write!(f, "it was refused: {denial}"),
+            Self::Hook { hook, reason } => format!("the hook `{hook}` asks: {reason}"),
+            Self::Beyond(denial) => denied(denial),
+            Self::Leaves => "it asks to run without the sandbox".to_owned(),
+            Self::Refused { denial, guessed: false } => format!("it was refused: {}", denied(denial)),
             Self::Refused { denial, guessed: true } => {
-                write!(f, "it failed, and its output suggests that it was refused: {denial}")
+                format!("it failed, and its output suggests that it was refused: {}", denied(denial))
             }
             Self::Foreign { server, tool } => {
-                write!(f, "`{tool}` is a tool of `{server}`, and nobody here knows what it does")
+                format!("`{tool}` is a tool of `{server}`, and nobody here knows what it does")
             }
         }
     }

@@ -93,7 +93,7 @@ pub(super) fn why(question: &Question) -> Vec<String> {
         .collect();
     let shorter =
         |cause: String| parts.iter().fold(cause, |cause, (whole, short)| cause.replace(whole, short));
-    question.why.iter().map(|cause| shorter(cause.to_string())).collect()
+    question.why.iter().map(|cause| shorter(cause.for_user())).collect()
 }
 
 /// What a part counts as, and why.

@@ -199,9 +199,7 @@ fn a_path_that_was_refused() {
       │ make install
 
       why       it was refused: `/srv/cache/x` may not be changed: it lies outside the
-                    writable roots (`/w`) or is protected there; only the user can change
-                    that, with `confinement.writable` in their own configuration or
-                    `--writable`
+                    writable roots (`/w`) or is protected there
       runs      ordinary  make install
       starts    /usr/bin/bash, /usr/bin/make
       confined  workspace-write: writes below `/w` and a /tmp of its own; network: none
@@ -228,9 +226,7 @@ fn a_host_that_was_refused() {
       │ cargo fetch
 
       why       it was refused: connecting to `crates.io:443` is not allowed: the network
-                    is loopback; only the user can change that, with `confinement.network` in
-                    their own configuration or `--network on`, or for this host alone with
-                    `confinement.hosts` or `--host crates.io:443`
+                    is loopback
       runs      ordinary  cargo fetch
       starts    /usr/bin/bash, /usr/bin/cargo
       confined  workspace-write: writes below `/w` and a /tmp of its own; network: none

@@ -151,7 +151,7 @@ fn line(call: &CallId, question: &Question) -> Value {
         "type": "toolgate.question",
         "call_id": call.as_str(),
         "tool": question.tool,
-        "why": question.why.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "why": question.why.iter().map(toolgate::Cause::for_user).collect::<Vec<_>>(),
         "command": command,
         "argv": run.map(|line| &line.argv),
         "cwd": run.map(|line| line.cwd.display().to_string()),

@@ -64,7 +64,7 @@ fn said(verdict: &Verdict) -> (&'static str, Vec<String>) {
             let gives = permit.grants().iter().map(|grant| format!("a rule or an answer lets it {grant}"));
             ("allow", gives.collect())
         }
-        Verdict::Ask(question) => ("ask", question.why.iter().map(ToString::to_string).collect()),
+        Verdict::Ask(question) => ("ask", question.why.iter().map(toolgate::Cause::for_user).collect()),
         Verdict::Forbid(denial) => ("forbid", vec![denial.to_string()]),
     }
 }
