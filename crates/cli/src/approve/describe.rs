@@ -163,15 +163,16 @@ fn confined(question: &Question, confinement: &Confinement) -> String {
     let roots = confinement.writable.iter().filter(|root| !granted(Grant::Write((*root).clone())));
     let roots: Vec<String> = roots.map(|root| format!("`{}`", root.display())).collect();
     let writes = match &roots[..] {
-        [] => "writes nothing but a /tmp of its own".to_owned(),
-        roots => format!("writes below {} and a /tmp of its own", roots.join(", ")),
+        [] => "writes nothing but its own /tmp".to_owned(),
+        roots => format!("writes below {} and its own /tmp", roots.join(", ")),
     };
     let hosts = confinement.hosts.allow.iter().filter(|host| !granted(Grant::Connect((*host).clone())));
     let hosts: Vec<String> = hosts.map(|host| format!("`{host}`")).collect();
+    // The words of the configuration, which other sentences use too.
+    let network = confinement.network.as_str();
     let talks = match (confinement.network, &hosts[..]) {
-        (Network::On, _) => "network: all".to_owned(),
-        (Network::Off | Network::Loopback, []) => "network: none".to_owned(),
-        (Network::Off | Network::Loopback, hosts) => format!("network: only {}", hosts.join(", ")),
+        (Network::On, _) | (Network::Off | Network::Loopback, []) => network.to_owned(),
+        (Network::Off | Network::Loopback, hosts) => format!("{network}, and {}", hosts.join(", ")),
     };
-    format!("{}: {writes}; {talks}", question.sandbox().as_str())
+    format!("{}: {writes}; network: {talks}", question.sandbox().as_str())
 }

@@ -72,7 +72,7 @@ fn an_ordinary_command() {
       runs      ordinary  cargo test --all
                 reads     tail -n 5
       starts    /usr/bin/bash, /usr/bin/cargo, /usr/bin/tail
-      confined  workspace-write: writes below `/w` and a /tmp of its own; network: none
+      confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
 
       y         yes, once
       s         yes, and exactly this again in this session without a question
@@ -97,7 +97,7 @@ fn a_dangerous_command() {
       runs      dangerous (removes files without asking) rm -rf build ../old
       writes    build, /old
       starts    /usr/bin/bash, /usr/bin/rm
-      confined  workspace-write: writes below `/w` and a /tmp of its own; network: none
+      confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
 
       y         yes, once
       s         yes, and exactly this again in this session without a question
@@ -139,7 +139,7 @@ fn a_script_of_which_not_all_is_known() {
       starts    /usr/bin/bash, /usr/bin/gzip, /usr/bin/curl, /usr/bin/sh, /usr/bin/cat,
                     /usr/bin/date
       reaches   ‹$HOST›
-      confined  workspace-write: writes below `/w` and a /tmp of its own; network: none
+      confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
 
       y         yes, once
       s         yes, and exactly this again in this session without a question
@@ -202,7 +202,7 @@ fn a_path_that_was_refused() {
                     writable roots (`/w`) or is protected there
       runs      ordinary  make install
       starts    /usr/bin/bash, /usr/bin/make
-      confined  workspace-write: writes below `/w` and a /tmp of its own; network: none
+      confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
       yes gives change `/srv/cache/x`
 
       y         yes, once
@@ -229,7 +229,7 @@ fn a_host_that_was_refused() {
                     is loopback
       runs      ordinary  cargo fetch
       starts    /usr/bin/bash, /usr/bin/cargo
-      confined  workspace-write: writes below `/w` and a /tmp of its own; network: none
+      confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
       yes gives connect to `crates.io:443`
 
       y         yes, once
@@ -264,7 +264,7 @@ fn a_patch() {
       runs      ordinary  apply_patch <<<‹7 lines of text, as above›
       writes    src/a.rs
       starts    /usr/bin/bash, /usr/bin/apply_patch
-      confined  workspace-write: writes below `/w` and a /tmp of its own; network: none
+      confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
 
       y         yes, once
       s         yes, and exactly this again in this session without a question
