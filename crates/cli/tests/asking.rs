@@ -13,7 +13,7 @@ use std::process::Command;
 use support::Home;
 
 const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keep_working/terminal.py");
-const ASKS: &str = "Answer (y s n e q): ";
+const ASKS: &str = "Answer (y n e q): ";
 
 /// What was seen at a terminal, what the program said about its end, and whether the directory `x` is left.
 struct Seen {
@@ -51,7 +51,6 @@ fn at_terminal(before: &str, starter: &str, talk: &[(&str, &str)]) -> Seen {
 fn keys_answer_and_the_terminal_is_as_it_was() {
     for (talk, code, left, says) in [
         (&[(ASKS, "y")][..], 0, false, "done it"),
-        (&[(ASKS, "s")], 0, false, "done it"),
         (&[(ASKS, "n")], 1, true, "denied by the user"),
         (&[(ASKS, "e"), ("Note", "use git clean\\r")], 1, true, "use git clean"),
         (&[(ASKS, "q")], 130, true, "stopped"),

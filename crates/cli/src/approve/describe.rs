@@ -15,27 +15,15 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// The key on a terminal.
-    pub(super) fn key(self) -> char {
+    /// The key on a terminal and what it means, if it means anything there: a session at a terminal ends with its one call.
+    pub(super) fn key(self) -> Option<(char, &'static str)> {
         match self {
-            Self::Once => 'y',
-            Self::Session => 's',
-            Self::Always => 'a',
-            Self::No => 'n',
-            Self::Note => 'e',
-            Self::Stop => 'q',
-        }
-    }
-
-    /// What it means.
-    pub(super) fn label(self) -> &'static str {
-        match self {
-            Self::Once => "yes, once",
-            Self::Session => "yes, and exactly this again in this session without a question",
-            Self::Always => "yes, always: first shows the rule that would be saved",
-            Self::No => "no",
-            Self::Note => "no, with a note to the model",
-            Self::Stop => "stop everything",
+            Self::Once => Some(('y', "yes, once")),
+            Self::Session => None,
+            Self::Always => Some(('a', "yes, always: first shows the rule that would be saved")),
+            Self::No => Some(('n', "no")),
+            Self::Note => Some(('e', "no, with a note to the model")),
+            Self::Stop => Some(('q', "stop everything")),
         }
     }
 

@@ -51,7 +51,8 @@ impl Dialogue {
     pub(super) fn prompt(&self) -> String {
         match &self.stage {
             Stage::Choosing => {
-                let keys: Vec<String> = self.choices.iter().map(|choice| choice.key().to_string()).collect();
+                let keys = self.choices.iter().filter_map(|choice| choice.key());
+                let keys: Vec<String> = keys.map(|(key, _)| key.to_string()).collect();
                 format!("Answer ({}): ", keys.join(" "))
             }
             Stage::Confirming(_) => "Save this rule and go on? (y yes, n back): ".to_owned(),
@@ -92,12 +93,11 @@ impl Dialogue {
     fn choose(&mut self, input: &[u8]) -> Heard {
         let &[byte] = input else { return Heard::Nothing };
         let key = char::from(byte.to_ascii_lowercase());
-        let Some(choice) = self.choices.iter().find(|choice| choice.key() == key) else {
-            return Heard::Nothing;
-        };
+        let is_meant = |choice: &&Choice| choice.key().is_some_and(|(meant, _)| meant == key);
+        let Some(choice) = self.choices.iter().find(is_meant) else { return Heard::Nothing };
         match choice {
             Choice::Once => Heard::Decided(ReviewDecision::Approved, "yes, once"),
-            Choice::Session => Heard::Decided(ReviewDecision::ApprovedForSession, "yes, for this session"),
+            Choice::Session => Heard::Nothing,
             Choice::Always => match self.proposal.clone() {
                 Some(proposal) => {
                     let shown = render::rule(&proposal, self.size);

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use toolgate::shell::{Redirect, Word};
 use toolgate::{Account, Cause, CommandLine, Effect, Proposal, Question, invisible};
 
-use super::describe::{choices, classes, confinement, script, why};
+use super::describe::{Choice, choices, classes, confinement, script, why};
 use super::page::Page;
 use crate::screen::{FAINT, NAME};
 
@@ -52,8 +52,7 @@ pub(super) fn question(question: &Question, size: Size) -> String {
     }
     page.space();
     remarks(&mut page, question, size);
-    for choice in choices(question) {
-        let (key, label) = (choice.key(), choice.label());
+    for (key, label) in choices(question).into_iter().filter_map(Choice::key) {
         page.field(&key.to_string(), &[label.to_owned()], PLAIN);
     }
     page.text()

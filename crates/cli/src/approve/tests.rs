@@ -75,7 +75,6 @@ fn an_ordinary_command() {
       confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
 
       y         yes, once
-      s         yes, and exactly this again in this session without a question
       a         yes, always: first shows the rule that would be saved
       n         no
       e         no, with a note to the model
@@ -100,7 +99,6 @@ fn a_dangerous_command() {
       confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
 
       y         yes, once
-      s         yes, and exactly this again in this session without a question
       n         no
       e         no, with a note to the model
       q         stop everything
@@ -142,7 +140,6 @@ fn a_script_of_which_not_all_is_known() {
       confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
 
       y         yes, once
-      s         yes, and exactly this again in this session without a question
       n         no
       e         no, with a note to the model
       q         stop everything
@@ -173,7 +170,6 @@ fn a_command_that_asks_to_leave_the_sandbox() {
       │ They always did.
 
       y         yes, once
-      s         yes, and exactly this again in this session without a question
       n         no
       e         no, with a note to the model
       q         stop everything
@@ -206,7 +202,6 @@ fn a_path_that_was_refused() {
       yes gives change `/srv/cache/x`
 
       y         yes, once
-      s         yes, and exactly this again in this session without a question
       a         yes, always: first shows the rule that would be saved
       n         no
       e         no, with a note to the model
@@ -233,7 +228,6 @@ fn a_host_that_was_refused() {
       yes gives connect to `crates.io:443`
 
       y         yes, once
-      s         yes, and exactly this again in this session without a question
       a         yes, always: first shows the rule that would be saved
       n         no
       e         no, with a note to the model
@@ -267,7 +261,6 @@ fn a_patch() {
       confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
 
       y         yes, once
-      s         yes, and exactly this again in this session without a question
       n         no
       e         no, with a note to the model
       q         stop everything
@@ -320,7 +313,6 @@ fn what_would_look_like_something_else() {
     Beware: it holds characters that do not show; they are written as \u{…}.
 
       y         yes, once
-      s         yes, and exactly this again in this session without a question
       n         no
       e         no, with a note to the model
       q         stop everything
@@ -387,13 +379,12 @@ fn keys_and_what_they_mean() {
     for (question, keys, decision) in [
         (&plain, &["y"][..], Some(ReviewDecision::Approved)),
         (&plain, &["Y"], Some(ReviewDecision::Approved)),
-        (&plain, &["s"], Some(ReviewDecision::ApprovedForSession)),
         (&plain, &["n"], Some(no.clone())),
         (&plain, &["q"], Some(ReviewDecision::Abort)),
         (&plain, &["\u{3}"], Some(ReviewDecision::Abort)),
         (&plain, &["yes\u{3}"], Some(ReviewDecision::Abort)),
         // Neither Enter nor a blank, a paste, an arrow or a key that means nothing is an answer.
-        (&plain, &["\r", "\n", " ", "yes\n", "\u{1b}[a", "\u{1b}", "x", "ÿ", "a", "y\r"], None),
+        (&plain, &["\r", "\n", " ", "yes\n", "\u{1b}[a", "\u{1b}", "x", "ÿ", "a", "s", "y\r"], None),
         (&ruled, &["a"], None),
         (&ruled, &["a", "a", "\r"], None),
         (&ruled, &["a", "y"], Some(rule)),
