@@ -113,8 +113,8 @@ fn a_hook_of_the_users_own_file_tightens() {
     assert_snapshot!(person.read(), @"
     0
     -- out
-    1| one
     Note of the hook `guard`: mind the gap
+    1| one
     -- err
     ");
     person.hook("exit 2", "tools = [\"shell*\", \"exec_command\"]");
@@ -287,7 +287,12 @@ fn hooks_work_for_somebody_without_rights() {
     let person = Person::who(Some(NOBODY));
     person.hook("id -u > ~/who; cat >> ~/who; echo '{\"note\": \"seen\"}'", "on = [\"before\", \"after\"]");
     let told = person.read();
-    assert!(told.starts_with("0\n-- out\n1| one\nNote of the hook `guard`: seen\n"), "{told}");
+    assert!(
+        told.starts_with(
+            "0\n-- out\nNote of the hook `guard`: seen\nNote of the hook `guard`: seen\n1| one\n"
+        ),
+        "{told}"
+    );
     let who = fs::read_to_string(person.path("home/who")).unwrap();
     assert!(who.starts_with(&NOBODY.to_string()) && who.contains("after_call"), "{who}");
     person.hook("sleep 60 & sleep 60", "timeout_ms = 200");

@@ -77,7 +77,9 @@ impl Hearing<'_> {
             return outcome;
         }
         let mut output = outcome.unwrap_or_else(|error| sentence(&error));
-        output.items.extend(before.notes);
+        // Behind the answer they would look like something that a program printed.
+        let mut notes = before.notes.len();
+        output.items.splice(0..0, before.notes);
         let ended_by = output.facts.error;
         let hearing = async {
             for hook in &self.hooks.0 {
@@ -90,7 +92,10 @@ impl Hearing<'_> {
                         return Err(denied(hook.as_ref(), reason));
                     }
                 }
-                output.items.extend(says.note.map(|note| labelled(hook.as_ref(), &note)));
+                if let Some(note) = says.note {
+                    output.items.insert(notes, labelled(hook.as_ref(), &note));
+                    notes += 1;
+                }
             }
             Ok(output)
         };

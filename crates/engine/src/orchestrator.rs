@@ -85,7 +85,7 @@ impl ToolOrchestrator {
                     given.extend(wants);
                 }
                 Err(ToolError::Denied { note }) => {
-                    return outcome.map(|output| refused(told(output, &given), &wants, note.as_deref()));
+                    return outcome.map(|output| told(refused(output, &wants, note.as_deref()), &given));
                 }
                 Err(other) => return Err(other),
             }
@@ -148,22 +148,26 @@ impl ToolOrchestrator {
     }
 }
 
-/// The answer, with what was given on the way to it.
-fn told(mut output: ToolOutput, given: &[String]) -> ToolOutput {
-    if !given.is_empty() {
-        let text = format!(
-            "It was refused something at first; the user let it {}, and it was run again from the beginning.",
-            given.join(", ")
-        );
-        output.items.push(Item::Text(text));
+/// The answer, and before it what was given on the way to it.
+fn told(output: ToolOutput, given: &[String]) -> ToolOutput {
+    if given.is_empty() {
+        return output;
     }
-    output
+    let text = format!(
+        "It was refused something at first; the user let it {}, and it was run again from the beginning.",
+        given.join(", ")
+    );
+    noted(output, text)
 }
 
-/// The answer, with what was not given.
-fn refused(mut output: ToolOutput, wants: &[String], note: Option<&str>) -> ToolOutput {
+/// The answer, and before it what was not given.
+fn refused(output: ToolOutput, wants: &[String], note: Option<&str>) -> ToolOutput {
     let note = note.map(|note| format!(": {note}")).unwrap_or_default();
-    let text = format!("The user was asked to let it {}, and said no{note}.", wants.join(", "));
-    output.items.push(Item::Text(text));
+    noted(output, format!("The user was asked to let it {}, and said no{note}.", wants.join(", ")))
+}
+
+/// Behind the answer a note would look like something that the program printed.
+fn noted(mut output: ToolOutput, note: String) -> ToolOutput {
+    output.items.insert(0, Item::Text(note));
     output
 }

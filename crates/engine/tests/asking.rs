@@ -161,8 +161,8 @@ async fn a_refusal_is_asked_about_and_just_that_is_given() {
     let router = router().with_approver(person.clone());
     let (text, _) = answer(&router, "write /out/a").await;
     assert_snapshot!(text, @"
-    ran
     It was refused something at first; the user let it change `/out/a`, and it was run again from the beginning.
+    ran
     ");
     assert_eq!(person.asked().len(), 1);
     // The same again needs no question, and is not refused first; another one does.
@@ -176,8 +176,8 @@ async fn a_refusal_is_asked_about_and_just_that_is_given() {
 async fn a_no_to_more_leaves_what_there_is() {
     let router = router().with_approver(Person::new(|_| ReviewDecision::Denied { note: None }));
     assert_snapshot!(answer(&router, "write /out/a").await.0, @"
-    failed
     The user was asked to let it change `/out/a`, and said no.
+    failed
     ");
 }
 

@@ -216,7 +216,7 @@ async fn a_hook_that_crashes_says_no() {
 }
 
 #[tokio::test]
-async fn notes_stand_behind_the_answer_and_warnings_are_told() {
+async fn notes_stand_before_the_answer_and_warnings_are_told() {
     let (router, _) = router(reads(), Duration::ZERO);
     let says = |text: &str| HookSays {
         note: Some(text.to_owned()),
@@ -227,9 +227,9 @@ async fn notes_stand_behind_the_answer_and_warnings_are_told() {
     let hook = Says { before: says("one"), after: says("two"), ..Says::default() };
     let router = router.with_observer(Arc::clone(&watches) as Arc<dyn Observer>).with_hook(Arc::new(hook));
     assert_snapshot!(answer(&router).await.joined_text(), @"
-    acted
     Note of the hook `says`: one
     Note of the hook `says`: two
+    acted
     ");
     assert_eq!(
         *watches.0.lock().unwrap(),

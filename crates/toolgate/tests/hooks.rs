@@ -118,13 +118,13 @@ fn a_hook_denies_asks_and_annotates() {
     insta::assert_snapshot!(bench.said("echo 'no, thanks' >&2; exit 2"), @"forbidden by policy: the hook `guard` forbids it: no, thanks");
     insta::assert_snapshot!(bench.said(r#"echo '{"decision": "ask", "reason": "look at it"}'"#), @"forbidden by policy: this needs approval: the hook `guard` asks: look at it; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal or add a rule");
     insta::assert_snapshot!(bench.said(r#"echo '{"note": "mind the gap"}'"#), @"
-    1| one
     Note of the hook `guard`: mind the gap
+    1| one
     ");
     let after = |text: &str| bench.read(bench.after(text)).joined_text();
     insta::assert_snapshot!(after(r#"echo '{"note": "it is short"}'"#), @"
-    1| one
     Note of the hook `guard`: it is short
+    1| one
     ");
     insta::assert_snapshot!(after(r#"echo '{"decision": "deny", "reason": "a secret is in it"}'"#), @"forbidden by policy: the hook `guard` forbids it: the call was done, and its answer is withheld: a secret is in it");
     let asked = testkit::Scripted::confined();
@@ -247,7 +247,7 @@ fn what_a_hook_leaves_running_is_ended() {
     let mark = mark(2);
     let text = format!("setsid -f sleep {mark}; echo '{{\"note\": \"done\"}}'");
     let output = bench.read(bench.before(&text));
-    assert_eq!(output.joined_text(), "1| one\nNote of the hook `guard`: done");
+    assert_eq!(output.joined_text(), "Note of the hook `guard`: done\n1| one");
     gone(&mark);
 }
 
@@ -278,11 +278,12 @@ fn a_hook_need_not_read() {
     let toolgate = bench.toolgate(bench.script("hook.sh", r#"echo '{"note": "unread"}'"#));
     let path = "x".repeat(5 << 20);
     let output = bench.runtime.block_on(toolgate.call("read_file", json!({ "path": path })));
-    assert!(output.joined_text().ends_with("Note of the hook `guard`: unread"));
+    assert!(output.joined_text().starts_with("Note of the hook `guard`: unread\n"));
     // And one that does read gets all of it.
     let toolgate = bench.toolgate(bench.before(r#"n=$(wc -c); echo "{\"note\": \"$n\"}""#));
     let output = bench.runtime.block_on(toolgate.call("read_file", json!({ "path": path })));
-    let read: usize = output.joined_text().rsplit(' ').next().unwrap().parse().unwrap();
+    let text = output.joined_text();
+    let read: usize = text.lines().next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
     assert!(read > 10 << 20, "{read}");
 }
 
