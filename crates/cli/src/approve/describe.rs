@@ -1,7 +1,7 @@
 //! A question in words, for people and for programs alike.
 
 use toolgate::rules::{Decision, Rule};
-use toolgate::{CommandLine, Confinement, Grant, Known, Network, Part, Question, SandboxPolicy};
+use toolgate::{CommandLine, Confinement, Effect, Grant, Known, Network, Part, Question, SandboxPolicy};
 
 /// One answer that can be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,21 +62,23 @@ pub(crate) fn script(line: &CommandLine) -> Option<&str> {
 
 /// Each part that is more than a shell around the others: the command, what it counts as, and why.
 pub(crate) fn classes(question: &Question) -> Vec<(String, &'static str, Option<String>)> {
+    let above = Above::of(question);
     let parts = question.account.iter().flat_map(|account| &account.parts).filter(|part| !part.wraps);
     let described = parts.map(|part| {
         let (class, why) = class(part);
-        (line(part), class, why)
+        (line(part, &above), class, why)
     });
     described.collect()
 }
 
 /// Why it is asked, without repeating what is shown anyway.
 pub(super) fn why(question: &Question) -> Vec<String> {
+    let above = Above::of(question);
     let parts: Vec<(String, String)> = question
         .account
         .iter()
         .flat_map(|account| &account.parts)
-        .map(|part| (part.command.line(), line(part)))
+        .map(|part| (part.command.line(), line(part, &above)))
         .filter(|(whole, short)| whole != short)
         .collect();
     let shorter =
@@ -107,27 +109,63 @@ fn place(rule: &Rule) -> String {
     format!("{}:{}", rule.file.display(), rule.line)
 }
 
-/// A part on one line. The script of a shell and the text of a here-document are shown whole elsewhere.
-fn line(part: &Part) -> String {
+/// What is shown before the parts: the whole command, without the letters that quote others.
+struct Above(String);
+
+impl Above {
+    fn of(question: &Question) -> Self {
+        let lines = question.intent.effects.iter().filter_map(|effect| match effect {
+            Effect::Exec(line) => Some(line.argv.join(" ")),
+            Effect::Read(_)
+            | Effect::Write(_)
+            | Effect::Network(_)
+            | Effect::Type(_)
+            | Effect::Foreign(_) => None,
+        });
+        Self(lines.map(|line| Self::bare(&line)).collect())
+    }
+
+    fn shows(&self, text: &str) -> bool {
+        self.0.contains(&Self::bare(text))
+    }
+
+    fn bare(text: &str) -> String {
+        text.replace(['\\', '"', '\''], "")
+    }
+}
+
+/// A part on one line. Scripts within it, and the texts of here-documents, are shown whole above.
+fn line(part: &Part, above: &Above) -> String {
     use toolgate::shell::{Redirect, Word};
+    /// The script of a shell, and the text of a here-document.
     const SHORT: usize = 40;
+    /// Any other word: a path is seldom longer, and a script seldom shorter.
+    const WORD: usize = 120;
     let mut command = part.command.clone();
-    if part.wraps {
-        let long =
-            |word: &Word| matches!(word, Word::Literal(text) if text.len() > SHORT || text.contains('\n'));
-        for word in command.words.iter_mut().filter(|word| long(word)) {
-            *word = Word::Unknown("the script, as above".to_owned());
+    let most = if part.wraps { SHORT } else { WORD };
+    for word in &mut command.words {
+        let (Word::Literal(text) | Word::Unknown(text)) = &*word;
+        if (text.len() > most || text.contains('\n')) && (part.wraps || above.shows(text)) {
+            let short = if part.wraps { "the script, as above".to_owned() } else { short(text) };
+            *word = Word::Unknown(short);
         }
     }
     for redirect in &mut command.redirects {
         if let Redirect::Text(Word::Literal(text) | Word::Unknown(text)) = redirect
             && (text.len() > SHORT || text.contains('\n'))
         {
-            let lines = text.lines().count();
-            *redirect = Redirect::Text(Word::Unknown(format!("{lines} lines of text, as above")));
+            *redirect = Redirect::Text(Word::Unknown(short(text)));
         }
     }
     command.line()
+}
+
+/// Stands for a text that is shown above.
+fn short(text: &str) -> String {
+    match text.lines().count() {
+        lines @ 2.. => format!("{lines} lines of text, as above"),
+        0 | 1 => format!("{} letters, as above", text.trim_end().chars().count()),
+    }
 }
 
 /// What would confine it, beside what a yes gives.

@@ -8,6 +8,9 @@ use super::describe::{Choice, choices, classes, confinement, script, why};
 use super::page::Page;
 use crate::screen::{FAINT, NAME};
 
+/// Commands that are listed, but for those that somebody should look at: all stand above.
+const MAX_RUNS: usize = 20;
+
 const TITLE: Style = AnsiColor::Yellow.on_default().bold();
 const DANGER: Style = AnsiColor::Red.on_default().bold();
 const PLAIN: Style = Style::new();
@@ -167,11 +170,21 @@ fn is_of_word(letter: char) -> bool {
 
 fn fields(page: &mut Page, question: &Question) {
     page.field("why", &why(question), PLAIN);
-    for (at, (command, class, why)) in classes(question).into_iter().enumerate() {
+    let (mut shown, mut more) = (0, 0);
+    for (command, class, why) in classes(question) {
+        let plain = matches!(class, "reads" | "ordinary" | "allowed");
+        if plain && shown >= MAX_RUNS {
+            more += 1;
+            continue;
+        }
         let style = if class == "dangerous" || class == "asked" { DANGER } else { PLAIN };
         // Our words come first: what is not ours could go on with anything that looks like them.
         let why = why.map(|why| format!("({why}) ")).unwrap_or_default();
-        page.field(if at == 0 { "runs" } else { "" }, &[format!("{class:9} {why}{command}")], style);
+        page.field(if shown == 0 { "runs" } else { "" }, &[format!("{class:9} {why}{command}")], style);
+        shown += 1;
+    }
+    if more > 0 {
+        page.field("", &[format!("… and {more} more, as above: only reading, ordinary or allowed")], FAINT);
     }
     if let Some(account) = &question.account {
         let unclear = account.undecided.iter().map(|doubt| format!("{}: {}", doubt.why, doubt.text));

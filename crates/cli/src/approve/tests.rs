@@ -331,6 +331,25 @@ fn all_of_a_long_script_is_shown_and_how_long_it_is() {
 }
 
 #[test]
+fn what_is_shown_above_is_not_shown_again() {
+    let lines: String = (0..30).map(|n| format!("echo \\\"{n}\\\"\n")).collect();
+    let long = "y".repeat(121);
+    let text = format!("python3 -c \"{lines}\"\nmake {long}\nmake $'\\x61{long}'\n{}", "true\n".repeat(30));
+    let text = shown(&asked(ApprovalPolicy::OnRequest, &script(&format!("{text}rm -rf x\n"))));
+    let (_, runs) = text.split_once("runs").unwrap();
+    let runs = runs.split_once("writes").unwrap().0.replace("            reads     true\n", "");
+    assert_snapshot!(runs, @"
+          ordinary  python3 -c ‹30 lines of text, as above›
+                ordinary  make ‹121 letters, as above›
+                ordinary  make
+                    ayyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
+                    yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
+                dangerous (removes files without asking) rm -rf x
+                … and 13 more, as above: only reading, ordinary or allowed
+    ");
+}
+
+#[test]
 fn the_rule_that_would_be_saved() {
     let question = asked(ApprovalPolicy::Untrusted, &script("cargo test --all"));
     let text = render::rule(question.proposal.as_ref().unwrap(), SIZE);
