@@ -51,17 +51,26 @@ impl ThisMachine {
         // Both what the name leads to and the way to it: a link in the workspace can be turned.
         let here =
             real_directory(path).is_some_and(|directory| !self.changes(&directory) && directory != cwd);
-        let trusted = here && self.is_trusted(&real, cwd) && !asks_the_directory(&real, cwd, moves);
+        let trusted = here && self.is_trusted(&real, cwd) && stands_for_another(&real, cwd, moves).is_none();
         Some(Program { path: real, trusted })
     }
 }
 
-/// Whether a file of the directory that it is started in says what this program runs: rustup stands for `cargo` and others,
-/// and a `rust-toolchain.toml` may name any program; and what a user's own script does, nobody knows.
-fn asks_the_directory(program: &Path, cwd: &Path, moves: bool) -> bool {
+/// What a program is that was found not to be trusted in `cwd`, in words that follow its path.
+pub fn not_trusted(program: &Path, cwd: &Path) -> &'static str {
+    if program.starts_with(cwd) {
+        return "lies in the working directory";
+    }
+    // Whoever asks knows that it is not trusted, so a script that moves may be why.
+    stands_for_another(program, cwd, true).unwrap_or("is not the system's or your own")
+}
+
+/// What this program is if a file of the directory that it is started in says what it runs: rustup stands for `cargo` and
+/// others, and a `rust-toolchain.toml` may name any program; and what a user's own script does, nobody knows.
+fn stands_for_another(program: &Path, cwd: &Path, moves: bool) -> Option<&'static str> {
     let name = program.file_name().and_then(OsStr::to_str).unwrap_or_default();
     if SHIMS.contains(&name) {
-        return true;
+        return Some("stands for a program that a file of the directory chooses");
     }
     // One file may have several names.
     let same = |a: &Stat, b: &Stat| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino);
@@ -70,10 +79,11 @@ fn asks_the_directory(program: &Path, cwd: &Path, moves: bool) -> bool {
         let chosen = |directory: &Path| {
             ["rust-toolchain", "rust-toolchain.toml"].iter().any(|name| stat(directory.join(name)).is_ok())
         };
-        return moves || cwd.ancestors().any(chosen);
+        let why = "is rustup, which runs whatever a `rust-toolchain` file of the directory names";
+        return (moves || cwd.ancestors().any(chosen)).then_some(why);
     }
     let system = stat(program).is_ok_and(|meta| meta.st_uid == 0 && program.starts_with("/usr"));
-    !system && is_script(program)
+    (!system && is_script(program)).then_some("is a script, and nobody knows what it does")
 }
 
 fn is_script(program: &Path) -> bool {
@@ -179,6 +189,17 @@ mod tests {
         // The workspace says which cargo runs.
         std::fs::write(work.join("rust-toolchain.toml"), "").unwrap();
         assert_eq!(trusted("cargo"), Some(false));
+        for (program, why) in [
+            (
+                own.join("rustup"),
+                "is rustup, which runs whatever a `rust-toolchain` file of the directory names",
+            ),
+            (script, "is a script, and nobody knows what it does"),
+            (work.join("here"), "lies in the working directory"),
+            (open, "is not the system's or your own"),
+        ] {
+            assert_eq!(not_trusted(&program, &work), why);
+        }
         assert_eq!(machine.program("tool", &work, false).unwrap().path, tool);
         assert_eq!(machine.standing(&work.join("a/b/c")), work);
         assert!(machine.may_write(&work.join("a/b")));

@@ -1,8 +1,10 @@
 //! `toolgate policy explain`: what would be decided, and why.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
+use exec::machine::not_trusted;
 use serde_json::{Value, json};
 use toolgate::{Account, Gate, Intent, Known, Part, Place, ToolCall, Toolgate, Verdict};
 
@@ -18,7 +20,8 @@ pub(crate) fn run(args: &PolicyExplain) -> Result<ExitCode, Fault> {
     let composed = compose(&args.place)?;
     let cwd = crate::compose::directory(&args.place)?;
     let toolgate = composed.build()?;
-    let (tool, intent) = stated(args, &toolgate, cwd)?;
+    let cwd = exec::fs::real(&cwd).unwrap_or(cwd);
+    let (tool, intent) = stated(args, &toolgate, &cwd)?;
     let gate = toolgate.router().gate();
     let (verdict, account) = gate.explain(&tool, &intent);
     let as_json = match (args.output, &args.tool) {
@@ -28,7 +31,7 @@ pub(crate) fn run(args: &PolicyExplain) -> Result<ExitCode, Fault> {
     };
     match as_json {
         true => screen::text(&json(gate, &tool, &verdict, account.as_ref()).to_string())?,
-        false => screen::styled(&text(gate, &verdict, account.as_ref()))?,
+        false => screen::styled(&text(gate, &verdict, account.as_ref(), &cwd))?,
     }
     Ok(match verdict {
         Verdict::Allow(_) => ExitCode::SUCCESS,
@@ -38,11 +41,7 @@ pub(crate) fn run(args: &PolicyExplain) -> Result<ExitCode, Fault> {
 }
 
 /// The tool that would be called, and what it would do.
-fn stated(
-    args: &PolicyExplain,
-    toolgate: &Toolgate,
-    cwd: std::path::PathBuf,
-) -> Result<(String, Intent), Fault> {
+fn stated(args: &PolicyExplain, toolgate: &Toolgate, cwd: &Path) -> Result<(String, Intent), Fault> {
     let (name, arguments) = match (&args.tool, &args.script) {
         (Some(tool), _) => (tool.as_str(), args.json.clone().unwrap_or_default()),
         (None, Some(script)) => ("shell_command", json!({ "command": script }).to_string()),
@@ -50,9 +49,8 @@ fn stated(
     };
     let wrong = |error: toolgate::ToolError| Fault::usage(error.to_string());
     let tool = toolgate.router().registry().find(name).map_err(wrong)?;
-    let cwd = exec::fs::real(&cwd).unwrap_or(cwd);
-    let attempt =
-        tool.plan(&ToolCall::function("explain", name, arguments), &Place { cwd }).map_err(wrong)?;
+    let place = Place { cwd: cwd.to_owned() };
+    let attempt = tool.plan(&ToolCall::function("explain", name, arguments), &place).map_err(wrong)?;
     Ok((tool.spec().name().to_owned(), attempt.intent().clone()))
 }
 
@@ -79,7 +77,7 @@ fn class(part: &Part) -> (&'static str, Option<&'static str>) {
     }
 }
 
-fn text(gate: &Gate, verdict: &Verdict, account: Option<&Account>) -> String {
+fn text(gate: &Gate, verdict: &Verdict, account: Option<&Account>, cwd: &Path) -> String {
     let (word, why) = said(verdict);
     let mut out = format!("{NAME}{word}{NAME:#}");
     let (approval, sandbox) = (gate.approval(), gate.sandbox().as_str());
@@ -106,11 +104,9 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&Account>) -> String {
             let _ = writeln!(out, "      {}", screen::visible(&line));
         }
         if let Some(program) = part.program.as_ref().filter(|program| !program.trusted) {
-            let path = program.path.display().to_string();
-            let what = if path.is_empty() {
-                "no program of that name is found".to_owned()
-            } else {
-                format!("{path} is not the system's or your own")
+            let what = match program.path.as_os_str().is_empty() {
+                true => "no program of that name is found".to_owned(),
+                false => format!("{} {}", program.path.display(), not_trusted(&program.path, cwd)),
             };
             let _ = writeln!(out, "      {}", screen::visible(&what));
         }
