@@ -40,11 +40,22 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what clap says. Whoever types a tool's arguments as a program's is told where they go.
+/// Prints what clap says. Whoever types a tool's arguments, or a command's, as our own is told where they go.
 fn refuse(wrong: &clap::Error) -> ExitCode {
     let _nobody_reads = wrong.print();
-    if wrong.kind() == ErrorKind::UnknownArgument && std::env::args().nth(1).as_deref() == Some("call") {
-        screen::hint(r#"a tool's arguments go into --json, e.g. --json '{"path": "README.md"}'"#);
+    let words: Vec<String> = std::env::args().skip(1).take(2).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match (wrong.kind(), &words[..]) {
+        (ErrorKind::UnknownArgument, ["call", ..]) => {
+            screen::hint(r#"a tool's arguments go into --json, e.g. --json '{"path": "README.md"}'"#);
+        }
+        (ErrorKind::UnknownArgument, ["policy", "explain"]) => {
+            screen::hint("put -- before the command: toolgate policy explain -- rm -rf build");
+        }
+        (ErrorKind::UnknownArgument, ["sandbox", ..]) => {
+            screen::hint("put -- before the command: toolgate sandbox -- cargo test");
+        }
+        _ => {}
     }
     ExitCode::from(u8::try_from(wrong.exit_code()).unwrap_or(fault::USAGE))
 }

@@ -56,6 +56,18 @@ const ASK_GIT: &str = "[[rule]]\npattern = [\"git\", \"push\"]\ndecision = \"ask
 const ALLOW_PYTHON: &str = "[[rule]]\npattern = [\"python3\"]\ndecision = \"allow\"\n";
 
 #[test]
+fn a_command_without_dashes_before_it_gets_a_hint() {
+    let ran = Shell::new().run(&["explain", "rm", "-rf", "build"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    assert!(ran.err.starts_with("error: unexpected argument 'rm' found"), "{}", ran.err);
+    assert!(
+        ran.err.ends_with("hint: put -- before the command: toolgate policy explain -- rm -rf build\n"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
 fn check_tells_of_every_file_in_force() {
     let shell = Shell::new();
     assert_snapshot!(shell.told(&["check"]), @"
