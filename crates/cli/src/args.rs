@@ -123,7 +123,8 @@ pub(crate) enum ToolsWire {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  echo '{\"type\": \"function_call\", \"call_id\": \"1\", \"name\": \"list_dir\", \"arguments\": \"{\\\"path\\\": \\\".\\\"}\"}' | toolgate pipe
+  echo '{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"list_dir\",\"input\":{\"path\":\".\"}}' |
+    toolgate pipe --wire anthropic
   toolgate pipe --wire anthropic --cwd ~/project < stream.jsonl > answers.jsonl
   toolgate pipe --stats < calls.jsonl > /dev/null")]
 pub(crate) struct Pipe {
@@ -193,13 +194,14 @@ pub(crate) struct SandboxCommand {
     pub(crate) argv: Vec<String>,
 }
 
-/// Check and test rules, and make them of other programs' rules
+/// Explain decisions, check and test rules, and make them of other programs' rules
 ///
 /// Rules say which commands, paths, tools and hosts are allowed, asked about or forbidden. Yours are in
 /// ~/.config/toolgate/rules.toml, a project's, which may only tighten, in .toolgate/rules.toml; docs/rules.md says what can stand there.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  toolgate policy explain -- rm -rf build
   toolgate policy check
   toolgate policy test --json
   toolgate policy import codex ~/.codex/rules/default.rules")]
