@@ -223,7 +223,14 @@ fn imported_rules_are_rules() {
     2
     -- out
     -- err
-    error: a.rules:1:1: not JSON: expected value
+    error: a.rules:1:1: not JSON: expected value; it looks like Codex's rules: try `toolgate policy import codex`
+    ");
+    shell.workspace.file("settings.json", settings);
+    assert_snapshot!(shell.told(&["import", "codex", "settings.json"]), @"
+    2
+    -- out
+    -- err
+    error: settings.json: it looks like JSON, as Claude Code's settings are: try `toolgate policy import claude`
     ");
     assert_snapshot!(shell.told(&["import", "codex", "none.rules"]), @"
     2

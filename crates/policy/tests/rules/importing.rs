@@ -158,6 +158,8 @@ prefix_rule(pattern=["s
     ] {
         assert!(of_codex(text).unwrap_err().why.contains("another meaning"), "{text}");
     }
+    let json = of_codex("\n{\"permissions\": {}}").unwrap_err().to_string();
+    insta::assert_snapshot!(json, @"default.rules: it looks like JSON, as Claude Code's settings are: try `toolgate policy import claude`");
 }
 
 #[test]
@@ -285,7 +287,7 @@ fn what_is_not_carried_over_of_claude() {
                   "Read", "Read(./src/**)", "Edit(docs/**)", "Edit", "Read(~/x/*.md)", "WebSearch", "WebFetch", "WebFetch(url:x)",
                   "mcp__a(b)", "Task(x)", "Read(x", "", 7],
         "ask": ["Read(~/x)"],
-        "deny": ["Bash(curl * | sh)", "Edit(docs/**)", "Read(../x)", "Read(**)", "Read(a{b,c})", "WebFetch(domain:*)", "Agent"],
+        "deny": ["Bash(curl * | sh)", "Write(docs/**)", "Read(../x)", "Read(**)", "Read(a{b,c})", "WebFetch(domain:*)", "Agent"],
         "additionalDirectories": ["../docs", "docs"]
       }
     }"#;
@@ -315,18 +317,19 @@ fn what_is_not_carried_over_of_claude() {
     # - permissions.allow[20]: not carried over: it is no text
     # - permissions.ask[0]: `Read(~/x)` is not carried over: nobody is asked about reading a path, so nobody is asked because of it
     # - permissions.deny[0]: `Bash(curl * | sh)` is not carried over: a `*` may only stand for all words at the end, so it is NOT forbidden here
-    # - permissions.deny[1]: `Edit(docs/**)` is not carried over: only a project's own file can name a path of the project: put it into `.toolgate/rules.toml`, so it is NOT forbidden here
+    # - permissions.deny[1]: `Write(docs/**)` is not carried over: only a project's own file can name a path of the project: put it into `.toolgate/rules.toml`, so it is NOT forbidden here
     # - permissions.deny[2]: `Read(../x)` is not carried over: its path is none that rules can name, so it is NOT forbidden here
     # - permissions.deny[3]: `Read(**)` is not carried over: it would forbid to read everything, so it is NOT forbidden here
     # - permissions.deny[4]: `Read(a{b,c})` is not carried over: its path is none that rules can name, so it is NOT forbidden here
     # - permissions.deny[5]: `WebFetch(domain:*)` is not carried over: it names no host, so it is NOT forbidden here
     # - permissions.deny[6]: `Agent` is not carried over: there is no such tool here, so it is NOT forbidden here
-    # - permissions.additionalDirectories[0]: `Read(../docs)` is not carried over: its path is none that rules can name
-    # - permissions.additionalDirectories[1]: `Read(docs)` is not carried over: what lies in the working directory is read without a question
+    # - permissions.additionalDirectories[0]: `../docs` is not carried over: its path is none that rules can name
+    # - permissions.additionalDirectories[1]: `docs` is not carried over: what lies in the working directory is read without a question
     # - permissions.defaultMode: not carried over: it is a setting and no rule
     "#);
     let told = |text: &str| of_claude(text).unwrap_err().to_string();
     insta::assert_snapshot!(told("{\"permissions\": [}"), @"settings.json:1:18: not JSON: expected value");
+    insta::assert_snapshot!(told("prefix_rule(pattern=[\"ls\"])"), @"settings.json:1:1: not JSON: expected value; it looks like Codex's rules: try `toolgate policy import codex`");
     insta::assert_snapshot!(told("[]"), @"settings.json: it holds no settings: a `settings.json` is an object");
     insta::assert_snapshot!(told("{\"permissions\": []}"), @"settings.json: `permissions` must be an object");
     assert_eq!(of_claude("{}").unwrap().rules, 0);

@@ -27,8 +27,10 @@ pub fn claude(text: &str, file: &Path) -> Result<Imported, RuleFault> {
         let place = (error.line(), error.column());
         let why = error.to_string();
         // The place is given once.
-        let why = why.rsplit_once(" at line ").map_or(why.as_str(), |(why, _)| why).to_owned();
-        RuleFault::at(file, place, format!("not JSON: {why}"))
+        let why = why.rsplit_once(" at line ").map_or(why.as_str(), |(why, _)| why);
+        let codex = "; it looks like Codex's rules: try `toolgate policy import codex`";
+        let other = if super::codex::is_of_codex(text) { codex } else { "" };
+        RuleFault::at(file, place, format!("not JSON: {why}{other}"))
     })?;
     let Some(settings) = settings.as_object() else {
         return Err(RuleFault::whole(file, "it holds no settings: a `settings.json` is an object"));
@@ -52,7 +54,7 @@ fn permissions_of(page: &mut Page, permissions: &Map<String, Value>) {
     }
     each(page, permissions, "additionalDirectories", |page, at, text| {
         let path = if text.starts_with('/') { format!("/{text}") } else { text.to_owned() };
-        paths(page, at, &path, Access::Read, Decision::Allow);
+        paths(page, at, text, (&path, Access::Read), Decision::Allow);
     });
     let known = |key: &str| key == "additionalDirectories" || LISTS.iter().any(|(list, _)| *list == key);
     for key in permissions.keys().filter(|key| !known(key)) {
@@ -90,12 +92,12 @@ fn permission(page: &mut Page, at: &str, text: &str, decision: Decision) {
         None => (text, None),
     };
     match (tool, what) {
-        ("Bash", Some(what)) if what != "*" => command(page, at, what, decision),
+        ("Bash", Some(what)) if what != "*" => command(page, at, text, what, decision),
         ("Bash", Some(_) | None) => whole_tool(page, at, text, &COMMANDS, decision),
-        ("Read", Some(what)) => paths(page, at, what, Access::Read, decision),
+        ("Read", Some(what)) => paths(page, at, text, (what, Access::Read), decision),
         ("Read", None) => whole_tool(page, at, text, &READERS, decision),
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", Some(what)) => {
-            paths(page, at, what, Access::Write, decision);
+            paths(page, at, text, (what, Access::Write), decision);
         }
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", None) => {
             lost(page, at, text, decision, "whether files may be changed is a setting: `sandbox`");
@@ -135,14 +137,13 @@ fn whole_tool(page: &mut Page, at: &str, text: &str, tools: &[&str], decision: D
     }
 }
 
-fn command(page: &mut Page, at: &str, what: &str, decision: Decision) {
-    let text = format!("Bash({what})");
+fn command(page: &mut Page, at: &str, text: &str, what: &str, decision: Decision) {
     let (words, exact) = match what.strip_suffix(":*").or_else(|| what.strip_suffix(" *")) {
         Some(words) => (words, false),
         None => (what, true),
     };
     if words.contains('*') {
-        return lost(page, at, &text, decision, "a `*` may only stand for all words at the end");
+        return lost(page, at, text, decision, "a `*` may only stand for all words at the end");
     }
     match crate::rules::example::simple(words) {
         Ok(words) => {
@@ -152,30 +153,26 @@ fn command(page: &mut Page, at: &str, what: &str, decision: Decision) {
             let pattern = words.into_iter().map(word).collect();
             page.rule(at, &rule(On::Command { pattern, exact }, decision), &Examples::default());
         }
-        Err(_) => lost(page, at, &text, decision, "it is not one plain command"),
+        Err(_) => lost(page, at, text, decision, "it is not one plain command"),
     }
 }
 
-fn paths(page: &mut Page, at: &str, what: &str, access: Access, decision: Decision) {
-    let text = match access {
-        Access::Read => format!("Read({what})"),
-        Access::Write => format!("Edit({what})"),
-    };
+fn paths(page: &mut Page, at: &str, text: &str, (what, access): (&str, Access), decision: Decision) {
     if access == Access::Read && decision == Decision::Ask {
-        return lost(page, at, &text, decision, "nobody is asked about reading a path");
+        return lost(page, at, text, decision, "nobody is asked about reading a path");
     }
     match claude_path::carry(what, access, decision) {
         Ok(Carried { path, note }) => {
             let path = match Where::read(&path, None, access, decision) {
                 Ok(path) => path,
-                Err(why) => return lost(page, at, &text, decision, &why),
+                Err(why) => return lost(page, at, text, decision, &why),
             };
             if let Some(note) = note {
                 page.note(at, format!("`{text}`: {note}"));
             }
             page.rule(at, &rule(On::Path { paths: vec![path], access }, decision), &Examples::default());
         }
-        Err(why) => lost(page, at, &text, decision, &why),
+        Err(why) => lost(page, at, text, decision, &why),
     }
 }
 

@@ -22,6 +22,10 @@ const CALLS: [&str; 3] = ["prefix_rule", "network_rule", "host_executable"];
 /// Makes our rules of `text`, a file of Codex's rules. What is no call with literal arguments is noted with its line.
 pub fn codex(text: &str, file: &Path) -> Result<Imported, RuleFault> {
     check_length(text, file)?;
+    if text.trim_start().starts_with('{') {
+        let why = "it looks like JSON, as Claude Code's settings are: try `toolgate policy import claude`";
+        return Err(RuleFault::whole(file, why));
+    }
     let mut page = Page::default();
     let statements = statements(text, &CALLS);
     if let Some((line, name)) = statements.iter().find_map(redefined) {
@@ -52,6 +56,12 @@ pub fn codex(text: &str, file: &Path) -> Result<Imported, RuleFault> {
         page.rule(at, rule, &Examples::default());
     }
     Ok(page.finish(HEADER))
+}
+
+/// Whether `text` holds a rule of Codex.
+pub(super) fn is_of_codex(text: &str) -> bool {
+    let is_rule = |statement: &Statement| matches!(statement, Statement::Call(call) if CALLS.contains(&call.name.as_str()));
+    statements(text, &CALLS).iter().any(is_rule)
 }
 
 /// A statement that gives one of the names we know another meaning.
