@@ -119,12 +119,12 @@ pub enum Requirement {
 }
 
 impl Requirement {
-    /// A cell of the table.
+    /// A cell of the table, in the words of a decision.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Skip => "skip",
+            Self::Skip => "allow",
             Self::NeedsApproval => "ask",
-            Self::Forbidden => "refuse",
+            Self::Forbidden => "forbid",
         }
     }
 }
@@ -168,17 +168,17 @@ mod tests {
         #[rustfmt::skip]
         let table = [
             // untrusted, on-failure, on-request, never
-            (Matter::Reads,           ["skip",   "skip",   "skip",   "skip"]),
-            (Matter::ReadsUnconfined, ["ask",    "skip",   "skip",   "skip"]),
-            (Matter::Runs,            ["ask",    "skip",   "skip",   "skip"]),
-            (Matter::RunsUnconfined,  ["ask",    "skip",   "skip",   "skip"]),
-            (Matter::Allowed,         ["skip",   "skip",   "skip",   "skip"]),
-            (Matter::Dangerous,       ["ask",    "ask",    "ask",    "refuse"]),
-            (Matter::MustAsk,         ["ask",    "ask",    "ask",    "refuse"]),
-            (Matter::Beyond,          ["ask",    "ask",    "ask",    "refuse"]),
-            (Matter::Leaves,          ["ask",    "skip",   "ask",    "refuse"]),
-            (Matter::Refused,         ["ask",    "ask",    "ask",    "refuse"]),
-            (Matter::Forbidden,       ["refuse", "refuse", "refuse", "refuse"]),
+            (Matter::Reads,           ["allow",  "allow",  "allow",  "allow"]),
+            (Matter::ReadsUnconfined, ["ask",    "allow",  "allow",  "allow"]),
+            (Matter::Runs,            ["ask",    "allow",  "allow",  "allow"]),
+            (Matter::RunsUnconfined,  ["ask",    "allow",  "allow",  "allow"]),
+            (Matter::Allowed,         ["allow",  "allow",  "allow",  "allow"]),
+            (Matter::Dangerous,       ["ask",    "ask",    "ask",    "forbid"]),
+            (Matter::MustAsk,         ["ask",    "ask",    "ask",    "forbid"]),
+            (Matter::Beyond,          ["ask",    "ask",    "ask",    "forbid"]),
+            (Matter::Leaves,          ["ask",    "allow",  "ask",    "forbid"]),
+            (Matter::Refused,         ["ask",    "ask",    "ask",    "forbid"]),
+            (Matter::Forbidden,       ["forbid", "forbid", "forbid", "forbid"]),
         ];
         assert_eq!(table.map(|(matter, _)| matter), Matter::ALL);
         let page = include_str!("../../../docs/approval.md");
