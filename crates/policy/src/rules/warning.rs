@@ -28,13 +28,21 @@ fn why(rule: &Rule) -> Option<String> {
                 let words = word.split(' ').map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ");
                 return Some(format!("no program is called `{word}`; a pattern lists words: `[{words}]`"));
             }
-            let opened =
-                combinations(pattern).into_iter().filter_map(|words| opens(&words, *exact)).next()?;
             if rule.decision != Decision::Allow {
                 return None;
             }
-            let outside = if rule.unsandboxed { "outside the sandbox, " } else { "" };
-            Some(format!("{outside}{opened}"))
+            let opened = combinations(pattern).into_iter().find_map(|words| opens(&words, *exact));
+            match (rule.unsandboxed, opened) {
+                (false, opened) => opened,
+                (true, Some(opened)) => Some(format!("outside the sandbox, {opened}")),
+                (true, None) => {
+                    let words: Vec<String> = pattern.iter().map(|names| names.join("|")).collect();
+                    let shown = words.join(" ");
+                    Some(format!(
+                        "`{shown}` leaves the sandbox (`unsandboxed = true`), and may do whatever you may"
+                    ))
+                }
+            }
         }
         On::Path { paths, .. } if rule.decision == Decision::Allow => {
             let whole = |path: &&Where| match path {

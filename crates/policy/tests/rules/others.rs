@@ -125,6 +125,9 @@ fn what_rules_open() {
     text.push_str("[[rule]]\npattern = [\"git push\"]\ndecision = \"forbid\"\n");
     text.push_str("[[rule]]\npath = [\"/a\", \"/\"]\ndecision = \"allow\"\n");
     text.push_str("[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n");
+    text.push_str(
+        "[[rule]]\npattern = [\"make\", [\"up\", \"down\"]]\ndecision = \"allow\"\nunsandboxed = true\n",
+    );
     let rules = read(&text);
     let told: Vec<String> =
         rules.warnings().iter().map(|warning| format!("{}: {}", warning.rule.line, warning.why)).collect();
@@ -143,5 +146,6 @@ fn what_rules_open() {
     54: no program is called `git push`; a pattern lists words: `["git", "push"]`
     57: `/` is everything that lies below it, your own configuration too
     60: `*` is every tool, also those that are added later
+    63: `make up|down` leaves the sandbox (`unsandboxed = true`), and may do whatever you may
     "#);
 }
