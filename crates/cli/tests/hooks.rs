@@ -215,7 +215,7 @@ fn the_configuration_shows_hooks_as_they_are_run() {
     assert_snapshot!(rows.join("\n"), @r#"
     hook = [
       { command = ["$DIR/home/hook.sh"], name = "guard", on = ["before"], on_failure = "deny", pass = ["GITHUB_TOKEN"], timeout_ms = 10000, tools = ["shell*"] },  # $DIR/own/config.toml:3
-      { command = ["python3","$DIR/home/guard.py"], name = "python3", on = ["before"], on_failure = "deny", timeout_ms = 10000 },  # $DIR/own/config.toml:7
+      { command = ["python3","$DIR/home/guard.py"], name = "guard.py", on = ["before"], on_failure = "deny", timeout_ms = 10000 },  # $DIR/own/config.toml:7
     ]
     "#);
     // What it shows could stand in a file.
@@ -226,6 +226,24 @@ fn the_configuration_shows_hooks_as_they_are_run() {
         text.lines().find(|row| row.contains("guard\"")).unwrap().split('#').next().unwrap().to_owned()
     };
     assert_eq!(shown(&again), shown(&told));
+}
+
+#[test]
+fn hooks_without_names_can_be_told_apart() {
+    let person = Person::new();
+    let commands = [
+        "[\"python3\", \"~/a/guard.py\"]",
+        "[\"python3\", \"~/other.py\"]",
+        "[\"python3\", \"~/b/guard.py\"]",
+        "[\"~/hook.sh\", \"/etc/hosts\"]",
+        "[\"sh\", \"-c\", \"/bin/true\"]",
+    ];
+    let hooks: String = commands.iter().map(|command| format!("[[hook]]\ncommand = {command}\n")).collect();
+    person.configure(&hooks);
+    let told = person.told(&["config"]);
+    let names: Vec<&str> =
+        told.split("name = \"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(names, ["guard.py #1", "other.py", "guard.py #3", "hook.sh", "sh"], "{told}");
 }
 
 #[test]

@@ -102,8 +102,22 @@ impl HookTable {
         file.within("timeout_ms", self.timeout_ms.as_ref(), TIMEOUT_MS)
     }
 
+    /// The hooks of `file`. Of those that are given no name, and would have the same, each has its place in the file.
+    pub(super) fn settings(file: &ConfigFile, dirs: &Dirs) -> Vec<Setting<Hook>> {
+        let hooks = &file.content.hook;
+        let mut settings: Vec<Setting<Hook>> = hooks.iter().map(|hook| hook.setting(file, dirs)).collect();
+        let names: Vec<String> = settings.iter().map(|setting| setting.value.name.clone()).collect();
+        for (at, (hook, setting)) in hooks.iter().zip(&mut settings).enumerate() {
+            let same = names.iter().filter(|name| **name == names[at]).count();
+            if hook.name.is_none() && same > 1 {
+                setting.value.name = format!("{} #{}", names[at], at + 1);
+            }
+        }
+        settings
+    }
+
     /// The hook that it describes.
-    pub(super) fn setting(&self, file: &ConfigFile, dirs: &Dirs) -> Setting<Hook> {
+    fn setting(&self, file: &ConfigFile, dirs: &Dirs) -> Setting<Hook> {
         let built_in = CommandHook::new("", Vec::new());
         let timeout = u64::try_from(built_in.timeout.as_millis()).unwrap_or(u64::MAX);
         file.setting(&self.command, |words| {
@@ -113,12 +127,9 @@ impl HookTable {
                 let path: PathBuf = file.directory().join(&*program).components().collect();
                 *program = path.to_string_lossy().into_owned();
             }
-            let file_name = || {
-                let name = Path::new(command.first().map_or("hook", String::as_str)).file_name();
-                name.unwrap_or_default().to_string_lossy().into_owned()
-            };
+            let own_name = || file_of(&command).unwrap_or_else(|| "hook".to_owned());
             Hook {
-                name: self.name.as_ref().map_or_else(file_name, |name| name.get_ref().clone()),
+                name: self.name.as_ref().map_or_else(own_name, |name| name.get_ref().clone()),
                 on: self.on.as_ref().map_or_else(|| vec![On::Before], |on| on.get_ref().clone()),
                 tools: self.tools.as_ref().map(|tools| tools.get_ref().clone()).unwrap_or_default(),
                 timeout_ms: self.timeout_ms.as_ref().map_or(timeout, |timeout| *timeout.get_ref()),
@@ -128,6 +139,16 @@ impl HookTable {
             }
         })
     }
+}
+
+/// The name of the file that a command is about: its program, or what a program that is found by its name is given.
+fn file_of(command: &[String]) -> Option<String> {
+    let file = match command {
+        [program, file, ..] if !program.contains('/') && file.contains('/') && !file.starts_with('-') => file,
+        [program, ..] => program,
+        [] => return None,
+    };
+    Some(Path::new(file).file_name()?.to_string_lossy().into_owned())
 }
 
 fn below_home(word: &str, dirs: &Dirs) -> String {

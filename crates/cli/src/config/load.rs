@@ -7,6 +7,7 @@ use toml::Spanned;
 use toolgate::Host;
 
 use super::file::{ConfigFile, Confinement, Content, Links};
+use super::hook::HookTable;
 use super::{
     Approval, Config, Found, Inherit, LookedFor, NO_SOCKET, Network, Sandbox, Setting, Source, is_socket,
 };
@@ -323,7 +324,7 @@ impl Config {
         };
         self.commands.set.extend(commands.set.iter().map(named));
         set(&mut self.commands.shell, file, commands.shell.as_ref(), |shell| Some(shell.clone()));
-        self.hooks.extend(file.content.hook.iter().map(|hook| hook.setting(file, dirs)));
+        self.hooks.extend(HookTable::settings(file, dirs));
         Ok(())
     }
 }
