@@ -43,7 +43,7 @@ pub(crate) enum Command {
 /// Make one tool call and print its answer
 ///
 /// Exit status: 0 the tool did what was asked, 1 it did not, 2 the call itself is wrong (an unknown tool, arguments
-/// that do not fit, a bad configuration), 130 it was stopped, with Ctrl-C or at a question.
+/// that do not fit, a bad configuration), 130 it was stopped, with Ctrl-C or at a question, 143 by SIGTERM.
 ///
 /// What has to be asked is asked at the terminal, with keys; where there is none, it is refused.
 #[derive(Debug, Args)]

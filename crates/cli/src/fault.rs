@@ -10,6 +10,8 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const UNCONFINED: u8 = 125;
 /// The exit status after Ctrl-C, as shells give it.
 pub(crate) const INTERRUPTED: u8 = 130;
+/// The exit status after SIGTERM, as shells give it.
+pub(crate) const TERMINATED: u8 = 143;
 /// The exit status when the machine fails us.
 const FAILED: u8 = 1;
 

@@ -72,11 +72,14 @@ fn what_was_typed_before_the_question_does_not_answer_it() {
 
 #[test]
 fn a_call_that_is_given_up_while_it_asks_leaves_the_terminal_as_it_was() {
-    let seen = at_terminal("", "timeout --foreground --preserve-status -s INT 3", &[]);
-    assert_eq!((seen.code, seen.left), (Some(130), true), "{}", seen.text);
-    // And nothing is written over the question while it stands.
-    let asked = seen.text.split(ASKS).nth(1);
-    assert!(!asked.is_some_and(|after| after.contains("Ctrl-C stops it")), "{}", seen.text);
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let starter = format!("timeout --foreground --preserve-status -s {signal} 3");
+        let seen = at_terminal("", &starter, &[]);
+        assert_eq!((seen.code, seen.left), (Some(code), true), "{}", seen.text);
+        // And nothing is written over the question while it stands.
+        let asked = seen.text.split(ASKS).nth(1).unwrap();
+        assert!(!asked.contains("Ctrl-C stops it"), "{}", seen.text);
+    }
 }
 
 #[test]

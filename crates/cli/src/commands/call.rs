@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use base64::Engine;
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 use toolgate::{Approver, CancellationToken, ErrorKind, Item, ToolCall, ToolOutput, Usage};
 
 use crate::approve::TerminalApprover;
 use crate::args::{Call, Output};
 use crate::compose::compose;
-use crate::fault::{Fault, INTERRUPTED, USAGE};
+use crate::fault::{Fault, INTERRUPTED, TERMINATED, USAGE};
 use crate::screen;
 
 pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
@@ -26,16 +27,22 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     }
     let toolgate = composed.build()?;
     let asks = || person.as_ref().is_some_and(|person| person.asks());
-    let output = super::block_on(async {
+    let (output, ended) = super::block_on(async {
+        // Whoever ends us finds the terminal as it was, even while it asks.
+        let (mut terminate, mut ended) = (signal(SignalKind::terminate())?, false);
         let cancel = CancellationToken::new();
         let answer = toolgate.router().dispatch(call, cancel.clone());
         tokio::pin!(answer);
         let mut progress = screen::Progress::of(&args.name);
-        // ends: with the answer, which Ctrl-C hastens
+        // ends: with the answer, which Ctrl-C and SIGTERM hasten
         let output = loop {
             tokio::select! {
                 output = &mut answer => break output,
                 _ = tokio::signal::ctrl_c() => cancel.cancel(),
+                _ = terminate.recv() => {
+                    ended = true;
+                    cancel.cancel();
+                }
                 () = tokio::time::sleep(screen::Progress::EVERY) => if !asks() { progress.tick() },
             }
         };
@@ -45,13 +52,13 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
             );
         }
         toolgate.close().await;
-        Ok(output)
+        Ok((output, ended))
     })?;
     match args.output {
         Output::Json => screen::text(&as_json(&args.name, &output).to_string())?,
         Output::Text => print(&output)?,
     }
-    Ok(code(&output))
+    Ok(if ended { ExitCode::from(TERMINATED) } else { code(&output) })
 }
 
 fn arguments(args: &Call) -> Result<String, Fault> {
