@@ -63,4 +63,3 @@ pub use schema::{
 };
 pub use spec::{FreeformSpec, FunctionSpec, Grammar, Strict, ToolSpec};
 pub use surrogates::without_lone_surrogates;
-pub use text::invisible;

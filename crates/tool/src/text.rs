@@ -1,5 +1,7 @@
 //! Text from outside, made fit for a model: invisible characters out, length capped.
 
+use policy::invisible;
+
 /// Strips what a reader cannot see and cuts to `cap` characters, the last of which is then `…`.
 pub(crate) fn clean(text: &str, cap: usize) -> String {
     let visible =
@@ -15,20 +17,6 @@ pub(crate) fn clean(text: &str, cap: usize) -> String {
     }
     cleaned.truncate(cleaned.trim_end().len());
     cleaned
-}
-
-/// Says whether a reader cannot see `letter`: control characters but tab and newline, and everything else that is used to
-/// hide or reorder text.
-pub fn invisible(letter: char) -> bool {
-    (letter.is_control() && letter != '\n' && letter != '\t')
-        || matches!(letter,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' // soft hyphen, joiners, Arabic and Mongolian marks
-            | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{3164}' | '\u{ffa0}' // fillers
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' // zero width, separators, bidi
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' // word joiner, isolates
-            | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' // variation selectors can carry bytes
-            | '\u{fff9}'..='\u{fffb}' // interlinear annotation
-            | '\u{e0000}'..='\u{e007f}') // tags
 }
 
 #[cfg(test)]

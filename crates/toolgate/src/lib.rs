@@ -39,7 +39,7 @@ pub use policy::{
     Account, ApprovalPolicy, AtLeast, Cause, CommandLine, Confinement, DEFAULT_DENY_READ, Denial, DenyRead,
     Effect, Enforcement, Environment, EnvironmentFault, Escalation, Gap, Gate, Grant, Host, HostFault, Hosts,
     Inherit, Intent, Known, Limits as CommandLimits, Network, Part, Permit, Proposal, Question, Reach,
-    ReviewDecision, Root, SandboxPolicy, Tier, Touches, Verdict, rules, shell,
+    ReviewDecision, Root, SandboxPolicy, Tier, Touches, Verdict, invisible, rules, shell,
 };
 #[cfg(feature = "tools")]
 pub use sandbox::{Confined, Sandbox, SandboxFault};
@@ -49,8 +49,7 @@ pub use tool::{
     AnyTool, Args, Attempt, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallId, Cut, Cx, ErrorKind, Facts,
     Foreign, Freeform, FreeformSpec, FunctionSpec, GRACE, Grammar, Halt, Image, Item, JsonSchema, Lane,
     Language, Listen, LocalShell, Needs, Notice, OutputStream, Place, PlanStep, StepStatus, Stop, Strict,
-    ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSpec, Usage, fit, invisible,
-    without_lone_surrogates,
+    ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSpec, Usage, fit, without_lone_surrogates,
 };
 #[cfg(feature = "tools")]
 pub use tools::Pictures;

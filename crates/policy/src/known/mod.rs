@@ -57,7 +57,7 @@ pub fn known(argv: &[&str]) -> Known {
 /// The same if not all words are known. An unknown word can only make things worse: the command is read-only only if the
 /// word cannot be taken for an option and may be anything.
 pub fn known_partly(argv: &[Option<&str>]) -> Known {
-    if argv.iter().flatten().any(|word| word.contains(hides)) {
+    if argv.iter().flatten().any(|word| word.contains(crate::letters::hides)) {
         return Known::Dangerous("holds characters that do not show on a terminal");
     }
     let Some((Some(program), words)) = argv.split_first() else { return Known::Ordinary };
@@ -65,18 +65,6 @@ pub fn known_partly(argv: &[Option<&str>]) -> Known {
         return Known::Dangerous(why);
     }
     if reading::only_reads(last_part(program), words) { Known::ReadOnly } else { Known::Ordinary }
-}
-
-/// Whether a terminal shows something else than `letter`: escape sequences, and what turns the direction of text around
-/// or has no width.
-pub(crate) fn hides(letter: char) -> bool {
-    letter.is_control() && !matches!(letter, '\t' | '\n')
-        || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(letter, '\u{61c}' | '\u{feff}' | '\u{e0000}'..='\u{e01ef}' | '\u{fe00}'..='\u{fe0f}')
-        // What looks like a blank or like nothing.
-        || matches!(letter, '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}')
-        || matches!(letter, '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{2800}')
-        || matches!(letter, '\u{3000}' | '\u{3164}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}')
 }
 
 /// The name of the program at a path.

@@ -135,7 +135,7 @@ pub(super) fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            _ if crate::known::hides(letter) => {
+            _ if crate::letters::hides(letter) => {
                 let number = u32::from(letter);
                 let _infallible = if number > 0xffff {
                     write!(out, "\\U{number:08x}")

@@ -72,17 +72,13 @@ impl fmt::Display for Word {
 
 /// The text with whatever could change what is shown of the rest written as an escape.
 fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
     let mut out = String::new();
     for c in text.chars() {
         match c {
             '\n' => out.push_str("\\n"),
             '\'' => out.push_str("\\'"),
             '\\' => out.push_str("\\\\"),
-            _ if hidden(c) => out.extend(c.escape_unicode()),
+            _ if c == '\t' || crate::letters::hides(c) => out.extend(c.escape_unicode()),
             _ => out.push(c),
         }
     }

@@ -120,7 +120,7 @@ impl Page {
             let line = format!("# - {}: {}", note.at, note.what);
             text.extend(
                 line.chars()
-                    .map(|letter| if crate::known::hides(letter) || letter == '\n' { ' ' } else { letter }),
+                    .map(|letter| if crate::letters::hides(letter) || letter == '\n' { ' ' } else { letter }),
             );
             text.push('\n');
         }

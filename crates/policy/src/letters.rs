@@ -1,0 +1,43 @@
+//! Letters that do not show as they are: the one list of them.
+
+/// Says whether a reader cannot see `letter`: control characters but tab and newline, and everything else that is used to
+/// hide or reorder text.
+pub fn invisible(letter: char) -> bool {
+    (letter.is_control() && letter != '\n' && letter != '\t')
+        || matches!(letter,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' // soft hyphen, joiners, Arabic and Mongolian marks
+            | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{3164}' | '\u{ffa0}' // fillers
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' // zero width, separators, bidi
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' // word joiner, isolates
+            | '\u{fe00}'..='\u{fe0f}' // variation selectors can carry bytes
+            | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' // interlinear annotation, musical beams
+            | '\u{e0000}'..='\u{e01ef}') // tags, more variation selectors
+}
+
+/// The same of a command, where what looks like a blank and is none hides something, too.
+pub(crate) fn hides(letter: char) -> bool {
+    invisible(letter)
+        || matches!(
+            letter,
+            '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{2800}' | '\u{3000}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::Word;
+    use crate::{Known, known};
+
+    #[test]
+    fn what_hides_is_dangerous_and_is_shown() {
+        for letter in "\u{1b}\r\u{202e}\u{200b}\u{feff}\u{e0041}\u{1d173}\u{a0}\u{2800}".chars() {
+            let word = format!("a{letter}b");
+            assert!(matches!(known(&["ls", &word]), Known::Dangerous(_)), "{word:?}");
+            let shown = format!("'a{}b'", letter.escape_unicode());
+            assert_eq!(Word::Literal(word).to_string(), shown);
+        }
+        // What is like a blank shows as one in any other text.
+        assert!(!invisible('\u{a0}') && !invisible('\u{3000}') && invisible('\u{1d173}'));
+    }
+}
