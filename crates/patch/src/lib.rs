@@ -1,6 +1,7 @@
 //! Edits that land, or say exactly why not.
 
 mod diff;
+mod disk;
 mod edit;
 mod fault;
 mod matching;
@@ -11,6 +12,7 @@ mod text;
 mod tree;
 
 pub use diff::diff;
+pub use disk::{Access, Disk, Judge, Outcome, Recovered, recover};
 pub use edit::{Action, Edit, Hunk, Line, Patch, Target};
 pub use fault::{Failure, Fault};
 pub use matching::Pass;

@@ -62,7 +62,7 @@ pub struct Put {
     pub bytes: Vec<u8>,
     /// Whether it can be run; `None`: as before, and not if it is new.
     pub executable: Option<bool>,
-    /// The file whose mode, owner and attributes it gets, as the patch spells it: its own, or that it comes from.
+    /// The file whose mode, owner and attributes it gets, as the patch spells it; `None`: that which it replaces.
     pub like: Option<String>,
 }
 
@@ -91,11 +91,12 @@ impl Memory {
 
     /// Does all `steps`.
     pub fn commit(&mut self, steps: &[Step]) {
+        let before = self.files.clone();
         for step in steps {
             match &step.put {
                 None => drop(self.files.remove(&step.path)),
                 Some(put) => {
-                    let like = put.like.as_ref().and_then(|like| self.files.get(like));
+                    let like = before.get(put.like.as_ref().unwrap_or(&step.path));
                     let executable =
                         put.executable.unwrap_or(like.is_some_and(|(_, executable)| *executable));
                     self.files.insert(step.path.clone(), (put.bytes.clone(), executable));

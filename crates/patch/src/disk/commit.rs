@@ -1,0 +1,215 @@
+//! The commit: stage, verify, say so on disk, exchange; and if anything goes wrong, all of it back.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Mode};
+use rustix::io::Errno;
+
+use super::moves::Trouble;
+use super::plan::Plan;
+use super::record::{Phase, Record, Records};
+use super::resolve::{cannot, changed, refuse};
+use super::sys::{self, Links};
+use super::{Disk, recover, stage};
+use crate::tree::{Refusal, Step};
+
+impl Disk {
+    /// Does all `steps`, or none; `records` is a private directory, the same for all processes of this user.
+    ///
+    /// Whatever happens, even a crash at any moment, the next commit or [`recover`](super::recover()) finds a record
+    /// there and finishes what was begun, or takes it back.
+    pub fn commit(&self, steps: &[Step], records: &Path) -> Result<(), Refusal> {
+        self.commit_with(steps, records, &mut |_| {})
+    }
+
+    /// Does all `steps`, or none, and calls `progress` whenever a file is in place.
+    ///
+    /// If a later file cannot be put in place, those of which `progress` was told are taken back.
+    pub fn commit_with(
+        &self,
+        steps: &[Step],
+        records: &Path,
+        progress: &mut dyn FnMut(&Step),
+    ) -> Result<(), Refusal> {
+        let Some(first) = steps.first() else { return Ok(()) };
+        let unusable = |error: std::io::Error| {
+            refuse(&first.path, format!("nothing can be changed without a record of it: {error}"))
+        };
+        let records = Records::open(records).map_err(unusable)?;
+        recover::all(&records).map_err(unusable)?;
+        let mut plan = Plan::of(self, steps, &records)?;
+        if plan.steps.is_empty() {
+            return Ok(());
+        }
+        match self.run(&mut plan, &records, progress) {
+            Ok(()) => {
+                finish(&plan.record, &plan.dirs, &records);
+                Ok(())
+            }
+            Err(refusal) => Err(give_up(&mut plan, &records, refusal)),
+        }
+    }
+
+    fn run(
+        &self,
+        plan: &mut Plan<'_>,
+        records: &Records,
+        progress: &mut dyn FnMut(&Step),
+    ) -> Result<(), Refusal> {
+        note(plan, records)?;
+        make_folders(plan)?;
+        self.stage(plan)?;
+        // The names of the new files must be on disk before the record says that they are.
+        sync_folders(plan)?;
+        plan.verify()?;
+        plan.record.phase = Phase::Committed;
+        note(plan, records)?;
+        for (one, step) in plan.record.moves.iter().zip(&plan.steps) {
+            one.forward(dir(plan, one.folder)?).map_err(|trouble| told(&step.path, trouble))?;
+            progress(step);
+        }
+        sync_folders(plan)
+    }
+
+    /// Writes every new content next to where it will be, and waits until it is on disk.
+    fn stage(&self, plan: &mut Plan<'_>) -> Result<(), Refusal> {
+        let puts: Vec<usize> = (0..plan.steps.len()).filter(|&at| plan.record.moves[at].puts).collect();
+        for batch in puts.chunks(stage::BATCH) {
+            let mut files = Vec::with_capacity(batch.len());
+            for &at in batch {
+                let step = plan.steps[at];
+                let Some(put) = &step.put else { continue };
+                let like = self.model(plan, at)?;
+                let one = &plan.record.moves[at];
+                let like = like.as_ref().map(OwnedFd::as_fd);
+                let file = stage::stage(dir(plan, one.folder)?, Path::new(&one.temp), put, like)
+                    .map_err(|error| cannot(&step.path, "written", error))?;
+                let seen = sys::seen(file.as_fd()).map_err(|errno| cannot(&step.path, "written", errno))?;
+                plan.record.moves[at].staged = Some(seen.id());
+                files.push(file);
+            }
+            let path = |at: usize| plan.steps[batch[at]].path.as_str();
+            stage::sync_all(&files, sys::sync).map_err(|(at, errno)| cannot(path(at), "written", errno))?;
+        }
+        Ok(())
+    }
+}
+
+fn note(plan: &Plan<'_>, records: &Records) -> Result<(), Refusal> {
+    let path = plan.steps.first().map_or("", |step| step.path.as_str());
+    let failed = |error| refuse(path, format!("nothing can be changed without a record of it: {error}"));
+    records.write(&plan.record).map_err(failed)
+}
+
+fn dir<'p>(plan: &'p Plan<'_>, folder: usize) -> Result<BorrowedFd<'p>, Refusal> {
+    let fd = plan.dirs.get(folder).and_then(Option::as_ref).map(OwnedFd::as_fd);
+    fd.ok_or_else(|| refuse("", "a directory was not made; this is a bug".to_owned()))
+}
+
+fn told(path: &str, trouble: Trouble) -> Refusal {
+    match trouble {
+        Trouble::Changed => changed(path),
+        Trouble::Errno(errno) => cannot(path, "put in place", errno),
+    }
+}
+
+/// Makes the directories that are missing, outermost first.
+fn make_folders(plan: &mut Plan<'_>) -> Result<(), Refusal> {
+    for at in 0..plan.dirs.len() {
+        let Some(parent) = plan.record.folders[at].made_in else { continue };
+        let real = plan.record.folders[at].path.path();
+        let shown = real.display().to_string();
+        let name = real.file_name().map(Path::new).unwrap_or(&real);
+        let parent = dir(plan, parent)?;
+        match rustix::fs::mkdirat(parent, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
+            Err(Errno::EXIST) => return Err(changed(&shown)),
+            other => other.map_err(|errno| cannot(&shown, "made", errno))?,
+        }
+        let fd =
+            sys::open_dir(parent, name, Links::Refuse).map_err(|errno| cannot(&shown, "entered", errno))?;
+        let there = sys::real_path(fd.as_fd()).map_err(|errno| cannot(&shown, "entered", errno))?;
+        if there != real {
+            return Err(changed(&shown));
+        }
+        let seen = sys::seen(fd.as_fd()).map_err(|errno| cannot(&shown, "entered", errno))?;
+        plan.record.folders[at].id = Some(seen.id());
+        plan.dirs[at] = Some(fd);
+    }
+    Ok(())
+}
+
+fn sync_folders(plan: &Plan<'_>) -> Result<(), Refusal> {
+    let dirs: Vec<&OwnedFd> = plan.dirs.iter().flatten().collect();
+    let path = |at: usize| plan.record.folders[at].path.path().display().to_string();
+    stage::sync_all(&dirs, sys::sync_dir).map_err(|(at, errno)| cannot(&path(at), "written", errno))
+}
+
+/// All is in place: removes the old contents, then the record. What fails here is done by the next recovery.
+pub(super) fn finish(record: &Record, dirs: &[Option<OwnedFd>], records: &Records) -> bool {
+    if record.phase != Phase::Done {
+        // If this fails, what is swept now is still recognised as done.
+        let _ = records.done(&record.id);
+    }
+    sweep(record, dirs) && records.remove(&record.id).is_ok()
+}
+
+/// Removes what every move left over, one after the other even if one fails; whether all worked.
+fn sweep(record: &Record, dirs: &[Option<OwnedFd>]) -> bool {
+    let mut all = true;
+    for one in &record.moves {
+        let Some(dir) = &dirs[one.folder] else { continue };
+        all &= one.sweep(dir.as_fd()).is_ok();
+    }
+    all
+}
+
+/// Takes everything back, and says so if even that fails.
+fn give_up(plan: &mut Plan<'_>, records: &Records, refusal: Refusal) -> Refusal {
+    if undo(&mut plan.record, &plan.dirs, records) {
+        return refusal;
+    }
+    let what = format!("{}; not all could be put back yet, the next change tries again", refusal.what);
+    Refusal { what, ..refusal }
+}
+
+/// Brings back all that was there and removes all that was made; whether that worked.
+pub(super) fn undo(record: &mut Record, dirs: &[Option<OwnedFd>], records: &Records) -> bool {
+    if record.phase == Phase::Committed {
+        // From here on a crash must not go forward again. If it cannot be said, all is put back at once anyway.
+        record.phase = Phase::Undoing;
+        let _ = records.write(record);
+    }
+    let fd = |folder: usize| dirs.get(folder).and_then(Option::as_ref);
+    let mut all = true;
+    for one in record.moves.iter().rev() {
+        let Some(dir) = fd(one.folder) else { continue };
+        all &= one.back(dir.as_fd()).is_ok();
+    }
+    if !all {
+        return false;
+    }
+    all &= sweep(record, dirs);
+    for (at, folder) in record.folders.iter().enumerate().rev() {
+        let Some(parent) = folder.made_in.and_then(fd) else { continue };
+        let path = folder.path.path();
+        let Some(name) = path.file_name() else { continue };
+        all &= remove_made(parent.as_fd(), Path::new(name), fd(at)).is_ok();
+    }
+    let kept: Vec<&OwnedFd> = dirs.iter().flatten().collect();
+    all &= stage::sync_all(&kept, sys::sync_dir).is_ok();
+    all && records.remove(&record.id).is_ok()
+}
+
+/// Removes a directory that the commit made, unless somebody has put something else there or into it.
+fn remove_made(parent: BorrowedFd<'_>, name: &Path, made: Option<&OwnedFd>) -> Result<(), Errno> {
+    let Some(made) = made else { return Ok(()) };
+    let here = sys::peek(parent, name)?.map(|seen| seen.id());
+    if here != Some(sys::seen(made.as_fd())?.id()) {
+        return Ok(());
+    }
+    match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
+        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => Ok(()),
+        other => other,
+    }
+}

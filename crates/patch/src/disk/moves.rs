@@ -1,0 +1,169 @@
+//! One name that changes: how its new content gets there, how the old one comes back, how far that has come.
+
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::record::{Move, Print};
+use super::sys::{self, Id, Seen};
+
+/// Why a move came to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Something else is there than was found.
+    Changed,
+    Errno(Errno),
+}
+
+impl From<Errno> for Trouble {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::NOENT | Errno::EXIST => Self::Changed,
+            other => Self::Errno(other),
+        }
+    }
+}
+
+/// How far a move has come, seen from the commit point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Pending,
+    Done,
+    /// Somebody came in between, so it can only be taken back.
+    Changed,
+}
+
+impl Move {
+    fn leaf(&self) -> PathBuf {
+        self.leaf.path()
+    }
+
+    fn temp(&self) -> &Path {
+        Path::new(&self.temp)
+    }
+
+    /// A second name, for file systems that cannot exchange two files at once.
+    fn spare(&self) -> PathBuf {
+        PathBuf::from(format!("{}-old", self.temp))
+    }
+
+    fn is_staged(&self, seen: Option<Seen>) -> bool {
+        seen.is_some_and(|seen| Some(seen.id()) == self.staged)
+    }
+
+    fn is_found(&self, seen: Option<Seen>) -> bool {
+        seen.map(|seen| Print::of(&seen)) == self.found
+    }
+
+    /// Puts the new content in place and keeps the old one, or takes the file away and keeps it.
+    ///
+    /// After an error the name may already have changed: [`Move::back`] restores it.
+    pub(super) fn forward(&self, dir: BorrowedFd<'_>) -> Result<(), Trouble> {
+        let leaf = self.leaf();
+        match (self.puts, self.found) {
+            (true, None) => return Ok(sys::rename_new(dir, self.temp(), &leaf)?),
+            (true, Some(_)) => self.swap(dir, &leaf)?,
+            (false, _) => sys::rename_new(dir, &leaf, self.temp())?,
+        }
+        // Compare and swap: what came out must be what was found.
+        if self.is_found(sys::peek(dir, self.temp())?) { Ok(()) } else { Err(Trouble::Changed) }
+    }
+
+    /// Brings back what was there, as far as it was taken away. Doing it twice is like doing it once.
+    pub(super) fn back(&self, dir: BorrowedFd<'_>) -> Result<(), Trouble> {
+        self.settle(dir)?;
+        let leaf = self.leaf();
+        let (here, kept) = (sys::peek(dir, &leaf)?, sys::peek(dir, self.temp())?);
+        let kept_old = kept.is_some() && !self.is_staged(kept);
+        match (self.puts, self.found) {
+            (true, None) if self.is_staged(here) => {
+                sys::rename_new(dir, &leaf, self.temp())?;
+                // Somebody may have put another file there in that very moment.
+                if !self.is_staged(sys::peek(dir, self.temp())?) {
+                    sys::rename_new(dir, self.temp(), &leaf)?;
+                }
+            }
+            (true, Some(_)) if kept_old && self.is_staged(here) => self.swap(dir, &leaf)?,
+            (_, Some(_)) if kept_old && here.is_none() => sys::rename_new(dir, self.temp(), &leaf)?,
+            (true | false, _) => {}
+        }
+        Ok(())
+    }
+
+    /// How far it has come. For after the commit point, when everything new is staged.
+    pub(super) fn state(&self, dir: BorrowedFd<'_>) -> Result<State, Trouble> {
+        self.settle(dir)?;
+        let (here, kept) = (sys::peek(dir, &self.leaf())?, sys::peek(dir, self.temp())?);
+        let state = match (self.puts, self.found) {
+            (true, Some(_)) if self.is_staged(here) => done_if(kept.is_none() || self.is_found(kept)),
+            (true, Some(_)) if self.is_staged(kept) => pending_if(self.is_found(here)),
+            (true, Some(_)) => done_if(!self.is_found(here)),
+            (true, None) if self.is_staged(here) => State::Done,
+            (true, None) if self.is_staged(kept) => pending_if(here.is_none()),
+            (true, None) => State::Done,
+            (false, _) if kept.is_some() && here.map(|seen| seen.id()) == kept.map(|seen| seen.id()) => {
+                State::Pending
+            }
+            (false, _) if kept.is_some() => done_if(self.is_found(kept)),
+            (false, _) if here.is_none() => State::Done,
+            (false, _) => pending_if(self.is_found(here)),
+        };
+        Ok(state)
+    }
+
+    /// Removes what is left under the names that only this commit uses, and nothing that it did not put there.
+    pub(super) fn sweep(&self, dir: BorrowedFd<'_>) -> Result<(), Trouble> {
+        for name in [self.temp(), &self.spare()] {
+            if sys::peek(dir, name)?.is_some_and(|seen| self.is_ours(&seen)) {
+                sys::remove(dir, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_ours(&self, seen: &Seen) -> bool {
+        let known: [Option<Id>; 2] = [self.staged, self.found.map(|found| found.id)];
+        // Before the commit point nobody knows which file it is: then the name, which nobody can guess, must do.
+        let unborn = self.puts && self.staged.is_none() && seen.kind == FileType::RegularFile;
+        known.contains(&Some(seen.id())) || unborn
+    }
+
+    fn swap(&self, dir: BorrowedFd<'_>, leaf: &Path) -> Result<(), Trouble> {
+        match sys::exchange(dir, self.temp(), leaf) {
+            Err(errno) if sys::cannot(errno) => {}
+            other => return Ok(other?),
+        }
+        sys::rename_new(dir, leaf, &self.spare())?;
+        sys::rename_new(dir, self.temp(), leaf)?;
+        Ok(sys::rename_new(dir, &self.spare(), self.temp())?)
+    }
+
+    /// Ends an exchange that was made of three renames and cut short between them.
+    fn settle(&self, dir: BorrowedFd<'_>) -> Result<(), Trouble> {
+        let (leaf, spare) = (self.leaf(), self.spare());
+        if !self.puts || self.found.is_none() || sys::peek(dir, &spare)?.is_none() {
+            return Ok(());
+        }
+        if sys::peek(dir, &leaf)?.is_none() {
+            sys::rename_new(dir, &spare, &leaf)?;
+            return Ok(());
+        }
+        if sys::same(dir, &leaf, self.temp())? {
+            sys::remove(dir, self.temp())?;
+        }
+        if sys::peek(dir, self.temp())?.is_none() {
+            sys::rename_new(dir, &spare, self.temp())?;
+        }
+        Ok(())
+    }
+}
+
+fn done_if(so: bool) -> State {
+    if so { State::Done } else { State::Changed }
+}
+
+fn pending_if(so: bool) -> State {
+    if so { State::Pending } else { State::Changed }
+}

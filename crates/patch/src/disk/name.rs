@@ -1,0 +1,86 @@
+//! Paths as a patch spells them: what can be said about one before anything is looked at.
+
+use std::path::{Component, Path, PathBuf};
+
+/// Where a path starts and how it goes on from there. No part is `.` or `..`, and there is at least one.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    /// From the root of the tree.
+    Below(PathBuf),
+    /// From the root of the machine.
+    Absolute(PathBuf),
+}
+
+/// Reads `text`; the error says what is wrong with it.
+pub(super) fn read(text: &str) -> Result<Name, String> {
+    if text.is_empty() {
+        return Err("the path is empty; name a file".to_owned());
+    }
+    if text.contains('\0') {
+        return Err(format!("the path {text:?} has a NUL in it, which no file name has"));
+    }
+    if text == "~" || text.starts_with("~/") {
+        return Err(format!("`{text}` begins with `~`, which only a shell understands; spell the path out"));
+    }
+    if text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) {
+        return Err(format!("`{text}` is a URL; give a plain path"));
+    }
+    if text.starts_with(r"\\?\") || text.starts_with(r"\\.\") {
+        return Err(format!("`{text}` is a Windows device path; give a plain path"));
+    }
+    match text.rsplit('/').next() {
+        Some("") => return Err(format!("`{text}` ends in `/`, so it names a directory; name a file")),
+        Some("." | "..") => return Err(format!("`{text}` names a directory; name a file")),
+        Some(_) | None => {}
+    }
+    let absolute = text.starts_with('/');
+    let mut path = if absolute { PathBuf::from("/") } else { PathBuf::new() };
+    for part in Path::new(text).components() {
+        match part {
+            Component::Normal(name) => path.push(name),
+            Component::ParentDir if !path.pop() => {
+                return Err(format!("`{text}` leaves the directory it starts in; stay inside"));
+            }
+            Component::ParentDir | Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    Ok(if absolute { Name::Absolute(path) } else { Name::Below(path) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_names_no_file_is_refused() {
+        for (text, why) in [
+            ("", "is empty"),
+            ("a\0b", "NUL"),
+            ("~", "shell"),
+            ("~/x", "shell"),
+            ("file:///x", "URL"),
+            ("FILE:x", "URL"),
+            (r"\\?\C:\x", "Windows"),
+            ("a/", "directory"),
+            ("/", "directory"),
+            (".", "directory"),
+            ("a/.", "directory"),
+            ("a/..", "directory"),
+            ("..", "directory"),
+            ("../x", "leaves"),
+            ("a/../../x", "leaves"),
+            ("/../x", "leaves"),
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.contains(why), "{text:?}: {refused}");
+        }
+    }
+
+    #[test]
+    fn dots_inside_are_worked_out() {
+        for (text, path) in [("a/../b", "b"), ("./a//b", "a/b"), ("~x", "~x"), ("a/b/../../c", "c")] {
+            assert_eq!(read(text), Ok(Name::Below(path.into())), "{text}");
+        }
+        assert_eq!(read("/a/./b/../c"), Ok(Name::Absolute("/a/c".into())));
+    }
+}

@@ -1,0 +1,173 @@
+//! From steps to moves: every step is resolved and checked before anything is written.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
+
+use super::record::{Folder, Move, Print, Record, Records, Text};
+use super::resolve::{Dir, Place, cannot, changed, refuse};
+use super::sys::{self, Id, Seen};
+use super::{Access, Disk, HardLinks};
+use crate::tree::{Refusal, Step};
+
+/// What a commit will do, with the directories in which it does it.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    pub(super) record: Record,
+    /// The open directories, by their number in the record; those that are to be made come later.
+    pub(super) dirs: Vec<Option<OwnedFd>>,
+    /// The steps, by the numbers of their moves.
+    pub(super) steps: Vec<&'a Step>,
+}
+
+/// What was seen of the steps so far.
+#[derive(Default)]
+struct Known {
+    folders: HashMap<Id, usize>,
+    made: HashMap<PathBuf, usize>,
+    names: HashSet<(usize, PathBuf)>,
+    files: HashSet<Id>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn of(disk: &Disk, steps: &'a [Step], records: &Records) -> Result<Self, Refusal> {
+        let mut plan = Self { record: Record::new(disk.root()), dirs: Vec::new(), steps: Vec::new() };
+        let mut known = Known::default();
+        for step in steps {
+            let (place, seen) = disk.find(step)?;
+            if place.real().starts_with(&records.real) {
+                let what =
+                    format!("`{}` is among the records of commits, which no patch may touch", step.path);
+                return Err(refuse(&step.path, what));
+            }
+            if step.found.is_none() && step.put.is_none() {
+                continue;
+            }
+            plan.add(step, place, seen, &mut known)?;
+        }
+        Ok(plan)
+    }
+
+    fn add(
+        &mut self,
+        step: &'a Step,
+        place: Place,
+        seen: Option<Seen>,
+        known: &mut Known,
+    ) -> Result<(), Refusal> {
+        let again = || refuse(&step.path, format!("`{}` is changed twice; change each file once", step.path));
+        if let Some(seen) = seen
+            && seen.links == 1
+            && !known.files.insert(seen.id())
+        {
+            return Err(again());
+        }
+        let folder = self.folder(place.dir, &place.missing, known);
+        if !known.names.insert((folder, place.leaf.clone())) {
+            return Err(again());
+        }
+        self.record.moves.push(Move {
+            folder,
+            leaf: Text::of(&place.leaf),
+            temp: self.record.temp(self.record.moves.len()),
+            puts: step.put.is_some(),
+            staged: None,
+            found: seen.map(|seen| Print::of(&seen)),
+        });
+        self.steps.push(step);
+        Ok(())
+    }
+
+    /// The number of the folder in which the name is; folders that are missing are noted.
+    fn folder(&mut self, dir: Dir, missing: &[std::ffi::OsString], known: &mut Known) -> usize {
+        let mut path = dir.real;
+        let mut at = *known.folders.entry(dir.id).or_insert_with(|| {
+            self.dirs.push(Some(dir.fd));
+            let folder = Folder { path: Text::of(&path), id: Some(dir.id), made_in: None };
+            self.record.folders.push(folder);
+            self.dirs.len() - 1
+        });
+        for name in missing {
+            path.push(name);
+            let parent = at;
+            at = *known.made.entry(path.clone()).or_insert_with(|| {
+                self.dirs.push(None);
+                let folder = Folder { path: Text::of(&path), id: None, made_in: Some(parent) };
+                self.record.folders.push(folder);
+                self.dirs.len() - 1
+            });
+        }
+        at
+    }
+
+    /// Whether every step still finds what it was made for.
+    pub(super) fn verify(&self) -> Result<(), Refusal> {
+        for (one, step) in self.record.moves.iter().zip(&self.steps) {
+            let Some(dir) = self.dirs.get(one.folder).and_then(Option::as_ref) else { continue };
+            let seen = sys::peek(dir.as_fd(), &one.leaf.path());
+            let seen = seen.map_err(|errno| cannot(&step.path, "looked at", errno))?;
+            let same = seen.map(|seen| Print::of(&seen)) == one.found;
+            // A link that goes away has a stamp of its own; the step has that of the file it leads to.
+            let is_file = seen.is_some_and(|seen| seen.kind == FileType::RegularFile);
+            if !same || (is_file && seen.map(|seen| seen.stamp) != step.found) {
+                return Err(changed(&step.path));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Disk {
+    /// The place that `step` changes and what is there, if that is what the step expects.
+    fn find(&self, step: &Step) -> Result<(Place, Option<Seen>), Refusal> {
+        let path = step.path.as_str();
+        let mut place = self.place(path, Access::Write)?;
+        let is_link = place.peek(path)?.is_some_and(|seen| seen.kind == FileType::Symlink);
+        if step.put.is_some() {
+            place = self.follow(path, place, Access::Write)?;
+        } else if is_link {
+            // The link goes, not the file. But it must still be the link that was looked through.
+            let end = self.follow(path, self.place(path, Access::Write)?, Access::Read)?;
+            let there = self.open(path, &end)?.map(|(_, seen)| seen.stamp);
+            let seen = place.peek(path)?.filter(|seen| seen.kind == FileType::Symlink);
+            return match seen {
+                Some(seen) if there == step.found => Ok((place, Some(seen))),
+                Some(_) | None => Err(changed(path)),
+            };
+        }
+        let seen = self.open(path, &place)?.map(|(_, seen)| seen);
+        if step.found.is_none() && seen.is_some() {
+            return Err(refuse(path, format!("`{path}` is there already; read it, then change it")));
+        }
+        if seen.map(|seen| seen.stamp) != step.found {
+            return Err(changed(path));
+        }
+        let shared = seen.filter(|seen| seen.links > 1 && step.put.is_some());
+        if let (Some(seen), HardLinks::Refuse) = (shared, self.links) {
+            let what = format!("`{path}` has {} names (hard links), and the others would keep", seen.links);
+            let how = "allow breaking links, or change it with a command that writes in place";
+            return Err(refuse(path, format!("{what} the old content; {how}")));
+        }
+        Ok((place, seen))
+    }
+
+    /// Opens the file whose attributes `step` gets, if it follows one.
+    pub(super) fn model(&self, plan: &Plan<'_>, at: usize) -> Result<Option<OwnedFd>, Refusal> {
+        let (one, step) = (&plan.record.moves[at], plan.steps[at]);
+        let path = step.path.as_str();
+        match step.put.as_ref().and_then(|put| put.like.as_deref()) {
+            Some(like) if like != path => {
+                let place = self.follow(like, self.place(like, Access::Read)?, Access::Read)?;
+                Ok(self.open(like, &place)?.map(|(fd, _)| fd))
+            }
+            Some(_) | None if one.found.is_none() => Ok(None),
+            Some(_) | None => {
+                let Some(dir) = plan.dirs[one.folder].as_ref() else { return Ok(None) };
+                let fd = sys::open_file(dir.as_fd(), Path::new(&one.leaf.path()));
+                fd.map(Some).map_err(|errno| cannot(path, "read", errno))
+            }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! The write-ahead record: what a commit is about to do, in a private directory, so that a crash can be finished.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::sys::{self, Id, Links, Seen};
+
+/// The form of the records this code writes and reads.
+const VERSION: u32 = 1;
+
+/// A record of a commit of 100,000 files has half of this.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How long to wait for the commits of other processes.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(2);
+
+const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
+
+/// What a commit does.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    version: u32,
+    pub(super) id: String,
+    pub(super) phase: Phase,
+    root: Text,
+    pub(super) folders: Vec<Folder>,
+    pub(super) moves: Vec<Move>,
+}
+
+/// How far a commit has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Phase {
+    /// New contents are being written; a crash is rolled back.
+    Staging,
+    /// Every new content is on disk; a crash is rolled forward.
+    Committed,
+    /// A file had changed, so all is being put back; a crash is rolled back.
+    Undoing,
+    /// All is in place; only old contents are left to remove.
+    Done,
+}
+
+/// A directory in which something changes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Folder {
+    pub(super) path: Text,
+    /// Unknown as long as it is not made.
+    pub(super) id: Option<Id>,
+    /// The folder in which the commit makes it, if it does.
+    pub(super) made_in: Option<usize>,
+}
+
+/// A name at which something changes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Move {
+    pub(super) folder: usize,
+    pub(super) leaf: Text,
+    /// Where the new content waits, and then the old one.
+    pub(super) temp: String,
+    /// Whether something shall be there afterwards.
+    pub(super) puts: bool,
+    /// The new file, once it is written.
+    pub(super) staged: Option<Id>,
+    /// What was there.
+    pub(super) found: Option<Print>,
+}
+
+/// What a file is known by after it was renamed, which changes its ctime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Print {
+    #[serde(flatten)]
+    pub(super) id: Id,
+    size: u64,
+    mtime: i128,
+}
+
+impl Print {
+    pub(super) fn of(seen: &Seen) -> Self {
+        Self { id: seen.id(), size: seen.stamp.size, mtime: seen.stamp.mtime }
+    }
+}
+
+/// A path: as text where it is text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Text {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Text {
+    pub(super) fn of(path: &Path) -> Self {
+        let bytes = path.as_os_str().as_bytes().to_vec();
+        String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        match self {
+            Self::Text(text) => PathBuf::from(text),
+            Self::Bytes(bytes) => PathBuf::from(OsString::from_vec(bytes.clone())),
+        }
+    }
+
+    fn is_one_name(&self) -> bool {
+        let path = self.path();
+        let bytes = path.as_os_str().as_bytes();
+        !matches!(bytes, b"" | b"." | b"..") && !bytes.contains(&b'/') && !bytes.contains(&0)
+    }
+}
+
+impl Record {
+    pub(super) fn new(root: &Path) -> Self {
+        let (folders, moves) = (Vec::new(), Vec::new());
+        Self { version: VERSION, id: fresh_id(), phase: Phase::Staging, root: Text::of(root), folders, moves }
+    }
+
+    /// The name under which the content of move number `at` waits.
+    pub(super) fn temp(&self, at: usize) -> String {
+        format!(".toolgate-{}-{at}", self.id)
+    }
+
+    /// Says what in it this code would never have written.
+    fn fault(&self, id: &str) -> Option<&'static str> {
+        if self.version != VERSION {
+            return Some("it has another version");
+        }
+        if self.id != id {
+            return Some("its name is not its own");
+        }
+        let folders = self.folders.iter().enumerate().all(|(at, folder)| {
+            folder.path.path().is_absolute() && folder.made_in.is_none_or(|parent| parent < at)
+        });
+        let moves = self.moves.iter().enumerate().all(|(at, one)| {
+            one.folder < self.folders.len() && one.leaf.is_one_name() && one.temp == self.temp(at)
+        });
+        let known = self.phase == Phase::Staging
+            || (self.folders.iter().all(|folder| folder.id.is_some())
+                && self.moves.iter().all(|one| one.staged.is_some() == one.puts));
+        (!folders || !moves || !known).then_some("its parts do not fit together")
+    }
+}
+
+/// A name that nobody else thinks of.
+fn fresh_id() -> String {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.write_u128(std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos()));
+    format!("{:016x}", hasher.finish())
+}
+
+fn is_id(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The private directory of records, while no other process commits.
+#[derive(Debug)]
+pub(super) struct Records {
+    dir: OwnedFd,
+    pub(super) real: PathBuf,
+    _lock: OwnedFd,
+}
+
+/// A record that a dead process left.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) file: PathBuf,
+    /// The record, or why it is not to be trusted.
+    pub(super) record: Result<Record, String>,
+}
+
+impl Records {
+    /// Makes the directory if it is not there, and waits until no other process uses it.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        let dir = sys::open_dir(rustix::fs::CWD, path, Links::Follow)?;
+        let seen = sys::seen(dir.as_fd())?;
+        if seen.owner != me() || seen.mode.intersects(OTHERS) {
+            let what = format!("{} must belong to this user, and nobody else may enter", path.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+        }
+        let real = sys::real_path(dir.as_fd())?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let lock = rustix::fs::openat(&dir, "lock", flags, PRIVATE)?;
+        wait_for(&lock)?;
+        Ok(Self { dir, real, _lock: lock })
+    }
+
+    /// Writes the record, or its next phase over it.
+    pub(super) fn write(&self, record: &Record) -> io::Result<()> {
+        let temp = format!("{}.tmp", record.id);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(&self.dir, &temp, flags, PRIVATE)?);
+        file.write_all(&serde_json::to_vec(record)?)?;
+        sys::sync(file.as_fd())?;
+        rustix::fs::renameat(&self.dir, &temp, &self.dir, format!("{}.json", record.id))?;
+        Ok(sys::sync_dir(self.dir.as_fd())?)
+    }
+
+    /// Says that all of `id` is in place. One rename, not a new file: this cannot fail for want of space.
+    pub(super) fn done(&self, id: &str) -> io::Result<()> {
+        rustix::fs::renameat(&self.dir, format!("{id}.json"), &self.dir, format!("{id}.done"))?;
+        Ok(sys::sync_dir(self.dir.as_fd())?)
+    }
+
+    /// Forgets `id`.
+    pub(super) fn remove(&self, id: &str) -> io::Result<()> {
+        for ending in ["tmp", "json", "done"] {
+            sys::remove(self.dir.as_fd(), Path::new(&format!("{id}.{ending}")))?;
+        }
+        Ok(())
+    }
+
+    /// The records that are there. Whoever wrote them is dead: a living process would hold the lock.
+    pub(super) fn left(&self) -> io::Result<Vec<Left>> {
+        let mut left = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.dir)? {
+            let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
+            let Some((id, ending)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
+            if !is_id(id) {
+                continue;
+            }
+            match ending {
+                "json" | "done" => {
+                    let record = self.read(id, &name).map(|record| Record {
+                        phase: if ending == "done" { Phase::Done } else { record.phase },
+                        ..record
+                    });
+                    left.push(Left { file: self.real.join(&name), record });
+                }
+                // Cut short while it was written: what it should have said never began.
+                "tmp" => sys::remove(self.dir.as_fd(), Path::new(&name))?,
+                _ => {}
+            }
+        }
+        left.sort_by(|one, other| one.file.cmp(&other.file));
+        Ok(left)
+    }
+
+    fn read(&self, id: &str, name: &OsString) -> Result<Record, String> {
+        let said = |error: io::Error| format!("it cannot be read: {error}");
+        let peeked = sys::peek(self.dir.as_fd(), Path::new(name)).map_err(|errno| said(errno.into()))?;
+        if peeked.is_none_or(|seen| seen.kind != FileType::RegularFile) {
+            return Err("it is not a regular file".to_owned());
+        }
+        let fd = sys::open_file(self.dir.as_fd(), Path::new(name)).map_err(|errno| said(errno.into()))?;
+        let seen = sys::seen(fd.as_fd()).map_err(|errno| said(errno.into()))?;
+        if seen.kind != FileType::RegularFile || seen.owner != me() || seen.links != 1 {
+            return Err("somebody else wrote it".to_owned());
+        }
+        let mut bytes = Vec::new();
+        File::from(fd).take(MAX_BYTES).read_to_end(&mut bytes).map_err(said)?;
+        let record: Record =
+            serde_json::from_slice(&bytes).map_err(|error| format!("it is no record: {error}"))?;
+        match record.fault(id) {
+            Some(fault) => Err(fault.to_owned()),
+            None => Ok(record),
+        }
+    }
+}
+
+fn me() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+fn wait_for(lock: &OwnedFd) -> io::Result<()> {
+    let since = Instant::now();
+    // ends: PATIENCE runs out
+    loop {
+        match rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if since.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => {
+                let what = "another process has been changing files for too long; try again later";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! From a path that a patch spells to an open directory and a name in it, judged by where it really is.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::name::{self, Name};
+use super::sys::{self, Id, Links, Seen};
+use super::{Access, Disk};
+use crate::tree::{Held, Refusal, Spot, Tree};
+
+/// Larger files are not for patches.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+/// A file that is written to all the time is read so often before it is refused.
+const READS: usize = 4;
+
+/// An open directory, with where it really is.
+#[derive(Debug)]
+pub(super) struct Dir {
+    pub(super) fd: OwnedFd,
+    pub(super) real: PathBuf,
+    pub(super) id: Id,
+}
+
+/// A name in an open directory, or in directories that will be made in it.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) dir: Dir,
+    pub(super) missing: Vec<OsString>,
+    pub(super) leaf: PathBuf,
+}
+
+impl Place {
+    pub(super) fn real(&self) -> PathBuf {
+        let mut real = self.dir.real.clone();
+        real.extend(&self.missing);
+        real.join(&self.leaf)
+    }
+
+    /// What is there, if anything is.
+    pub(super) fn peek(&self, path: &str) -> Result<Option<Seen>, Refusal> {
+        if !self.missing.is_empty() {
+            return Ok(None);
+        }
+        sys::peek(self.dir.fd.as_fd(), &self.leaf).map_err(|errno| cannot(path, "looked at", errno))
+    }
+}
+
+impl Dir {
+    fn of(path: &str, fd: OwnedFd) -> Result<Self, Refusal> {
+        let named = sys::real_path(fd.as_fd());
+        let real = named.map_err(|_| {
+            refuse(path, "the real path of an open directory is unknown without /proc; mount it".to_owned())
+        })?;
+        let id = sys::seen(fd.as_fd()).map_err(|errno| cannot(path, "looked at", errno))?.id();
+        Ok(Self { fd, real, id })
+    }
+}
+
+pub(super) fn refuse(path: &str, what: String) -> Refusal {
+    Refusal { path: path.to_owned(), what }
+}
+
+pub(super) fn cannot(path: &str, verb: &str, error: impl Into<std::io::Error>) -> Refusal {
+    refuse(path, format!("`{path}` cannot be {verb}: {}", error.into()))
+}
+
+pub(super) fn changed(path: &str) -> Refusal {
+    refuse(path, format!("`{path}` has changed meanwhile; read it again"))
+}
+
+impl Disk {
+    /// The place that `path` names. A link at its end is not followed.
+    pub(super) fn place(&self, path: &str, access: Access) -> Result<Place, Refusal> {
+        let name = name::read(path).map_err(|what| refuse(path, what))?;
+        let (base, below) = self.start(path, name)?;
+        let leaf = below.file_name().map(PathBuf::from);
+        let leaf = leaf.ok_or_else(|| refuse(path, format!("`{path}` names no file")))?;
+        let parents: Vec<OsString> =
+            below.parent().into_iter().flatten().map(std::ffi::OsStr::to_owned).collect();
+        let base = base.as_ref().map_or(self.fd.as_fd(), OwnedFd::as_fd);
+        let (dir, missing) = enter(path, base, &parents)?;
+        let place = Place { dir, missing, leaf };
+        self.judge(path, &place.real(), access)?;
+        Ok(place)
+    }
+
+    /// Where to start: at the root of the tree, unless the path is absolute and only the judge knows.
+    fn start(&self, path: &str, name: Name) -> Result<(Option<OwnedFd>, PathBuf), Refusal> {
+        let absolute = match name {
+            Name::Below(below) => return Ok((None, below)),
+            Name::Absolute(absolute) => absolute,
+        };
+        let inside = [&self.root, &self.given].into_iter().find_map(|root| absolute.strip_prefix(root).ok());
+        if let Some(below) = inside {
+            return Ok((None, below.to_owned()));
+        }
+        if self.judge.is_none() {
+            return Err(outside(path, &self.root));
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let top = rustix::fs::open("/", flags, Mode::empty());
+        let top = top.map_err(|errno| cannot(path, "looked at", errno))?;
+        Ok((Some(top), absolute.strip_prefix("/").unwrap_or(&absolute).to_owned()))
+    }
+
+    fn judge(&self, path: &str, real: &Path, access: Access) -> Result<(), Refusal> {
+        match &self.judge {
+            Some(judge) => judge(real, access).map_err(|what| refuse(path, what)),
+            None if real.starts_with(&self.root) && real != self.root => Ok(()),
+            None => Err(outside(path, &self.root)),
+        }
+    }
+
+    /// The place itself or, if a link is there, where the link ends.
+    pub(super) fn follow(&self, path: &str, place: Place, access: Access) -> Result<Place, Refusal> {
+        match place.peek(path)? {
+            Some(seen) if seen.kind == FileType::Symlink => {}
+            Some(_) | None => return Ok(place),
+        }
+        // One sentence for both, so that nobody learns what exists out there.
+        let astray = || {
+            let what = format!("`{path}` is a link that ends nowhere, or where no file may be touched");
+            refuse(path, format!("{what}; name the file itself"))
+        };
+        let (real, id) = sys::link_end(place.dir.fd.as_fd(), &place.leaf).map_err(|_| astray())?;
+        let (Some(parent), Some(leaf)) = (real.parent(), real.file_name()) else { return Err(astray()) };
+        self.judge(path, &real, access).map_err(|refusal| match &self.judge {
+            Some(_) => refusal,
+            None => astray(),
+        })?;
+        let fd = sys::open_dir(self.fd.as_fd(), parent, Links::Refuse).map_err(|_| astray())?;
+        let end = Place { dir: Dir::of(path, fd)?, missing: Vec::new(), leaf: leaf.into() };
+        match end.peek(path)? {
+            Some(seen) if seen.id() == id && end.real() == real => Ok(end),
+            Some(_) | None => Err(changed(path)),
+        }
+    }
+
+    /// Opens the regular file at `place`, if there is one.
+    pub(super) fn open(&self, path: &str, place: &Place) -> Result<Option<(OwnedFd, Seen)>, Refusal> {
+        let Some(seen) = place.peek(path)? else { return Ok(None) };
+        regular(path, &seen)?;
+        let fd = match sys::open_file(place.dir.fd.as_fd(), &place.leaf) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT | Errno::LOOP) => return Err(changed(path)),
+            Err(errno) => return Err(cannot(path, "read", errno)),
+        };
+        let seen = sys::seen(fd.as_fd()).map_err(|errno| cannot(path, "looked at", errno))?;
+        regular(path, &seen)?;
+        Ok(Some((fd, seen)))
+    }
+}
+
+impl Tree for Disk {
+    fn look(&self, path: &str) -> Result<Spot, Refusal> {
+        let place = self.place(path, Access::Read)?;
+        let place = self.follow(path, place, Access::Read)?;
+        let file = match self.open(path, &place)? {
+            Some((fd, _)) => Some(read(path, fd)?),
+            None => None,
+        };
+        Ok(Spot { real: place.real(), file })
+    }
+}
+
+/// Opens as many of the directories `parents` as there are, and says which are missing.
+fn enter(path: &str, base: BorrowedFd<'_>, parents: &[OsString]) -> Result<(Dir, Vec<OsString>), Refusal> {
+    for there in (0..=parents.len()).rev() {
+        let (known, missing) = parents.split_at(there);
+        let fd = match sys::open_dir(base, &known.iter().collect::<PathBuf>(), Links::Follow) {
+            Err(Errno::NOENT) => continue,
+            Err(Errno::NOTDIR) => {
+                let what = format!("`{path}` goes through something that is not a directory");
+                return Err(refuse(path, what));
+            }
+            Err(Errno::LOOP) => {
+                return Err(refuse(path, format!("`{path}` goes through links that lead nowhere")));
+            }
+            other => other.map_err(|errno| cannot(path, "reached", errno))?,
+        };
+        if let Some(first) = missing.first() {
+            match sys::peek(fd.as_fd(), Path::new(first)) {
+                Ok(None) => {}
+                Ok(Some(seen)) if seen.kind == FileType::Symlink => {
+                    return Err(refuse(path, format!("`{path}` goes through a link that leads nowhere")));
+                }
+                Ok(Some(_)) => return Err(changed(path)),
+                Err(errno) => return Err(cannot(path, "reached", errno)),
+            }
+        }
+        return Ok((Dir::of(path, fd)?, missing.to_vec()));
+    }
+    Err(refuse(path, format!("`{path}` cannot be reached: the directory it starts in is gone")))
+}
+
+fn outside(path: &str, root: &Path) -> Refusal {
+    refuse(path, format!("`{path}` is outside of {}; only files inside can be changed", root.display()))
+}
+
+fn regular(path: &str, seen: &Seen) -> Result<(), Refusal> {
+    let kind = match seen.kind {
+        FileType::RegularFile => return Ok(()),
+        FileType::Directory => "a directory",
+        FileType::Symlink => "a link",
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Unknown => "something unknown",
+    };
+    Err(refuse(path, format!("`{path}` is {kind}, not a regular file; name a regular file")))
+}
+
+/// Reads all of a file, in a moment in which nobody writes to it.
+fn read(path: &str, fd: OwnedFd) -> Result<Held, Refusal> {
+    let failed = |error: std::io::Error| cannot(path, "read", error);
+    let mut file = std::fs::File::from(fd);
+    for _ in 0..READS {
+        let before = sys::seen(file.as_fd()).map_err(|errno| failed(errno.into()))?;
+        if before.stamp.size > MAX_BYTES {
+            let what = format!("`{path}` has {} bytes, and a patch reads at most", before.stamp.size);
+            return Err(refuse(path, format!("{what} {MAX_BYTES}; change it with a command")));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(before.stamp.size).unwrap_or(0));
+        std::io::Seek::rewind(&mut file).map_err(failed)?;
+        (&mut file).take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        let after = sys::seen(file.as_fd()).map_err(|errno| failed(errno.into()))?;
+        if before.stamp == after.stamp && bytes.len() as u64 == after.stamp.size {
+            let executable = after.mode.contains(Mode::XUSR);
+            return Ok(Held { bytes, executable, stamp: after.stamp });
+        }
+    }
+    Err(refuse(path, format!("`{path}` is being written to; try again when that is over")))
+}

@@ -1,0 +1,266 @@
+//! The few system calls everything here rests on, each relative to an open directory.
+
+use std::ffi::{CString, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::{Errno, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::tree::Stamp;
+
+/// Which file it is, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct Id {
+    pub(super) dev: u64,
+    pub(super) ino: u64,
+}
+
+/// What is at a name: which file, of what kind, and what changes when it changes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen {
+    pub(super) stamp: Stamp,
+    pub(super) kind: FileType,
+    pub(super) mode: Mode,
+    pub(super) links: u64,
+    pub(super) owner: u32,
+    pub(super) group: u32,
+}
+
+impl Seen {
+    pub(super) fn id(&self) -> Id {
+        Id { dev: self.stamp.dev, ino: self.stamp.ino }
+    }
+
+    fn of(stat: &rustix::fs::Stat) -> Self {
+        const NANOS: i128 = 1_000_000_000;
+        let stamp = Stamp {
+            dev: wide(stat.st_dev),
+            ino: wide(stat.st_ino),
+            size: wide(stat.st_size),
+            mtime: i128::from(stat.st_mtime) * NANOS + i128::from(wide(stat.st_mtime_nsec)),
+            ctime: i128::from(stat.st_ctime) * NANOS + i128::from(wide(stat.st_ctime_nsec)),
+        };
+        Self {
+            stamp,
+            kind: FileType::from_raw_mode(stat.st_mode),
+            mode: Mode::from_raw_mode(stat.st_mode),
+            links: wide(stat.st_nlink),
+            owner: stat.st_uid,
+            group: stat.st_gid,
+        }
+    }
+}
+
+/// The widths differ between systems; none of these is ever negative.
+fn wide<N: TryInto<u64>>(number: N) -> u64 {
+    number.try_into().unwrap_or(0)
+}
+
+/// What to do with a symbolic link on the way to a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    Follow,
+    Refuse,
+}
+
+const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// A directory that may be passed but not listed. It cannot be synced: its entries reach the disk when they do.
+#[cfg(target_os = "linux")]
+const PASS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const PASS: OFlags = DIR;
+
+/// Reading that neither blocks on a FIFO nor adopts a terminal nor follows a link.
+const READ: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOFOLLOW);
+
+/// Opens the directory at `path`, seen from `base`.
+pub(super) fn open_dir(base: BorrowedFd<'_>, path: &Path, links: Links) -> Result<OwnedFd> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    match open_with(base, path, DIR, links) {
+        Err(Errno::ACCESS) => open_with(base, path, PASS, links),
+        other => other,
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open_with(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd> {
+    use rustix::fs::ResolveFlags;
+    let resolve = match links {
+        Links::Follow => ResolveFlags::NO_MAGICLINKS,
+        Links::Refuse => ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS,
+    };
+    match patiently(|| rustix::fs::openat2(base, path, flags, Mode::empty(), resolve)) {
+        // Linux before 5.6 answers ENOSYS; the seccomp profiles of older containers answer EPERM.
+        Err(Errno::NOSYS | Errno::PERM) => open_plainly(base, path, flags, links),
+        Err(Errno::NAMETOOLONG) if links == Links::Refuse => open_plainly(base, path, flags, links),
+        other => other,
+    }
+}
+#[cfg(not(target_os = "linux"))]
+fn open_with(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd> {
+    open_plainly(base, path, flags, links)
+}
+
+fn open_plainly(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd> {
+    if links == Links::Follow {
+        return rustix::fs::openat(base, path, flags, Mode::empty());
+    }
+    let mut at: Option<OwnedFd> = None;
+    for part in path.components() {
+        let here = at.as_ref().map_or(base, OwnedFd::as_fd);
+        at = Some(match part {
+            Component::RootDir => rustix::fs::open("/", flags, Mode::empty())?,
+            Component::CurDir => rustix::fs::openat(here, ".", flags, Mode::empty())?,
+            Component::Normal(name) => {
+                rustix::fs::openat(here, name, flags | OFlags::NOFOLLOW, Mode::empty())?
+            }
+            Component::ParentDir | Component::Prefix(_) => return Err(Errno::XDEV),
+        });
+    }
+    at.ok_or(Errno::NOENT)
+}
+
+/// `openat2` answers EAGAIN when a rename anywhere could have raced with a `..`.
+#[cfg(target_os = "linux")]
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    const TRIES: usize = 128;
+    for _ in 0..TRIES {
+        match attempt() {
+            Err(Errno::AGAIN | Errno::INTR) => std::thread::yield_now(),
+            other => return other,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// Says where the thing behind `fd` is now.
+#[cfg(target_os = "linux")]
+pub(super) fn real_path(fd: BorrowedFd<'_>) -> Result<PathBuf> {
+    let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+    rustix::fs::readlinkat(rustix::fs::CWD, name, Vec::new()).map(to_path)
+}
+#[cfg(target_vendor = "apple")]
+pub(super) fn real_path(fd: BorrowedFd<'_>) -> Result<PathBuf> {
+    rustix::fs::getpath(fd).map(to_path)
+}
+
+fn to_path(name: CString) -> PathBuf {
+    PathBuf::from(OsString::from_vec(name.into_bytes()))
+}
+
+/// Says where the link `name` ends, without opening what is there.
+#[cfg(target_os = "linux")]
+pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, Id)> {
+    use rustix::fs::ResolveFlags;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let opened =
+        patiently(|| rustix::fs::openat2(dir, name, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS));
+    let fd = match opened {
+        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(dir, name, flags, Mode::empty())?,
+        other => other?,
+    };
+    Ok((real_path(fd.as_fd())?, seen(fd.as_fd())?.id()))
+}
+#[cfg(not(target_os = "linux"))]
+pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, Id)> {
+    // Without a way to look without opening, only what a look says is a file is opened.
+    let stat = rustix::fs::statat(dir, name, AtFlags::empty())?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(Errno::NXIO);
+    }
+    let fd = rustix::fs::openat(dir, name, READ.difference(OFlags::NOFOLLOW), Mode::empty())?;
+    Ok((real_path(fd.as_fd())?, seen(fd.as_fd())?.id()))
+}
+
+/// Opens the file `name` for reading; a link is not followed.
+pub(super) fn open_file(dir: BorrowedFd<'_>, name: &Path) -> Result<OwnedFd> {
+    rustix::fs::openat(dir, name, READ, Mode::empty())
+}
+
+/// What `fd` is.
+pub(super) fn seen(fd: BorrowedFd<'_>) -> Result<Seen> {
+    rustix::fs::fstat(fd).map(|stat| Seen::of(&stat))
+}
+
+/// What is at `name`, if anything is; a link is not followed.
+pub(super) fn peek(dir: BorrowedFd<'_>, name: &Path) -> Result<Option<Seen>> {
+    match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(Seen::of(&stat))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Whether the file system or the kernel has no such way to rename.
+pub(super) fn cannot(errno: Errno) -> bool {
+    // The last two are one and the same on some systems.
+    [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP, Errno::OPNOTSUPP].contains(&errno)
+}
+
+/// Swaps what is at the two names, at once.
+pub(super) fn exchange(dir: BorrowedFd<'_>, one: &Path, other: &Path) -> Result<()> {
+    rustix::fs::renameat_with(dir, one, dir, other, RenameFlags::EXCHANGE)
+}
+
+/// Renames `from` to `to`, where nothing may be.
+pub(super) fn rename_new(dir: BorrowedFd<'_>, from: &Path, to: &Path) -> Result<()> {
+    let renamed = match rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
+        Err(errno) if cannot(errno) => by_link(dir, from, to),
+        other => other,
+    };
+    match renamed {
+        // Two names of one file: `by_link` was cut short after its first half.
+        Err(Errno::EXIST) if same(dir, from, to)? => remove(dir, from),
+        other => other,
+    }
+}
+
+/// A file system without that kind of rename may have hard links, which never replace anything either.
+fn by_link(dir: BorrowedFd<'_>, from: &Path, to: &Path) -> Result<()> {
+    match rustix::fs::linkat(dir, from, dir, to, AtFlags::empty()) {
+        Ok(()) => remove(dir, from),
+        Err(Errno::EXIST) => Err(Errno::EXIST),
+        Err(_) if peek(dir, to)?.is_some() => Err(Errno::EXIST),
+        Err(_) => rustix::fs::renameat(dir, from, dir, to),
+    }
+}
+
+/// Whether the two are names of one file.
+pub(super) fn same(dir: BorrowedFd<'_>, one: &Path, other: &Path) -> Result<bool> {
+    let (one, other) = (peek(dir, one)?, peek(dir, other)?);
+    Ok(one.zip(other).is_some_and(|(one, other)| one.id() == other.id()))
+}
+
+/// Removes the name of a file, if it is there.
+pub(super) fn remove(dir: BorrowedFd<'_>, name: &Path) -> Result<()> {
+    match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
+        Err(Errno::NOENT) => Ok(()),
+        other => other,
+    }
+}
+
+/// Makes what was written to `fd` outlast a power cut.
+pub(super) fn sync(fd: BorrowedFd<'_>) -> Result<()> {
+    #[cfg(target_vendor = "apple")]
+    let synced = rustix::fs::fcntl_fullfsync(fd).or_else(|_| rustix::fs::fsync(fd));
+    #[cfg(not(target_vendor = "apple"))]
+    let synced = rustix::fs::fsync(fd);
+    synced
+}
+
+/// Makes the names in the directory outlast a power cut, where that can be asked for.
+pub(super) fn sync_dir(fd: BorrowedFd<'_>) -> Result<()> {
+    match sync(fd) {
+        // A directory that may only be passed, or a file system that does not sync directories.
+        Err(Errno::BADF | Errno::INVAL) => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,264 @@
+//! `apply_patch`: files are changed as a patch says, all of them or none.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use patch::{Change, Disk, Patch, Plan};
+use policy::{Denial, Effect, Intent, Permit};
+use serde_json::json;
+use tool::{
+    AnyTool, Attempt, BoxFuture, Cx, FreeformSpec, Grammar, Lane, Notice, Place, ToolCall, ToolError, ToolOutput,
+    ToolSpec,
+};
+
+use crate::edits::Edits;
+
+const ABOUT: &str = "Changes files as a patch says: all of it, or nothing if any part does not fit. \
+Lines that begin with a blank are context and must be in the file, `-` takes a line away, `+` adds one. Give about three \
+lines of context on each side, and `@@ ` with a line that stands above (a function, a class) where that is not unique. \
+Paths are relative to the working directory.
+
+*** Begin Patch
+*** Update File: src/greet.py
+@@ def greet(name):
+     name = name.strip()
+-    print(\"Hi \" + name)
++    print(f\"Hello, {name}!\")
+*** Add File: docs/new.md
++# A new file
+*** Delete File: old.txt
+*** End Patch
+
+`*** Move to: new/path` after an Update line renames. A git diff is understood too.";
+
+const GRAMMAR: Grammar = Grammar { syntax: "lark", definition: patch::GRAMMAR };
+
+/// The tool.
+pub(crate) struct ApplyPatch {
+    spec: ToolSpec,
+    edits: Arc<Edits>,
+}
+
+impl ApplyPatch {
+    pub(crate) fn new(edits: Arc<Edits>) -> Self {
+        let (name, description) = ("apply_patch".to_owned(), ABOUT.to_owned());
+        Self { spec: ToolSpec::Freeform(FreeformSpec { name, description, grammar: GRAMMAR }), edits }
+    }
+}
+
+impl AnyTool for ApplyPatch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn lane(&self) -> Lane {
+        Lane::Alone
+    }
+
+    fn aliases(&self) -> Vec<String> {
+        vec!["applypatch".to_owned(), "edit_file".to_owned()]
+    }
+
+    fn plan(&self, call: &ToolCall, place: &Place) -> Result<Box<dyn Attempt>, ToolError> {
+        let patch = patch::parse(&call.payload.arguments())
+            .map_err(|fault| ToolError::argument("input", fault.to_string()))?;
+        let mut paths = Vec::new();
+        for path in patch.paths() {
+            let whole = place.path("input", path)?;
+            if !paths.contains(&whole) {
+                paths.push(whole);
+            }
+        }
+        let intent = Intent::of(paths.iter().cloned().map(Effect::Write).collect());
+        Ok(Box::new(Applying { patch, paths, intent, edits: Arc::clone(&self.edits), shown: OnceLock::new() }))
+    }
+}
+
+struct Applying {
+    patch: Patch,
+    paths: Vec<PathBuf>,
+    intent: Intent,
+    edits: Arc<Edits>,
+    /// What whoever was asked has seen.
+    shown: OnceLock<Plan>,
+}
+
+impl Attempt for Applying {
+    fn intent(&self) -> &Intent {
+        &self.intent
+    }
+
+    fn preview<'a>(&'a self, glimpse: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let (patch, permit, place) = (self.patch.clone(), glimpse.clone(), cx.place().clone());
+            let planned = cx.blocking(move |_| {
+                let reach = Arc::clone(permit.reach());
+                let (disk, _) = open(&permit, &place, move |real| reach.judge(real))?;
+                Ok(Plan::of(&located(&patch, &permit, &place)?, &disk).ok())
+            });
+            let plan = planned.await.ok().flatten()?;
+            let diff = plan.diff();
+            // The first that was shown is what was said yes to.
+            let _shown_before = self.shown.set(plan);
+            Some(diff)
+        })
+    }
+
+    fn run<'a>(&'a self, permit: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            for path in &self.paths {
+                permit.may_write(path).map_err(ToolError::Forbidden)?;
+            }
+            let work = Work {
+                patch: self.patch.clone(),
+                permit: permit.clone(),
+                cx: cx.clone(),
+                edits: Arc::clone(&self.edits),
+                shown: self.shown.get().cloned(),
+            };
+            let mut work = std::pin::pin!(cx.blocking(move |stop| {
+                if stop.requested() {
+                    return Err(ToolError::io("nothing was changed: the call was given up"));
+                }
+                work.apply()
+            }));
+            // What has begun is finished, and told as it is: it takes a moment.
+            tokio::select! {
+                biased;
+                done = &mut work => done,
+                _ = cx.halted() => work.await,
+            }
+        })
+    }
+}
+
+/// What a thread needs to do the work.
+struct Work {
+    patch: Patch,
+    permit: Permit,
+    cx: Cx,
+    edits: Arc<Edits>,
+    shown: Option<Plan>,
+}
+
+impl Work {
+    fn apply(self) -> Result<ToolOutput, ToolError> {
+        let Self { patch, permit, cx, edits, shown } = self;
+        let judge = permit.clone();
+        let (disk, denied) = open(&permit, cx.place(), move |real| judge.may_change(real))?;
+        let patch = located(&patch, &permit, cx.place())?;
+        let blocked = || denied.lock().unwrap_or_else(PoisonError::into_inner).take().map(ToolError::Blocked);
+        let plan = match Plan::of(&patch, &disk) {
+            Ok(plan) => plan,
+            Err(failure) => return blocked().map_or_else(|| Ok(refused(&failure.to_string())), Err),
+        };
+        if shown.is_some_and(|shown| shown != plan) {
+            return Ok(refused("a file has changed since the user was shown what would become of it; try again"));
+        }
+        let stale: Vec<&Change> = plan.changes.iter().filter(|change| is_stale(&edits, &disk, change)).collect();
+        let stale: Vec<String> = stale.into_iter().map(|change| change.path.clone()).collect();
+        let steps = plan.steps();
+        let mut at = 0;
+        let mut tell = |_: &patch::Step| {
+            if let Some(change) = plan.changes.get(at) {
+                cx.tell(Notice::FileChanged { kind: change.letter(), path: change.path.clone() });
+            }
+            at += 1;
+        };
+        if let Err(refusal) = disk.commit_with(&steps, &edits.records, &mut tell) {
+            return blocked().map_or_else(|| Ok(refused(&format!("`{}` {}", refusal.path, refusal.what))), Err);
+        }
+        for change in &plan.changes {
+            remember(&edits, &disk, change);
+        }
+        Ok(report(&plan, &stale))
+    }
+}
+
+fn refused(why: &str) -> ToolOutput {
+    ToolOutput::failure(format!("The patch was not applied, and nothing was changed.\n{why}"))
+}
+
+/// What the judge said no to, if it did.
+type Denied = Arc<Mutex<Option<Denial>>>;
+
+/// The tree that `judge` lets a patch touch.
+fn open(
+    _permit: &Permit,
+    place: &Place,
+    judge: impl Fn(&std::path::Path) -> Result<(), Denial> + Send + Sync + 'static,
+) -> Result<(Disk, Denied), ToolError> {
+    let denied = Denied::default();
+    let noted = Arc::clone(&denied);
+    let disk = Disk::at(&place.cwd)
+        .map_err(|fault| ToolError::io(format!("`{}` cannot be opened: {fault}", place.cwd.display())))?;
+    let disk = disk.judged_by(Arc::new(move |real, _access| {
+        judge(real).map_err(|denial| {
+            let why = denial.to_string();
+            noted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(denial);
+            why
+        })
+    }));
+    Ok((disk, denied))
+}
+
+/// The patch with each path below where its root really is: what is spelled `/tmp` may be a directory of the session's own.
+fn located(patch: &Patch, permit: &Permit, place: &Place) -> Result<Patch, ToolError> {
+    let mut patch = patch.clone();
+    let mut fault = None;
+    patch.rename(|path| match place.path("input", path) {
+        Ok(whole) => {
+            let real = permit.reach().real(&whole);
+            if real == whole { path.to_owned() } else { real.to_string_lossy().into_owned() }
+        }
+        Err(error) => {
+            fault.get_or_insert(error);
+            path.to_owned()
+        }
+    });
+    fault.map_or(Ok(patch), Err)
+}
+
+fn is_stale(edits: &Edits, disk: &Disk, change: &Change) -> bool {
+    let spot = patch::Tree::look(disk, &change.path).ok();
+    spot.is_some_and(|spot| spot.file.is_some_and(|held| edits.is_stale(&spot.real, held.stamp)))
+}
+
+fn remember(edits: &Edits, disk: &Disk, change: &Change) {
+    if let Ok(patch::Spot { real, file: Some(held) }) = patch::Tree::look(disk, &change.path) {
+        edits.made(&real, held.stamp);
+    }
+}
+
+/// What was done, a line a file.
+fn report(plan: &Plan, stale: &[String]) -> ToolOutput {
+    if plan.changes.is_empty() {
+        let names = plan.already.join("`, `");
+        return ToolOutput::text(format!("Nothing was changed: `{names}` is as the patch wants it already."));
+    }
+    let moved: Vec<&str> =
+        plan.changes.iter().filter(|change| change.moved).filter_map(|change| change.from.as_deref()).collect();
+    let mut text = "Applied:".to_owned();
+    let mut files = Vec::new();
+    for change in plan.changes.iter().filter(|change| change.after.is_some() || !moved.contains(&&*change.path)) {
+        let Change { path, from, .. } = change;
+        let _ = match from.as_ref().filter(|_| change.moved) {
+            Some(from) => write!(text, "\nR {from} -> {path}"),
+            None => write!(text, "\n{} {path}", change.letter()),
+        };
+        for (line, pass) in &change.landed {
+            if let Some(overlooked) = pass.overlooks() {
+                let _ = write!(text, "\n  at line {line}, overlooking {overlooked}: look whether it is as you meant it");
+            }
+        }
+        files.push(json!({"kind": change.letter().to_string(), "path": path, "from": from}));
+    }
+    for path in stale {
+        let _ = write!(text, "\n`{path}` had changed since you read it; what you did not name is as it was");
+    }
+    if !plan.already.is_empty() {
+        let _ = write!(text, "\nAs the patch wants it already: {}", plan.already.join(", "));
+    }
+    ToolOutput::text(text).with_structured(json!({"changes": files}))
+}
