@@ -19,7 +19,7 @@ use crate::args::{Cli, Command};
 fn main() -> ExitCode {
     exec::process::init();
     exec::process::raise_open_files();
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(words()) {
         Ok(cli) => cli,
         Err(wrong) => return refuse(&wrong),
     };
@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Tools(args) => commands::tools::run(&args),
         Command::Pipe(args) => commands::pipe::run(&args),
         Command::Sandbox(args) => commands::sandbox::run(args),
+        Command::Patch(args) => commands::patch::run(&args),
         Command::Policy(args) => commands::policy::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Config(args) => commands::config::run(&args),
@@ -38,6 +39,16 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(fault) => fault.report(),
     }
+}
+
+/// The command line. Whoever calls us `apply_patch` means `toolgate patch`.
+fn words() -> Vec<std::ffi::OsString> {
+    let mut words: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    let name = words.first().and_then(|name| std::path::Path::new(name).file_name());
+    if name.is_some_and(|name| name == "apply_patch" || name == "applypatch") {
+        words.splice(..1, ["toolgate".into(), "patch".into()]);
+    }
+    words
 }
 
 /// Prints what clap says. Whoever types a tool's arguments, or a command's, as our own is told where they go.

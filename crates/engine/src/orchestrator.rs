@@ -93,7 +93,7 @@ impl ToolOrchestrator {
     }
 
     /// Asks, and says what came of it.
-    async fn ask(&self, question: Question, course: &Course<'_>) -> Result<Permit, ToolError> {
+    async fn ask(&self, mut question: Question, course: &Course<'_>) -> Result<Permit, ToolError> {
         let Some(approver) = &self.approver else {
             return Err(ToolError::Forbidden(Gate::unasked(&question, Unasked::Nobody)));
         };
@@ -109,6 +109,8 @@ impl ToolOrchestrator {
             if let Some(permit) = self.gate.answered(&question) {
                 return Ok(permit);
             }
+            let glimpse = self.gate.glimpse(&question.intent);
+            question.intent.diff = course.attempt.preview(&glimpse, course.cx).await.or(question.intent.diff);
             let why = question.why.iter().map(Cause::for_user).collect();
             observers.saw(call, &Event::Asked { why });
             let decision = approver.ask(call, &question).await;

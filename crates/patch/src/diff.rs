@@ -14,8 +14,6 @@ const PATIENCE: Duration = Duration::from_millis(200);
 impl Plan {
     /// What it changes, as a git diff.
     pub fn diff(&self) -> String {
-        let moved: Vec<&str> = self.changes.iter().filter(|change| change.moved).filter_map(|change| change.from.as_deref()).collect();
-        let shown = |change: &&Change| change.after.is_some() || !moved.contains(&change.path.as_str());
         let source = |path: &str| self.changes.iter().find(|change| change.path == path)?.before.as_ref();
         let file = |change: &Change| {
             let from = change.from.as_deref();
@@ -26,7 +24,7 @@ impl Plan {
             let from = from.filter(|_| change.before.is_none() && before.is_some());
             diff(&change.path, from, before, change.after.as_ref())
         };
-        self.changes.iter().filter(shown).map(file).collect()
+        self.told().map(file).collect()
     }
 }
 

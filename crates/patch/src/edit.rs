@@ -112,3 +112,30 @@ impl Hunk {
         })
     }
 }
+
+impl Patch {
+    /// Every path that it names, as it spells them.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.edits.iter().flat_map(|edit| [Some(edit.path.as_str()), edit.action.target()].into_iter().flatten())
+    }
+
+    /// Spells every path as `name` says.
+    pub fn rename(&mut self, mut name: impl FnMut(&str) -> String) {
+        for edit in &mut self.edits {
+            edit.path = name(&edit.path);
+            if let Action::Update { target: Target::Moved(to) | Target::Copied(to), .. } = &mut edit.action {
+                *to = name(to);
+            }
+        }
+    }
+}
+
+impl Action {
+    /// Where the result goes, if that is elsewhere.
+    fn target(&self) -> Option<&str> {
+        match self {
+            Self::Update { target: Target::Moved(to) | Target::Copied(to), .. } => Some(to),
+            _ => None,
+        }
+    }
+}

@@ -7,6 +7,7 @@ mod fault;
 mod matching;
 mod plan;
 mod replace;
+mod report;
 mod rewrite;
 mod text;
 mod tree;

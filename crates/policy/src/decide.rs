@@ -337,12 +337,13 @@ impl Gate {
 
     /// The key to all of `intent`, which was judged, with `grants`.
     fn permit(&self, intent: &Intent, grants: Grants, climbs: usize) -> Permit {
-        let (mut reads, mut runs) = (Vec::new(), Vec::new());
+        let (mut reads, mut writes, mut runs) = (Vec::new(), Vec::new(), Vec::new());
         for effect in &intent.effects {
             match effect {
                 Effect::Read(path) => reads.push(path.clone()),
+                Effect::Write(path) => writes.push(path.clone()),
                 Effect::Exec(line) => runs.push(line.argv.clone()),
-                Effect::Write(_) | Effect::Network(_) | Effect::Type(_) | Effect::Foreign(_) => {}
+                Effect::Network(_) | Effect::Type(_) | Effect::Foreign(_) => {}
             }
         }
         let leaves = grants.contains(&Grant::Unconfined);
@@ -351,7 +352,18 @@ impl Gate {
             true => Arc::clone(&self.confinement),
             false => Arc::new(crate::grant::widened(&self.confinement, &grants)),
         };
-        Permit::new(reads, runs, Arc::clone(&self.reach), sandbox, confinement).with(grants, climbs)
+        Permit::new(reads, writes, runs, Arc::clone(&self.reach), sandbox, confinement).with(grants, climbs)
+    }
+
+    /// A key that opens what `intent` would change for reading, as far as reading goes, and nothing else: for showing
+    /// what would become of it to whoever is asked.
+    pub fn glimpse(&self, intent: &Intent) -> Permit {
+        let changed = intent.effects.iter().filter_map(|effect| match effect {
+            Effect::Write(path) => Some(path.clone()),
+            _ => None,
+        });
+        let (reach, confinement) = (Arc::clone(&self.reach), Arc::clone(&self.confinement));
+        Permit::new(changed.collect(), Vec::new(), Vec::new(), reach, self.sandbox, confinement)
     }
 
     /// The refusal of what would be asked, were there somebody to ask.

@@ -30,7 +30,7 @@ pub enum Denial {
         rule: String,
     },
     /// The tool did not state this path in its intent.
-    #[error("`{}` is not what this call was permitted to read", path.display())]
+    #[error("`{}` is not what this call was permitted to touch", path.display())]
     NotStated {
         /// What the tool tried to open.
         path: PathBuf,

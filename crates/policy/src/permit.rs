@@ -17,6 +17,7 @@ use crate::{Confinement, Denial, Grants, Reach, SandboxPolicy};
 #[derive(Debug, Clone)]
 pub struct Permit {
     reads: Vec<PathBuf>,
+    writes: Vec<PathBuf>,
     runs: Vec<Vec<String>>,
     reach: Arc<Reach>,
     sandbox: SandboxPolicy,
@@ -28,12 +29,13 @@ pub struct Permit {
 impl Permit {
     pub(crate) fn new(
         reads: Vec<PathBuf>,
+        writes: Vec<PathBuf>,
         runs: Vec<Vec<String>>,
         reach: Arc<Reach>,
         sandbox: SandboxPolicy,
         confinement: Arc<Confinement>,
     ) -> Self {
-        Self { reads, runs, reach, sandbox, confinement, grants: Grants::new(), climbs: 0 }
+        Self { reads, writes, runs, reach, sandbox, confinement, grants: Grants::new(), climbs: 0 }
     }
 
     /// Notes what was given beyond the policy, and how often more was asked for.
@@ -73,6 +75,28 @@ impl Permit {
             return Err(Denial::NotStated { path: path.to_owned() });
         }
         self.reach.judge(path)
+    }
+
+    /// Says whether this call may change `path`: it was stated.
+    pub fn may_write(&self, path: &Path) -> Result<(), Denial> {
+        match self.writes.iter().any(|stated| path == stated) {
+            true => Ok(()),
+            false => Err(Denial::NotStated { path: path.to_owned() }),
+        }
+    }
+
+    /// Says whether a file that really is at `real` may be changed, and so be read: the policy lets commands write there,
+    /// and no rule denies it to be read.
+    pub fn may_change(&self, real: &Path) -> Result<(), Denial> {
+        if let Some(rule) = self.reach.deny().denies(real) {
+            return Err(Denial::DenyRead { path: real.to_owned(), rule: rule.to_owned() });
+        }
+        match self.confinement() {
+            Some(confinement) if !confinement.may_write(real) => {
+                Err(Denial::MayNotWrite { path: real.to_owned(), roots: confinement.writable.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Says whether this call may start `argv`: exactly that was stated, and allowed.

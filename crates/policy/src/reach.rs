@@ -80,6 +80,11 @@ impl Reach {
             .ok_or_else(|| Denial::outside(path.to_owned(), &self.roots))
     }
 
+    /// Where `path` is: below where its root really is, however that was spelled.
+    pub fn real(&self, path: &Path) -> PathBuf {
+        self.locate(path).map_or_else(|_| path.to_owned(), |(root, below)| root.path().join(below))
+    }
+
     /// Says whether `path` is a directory above a root, on the way to it.
     pub fn leads_to_a_root(&self, path: &Path) -> bool {
         self.roots.iter().any(|root| root.path.starts_with(path))

@@ -93,8 +93,19 @@ impl Confinement {
         let inner = |roots: &[PathBuf]| {
             roots.iter().filter(|root| path.starts_with(root)).map(|root| root.components().count()).max()
         };
+        if self.is_private(path) {
+            return true;
+        }
         // The innermost rule decides.
         self.writable.iter().any(below) && inner(&self.read_only) < inner(&self.writable)
+    }
+}
+
+impl Confinement {
+    /// Whether `path` is in what commands see as `/tmp` and `/var/tmp`.
+    fn is_private(&self, path: &Path) -> bool {
+        let below = self.private.as_ref().and_then(|private| path.strip_prefix(private).ok());
+        below.is_some_and(|below| ["tmp", "var-tmp"].iter().any(|own| below.starts_with(own)))
     }
 }
 

@@ -95,6 +95,11 @@ pub trait Attempt: Send + Sync {
     /// What it would touch.
     fn intent(&self) -> &Intent;
 
+    /// What it would change, as a diff for whoever is asked; `glimpse` opens that for reading, and nothing else.
+    fn preview<'a>(&'a self, _glimpse: &'a Permit, _cx: &'a Cx) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// Tries it with `permit`.
     fn run<'a>(&'a self, permit: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }

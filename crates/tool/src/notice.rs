@@ -14,6 +14,13 @@ pub enum Notice {
         /// Why it changed.
         explanation: Option<String>,
     },
+    /// A file has changed.
+    FileChanged {
+        /// `A`dded, `M`odified, `D`eleted or `R`enamed.
+        kind: char,
+        /// Which one, as the model spells it.
+        path: String,
+    },
     /// Something went wrong beside the call, and the call goes on.
     Warning {
         /// One sentence.

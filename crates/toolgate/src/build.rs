@@ -19,6 +19,8 @@ pub struct Builder {
     directory: PathBuf,
     read_roots: Vec<PathBuf>,
     kept_in: Vec<PathBuf>,
+    #[cfg(feature = "tools")]
+    records: Option<PathBuf>,
     deny_read: Vec<String>,
     home: Option<PathBuf>,
     sandbox: SandboxPolicy,
@@ -102,6 +104,8 @@ impl Builder {
             directory,
             read_roots: Vec::new(),
             kept_in: Vec::new(),
+            #[cfg(feature = "tools")]
+            records: None,
             deny_read: DEFAULT_DENY_READ.iter().map(|&pattern| pattern.to_owned()).collect(),
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             sandbox: SandboxPolicy::default(),
@@ -157,6 +161,15 @@ impl Builder {
     #[must_use]
     pub fn read_kept_in(mut self, directory: impl Into<PathBuf>) -> Self {
         self.kept_in.push(directory.into());
+        self
+    }
+
+    /// Has edits recorded in `directory` while they are made, instead of below the home: whatever is stopped half-way is
+    /// mended by the next one.
+    #[cfg(feature = "tools")]
+    #[must_use]
+    pub fn records(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.records = Some(directory.into());
         self
     }
 
@@ -226,7 +239,9 @@ impl Builder {
         let commands = match self.shipped {
             Some(pictures) => {
                 let commands = Arc::new(std::mem::take(&mut self.means).build());
-                let all = tools::all(pictures, &commands)?;
+                let home = self.home.as_ref().map(|home| home.join(".local/state/toolgate/edits"));
+                let edits = self.records.take().or(home).map(tools::Edits::recorded_in).unwrap_or_default();
+                let all = tools::all(pictures, &commands, &Arc::new(edits))?;
                 known.extend(all.iter().map(|tool| tool.spec().name().to_owned()));
                 self.tools = all.into_iter().fold(self.tools, ToolRegistryBuilder::any);
                 Some(commands)

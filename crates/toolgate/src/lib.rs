@@ -33,6 +33,9 @@ pub use exec::fs;
 pub use exec::process::init;
 #[cfg(feature = "tools")]
 pub use exec::{session::Processes, shell::Shell, spill::Spill};
+/// The edit engine: patches as models write them, applied all at once or not at all.
+#[cfg(feature = "tools")]
+pub use patch;
 #[cfg(feature = "tools")]
 pub use hooks::{CommandHook, Moment, OnFailure};
 pub use policy::{

@@ -231,34 +231,17 @@ fn remember(edits: &Edits, disk: &Disk, change: &Change) {
     }
 }
 
-/// What was done, a line a file.
+/// What was done.
 fn report(plan: &Plan, stale: &[String]) -> ToolOutput {
-    if plan.changes.is_empty() {
-        let names = plan.already.join("`, `");
-        return ToolOutput::text(format!("Nothing was changed: `{names}` is as the patch wants it already."));
-    }
-    let moved: Vec<&str> =
-        plan.changes.iter().filter(|change| change.moved).filter_map(|change| change.from.as_deref()).collect();
-    let mut text = "Applied:".to_owned();
-    let mut files = Vec::new();
-    for change in plan.changes.iter().filter(|change| change.after.is_some() || !moved.contains(&&*change.path)) {
-        let Change { path, from, .. } = change;
-        let _ = match from.as_ref().filter(|_| change.moved) {
-            Some(from) => write!(text, "\nR {from} -> {path}"),
-            None => write!(text, "\n{} {path}", change.letter()),
-        };
-        for (line, pass) in &change.landed {
-            if let Some(overlooked) = pass.overlooks() {
-                let _ = write!(text, "\n  at line {line}, overlooking {overlooked}: look whether it is as you meant it");
-            }
-        }
-        files.push(json!({"kind": change.letter().to_string(), "path": path, "from": from}));
-    }
+    let begun = if plan.changes.is_empty() { "Nothing was changed:" } else { "Applied:" };
+    let mut text = format!("{begun}\n{plan}");
     for path in stale {
         let _ = write!(text, "\n`{path}` had changed since you read it; what you did not name is as it was");
     }
-    if !plan.already.is_empty() {
-        let _ = write!(text, "\nAs the patch wants it already: {}", plan.already.join(", "));
+    if plan.changes.iter().flat_map(|change| &change.landed).any(|(_, pass)| pass.overlooks().is_some()) {
+        text.push_str("\nLook whether what was overlooked is as you meant it.");
     }
+    let file = |change: &Change| json!({"kind": change.letter().to_string(), "path": change.path, "from": change.from});
+    let files: Vec<_> = plan.told().map(file).collect();
     ToolOutput::text(text).with_structured(json!({"changes": files}))
 }

@@ -2,10 +2,12 @@
 //!
 //! A tool here reads only through `exec::fs`, which opens what its permit reaches and nothing else.
 
+mod apply_patch;
 mod blocks;
 mod commands;
 mod console;
 mod door;
+mod edits;
 mod encoding;
 mod exec_command;
 mod grep_files;
@@ -28,19 +30,25 @@ mod write_stdin;
 
 use std::sync::Arc;
 
+pub use edits::Edits;
 pub use commands::{Commands, DEFAULT_SESSIONS};
 pub use picture::Pictures;
 use tool::{AnyTool, StrictFault, erase};
 
 /// Every tool, in the order of their names.
-pub fn all(pictures: Pictures, commands: &Arc<Commands>) -> Result<Vec<Arc<dyn AnyTool>>, StrictFault> {
+pub fn all(
+    pictures: Pictures,
+    commands: &Arc<Commands>,
+    edits: &Arc<Edits>,
+) -> Result<Vec<Arc<dyn AnyTool>>, StrictFault> {
     Ok(vec![
+        Arc::new(apply_patch::ApplyPatch::new(Arc::clone(edits))),
         erase(exec_command::ExecCommand(Arc::clone(commands)))?,
         erase(grep_files::GrepFiles)?,
         erase(kill_session::KillSession(Arc::clone(commands)))?,
         erase(list_dir::ListDir)?,
         erase(list_sessions::ListSessions(Arc::clone(commands)))?,
-        erase(read_file::ReadFile::new(pictures))?,
+        erase(read_file::ReadFile::new(pictures, Arc::clone(edits)))?,
         erase(shell::Shell(Arc::clone(commands)))?,
         erase(shell_command::ShellCommand(Arc::clone(commands)))?,
         erase(update_plan::UpdatePlan)?,

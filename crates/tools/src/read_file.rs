@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use exec::fs::{Found, Kind};
@@ -12,6 +13,7 @@ use serde::Deserialize;
 use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
 
 use crate::blocks::{self, Choice, Header, Siblings};
+use crate::edits::Edits;
 use crate::door::{look, reading, told};
 use crate::encoding::{self, Nature};
 use crate::lines::{self, Ask, Window};
@@ -31,11 +33,12 @@ const GLIMPSE: usize = 32;
 /// The tool.
 pub(crate) struct ReadFile {
     pictures: Pictures,
+    edits: Arc<Edits>,
 }
 
 impl ReadFile {
-    pub(crate) fn new(pictures: Pictures) -> Self {
-        Self { pictures }
+    pub(crate) fn new(pictures: Pictures, edits: Arc<Edits>) -> Self {
+        Self { pictures, edits }
     }
 }
 
@@ -97,6 +100,7 @@ impl ToolHandler for ReadFile {
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.place().path("path", &args.path)?;
         let (args, permit, pictures) = (args.clone(), permit.clone(), self.pictures);
+        let edits = Arc::clone(&self.edits);
         let room = cx.budget().saturating_sub(MARGIN).max(MARGIN);
         cx.blocking(move |stop| {
             let (_, found) = look(&permit, &path)?;
@@ -114,7 +118,11 @@ impl ToolHandler for ReadFile {
                     picture::show(&text.path, &text.found, pictures)
                 }
                 Nature::Binary => Ok(ToolOutput::text(text.glimpse(&head))),
-                nature @ (Nature::Text | Nature::Utf16(_)) => text.answer(&args, nature),
+                nature @ (Nature::Text | Nature::Utf16(_)) => {
+                    let answer = text.answer(&args, nature)?;
+                    edits.saw(&text.found);
+                    Ok(answer)
+                }
             }
         })
         .await

@@ -10,7 +10,7 @@ use testkit::{Session, Workspace};
 use toolgate_tools::Pictures;
 
 fn grep(workspace: &Workspace, arguments: &Value) -> String {
-    let tools = toolgate_tools::all(Pictures::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
     workspace.normal(&Session::new(workspace, tools).call("grep_files", arguments).joined_text())
 }
 

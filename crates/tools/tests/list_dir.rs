@@ -10,7 +10,7 @@ use toolgate_tools::Pictures;
 
 /// The listing without its times.
 fn list(workspace: &Workspace, arguments: &Value) -> String {
-    let tools = toolgate_tools::all(Pictures::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
     let text = Session::new(workspace, tools).call("list_dir", arguments).joined_text();
     let timeless = |line: &str| match line.get(4..5) {
         Some("-") => line[16..].to_owned(),

@@ -10,7 +10,7 @@ use tool::{ErrorKind, ToolOutput};
 use toolgate_tools::Pictures;
 
 fn output(workspace: &Workspace, arguments: &Value) -> ToolOutput {
-    let tools = toolgate_tools::all(Pictures::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
     Session::new(workspace, tools).call("read_file", arguments)
 }
 
@@ -298,7 +298,7 @@ fn pictures_are_described_to_a_model_that_does_not_see() {
         .unwrap();
     w.file("p.png", &png);
     let tools =
-        toolgate_tools::all(Pictures { seen: false, ..Pictures::default() }, &Arc::default()).unwrap();
+        toolgate_tools::all(Pictures { seen: false, ..Pictures::default() }, &Arc::default(), &Arc::default()).unwrap();
     let told = Session::new(&w, tools).call("read_file", &json!({"path": "p.png"}));
     assert_eq!(told.items.len(), 1);
     assert!(told.joined_text().contains("is a binary file (image/png"), "{}", told.joined_text());

@@ -4,6 +4,7 @@ pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod patch;
 pub(crate) mod pipe;
 pub(crate) mod policy;
 pub(crate) mod sandbox;

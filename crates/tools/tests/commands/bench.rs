@@ -79,7 +79,7 @@ impl Setup {
 }
 
 fn tools(commands: &Arc<Commands>) -> Vec<Arc<dyn AnyTool>> {
-    toolgate_tools::all(Pictures::default(), commands).unwrap()
+    toolgate_tools::all(Pictures::default(), commands, &Arc::default()).unwrap()
 }
 
 /// A router of one's own, for calls that [`Session`] does not make.

@@ -107,6 +107,7 @@ fn notified(notice: &Notice) -> Value {
                 .collect();
             json!({ "event": "plan_updated", "steps": steps, "explanation": explanation })
         }
+        Notice::FileChanged { kind, path } => json!({ "event": "file_changed", "kind": kind, "path": path }),
         Notice::Warning { text } => json!({ "event": "warning", "text": text }),
         Notice::Output { stream, text } => {
             json!({ "event": "output", "stream": stream.as_str(), "text": text })

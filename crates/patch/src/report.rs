@@ -1,0 +1,35 @@
+//! What a plan does, a line a file.
+
+use std::fmt;
+
+use crate::plan::{Change, Plan};
+
+impl Plan {
+    /// The changes that a reader is told of: what was moved is one, not two.
+    pub fn told(&self) -> impl Iterator<Item = &Change> {
+        let moved = |path: &str| {
+            self.changes.iter().any(|change| change.moved && change.from.as_deref() == Some(path))
+        };
+        self.changes.iter().filter(move |change| change.after.is_some() || !moved(&change.path))
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = Vec::new();
+        for change in self.told() {
+            let Change { path, from, landed, .. } = change;
+            lines.push(match from.as_ref().filter(|_| change.moved) {
+                Some(from) => format!("R {from} -> {path}"),
+                None => format!("{} {path}", change.letter()),
+            });
+            for (line, pass) in landed {
+                if let Some(overlooked) = pass.overlooks() {
+                    lines.push(format!("  at line {line}, overlooking {overlooked}"));
+                }
+            }
+        }
+        lines.extend(self.already.iter().map(|path| format!("  {path} is as the patch wants it already")));
+        f.write_str(&lines.join("\n"))
+    }
+}
