@@ -80,7 +80,13 @@ impl Reader<'_> {
                     Some('r') => build.push('\r'),
                     Some('e' | 'E') => build.push('\u{1b}'),
                     Some(next @ ('\\' | '\'' | '"' | '?')) => build.push(next),
-                    Some('x') => self.hexadecimal(build),
+                    Some('x') => self.code(build, 2, 16),
+                    Some('u') => self.code(build, 4, 16),
+                    Some('U') => self.code(build, 8, 16),
+                    Some('0'..='7') => {
+                        self.at -= 1;
+                        self.code(build, 3, 8);
+                    }
                     Some(_) => build.add(Part::Other, Spread::One),
                     None => return Err(Stop("a quote that does not end")),
                 },
@@ -89,14 +95,15 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the two digits of `\x..`; fewer, or what is not a character by itself, is not resolved.
-    fn hexadecimal(&mut self, build: &mut Build) {
-        let digits = self.text.get(self.at..self.at + 2).unwrap_or_default();
-        let printable = u8::from_str_radix(digits, 16).ok().filter(|byte| (0x20..0x7f).contains(byte));
-        match printable.filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit())) {
-            Some(byte) => {
-                self.at += 2;
-                build.push(char::from(byte));
+    /// Reads the code of a character in `count` digits; fewer, or what is no plain character, is not resolved.
+    fn code(&mut self, build: &mut Build, count: usize, radix: u32) {
+        let digits = self.text.get(self.at..self.at + count).unwrap_or_default();
+        let code = u32::from_str_radix(digits, radix).ok().and_then(char::from_u32);
+        let plain = code.filter(|c| *c == ' ' || c.is_ascii_graphic());
+        match plain.filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+            Some(letter) => {
+                self.at += count;
+                build.push(letter);
             }
             None => build.add(Part::Other, Spread::One),
         }

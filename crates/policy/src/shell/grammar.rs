@@ -278,11 +278,7 @@ impl Reader<'_> {
         let Some(name) = self.identifier() else { return Ok(None) };
         let element = self.peek() == Some('[');
         if self.eat('[') {
-            // ends: each round steps on
-            while self.peek().is_some_and(|next| next.is_ascii_digit()) {
-                self.bump();
-            }
-            if !self.eat(']') || !matches!(self.peek(), Some('=' | '+')) {
+            if !self.index() || !matches!(self.peek(), Some('=' | '+')) {
                 self.at = start;
                 return self.no_subscript();
             }
@@ -315,6 +311,22 @@ impl Reader<'_> {
         Ok(Some((name, word, kind)))
     }
 
+    /// Reads `1]`, `i]` or `$i]`, and notes that the variable must be a number: it is evaluated, unless the array has names
+    /// for its elements. Says whether it was that.
+    fn index(&mut self) -> bool {
+        // ends: each round steps on
+        while self.peek().is_some_and(|next| next.is_ascii_digit()) {
+            self.bump();
+        }
+        if self.eat(']') {
+            return true;
+        }
+        self.eat('$');
+        let name = self.identifier();
+        self.found.facts.extend(name.map(|name| Fact::Use(name, Kind::Number)));
+        self.eat(']')
+    }
+
     /// Refuses a word that bash reads as an element of an array.
     fn no_subscript(&mut self) -> Read<Option<(String, Word, Kind)>> {
         let rest = &self.text[self.at..];
@@ -334,10 +346,13 @@ impl Reader<'_> {
             if self.eat(')') {
                 return Ok(());
             }
-            if self.peek() == Some('[') {
+            let start = self.at;
+            let element = self.eat('[');
+            if element && !(self.index() && self.eat('=')) {
+                self.at = start;
                 return Err(Stop("a subscript that may run a command"));
             }
-            if self.word()?.is_none() {
+            if self.word()?.is_none() && !element {
                 return Err(Stop("an array that does not end"));
             }
         }

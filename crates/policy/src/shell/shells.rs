@@ -3,6 +3,7 @@
 use crate::shell::builtins::{are_harmless_letters, is_harmless_option};
 use crate::shell::syntax::{Dialect, Kind, Term};
 use crate::shell::walk::{By, Call, Place, Walk, base};
+use crate::shell::{Redirect, Word};
 
 /// Shells whose words are understood.
 const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
@@ -37,20 +38,55 @@ struct Start {
 
 /// Goes through the script that a shell is given. Nothing to go through if it reads a file or its input.
 pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) -> Option<()> {
-    if OTHERS.contains(&name) {
-        return None;
-    }
     let args = &call.words[1..];
-    let start = options(args, dialect(name))?;
+    let start = (!OTHERS.contains(&name)).then(|| options(args, dialect(name))).flatten();
+    let Some(start) = start else {
+        guess(walk, name, args, place);
+        return None;
+    };
     walk.login |= start.login;
     let Some(flag) = start.script else {
         // A file, or its input; `more` or a word that is not known may be the file.
+        if args.len() == start.rest {
+            given(walk, name, place);
+        }
         return Some(());
     };
     let script = args.get(start.rest)?;
     let shell = call.words[0].known().map_or(name, base);
-    text(walk, script.known()?, &format!("{shell} {flag}"), dialect(name), place);
+    let by = format!("{shell} {flag}");
+    let Some(known) = script.known() else {
+        // `xargs` and `find` put something in the place of a mark, and the rest stays as it is.
+        let adds = |by: &String| by == "xargs" || by.starts_with("find -");
+        if place.through.last().is_some_and(adds) {
+            text(walk, script.text(), &by, dialect(name), place);
+        }
+        return None;
+    };
+    text(walk, known, &by, dialect(name), place);
     Some(())
+}
+
+/// Goes through the text that a shell reads as its input.
+fn given(walk: &mut Walk, name: &str, place: &Place) {
+    let Some(Redirect::Text(Word::Literal(script))) =
+        place.redirects.iter().find(|redirect| matches!(redirect, Redirect::Text(_)))
+    else {
+        return;
+    };
+    let inner = Place { redirects: Vec::new(), ..place.clone() };
+    text(walk, script, &format!("{name} <<<"), dialect(name), &inner);
+}
+
+/// Goes through what a shell that is not understood is likely given as a script: the word behind `-c`.
+fn guess(walk: &mut Walk, name: &str, args: &[Term], place: &Place) {
+    let is_flag = |word: &str| {
+        matches!(word, "--command" | "-Command") || word.strip_prefix('-').is_some_and(|it| it.ends_with('c'))
+    };
+    let at = args.iter().position(|arg| arg.known().is_some_and(is_flag));
+    if let Some(script) = at.and_then(|at| args.get(at + 1)).and_then(Term::known) {
+        text(walk, script, &format!("{name} -c"), dialect(name), place);
+    }
 }
 
 /// Lists the shell that `by` starts, and goes through the script that it gives to it.
@@ -67,8 +103,8 @@ fn text(walk: &mut Walk, script: &str, by: &str, dialect: Dialect, place: &Place
     inner.dialect = dialect;
     for (name, word) in &place.variables {
         let kind = match word {
-            crate::shell::Word::Literal(text) => crate::shell::syntax::kind_of(text),
-            crate::shell::Word::Unknown(_) => Kind::Any,
+            Word::Literal(text) => crate::shell::syntax::kind_of(text),
+            Word::Unknown(_) => Kind::Any,
         };
         walk.given(name, word, kind);
     }

@@ -46,8 +46,8 @@ pub(crate) struct Call {
 /// What was found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
-    out: Analysis,
-    facts: Vec<Fact>,
+    pub(crate) out: Analysis,
+    pub(crate) facts: Vec<Fact>,
     /// A shell reads the files of whoever logs in.
     pub(crate) login: bool,
     /// Variables that may be arrays, and those that are declared with a value that is not known.
@@ -56,7 +56,7 @@ pub(crate) struct Walk {
     /// In how many functions it is.
     pub(crate) inside: usize,
     /// Which of the commands belong to a function.
-    functions: Vec<(String, Range<usize>)>,
+    pub(crate) functions: Vec<(String, Range<usize>)>,
 }
 
 pub(crate) fn script(text: &str) -> Analysis {
@@ -367,7 +367,10 @@ impl Walk {
         }
         self.list(call, place);
         match first.known() {
-            None => self.doubt(first.text(), "the name of a command is not known"),
+            None => {
+                self.doubt(first.text(), "the name of a command is not known");
+                self.guess(call, place);
+            }
             Some(name) if call.by == By::Shell && builtins::is_one(name) => {
                 builtins::look(self, name, call, place);
             }
@@ -397,6 +400,7 @@ impl Walk {
             self.doubt("HOME", "a login shell runs files from there");
         }
         self.feed_functions();
+        self.pass_on();
         self.out
     }
 

@@ -1,182 +1,10 @@
 //! Programs that start another one, and where in their words that one is.
 
 use crate::shell::options::{Options, parse};
+use crate::shell::rows::{Alone, ROWS, Row};
 use crate::shell::syntax::{Kind, Term};
 use crate::shell::walk::{By, Call, Place, Walk, base};
 use crate::shell::{Word, find, git, shells, starters};
-
-/// A program that takes options, then this many operands, then a command.
-struct Row {
-    name: &'static str,
-    options: Options,
-    operands: usize,
-    /// What it does if there is no command.
-    alone: Alone,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Alone {
-    Nothing,
-    /// It starts a shell.
-    Shell,
-}
-
-const UNSHARE_LONG: &[&str] = &["fork", "map-root-user", "map-current-user", "map-auto", "keep-caps"];
-const UNSHARE_VALUED: &[&str] = &[
-    "map-user",
-    "map-group",
-    "map-users",
-    "map-groups",
-    "propagation",
-    "setgroups",
-    "root",
-    "wd",
-    "setuid",
-    "setgid",
-    "monotonic",
-    "boottime",
-];
-const NAMESPACES: &[&str] = &[
-    "mount",
-    "uts",
-    "ipc",
-    "net",
-    "pid",
-    "user",
-    "cgroup",
-    "time",
-    "kill-child",
-    "mount-proc",
-    "root",
-    "wd",
-];
-const SETPRIV_VALUED: &[&str] = &[
-    "ambient-caps",
-    "inh-caps",
-    "bounding-set",
-    "ruid",
-    "euid",
-    "rgid",
-    "egid",
-    "reuid",
-    "regid",
-    "groups",
-    "securebits",
-    "pdeathsig",
-    "selinux-label",
-    "apparmor-profile",
-];
-const SETPRIV_LONG: &[&str] = &["nnp", "no-new-privs", "clear-groups", "keep-groups", "init-groups"];
-
-/// The programs whose options are all that is special about them.
-const ROWS: &[Row] = &[
-    row(
-        "chroot",
-        Options { long: &["skip-chdir"], long_valued: &["groups", "userspec"], ..Options::NONE },
-        1,
-        Alone::Shell,
-    ),
-    row("chrt", Options { flags: "bdfiorRv", valued: "TPD", ..Options::NONE }, 1, Alone::Nothing),
-    row("doas", Options { flags: "n", valued: "aCu", ..Options::NONE }, 0, Alone::Nothing),
-    row(
-        "ionice",
-        Options {
-            flags: "t",
-            valued: "cn",
-            long: &["ignore"],
-            long_valued: &["class", "classdata"],
-            ..Options::NONE
-        },
-        0,
-        Alone::Nothing,
-    ),
-    row("nice", Options { valued: "n", long_valued: &["adjustment"], ..Options::NONE }, 0, Alone::Nothing),
-    row("nohup", Options::NONE, 0, Alone::Nothing),
-    row(
-        "nsenter",
-        Options {
-            flags: "aFZ",
-            valued: "tSGW",
-            attached: "muinpCUTrw",
-            long: &["all", "preserve-credentials", "no-fork", "follow-context"],
-            long_valued: &["target", "setuid", "setgid", "wdns"],
-            long_attached: NAMESPACES,
-        },
-        0,
-        Alone::Shell,
-    ),
-    row(
-        "setpriv",
-        Options { long: SETPRIV_LONG, long_valued: SETPRIV_VALUED, ..Options::NONE },
-        0,
-        Alone::Nothing,
-    ),
-    row(
-        "setsid",
-        Options { flags: "cfw", long: &["ctty", "fork", "wait"], ..Options::NONE },
-        0,
-        Alone::Nothing,
-    ),
-    row(
-        "stdbuf",
-        Options { valued: "ioe", long_valued: &["input", "output", "error"], ..Options::NONE },
-        0,
-        Alone::Nothing,
-    ),
-    row(
-        "strace",
-        Options { flags: "ACcdfFhikqrtTvwxyYzZn", valued: "abeIoOPsSUuX", ..Options::NONE },
-        0,
-        Alone::Nothing,
-    ),
-    row(
-        "taskset",
-        Options { flags: "ac", long: &["all-tasks", "cpu-list"], ..Options::NONE },
-        1,
-        Alone::Nothing,
-    ),
-    row(
-        "time",
-        Options {
-            flags: "apvq",
-            valued: "fo",
-            long: &["append", "portability", "verbose", "quiet"],
-            long_valued: &["format", "output"],
-            ..Options::NONE
-        },
-        0,
-        Alone::Nothing,
-    ),
-    row(
-        "timeout",
-        Options {
-            flags: "v",
-            valued: "ks",
-            long: &["foreground", "preserve-status", "verbose"],
-            long_valued: &["kill-after", "signal"],
-            ..Options::NONE
-        },
-        1,
-        Alone::Nothing,
-    ),
-    row(
-        "unshare",
-        Options {
-            flags: "fmuinpUCTrc",
-            valued: "RwSG",
-            long: UNSHARE_LONG,
-            long_valued: UNSHARE_VALUED,
-            long_attached: NAMESPACES,
-            ..Options::NONE
-        },
-        0,
-        Alone::Shell,
-    ),
-];
-
-const fn row(name: &'static str, options: Options, operands: usize, alone: Alone) -> Row {
-    Row { name, options, operands, alone }
-}
 
 /// Programs that start others, and whose words are not understood here.
 const OPAQUE: &[&str] = &[
@@ -185,9 +13,7 @@ const OPAQUE: &[&str] = &[
     "batch",
     "bwrap",
     "capsh",
-    "catchsegv",
     "chpst",
-    "choom",
     "coreutils",
     "daemonize",
     "dbus-launch",
@@ -196,20 +22,14 @@ const OPAQUE: &[&str] = &[
     "envdir",
     "expect",
     "faketime",
-    "fakeroot",
     "firejail",
     "fish",
     "gdb",
-    "gosu",
     "i386",
-    "linux32",
-    "linux64",
     "ltrace",
-    "numactl",
     "parallel",
     "perf",
     "pkexec",
-    "prlimit",
     "proot",
     "rlwrap",
     "run-parts",
@@ -218,18 +38,12 @@ const OPAQUE: &[&str] = &[
     "runuser",
     "screen",
     "setarch",
-    "setuidgid",
     "softlimit",
     "start-stop-daemon",
-    "su-exec",
     "systemd-run",
-    "tini",
     "tmux",
     "toybox",
-    "tsocks",
-    "torsocks",
     "uname26",
-    "unbuffer",
     "valgrind",
     "x86_64",
     "xvfb-run",
@@ -260,8 +74,8 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
         "git" => git::look(walk, call, place),
         "command" => command(walk, call, place),
         _ if shells::is_one(name) => shells::look(walk, name, call, place),
-        _ => match ROWS.iter().find(|row| row.name == name) {
-            Some(row) => simple(walk, row, call, place),
+        _ => match ROWS.iter().find(|row| row.has(name)) {
+            Some(row) => simple(walk, row, name, call, place),
             None => (!OPAQUE.contains(&name) || call.words.len() == 1).then_some(()),
         },
     };
@@ -280,21 +94,21 @@ pub(crate) fn start(walk: &mut Walk, name: &str, call: &Call, at: usize, place: 
     Some(())
 }
 
-fn simple(walk: &mut Walk, row: &Row, call: &Call, place: &Place) -> Option<()> {
+fn simple(walk: &mut Walk, row: &Row, name: &str, call: &Call, place: &Place) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse(args, &row.options)?;
     // It may write to another program.
     let pipes = |value: &Term| {
         !value.prefix.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_'))
     };
-    if row.name == "strace" && parsed.values("o").any(pipes) {
+    if name == "strace" && parsed.values("o").any(pipes) {
         return None;
     }
     let at = parsed.rest + row.operands;
     // Newer ones need no priority.
     let is_number =
         |term: &Term| term.known().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
-    if row.name == "chrt" && args.get(parsed.rest).is_some_and(|priority| !is_number(priority)) {
+    if name == "chrt" && args.get(parsed.rest).is_some_and(|priority| !is_number(priority)) {
         return None;
     }
     if !args.iter().take(at).all(Term::spread_is_one) {
@@ -303,7 +117,7 @@ fn simple(walk: &mut Walk, row: &Row, call: &Call, place: &Place) -> Option<()> 
     if at >= args.len() && row.alone == Alone::Shell {
         return None;
     }
-    start(walk, row.name, call, at, place)
+    start(walk, name, call, at, place)
 }
 
 /// Takes the words `NAME=value` from `at` on into `place`; says where they end.
@@ -420,7 +234,7 @@ fn busybox(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     let Some(applet) = args.first() else { return (!call.more).then_some(()) };
     let name = applet.known().filter(|name| !name.starts_with('-'))?;
     let known_here = matches!(name, "sh" | "ash");
-    let is_wrapper = ROWS.iter().any(|row| row.name == name)
+    let is_wrapper = ROWS.iter().any(|row| row.has(name))
         || shells::is_one(name)
         || matches!(
             name,

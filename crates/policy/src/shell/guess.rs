@@ -1,0 +1,93 @@
+//! What the name of a command likely stands for if it is not known: a variable, braces, or the words of a function.
+//!
+//! It stays undecided. But what is likely run is listed too, so that rules and known dangers apply to it.
+
+use crate::shell::syntax::{Fact, Spread, Term};
+use crate::shell::walk::{By, Call, Place, Walk};
+use crate::shell::{Command, MAX_COMMANDS, Word};
+
+/// How many values of a variable are tried.
+const VALUES: usize = 4;
+/// All words of a function, or the first, as the name of a command.
+const PASSED: &[&str] = &["$@", "$*", "$1", "${@}", "${*}", "${1}"];
+
+impl Walk {
+    /// Lists what a command with an unknown name likely is.
+    pub(crate) fn guess(&mut self, call: &Call, place: &Place) {
+        let written = call.words[0].text();
+        let bare = written.trim_matches('"');
+        let mut likely = Vec::new();
+        if let Some(list) = bare.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+            likely.push(list.split(',').map(str::to_owned).collect());
+        } else if let Some(name) = bare.strip_prefix('$') {
+            let name = name.trim_matches(['{', '}']).trim_end_matches("[@]");
+            let printed: Vec<Term> =
+                self.facts.iter().rev().filter_map(|fact| printed(fact, name)).take(1).collect();
+            for term in printed {
+                let words = [vec![term], call.words[1..].to_vec()].concat();
+                self.list(&Call { words, more: call.more, by: By::Program }, &place.through(bare));
+            }
+            likely.extend(self.facts.iter().rev().filter_map(|fact| value(fact, name, written)).take(VALUES));
+        }
+        for first in likely.into_iter().filter(|words| words.iter().all(|word| is_plain(word))) {
+            let first = first.iter().map(|word| Term::literal(word));
+            let words: Vec<Term> = first.chain(call.words[1..].iter().cloned()).collect();
+            if !words.is_empty() {
+                self.call(&Call { words, more: call.more, by: By::Shell }, &place.through(bare));
+            }
+        }
+    }
+
+    /// Lists what functions that run their own words are given to run.
+    pub(crate) fn pass_on(&mut self) {
+        let passes = |command: &Command| match &command.words[0] {
+            Word::Unknown(text) => PASSED.contains(&text.trim_matches('"')),
+            Word::Literal(_) => false,
+        };
+        let mut passed = Vec::new();
+        for (name, range) in &self.functions {
+            if !self.out.commands[range.clone()].iter().any(passes) {
+                continue;
+            }
+            let is_call =
+                |command: &&Command| matches!(&command.words[0], Word::Literal(word) if word == name);
+            for call in self.out.commands.iter().filter(is_call).filter(|call| call.words.len() > 1) {
+                let through = call.through.iter().chain([name]).cloned().collect();
+                passed.push(Command {
+                    words: call.words[1..].to_vec(),
+                    through,
+                    built_in: false,
+                    ..call.clone()
+                });
+            }
+        }
+        passed.truncate(MAX_COMMANDS.saturating_sub(self.out.commands.len()));
+        self.out.commands.extend(passed);
+    }
+}
+
+/// The words that the variable `name` stands for where it is `written`, if `fact` sets it.
+fn value(fact: &Fact, name: &str, written: &str) -> Option<Vec<String>> {
+    let Fact::Set(_, word, _) = fact else { return None };
+    let text = match word {
+        Word::Literal(text) if written.starts_with('"') => return is(fact, name).then(|| vec![text.clone()]),
+        Word::Literal(text) => text.as_str(),
+        Word::Unknown(text) => text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'))?,
+    };
+    is(fact, name).then(|| text.split_whitespace().map(str::to_owned).collect())
+}
+
+/// What a command prints, if `fact` sets the variable `name` to just that.
+fn printed(fact: &Fact, name: &str) -> Option<Term> {
+    let Fact::Set(_, Word::Unknown(text), _) = fact else { return None };
+    (is(fact, name) && text.trim_matches('"').starts_with("$(")).then(|| Term::unknown(text, Spread::Any))
+}
+
+fn is(fact: &Fact, name: &str) -> bool {
+    matches!(fact, Fact::Set(set, ..) if set == name)
+}
+
+/// Whether nothing in `word` means something to a shell.
+fn is_plain(word: &str) -> bool {
+    word.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-./:=@%+,".contains(letter))
+}
