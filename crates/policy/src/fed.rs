@@ -1,7 +1,7 @@
 //! Where a command takes its data from and where it puts it: what of that deserves a look.
 
 use crate::account::{base, literal, text};
-use crate::known::is_interpreter;
+use crate::known::{LASTING, REMOVES, drops_data, is_interpreter, is_lasting, plain};
 use crate::shell::{Command, Redirect, Word};
 
 const RUNS: &str = "runs whatever another command writes";
@@ -23,26 +23,98 @@ enum Program<'a> {
     File(&'a Word),
 }
 
+/// Programs, and the words behind which they name what they run.
+const NAMED: &[(&str, &[&str])] = &[
+    ("make", &["-f", "--file", "--makefile"]),
+    ("gmake", &["-f", "--file", "--makefile"]),
+    ("sed", &["-f", "--file"]),
+    ("deno", &["run"]),
+    ("bun", &["run"]),
+    ("go", &["run"]),
+];
+/// Programs that start what their words name, and that do so with words that are added.
+const STARTERS: &[&str] = &[
+    "command", "env", "eval", "exec", "find", "nice", "nohup", "parallel", "setsid", "stdbuf", "sudo",
+    "time", "timeout", "xargs",
+];
+
 /// Why somebody should look at where a command's data comes from or goes to.
 pub(crate) fn danger(command: &Command) -> Option<&'static str> {
-    by_input(command).or_else(|| by_redirects(command))
+    by_name(command)
+        .or_else(|| by_added(command))
+        .or_else(|| by_input(command))
+        .or_else(|| by_redirects(command))
+}
+
+/// Why its name does: another command prints it.
+fn by_name(command: &Command) -> Option<&'static str> {
+    let name = text(&command.words[0]).trim_matches('"');
+    let asks = ["which ", "command -v ", "type -p ", "type -P "]
+        .iter()
+        .any(|asks| name[2.min(name.len())..].starts_with(asks));
+    let whole = name.starts_with("$(") && name.ends_with(')') || name.starts_with('`') && name.ends_with('`');
+    (literal(&command.words[0]).is_none() && whole && !asks).then_some(RUNS)
+}
+
+/// Why the words do that `xargs` or `find` adds to it.
+fn by_added(command: &Command) -> Option<&'static str> {
+    let each = |by: &String| by == "xargs" || by.starts_with("find -");
+    let (name, rest) = command.words.split_first()?;
+    let name = base(literal(name)?);
+    if command.through.iter().any(each) && matches!(name, "rm" | "unlink" | "rmdir") {
+        return Some(REMOVES);
+    }
+    let fed = command.through.last().is_some_and(|by| by == "xargs");
+    let no_command = rest.iter().all(|word| text(word).starts_with(|c: char| c == '-' || c.is_ascii_digit()));
+    let program = match if SHELLS.contains(&name) { of_shell(rest) } else { of_other(rest) } {
+        // The text begins with what is added.
+        Program::Text(script) => {
+            literal(script).is_none() && !text(script).starts_with(|c: char| c.is_ascii_alphabetic())
+        }
+        Program::Input => command.more,
+        Program::File(_) => false,
+    };
+    let runs = STARTERS.contains(&name) && command.more && no_command || is_interpreter(name) && program;
+    (fed && runs).then_some(RUNS)
 }
 
 fn by_input(command: &Command) -> Option<&'static str> {
     let (name, rest) = command.words.split_first()?;
     let name = base(literal(name)?);
+    if command.fed && names_input(name, rest) {
+        return Some(RUNS);
+    }
     if !is_interpreter(name) {
         return None;
     }
     let is_shell = SHELLS.contains(&name);
+    let drops = |redirect: &Redirect| matches!(redirect, Redirect::Text(given) if drops_data(text(given)));
+    if !is_shell && command.redirects.iter().any(drops) {
+        return Some("removes the data of a database");
+    }
     let given = command.redirects.iter().any(|redirect| matches!(redirect, Redirect::Text(_)));
     match if is_shell { of_shell(rest) } else { of_other(rest) } {
         Program::Input if command.fed => Some(RUNS),
         Program::Input if is_shell && given => Some("runs a text that was not looked into"),
         Program::File(file) if is_input(text(file)) && (command.fed || given) => Some(RUNS),
-        Program::File(file) if text(file).starts_with("<(") => Some(RUNS),
+        Program::File(file) if text(file).starts_with("<(") || is_descriptor(text(file)) => Some(RUNS),
         Program::Text(script) if literal(script).is_none() && is_output(text(script)) => Some(RUNS),
         Program::Input | Program::File(_) | Program::Text(_) => None,
+    }
+}
+
+/// Whether the program `name` is told to run what it reads: by its words, or by having none.
+fn names_input(name: &str, rest: &[Word]) -> bool {
+    let is_read = |word: &str| word == "-" || is_input(word);
+    let words: Vec<&str> = rest.iter().map(text).collect();
+    let behind = |lead: &&str| {
+        let attached = words.iter().filter_map(|word| word.strip_prefix(lead));
+        let next = words.windows(2).filter(|pair| pair[0] == *lead).map(|pair| pair[1]);
+        attached.map(|rest| rest.trim_start_matches('=')).chain(next).any(is_read)
+    };
+    match name {
+        "parallel" => words.iter().all(|word| word.starts_with('-') || SHELLS.contains(word)),
+        _ => NAMED.iter().any(|(program, leads)| *program == name && leads.iter().any(behind)),
     }
 }
 
@@ -82,7 +154,11 @@ fn of_other(rest: &[Word]) -> Program<'_> {
     while let Some(word) = words.next() {
         match text(word) {
             "-" => return Program::Input,
-            "-c" | "-e" | "-E" | "--eval" | "--print" | "-pe" | "-ne" => {
+            "-c" | "-e" | "--eval" | "--print" | "-pe" | "-ne" => {
+                return words.next().map_or(Program::Input, Program::Text);
+            }
+            // To some it is a flag, to others it has a text.
+            "-E" if words.as_slice().first().is_some_and(|next| !text(next).starts_with('-')) => {
                 return words.next().map_or(Program::Input, Program::Text);
             }
             "-m" => return words.next().map_or(Program::Input, Program::File),
@@ -100,20 +176,17 @@ fn is_output(text: &str) -> bool {
     text.contains("$(") || text.contains('`')
 }
 
-/// A path as it is written, without quotes and without what changes nothing.
-fn plain(path: &str) -> String {
-    let mut path = path.trim_matches(['"', '\'']).replace("/./", "/");
-    // ends: it gets shorter
-    while path.contains("//") {
-        path = path.replace("//", "/");
-    }
-    path
-}
-
 /// Whether a path leads to what is read anyway.
 fn is_input(path: &str) -> bool {
     let path = plain(path);
     path == "/dev/stdin" || path == "/dev/fd/0" || (path.starts_with("/proc/") && path.ends_with("/fd/0"))
+}
+
+/// Whether a path leads to what was opened before, by a number that is not zero.
+fn is_descriptor(path: &str) -> bool {
+    let path = plain(path);
+    let number = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"));
+    number.is_some_and(|number| number != "0")
 }
 
 /// Why the redirections of a command deserve a look.
@@ -137,6 +210,9 @@ fn by_redirects(command: &Command) -> Option<&'static str> {
         }
         if writes && (path.starts_with("/proc/sys") || path.starts_with("/sys/")) {
             return Some("changes the running system");
+        }
+        if writes && is_lasting(text(word)) {
+            return Some(LASTING);
         }
         (bare && matches!(redirect, Redirect::Write(_)) && !harmless).then_some("empties a file")
     })

@@ -1,6 +1,6 @@
 //! What of `git` is dangerous. Nothing of it is read-only by its words: the repository's configuration runs programs.
 
-use super::danger::Row;
+use super::danger::{self, Row, values};
 use super::{Word, lists};
 
 const WORK: &str = "loses work that is not committed";
@@ -14,31 +14,42 @@ pub(super) const ROWS: &[Row] = &[
     ("git", "--exec-path", RUNS),
     ("git", "{remote}", RUNS),
     ("git", "config {config}", "changes how git works, or what it runs"),
+    ("git", "read-tree -u,--reset", WORK),
+    ("git", "checkout-index -f,--force", WORK),
+    ("git", "submodule deinit -f,--force", WORK),
     ("git", "clean -f,--force", "removes files that git does not keep"),
     ("git", "reset --hard,--merge", WORK),
     ("git", "checkout --", WORK),
     ("git", "checkout -f,--force", WORK),
-    ("git", "checkout %.,:/", WORK),
+    ("git", "checkout %.,./,:/", WORK),
     ("git", "switch -f,--force,--discard-changes", WORK),
     ("git", "restore {worktree}", WORK),
     ("git", "stash drop,clear", WORK),
     ("git", "rm -f,--force", WORK),
     ("git", "worktree remove,prune -f,--force", WORK),
-    ("git", "branch -D", COMMITS),
-    ("git", "branch -d,--delete -f,--force", COMMITS),
-    ("git", "update-ref -d", COMMITS),
+    ("git", "branch -D,-M,-C", COMMITS),
+    ("git", "branch -f,--force", COMMITS),
+    ("git", "checkout -B", COMMITS),
+    ("git", "switch -C,--force-create", COMMITS),
+    ("git", "update-ref -d,--stdin", COMMITS),
+    ("git", "update-ref {reference}", COMMITS),
+    ("git", "replace,fast-import -f,--force", COMMITS),
+    ("git", "prune", COMMITS),
     ("git", "reflog expire,delete", COMMITS),
-    ("git", "gc,prune --prune,--expire", COMMITS),
+    ("git", "gc --prune", COMMITS),
     ("git", "filter-branch,filter-repo", "rewrites the history"),
-    ("git", "push -f,--force,--force-with-lease,--force-if-includes", OTHERS),
-    ("git", "push -d,--delete,--mirror,--prune", OTHERS),
-    ("git", "push {refs}", OTHERS),
+    ("git", "push,send-pack -f,--force,--force-with-lease,--force-if-includes", OTHERS),
+    ("git", "push,send-pack -d,--delete,--mirror,--prune", OTHERS),
+    ("git", "push,send-pack {refs}", OTHERS),
+    ("git", "svn,p4 dcommit,submit", OTHERS),
+    ("git", "maintenance start,register", "runs something later"),
     ("git", "push --receive-pack,--exec", RUNS),
     ("git", "fetch,pull,clone,ls-remote,fetch-pack,archive,send-pack,remote --upload-pack,--exec", RUNS),
     ("git", "clone,ls-remote -u", RUNS),
     ("git", "clone,init --template", "installs hooks, which git runs"),
     ("git", "rebase -x,--exec", RUNS),
     ("git", "bisect run", RUNS),
+    ("git", "remote-ext,remote-fd,shell", RUNS),
     ("git", "submodule foreach", RUNS),
     ("git", "difftool -x,--extcmd", RUNS),
     ("git", "grep -O,--open-files-in-pager", RUNS),
@@ -49,11 +60,11 @@ pub(super) const ROWS: &[Row] = &[
 /// Keys whose value git runs, or that lead it to a program; `*` is any part between dots. In lower case.
 const KEYS: &str = "
     core.pager core.editor core.sshcommand core.fsmonitor core.hookspath core.gitproxy core.askpass
-    core.alternaterefscommand core.worktree core.attributesfile core.virtualfilesystem pager.* sequence.editor
+    core.alternaterefscommand core.worktree core.attributesfile core.virtualfilesystem clean.requireforce pager.* sequence.editor
     diff.external diff.*.command diff.*.textconv merge.*.driver mergetool.*.cmd mergetool.*.path difftool.*.cmd
     difftool.*.path guitool.*.cmd interactive.difffilter filter.*.clean filter.*.smudge filter.*.process
     credential.helper credential.*.helper gpg.program gpg.*.program gpg.ssh.defaultkeycommand
-    uploadpack.packobjectshook remote.*.uploadpack remote.*.receivepack remote.*.vcs remote.*.proxy protocol.allow
+    uploadpack.packobjectshook remote.*.uploadpack remote.*.receivepack remote.*.vcs remote.*.proxy remote.*.push remote.*.mirror protocol.allow
     protocol.*.allow url.*.insteadof url.*.pushinsteadof include.path includeif.*.path submodule.*.update
     sendemail.* sendemail.*.* web.browser browser.*.cmd browser.*.path man.*.cmd man.*.path help.browser
     init.templatedir trailer.*.command trailer.*.cmd tar.*.command imap.tunnel instaweb.httpd instaweb.browser
@@ -65,8 +76,12 @@ const KEYS: &str = "
 fn runs(key: &str, value: Option<&str>) -> bool {
     let key = key.to_ascii_lowercase();
     if key.starts_with("alias.") {
-        // An alias that is a shell's command, or that begins with options of git.
-        return value.is_none_or(|value| value.trim_start().starts_with(['!', '-']));
+        // An alias that is a shell's command, that begins with options of git, or that is dangerous itself.
+        return value.is_none_or(|value| {
+            let words: Vec<Word<'_>> =
+                std::iter::once("git").chain(value.split_whitespace()).map(Some).collect();
+            value.trim_start().starts_with(['!', '-']) || danger::why(&words).is_some()
+        });
     }
     KEYS.split_whitespace().any(|listed| match listed.split_once('*') {
         Some((begin, end)) => {
@@ -85,17 +100,8 @@ pub(super) fn runs_by_key(words: &[Word<'_>]) -> bool {
     };
     // The value is the name of a variable: nobody knows what that holds.
     let named = |text: &str| runs(text.split('=').next().unwrap_or(text), None);
-    let attached = words.iter().flatten().any(|word| {
-        word.strip_prefix("--config-env=").is_some_and(named)
-            || word.strip_prefix("--config=").is_some_and(set)
-    });
-    let pairs = words.windows(2).filter_map(|pair| pair[0].map(|name| (name, pair[1])));
-    attached
-        || pairs.into_iter().any(|(name, text)| match (name, text) {
-            ("-c" | "--config", Some(text)) => set(text),
-            ("--config-env", Some(text)) => named(text),
-            _ => false,
-        })
+    values("git", "-c --config", words).into_iter().any(set)
+        || values("git", "--config-env", words).into_iter().any(named)
 }
 
 /// Options of `git config` that take the next word.

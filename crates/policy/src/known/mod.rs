@@ -13,8 +13,10 @@ mod git;
 mod index;
 mod lines;
 mod options;
+mod places;
 mod predicate;
 mod reading;
+mod rows;
 mod sed;
 mod stem;
 mod variables;
@@ -24,7 +26,14 @@ pub(crate) use added::{find_only_starts, leads_astray, reads_whatever_is_added, 
 pub use stem::{is_interpreter, stem};
 pub use variables::dangerous_variable;
 
+pub(crate) use places::{is_lasting, plain};
+pub(crate) use predicate::drops_data;
 pub(crate) use reading::may_be_read;
+
+/// Why a place should not be written to without a look.
+pub(crate) const LASTING: &str = "changes the system, or what runs later";
+/// Why removing many files deserves a look.
+pub(crate) const REMOVES: &str = "removes files without asking";
 
 /// One word of a command: `None` if nobody knows what it will be.
 type Word<'a> = Option<&'a str>;

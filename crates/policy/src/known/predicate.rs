@@ -1,11 +1,17 @@
 //! What a row of `danger` or `git` asks for by name.
 
-use super::danger::has_option;
-use super::{Word, git, lists, sed};
+use super::danger::{self, has_option, values};
+use super::options::scan;
+use super::places::{is_lasting, is_named, is_remade, plain};
+use super::{Word, git, last_part, lists, sed, wrapper};
 
-/// Whether `words` fit the predicate `name`, written with its braces.
-pub(super) fn predicate(name: &str, words: &[Word<'_>]) -> bool {
+/// Whether `words` of `program` fit the predicate `name`, written with its braces.
+pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
     let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
+    let has_value = |names: &str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
+    let others = |fits: fn(&str) -> bool| {
+        operands(words).next().is_none() || operands(words).any(|word| !word.is_some_and(fits))
+    };
     match name {
         "{operand}" => any(|word| !word.starts_with('-')),
         "{beyond-version}" => words != [Some("-V")],
@@ -15,14 +21,49 @@ pub(super) fn predicate(name: &str, words: &[Word<'_>]) -> bool {
         "{open}" => any(opens),
         "{setid}" => any(sets_id),
         "{host}" => any(is_host),
-        "{method}" => value_after(words, "-X --request --method", |method| {
+        "{method}" => has_value("-X --request --method", |method| {
             !lists("GET HEAD OPTIONS", &method.to_ascii_uppercase())
         }),
+        "{sent-file}" => {
+            has_value("-H --header --proxy-header", |header| header.starts_with('@'))
+                || has_value("-b --cookie", |cookie| !cookie.contains('='))
+                || has_value("--url-query", |query| query.contains('@'))
+        }
+        "{away}" => !stays_here(words),
         "{file}" => {
             let names =
                 "-o -O -P --output --output-dir --output-document --directory-prefix -D --dump-header";
-            value_after(words, names, |path| !is_sink(path))
+            let of_curl =
+                "-c --cookie-jar --trace --trace-ascii --stderr --libcurl --hsts --alt-svc --etag-save";
+            has_value(names, |path| !is_sink(path))
+                || program == "curl" && has_value(of_curl, |path| !is_sink(path))
         }
+        "{precious}" => others(is_remade),
+        "{unnamed}" => others(is_named),
+        "{many}" => any(|word| word.contains(['*', '?'])),
+        "{each}" => wrapper::inner_of(program, words).iter().any(|argv| {
+            argv.first().copied().flatten().is_some_and(|name| lists("rm unlink rmdir", last_part(name)))
+        }),
+        "{lasting}" => any(|word| is_lasting(word.strip_prefix("of=").unwrap_or(word))),
+        "{lasting-last}" => {
+            operands(words).last().flatten().is_some_and(is_lasting)
+                || has_value("-t --target-directory", is_lasting)
+        }
+        "{script}" => {
+            others(|path| is_named(path) && !path.starts_with('/') && path.ends_with("/bin/activate"))
+        }
+        "{pipe}" => has_value("-o --output", |to| to.starts_with(['|', '!'])),
+        "{test-by}" => any(|word| !word.starts_with("--") && word.starts_with('-') && word.contains("TT")),
+        "{alias}" => any(|word| {
+            word.split_once('=').is_some_and(|(_, text)| {
+                danger::why(&text.split_whitespace().map(Some).collect::<Vec<_>>()).is_some()
+            })
+        }),
+        "{drops}" => any(drops_data),
+        "{publishes}" => any(|word| {
+            last_task(word).starts_with("publish") && word != "publishToMavenLocal"
+                || word == "uploadArchives"
+        }),
         "{digits}" => sets_clock(words),
         "{assigns}" => any(|word| word.contains('=') && !word.starts_with('-')),
         "{everything}" => stops_everything(words),
@@ -36,8 +77,9 @@ pub(super) fn predicate(name: &str, words: &[Word<'_>]) -> bool {
                 || has_option("git", "--worktree", words)
         }
         "{remote}" => {
-            any(|word| word.starts_with("ext::") || word.starts_with("fd::") || word.contains("=ext::"))
+            any(|word| ["ext::", "fd::"].iter().any(|vcs| word.starts_with(vcs)) || runs_by_address(word))
         }
+        "{reference}" => operands(words).count() > 1,
         "{refs}" => any(|word| word.starts_with('+') || word.starts_with(':')),
         _ => false,
     }
@@ -64,6 +106,7 @@ fn is_system(word: &str) -> bool {
 
 /// Whether `path` is a device that holds something, rather than one that is always empty or a stream.
 fn is_device(path: &str) -> bool {
+    let path = plain(path);
     let harmless = "null zero full random urandom stdin stdout stderr tty";
     let name = path.strip_prefix("/dev/");
     name.is_some_and(|name| !lists(harmless, name) && !name.starts_with("fd/") && !name.starts_with("shm/"))
@@ -106,24 +149,68 @@ fn is_host(word: &str) -> bool {
     !word.starts_with('-') && before.contains(':')
 }
 
-/// Whether one of the options `names` has a value that `fits`, attached to it or in the next word.
-fn value_after(words: &[Word<'_>], names: &str, fits: fn(&str) -> bool) -> bool {
-    let attached = |word: &str| {
-        names.split_whitespace().any(|name| match word.strip_prefix(name) {
-            Some(rest) if name.starts_with("--") => rest.strip_prefix('=').is_some_and(fits),
-            Some(rest) => !rest.is_empty() && fits(rest.trim_start_matches('=')),
-            None => false,
-        })
-    };
-    // The last letter of several may be the one: `-sX`.
-    let is_name = |word: &str| {
-        let short = word.starts_with('-') && !word.starts_with("--");
-        let last = word.chars().last().filter(|_| short).map(|last| format!("-{last}"));
-        lists(names, word) || last.is_some_and(|last| lists(names, &last))
-    };
-    let pairs = words.windows(2).filter_map(|pair| pair[0].zip(pair[1]));
-    words.iter().flatten().any(|word| attached(word))
-        || pairs.into_iter().any(|(name, value)| is_name(name) && fits(value))
+/// Whatever is no option.
+fn operands<'w, 'a>(words: &'w [Word<'a>]) -> impl Iterator<Item = Word<'a>> + 'w {
+    let all = words.iter().position(|word| *word == Some("--")).unwrap_or(words.len());
+    let is_operand = move |at: usize, word: Word<'_>| at > all || !word.is_some_and(|it| it.starts_with('-'));
+    words.iter().copied().enumerate().filter(move |(at, word)| is_operand(*at, *word)).map(|(_, word)| word)
+}
+
+/// The last part of a task of gradle: `:x:publish`.
+fn last_task(word: &str) -> &str {
+    word.rsplit(':').next().unwrap_or(word)
+}
+
+/// Whether an address makes git run a program: by a helper, or by an option where a host should be.
+fn runs_by_address(word: &str) -> bool {
+    word.contains("=ext::") || word.contains("://-") || word.contains("@-")
+}
+
+/// Options of `curl` that only say what is sent to the address, and what is shown.
+const CURL: &str = "
+    -sSfkivgGN -XdHFuAmbwrTo= --silent --show-error --fail --fail-with-body --insecure --include --verbose --get
+    --no-buffer --compressed --globoff --request= --data= --data-raw= --data-binary= --data-urlencode= --data-ascii=
+    --json= --header= --form= --form-string= --user= --user-agent= --max-time= --connect-timeout= --cookie=
+    --write-out= --upload-file= --output= --retry= --retry-delay= --retry-connrefused --http1.1 --http2 --url-query=";
+
+/// Whether each address that `curl` is given surely is this machine.
+fn stays_here(words: &[Word<'_>]) -> bool {
+    let here = |word: &Word<'_>| word.is_some_and(is_here);
+    scan(CURL, words).is_some_and(|said| !said.operands.is_empty() && said.operands.iter().all(here))
+}
+
+/// Whether `address` is one of this machine.
+fn is_here(address: &str) -> bool {
+    let rest =
+        address.strip_prefix("http://").or_else(|| address.strip_prefix("https://")).unwrap_or(address);
+    let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let (name, port) = host.rsplit_once(':').filter(|_| !host.ends_with(']')).unwrap_or((host, "1"));
+    lists("localhost 127.0.0.1 [::1]", name) && port.chars().all(|digit| digit.is_ascii_digit())
+}
+
+/// What removes data, whatever stands around it; in capitals.
+const DROPS: &[&str] = &[
+    "DROP DATABASE",
+    "DROP TABLE",
+    "DROP SCHEMA",
+    "DROP COLLECTION",
+    "DROPDATABASE",
+    "TRUNCATE ",
+    "DELETE FROM",
+    "FLUSHALL",
+    "FLUSHDB",
+    ".DROP(",
+    "DELETEMANY(",
+    "DROP OWNED",
+    "DROP USER",
+    "DROP ROLE",
+    "DROP KEYSPACE",
+];
+
+/// Whether a text for a database removes what is in it.
+pub(crate) fn drops_data(text: &str) -> bool {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_uppercase() + " ";
+    DROPS.iter().any(|drops| text.contains(drops))
 }
 
 /// Whether what is written there leaves nothing behind, or only in a scratch place.

@@ -1,5 +1,6 @@
 //! Commands inside a command: what a wrapper runs.
 
+use super::danger::{INSIDE, sub_command};
 use super::{Word, last_part, lists};
 
 /// Programs that run the rest of their words, their options that take the next word, and how many words stand before
@@ -21,7 +22,7 @@ const WRAPPERS: &[(&str, &str, usize)] = &[
         "-p --package -s",
         0,
     ),
-    ("setarch faketime numactl", "", 1),
+    ("faketime", "", 1),
     ("stdbuf", "-i -o -e --input --output --error", 0),
     (
         "xargs gxargs",
@@ -36,12 +37,51 @@ const WRAPPERS: &[(&str, &str, usize)] = &[
     ("caffeinate", "-t -w", 0),
 ];
 
-/// The commands that `argv` runs, each with its program first.
-pub(super) fn inner<'w, 'a>(argv: &'w [Word<'a>]) -> Vec<&'w [Word<'a>]> {
-    let Some((Some(program), words)) = argv.split_first() else { return Vec::new() };
-    let name = last_part(program);
-    if name == "find" || name == "fd" || name == "fdfind" {
+/// Programs that start others in ways that are not read here: any word may be where a command begins, and any text may
+/// be one.
+const ANYWHERE: &str = "
+    aa-exec asdf aws-vault choom concurrently coreutils cross-env daemonize dbus-launch direnv doppler dotenv envdir expect
+    gdb hyperfine i386 mise numactl perf prlimit proot rlwrap run-parts runcon screen setarch softlimit tmux tsocks
+    uname26 valgrind x86_64 fish csh tcsh pwsh nu elvish xonsh";
+
+/// Programs, and the sub-commands behind which another command stands.
+const RUNNERS: &[(&str, &str)] = &[
+    ("uv pipx pipenv poetry pdm hatch rye", "run"),
+    ("uv", "tool run"),
+    ("bundle npm pnpm yarn", "exec"),
+    ("npm bun", "x"),
+    ("pnpm yarn", "dlx"),
+    ("rustup", "run"),
+];
+
+/// The commands that `argv` runs, each with its program first; not all if there are very many.
+pub(super) fn inner<'a>(argv: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+    match argv.split_first() {
+        Some((Some(program), words)) => inner_of(last_part(program), words),
+        _ => Vec::new(),
+    }
+}
+
+/// The same for the words of the program `name`.
+pub(super) fn inner_of<'a>(name: &str, words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+    if lists("find fd fdfind", name) {
         return executed(words);
+    }
+    if lists(ANYWHERE, name) {
+        return anywhere(words);
+    }
+    if name.starts_with("python") {
+        let module = words.iter().position(|word| *word == Some("-m"));
+        return module.and_then(|at| words.get(at + 1..)).map(<[_]>::to_vec).into_iter().collect();
+    }
+    let behind = |(names, subs): &(&str, &str)| {
+        let found = subs.split(' ').try_fold(words, |rest, sub| sub_command(sub, rest));
+        found
+            .filter(|_| lists(names, name))
+            .map(|rest| behind_options(rest, "--with --from -p --package", name))
+    };
+    if let Some(rest) = RUNNERS.iter().find_map(behind) {
+        return non_empty(rest);
     }
     let Some((_, with_value, before)) = WRAPPERS.iter().find(|(names, ..)| lists(names, name)) else {
         return Vec::new();
@@ -49,8 +89,19 @@ pub(super) fn inner<'w, 'a>(argv: &'w [Word<'a>]) -> Vec<&'w [Word<'a>]> {
     if name == "command" && matches!(words.first(), Some(Some("-v" | "-V" | "-pv" | "-pV"))) {
         return Vec::new();
     }
+    let rest = behind_options(words, with_value, name);
+    let texts = if lists("parallel npx watch", name) { texts(words) } else { Vec::new() };
+    [non_empty(rest.get(*before..).unwrap_or_default()), texts].concat()
+}
+
+fn non_empty<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+    if words.is_empty() { Vec::new() } else { vec![words.to_vec()] }
+}
+
+/// What follows the options of the program `name`, of which some take the next word.
+fn behind_options<'w, 'a>(words: &'w [Word<'a>], with_value: &str, name: &str) -> &'w [Word<'a>] {
     let mut at = 0;
-    // Ends: each turn passes a word.
+    // ends: each round passes a word
     while let Some(Some(word)) = words.get(at) {
         let is_set = name == "env" && word.contains('=');
         let is_option = word.starts_with('-') && word.len() > 1;
@@ -59,20 +110,42 @@ pub(super) fn inner<'w, 'a>(argv: &'w [Word<'a>]) -> Vec<&'w [Word<'a>]> {
         }
         at += if lists(with_value, word) { 2 } else { 1 };
     }
-    match words.get(at + before..) {
-        Some(rest) if !rest.is_empty() => vec![rest],
-        _ => Vec::new(),
-    }
+    words.get(at..).unwrap_or_default()
+}
+
+/// What begins at each word that may be a program, and the texts.
+fn anywhere<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+    let is_program =
+        |word: Word<'_>| word.is_some_and(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '/'));
+    let begins = (0..words.len()).filter(|at| is_program(words[*at]));
+    let mut found: Vec<_> = begins.take(INSIDE / 2).map(|at| words[at..].to_vec()).collect();
+    found.extend(texts(words));
+    found
+}
+
+/// What begins at each word of the words that hold several, as far as blanks tell.
+fn texts<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+    let several =
+        words.iter().copied().flatten().map(|text| text.split_whitespace().map(Some).collect::<Vec<_>>());
+    let begins = several
+        .filter(|text| text.len() > 1)
+        .flat_map(|text| (0..text.len().min(INSIDE / 2)).map(|at| text[at..].to_vec()).collect::<Vec<_>>());
+    begins.take(INSIDE / 2).collect()
 }
 
 /// What follows `-exec` and its like, up to the end of the words.
-fn executed<'w, 'a>(words: &'w [Word<'a>]) -> Vec<&'w [Word<'a>]> {
-    let runs = |word: &Word<'_>| {
-        word.is_some_and(|word| lists("-exec -execdir -ok -okdir -x -X --exec --exec-batch", word))
-    };
+fn executed<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+    let starts = "-exec -execdir -ok -okdir -x -X --exec --exec-batch";
     let ends = |word: &Word<'_>| matches!(word, Some(";"));
-    let commands = words.iter().enumerate().filter(|(_, word)| runs(word)).map(|(at, _)| &words[at + 1..]);
-    commands.map(|rest| &rest[..rest.iter().position(ends).unwrap_or(rest.len())]).collect()
+    let command = |at: usize| {
+        let (name, first) = match words[at]?.split_once('=') {
+            Some((name, first)) => (name, Some(Some(first))),
+            None => (words[at]?, None),
+        };
+        let rest = words[at + 1..].split(ends).next().unwrap_or_default();
+        lists(starts, name).then(|| first.into_iter().chain(rest.iter().copied()).collect())
+    };
+    (0..words.len()).filter_map(command).take(INSIDE + 1).collect()
 }
 
 /// The variables that `env` sets.

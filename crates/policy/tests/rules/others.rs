@@ -110,7 +110,7 @@ fn what_rules_open() {
         r#"["npm", "run", "build"]"#,
         r#"["sudo"]"#,
         r#"["env", "-i"]"#,
-        r#"["rm", "-rf", "target"]"#,
+        r#"["rm", "-rf", "src"]"#,
         r#"["cargo", ["test", "run", "install"]]"#,
         r#"["git push"]"#,
         r#"["ls"]"#,
@@ -139,7 +139,7 @@ fn what_rules_open() {
     19: `npm run` can do very different things, or run any other command, by the words that follow; name more of them, or say `exact = true`
     25: it allows `sudo` without a question: runs a command as another user
     28: `env -i` can do very different things, or run any other command, by the words that follow; name more of them, or say `exact = true`
-    31: it allows `rm -rf target` without a question: removes files without asking
+    31: it allows `rm -rf src` without a question: removes files without asking
     34: `cargo install` can do very different things, or run any other command, by the words that follow; name more of them, or say `exact = true`
     37: no program is called `git push`; a pattern lists words: `["git", "push"]`
     47: outside the sandbox, `node` runs any program that is given to it, so the rule allows everything; name the file, or say `exact = true`

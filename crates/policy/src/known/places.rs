@@ -1,0 +1,66 @@
+//! Places where what is written lasts: it belongs to the system, or it says what runs later or who may come in.
+
+use super::lists;
+
+/// Directories of the system that programs and their configuration lie in.
+const SYSTEM: &str = "bin boot etc lib lib32 lib64 sbin usr";
+/// Files and directories of a home that say what runs, or who may come in.
+const HOME: &str = "
+    .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
+    .kshrc .cshrc .tcshrc .xinitrc .xprofile .xsession .inputrc .gitconfig .vimrc .npmrc .pypirc .netrc .ssh .gnupg
+    .config/fish .config/systemd .config/autostart .config/git .config/environment.d .cargo/config.toml .cargo/env
+    .local/bin .bash_history .zsh_history Library/LaunchAgents";
+/// What git runs, or takes its settings from.
+const GIT: &str = "hooks config";
+
+/// Whether what is written to `path` lasts beyond the work at hand. The path is as it stands in a script.
+pub(crate) fn is_lasting(path: &str) -> bool {
+    let path = plain(path);
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let of_git = parts.windows(2).any(|pair| pair[0] == ".git" && lists(GIT, pair[1]));
+    let of_home = |rest: &[&str]| {
+        let one = rest.first().copied().unwrap_or_default();
+        lists(HOME, one) || rest.get(1).is_some_and(|two| lists(HOME, &format!("{one}/{two}")))
+    };
+    of_git
+        || match parts[..] {
+            ["sys", ..] | ["proc", "sys", ..] => path.starts_with('/'),
+            ["usr", "src", ..] | ["usr", "local", "src", ..] => false,
+            ["var", "spool", "cron" | "at", ..] => path.starts_with('/'),
+            [first, ..] if path.starts_with('/') && lists(SYSTEM, first) => true,
+            ["~" | "$HOME" | "${HOME}", ref rest @ ..] => of_home(rest),
+            ["root", ref rest @ ..] | ["home" | "Users", _, ref rest @ ..] => {
+                path.starts_with('/') && of_home(rest)
+            }
+            _ => false,
+        }
+}
+
+/// A path as it is written, without quotes and without what changes nothing.
+pub(crate) fn plain(path: &str) -> String {
+    let mut path = path.replace(['"', '\''], "").replace("/./", "/");
+    // ends: it gets shorter
+    while path.contains("//") {
+        path = path.replace("//", "/");
+    }
+    path
+}
+
+/// Directories that a tool makes anew from what is kept elsewhere.
+const GENERATED: &str = "
+    build target dist node_modules __pycache__ .pytest_cache .mypy_cache .ruff_cache .tox .nox venv .venv .next .nuxt
+    .turbo .parcel-cache .gradle .nyc_output coverage htmlcov";
+
+/// Whether `path` is a directory below the workspace that a tool makes anew, or something in a scratch place.
+pub(super) fn is_remade(path: &str) -> bool {
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
+    is_named(path) && (path.starts_with("/tmp/") || lists(GENERATED, name))
+}
+
+/// Whether `path` names one thing below where the command runs, or in a scratch place.
+pub(super) fn is_named(path: &str) -> bool {
+    let mut parts = path.split('/');
+    let inside = !path.starts_with('/') || path.strip_prefix("/tmp/").is_some_and(|rest| !rest.is_empty());
+    let odd = ['*', '?', '$', '~', '`'];
+    inside && !path.is_empty() && !path.contains(odd) && !parts.any(|part| matches!(part, ".." | ".git"))
+}
