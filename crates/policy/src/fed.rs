@@ -8,6 +8,8 @@ const RUNS: &str = "runs whatever another command writes";
 /// Interpreters that take options as a shell does.
 const SHELLS: &[&str] =
     &["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "yash", "zsh"];
+/// Interpreters that work on a database.
+const DATABASES: &[&str] = &["mariadb", "mongo", "mongosh", "mysql", "psql", "redis-cli", "sqlite3"];
 /// Options of other interpreters that take the next word, which is no program.
 const VALUED: &[&str] = &["-C", "-I", "-O", "-W", "-X", "-r", "--import", "--require"];
 /// Where output goes that leaves nothing behind.
@@ -49,9 +51,8 @@ pub(crate) fn danger(command: &Command) -> Option<&'static str> {
 /// Why its name does: another command prints it.
 fn by_name(command: &Command) -> Option<&'static str> {
     let name = text(&command.words[0]).trim_matches('"');
-    let asks = ["which ", "command -v ", "type -p ", "type -P "]
-        .iter()
-        .any(|asks| name[2.min(name.len())..].starts_with(asks));
+    let inside = name.trim_start_matches(['$', '(', '`']);
+    let asks = ["which ", "command -v ", "type -p ", "type -P "].iter().any(|asks| inside.starts_with(asks));
     let whole = name.starts_with("$(") && name.ends_with(')') || name.starts_with('`') && name.ends_with('`');
     (literal(&command.words[0]).is_none() && whole && !asks).then_some(RUNS)
 }
@@ -89,7 +90,7 @@ fn by_input(command: &Command) -> Option<&'static str> {
     }
     let is_shell = SHELLS.contains(&name);
     let drops = |redirect: &Redirect| matches!(redirect, Redirect::Text(given) if drops_data(text(given)));
-    if !is_shell && command.redirects.iter().any(drops) {
+    if DATABASES.contains(&name) && command.redirects.iter().any(drops) {
         return Some("removes the data of a database");
     }
     let given = command.redirects.iter().any(|redirect| matches!(redirect, Redirect::Text(_)));
@@ -113,7 +114,9 @@ fn names_input(name: &str, rest: &[Word]) -> bool {
         attached.map(|rest| rest.trim_start_matches('=')).chain(next).any(is_read)
     };
     match name {
-        "parallel" => words.iter().all(|word| word.starts_with('-') || SHELLS.contains(word)),
+        "parallel" => words
+            .iter()
+            .all(|word| word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) || SHELLS.contains(word)),
         _ => NAMED.iter().any(|(program, leads)| *program == name && leads.iter().any(behind)),
     }
 }

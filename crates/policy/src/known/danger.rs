@@ -10,7 +10,7 @@
 //! -x,--name     one of these options: a letter alone or among others, a name in full or abbreviated
 //! -name         such a word, as it is
 //! --            such a word
-//! {name}        what the function of that name in `predicate` says
+//! {name}        what `predicate` or `sending` says under that name
 //! ```
 
 use std::sync::LazyLock;

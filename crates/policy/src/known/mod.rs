@@ -18,6 +18,7 @@ mod predicate;
 mod reading;
 mod rows;
 mod sed;
+mod sending;
 mod stem;
 mod variables;
 mod wrapper;

@@ -1,9 +1,8 @@
 //! What a row of `danger` or `git` asks for by name.
 
 use super::danger::{self, has_option, values};
-use super::options::scan;
 use super::places::{is_lasting, is_named, is_remade, plain};
-use super::{Word, git, last_part, lists, sed, wrapper};
+use super::{Word, git, last_part, lists, sed, sending, wrapper};
 
 /// Whether `words` of `program` fit the predicate `name`, written with its braces.
 pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
@@ -21,23 +20,6 @@ pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
         "{open}" => any(opens),
         "{setid}" => any(sets_id),
         "{host}" => any(is_host),
-        "{method}" => has_value("-X --request --method", |method| {
-            !lists("GET HEAD OPTIONS", &method.to_ascii_uppercase())
-        }),
-        "{sent-file}" => {
-            has_value("-H --header --proxy-header", |header| header.starts_with('@'))
-                || has_value("-b --cookie", |cookie| !cookie.contains('='))
-                || has_value("--url-query", |query| query.contains('@'))
-        }
-        "{away}" => !stays_here(words),
-        "{file}" => {
-            let names =
-                "-o -O -P --output --output-dir --output-document --directory-prefix -D --dump-header";
-            let of_curl =
-                "-c --cookie-jar --trace --trace-ascii --stderr --libcurl --hsts --alt-svc --etag-save";
-            has_value(names, |path| !is_sink(path))
-                || program == "curl" && has_value(of_curl, |path| !is_sink(path))
-        }
         "{precious}" => others(is_remade),
         "{unnamed}" => others(is_named),
         "{many}" => any(|word| word.contains(['*', '?'])),
@@ -81,7 +63,7 @@ pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
         }
         "{reference}" => operands(words).count() > 1,
         "{refs}" => any(|word| word.starts_with('+') || word.starts_with(':')),
-        _ => false,
+        _ => sending::predicate(name, program, words),
     }
 }
 
@@ -166,28 +148,6 @@ fn runs_by_address(word: &str) -> bool {
     word.contains("=ext::") || word.contains("://-") || word.contains("@-")
 }
 
-/// Options of `curl` that only say what is sent to the address, and what is shown.
-const CURL: &str = "
-    -sSfkivgGN -XdHFuAmbwrTo= --silent --show-error --fail --fail-with-body --insecure --include --verbose --get
-    --no-buffer --compressed --globoff --request= --data= --data-raw= --data-binary= --data-urlencode= --data-ascii=
-    --json= --header= --form= --form-string= --user= --user-agent= --max-time= --connect-timeout= --cookie=
-    --write-out= --upload-file= --output= --retry= --retry-delay= --retry-connrefused --http1.1 --http2 --url-query=";
-
-/// Whether each address that `curl` is given surely is this machine.
-fn stays_here(words: &[Word<'_>]) -> bool {
-    let here = |word: &Word<'_>| word.is_some_and(is_here);
-    scan(CURL, words).is_some_and(|said| !said.operands.is_empty() && said.operands.iter().all(here))
-}
-
-/// Whether `address` is one of this machine.
-fn is_here(address: &str) -> bool {
-    let rest =
-        address.strip_prefix("http://").or_else(|| address.strip_prefix("https://")).unwrap_or(address);
-    let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    let (name, port) = host.rsplit_once(':').filter(|_| !host.ends_with(']')).unwrap_or((host, "1"));
-    lists("localhost 127.0.0.1 [::1]", name) && port.chars().all(|digit| digit.is_ascii_digit())
-}
-
 /// What removes data, whatever stands around it; in capitals.
 const DROPS: &[&str] = &[
     "DROP DATABASE",
@@ -211,11 +171,6 @@ const DROPS: &[&str] = &[
 pub(crate) fn drops_data(text: &str) -> bool {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_uppercase() + " ";
     DROPS.iter().any(|drops| text.contains(drops))
-}
-
-/// Whether what is written there leaves nothing behind, or only in a scratch place.
-fn is_sink(path: &str) -> bool {
-    lists("- /dev/null /dev/stdout /dev/stderr", path) || (path.starts_with("/tmp/") && !path.contains(".."))
 }
 
 /// Whether a word for `date` is a time as `MMDDhhmm` and more, and no option's value.

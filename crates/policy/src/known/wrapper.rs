@@ -71,8 +71,9 @@ pub(super) fn inner_of<'a>(name: &str, words: &[Word<'a>]) -> Vec<Vec<Word<'a>>>
         return anywhere(words);
     }
     if name.starts_with("python") {
-        let module = words.iter().position(|word| *word == Some("-m"));
-        return module.and_then(|at| words.get(at + 1..)).map(<[_]>::to_vec).into_iter().collect();
+        let options = words.len() - behind_options(words, "-W -X -m", name).len();
+        let module = words[..options].iter().position(|word| *word == Some("-m"));
+        return module.map_or_else(Vec::new, |at| non_empty(&words[at + 1..]));
     }
     let behind = |(names, subs): &(&str, &str)| {
         let found = subs.split(' ').try_fold(words, |rest, sub| sub_command(sub, rest));
@@ -90,7 +91,9 @@ pub(super) fn inner_of<'a>(name: &str, words: &[Word<'a>]) -> Vec<Vec<Word<'a>>>
         return Vec::new();
     }
     let rest = behind_options(words, with_value, name);
-    let texts = if lists("parallel npx watch", name) { texts(words) } else { Vec::new() };
+    let calls = words.iter().flatten().any(|word| lists("-c --call", word));
+    let has_texts = lists("parallel watch", name) || name == "npx" && calls;
+    let texts = if has_texts { texts(words) } else { Vec::new() };
     [non_empty(rest.get(*before..).unwrap_or_default()), texts].concat()
 }
 

@@ -88,6 +88,10 @@ pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     let parsed = parse(args, &GLOBAL)?;
     let harmless = |setting: &Term| SETTINGS.iter().any(|known| setting.prefix.starts_with(known));
     if !parsed.values("c").all(harmless) {
+        let named = args.get(parsed.rest).and_then(Term::known).unwrap_or_default();
+        parsed.values("c").filter_map(Term::known).for_each(|setting| {
+            alias(walk, setting, named, &args[parsed.rest..], place);
+        });
         return None;
     }
     let Some(name) = args.get(parsed.rest) else { return (!call.more).then_some(()) };
@@ -110,6 +114,21 @@ pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
             rest.iter().all(&mut fine).then_some(())
         }
         _ => Some(()),
+    }
+}
+
+/// What the sub-command `named` does by a setting that gives it its meaning. It is undecided all the same: the repository
+/// may have settings too.
+fn alias(walk: &mut Walk, setting: &str, named: &str, rest: &[Term], place: &Place) {
+    let value = setting.strip_prefix("alias.").and_then(|rest| rest.strip_prefix(named)?.strip_prefix('='));
+    match value.map(|value| (value, value.trim_start().strip_prefix('!'))) {
+        Some((_, Some(script))) => shells::start(walk, script, "git alias", Dialect::Plain, place),
+        Some((value, None)) => {
+            let words = std::iter::once("git").chain(value.split_whitespace()).map(Term::literal);
+            let words = words.chain(rest.iter().skip(1).cloned()).collect();
+            walk.call(&Call { words, more: false, by: By::Program }, &place.through("git alias"));
+        }
+        None => {}
     }
 }
 

@@ -14,6 +14,10 @@ const PASSED: &[&str] = &["$@", "$*", "$1", "${@}", "${*}", "${1}"];
 impl Walk {
     /// Lists what a command with an unknown name likely is.
     pub(crate) fn guess(&mut self, call: &Call, place: &Place) {
+        // There is room for what surely is run.
+        if self.out.commands.len() > MAX_COMMANDS / 2 {
+            return;
+        }
         let written = call.words[0].text();
         let bare = written.trim_matches('"');
         let mut likely = Vec::new();
@@ -33,7 +37,8 @@ impl Walk {
             let first = first.iter().map(|word| Term::literal(word));
             let words: Vec<Term> = first.chain(call.words[1..].iter().cloned()).collect();
             if !words.is_empty() {
-                self.call(&Call { words, more: call.more, by: By::Shell }, &place.through(bare));
+                let likely = Call { words, more: call.more, by: By::Shell };
+                self.perhaps(|walk| walk.call(&likely, &place.through(bare)));
             }
         }
     }

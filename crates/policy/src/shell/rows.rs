@@ -103,6 +103,12 @@ pub(crate) const ROWS: &[Row] = &[
     row("chrt", Options { flags: "bdfiorRv", valued: "TPD", ..Options::NONE }, 1, Alone::Nothing),
     row("choom", Options { valued: "n", long_valued: &["adjust"], ..Options::NONE }, 0, Alone::Nothing),
     row("chronic", Options { flags: "ev", ..Options::NONE }, 0, Alone::Nothing),
+    row(
+        "dbus-run-session",
+        Options { long_valued: &["config-file", "dbus-daemon"], ..Options::NONE },
+        0,
+        Alone::Nothing,
+    ),
     row("doas", Options { flags: "n", valued: "aCu", ..Options::NONE }, 0, Alone::Nothing),
     row("fakeroot", Options { flags: "u", valued: "bfils", ..Options::NONE }, 0, Alone::Shell),
     row("gosu setuidgid su-exec", Options::NONE, 1, Alone::Nothing),
@@ -158,6 +164,7 @@ pub(crate) const ROWS: &[Row] = &[
         0,
         Alone::Nothing,
     ),
+    row("ssh-agent", Options { flags: "Dd", valued: "EOPat", ..Options::NONE }, 0, Alone::Nothing),
     row(
         "stdbuf",
         Options { valued: "ioe", long_valued: &["input", "output", "error"], ..Options::NONE },

@@ -17,7 +17,6 @@ const OPAQUE: &[&str] = &[
     "coreutils",
     "daemonize",
     "dbus-launch",
-    "dbus-run-session",
     "entr",
     "envdir",
     "expect",

@@ -32,6 +32,16 @@ fn the_strictest_rule_wins_and_covers_no_more_than_it_says() {
         (&[TEST], "cargo build", ["ask", "allow"]),
         (&[TEST], "cd src && cargo test | tail -5", ["allow", "allow"]),
         (&[TEST], "cargo test && make", ["ask", "allow"]),
+        // What is forbidden is so behind whatever starts it.
+        (&[NO_PUSH], "choom -n 0 -- git push", ["forbid", "forbid"]),
+        (&[NO_PUSH], "bash <<< 'git push'", ["forbid", "forbid"]),
+        (&[NO_PUSH], "fish -c 'git push'", ["forbid", "forbid"]),
+        (&[NO_PUSH], "bash -ic 'git push'", ["forbid", "forbid"]),
+        (&[NO_PUSH], "/usr/lib/git-core/git-push", ["forbid", "forbid"]),
+        (&[NO_PUSH], "git -c alias.p=push p", ["forbid", "forbid"]),
+        (&[NO_PUSH], "g=git; $g push", ["forbid", "forbid"]),
+        (&[NO_PUSH], "f() { \"$@\"; }; f git push", ["forbid", "forbid"]),
+        (&[NO_PUSH], "$g push", ["ask", "ask"]),
         // What is beside, around or inside the command is not the command.
         (&[TEST], "FOO=1 cargo test", ["ask", "allow"]),
         (&[TEST], "cargo test > log", ["ask", "allow"]),

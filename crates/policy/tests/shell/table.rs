@@ -42,7 +42,7 @@ const TABLE: &[(&str, &str)] = &[
     ("git -c core.fsmonitor='touch PWN;false' status", "git -c 'core.fsmonitor=touch PWN;false' status ¶ undecided: what this starts is not known: git -c core.fsmonitor=touch PWN;false status"),
     ("GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0=x git status", "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0=x git status"),
     ("git -c diff.external=x diff", "git -c diff.external=x diff ¶ undecided: what this starts is not known: git -c diff.external=x diff"),
-    ("git -c alias.zz='!touch PWN' zz", "git -c 'alias.zz=!touch PWN' zz ¶ undecided: what this starts is not known: git -c alias.zz=!touch PWN zz"),
+    ("git -c alias.zz='!touch PWN' zz", "git -c 'alias.zz=!touch PWN' zz ¶ sh -c 'touch PWN'  [through git alias] ¶ touch PWN  [through git alias, sh -c] ¶ undecided: what this starts is not known: git -c alias.zz=!touch PWN zz"),
     ("git -c core.sshCommand=x ls-remote ssh://x/y", "git -c core.sshCommand=x ls-remote ssh://x/y ¶ undecided: what this starts is not known: git -c core.sshCommand=x ls-remote ssh://x/y"),
     ("git ls-remote --upload-pack='touch PWN #' .", "git ls-remote '--upload-pack=touch PWN #' . ¶ undecided: what this starts is not known: git ls-remote --upload-pack=touch PWN # ."),
     ("git -c protocol.ext.allow=always ls-remote 'ext::sh -c touch% PWN'", "git -c protocol.ext.allow=always ls-remote 'ext::sh -c touch% PWN' ¶ undecided: what this starts is not known: git -c protocol.ext.allow=always ls-remote ext::sh -c touch%"),
