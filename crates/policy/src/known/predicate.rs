@@ -145,7 +145,7 @@ fn last_task(word: &str) -> &str {
 
 /// Whether an address makes git run a program: by a helper, or by an option where a host should be.
 fn runs_by_address(word: &str) -> bool {
-    word.contains("=ext::") || word.contains("://-") || word.contains("@-")
+    word.contains("=ext::") || word.contains("://-")
 }
 
 /// What removes data, whatever stands around it; in capitals.

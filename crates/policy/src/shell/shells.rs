@@ -67,15 +67,15 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) -> O
     Some(())
 }
 
-/// Goes through the text that a shell reads as its input.
+/// Goes through the text that a shell reads as its input. What the commands in it read themselves is missing from it, so
+/// that this is no more than likely.
 fn given(walk: &mut Walk, name: &str, place: &Place) {
-    let Some(Redirect::Text(Word::Literal(script))) =
-        place.redirects.iter().find(|redirect| matches!(redirect, Redirect::Text(_)))
-    else {
-        return;
-    };
     let inner = Place { redirects: Vec::new(), ..place.clone() };
-    text(walk, script, &format!("{name} <<<"), dialect(name), &inner);
+    for redirect in &place.redirects {
+        if let Redirect::Text(Word::Literal(script)) = redirect {
+            text(walk, script, &format!("{name} <<<"), dialect(name), &inner);
+        }
+    }
 }
 
 /// Goes through what a shell that is not understood is likely given as a script: the word behind `-c`.
