@@ -138,7 +138,8 @@ impl Judging<'_> {
             }
         }
         // What is spelled `/tmp` may be a directory of the session's own.
-        if !self.confines() || self.gate.confinement.may_write(&self.gate.reach.real(path)) {
+        let may = |path: &Path| self.gate.confinement.may_write(path);
+        if !self.confines() || may(path) || may(&self.gate.reach.real(path)) {
             return out.raise(self.asks(self.runs()), Cause::Untrusted { what });
         }
         let roots = self.gate.confinement.writable.clone();

@@ -46,17 +46,6 @@ pub(crate) fn plain(path: &str) -> String {
     path
 }
 
-/// Directories that a tool makes anew from what is kept elsewhere.
-const GENERATED: &str = "
-    build target dist node_modules __pycache__ .pytest_cache .mypy_cache .ruff_cache .tox .nox venv .venv .next .nuxt
-    .turbo .parcel-cache .gradle .nyc_output coverage htmlcov";
-
-/// Whether `path` is a directory below the workspace that a tool makes anew, or something in a scratch place.
-pub(super) fn is_remade(path: &str) -> bool {
-    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
-    is_named(path) && (path.starts_with("/tmp/") || lists(GENERATED, name))
-}
-
 /// Whether `path` names one thing below where the command runs, or in a scratch place.
 pub(super) fn is_named(path: &str) -> bool {
     let mut parts = path.split('/');

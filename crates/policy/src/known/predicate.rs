@@ -1,7 +1,7 @@
 //! What a row of `danger` or `git` asks for by name.
 
 use super::danger::{self, has_option, values};
-use super::places::{is_lasting, is_named, is_remade, plain};
+use super::places::{is_lasting, is_named, plain};
 use super::{Word, git, last_part, lists, sed, sending, wrapper};
 
 /// Whether `words` of `program` fit the predicate `name`, written with its braces.
@@ -20,7 +20,6 @@ pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
         "{open}" => any(opens),
         "{setid}" => any(sets_id),
         "{host}" => any(is_host),
-        "{precious}" => others(is_remade),
         "{unnamed}" => others(is_named),
         "{many}" => any(|word| word.contains(['*', '?'])),
         "{each}" => wrapper::inner_of(program, words).iter().any(|argv| {

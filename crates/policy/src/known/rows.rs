@@ -25,7 +25,7 @@ const MANAGER: &str = "changes the configuration of a package manager";
 
 pub(super) const ROWS: &[Row] = &[
     ("rm rmdir unlink", "{system}", "removes what belongs to the system"),
-    ("rm", "-r,-R,--recursive {precious}", REMOVES),
+    ("rm", "-r,-R,--recursive", REMOVES),
     ("rm", "-f,--force {unnamed}", REMOVES),
     ("rm unlink", "{many}", REMOVES),
     ("rm", "--no-preserve-root", REMOVES),

@@ -227,7 +227,7 @@ fn variables() {
     for name in dangerous.split_whitespace() {
         assert!(dangerous_variable(name).is_some(), "{name}");
     }
-    for name in "GIT_EDITOR EDITOR GIT_PAGER PAGER AWS_PAGER GIT_DIR RIPGREP_CONFIG_PATH CI DEBUG RUST_LOG RUST_BACKTRACE FOO NODE_ENV LANG LC_ALL TZ GIT_AUTHOR_NAME CARGO_TERM_COLOR PYTHONPATH PATHS X_ENV".split(' ') {
+    for name in "GIT_EDITOR EDITOR GIT_PAGER PAGER AWS_PAGER GIT_DIR RIPGREP_CONFIG_PATH CI DEBUG RUST_LOG RUST_BACKTRACE FOO NODE_ENV LANG LC_ALL TZ GIT_AUTHOR_NAME CARGO_TERM_COLOR PATHS X_ENV".split(' ') {
         assert_eq!(dangerous_variable(name), None, "{name}");
     }
 }
