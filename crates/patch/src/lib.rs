@@ -5,6 +5,7 @@ mod disk;
 mod edit;
 mod fault;
 mod matching;
+mod parse;
 mod plan;
 mod replace;
 mod report;
@@ -17,5 +18,9 @@ pub use disk::{Access, Disk, Judge, Outcome, Recovered, recover};
 pub use edit::{Action, Edit, Hunk, Line, Patch, Target};
 pub use fault::{Failure, Fault};
 pub use matching::Pass;
+pub use parse::{Format, Syntax, parse, parse_as};
 pub use plan::{Change, Content, Plan};
 pub use tree::{Held, Memory, Put, Refusal, Spot, Stamp, Step, Tree};
+
+/// The grammar of `*** Begin Patch`, in Lark, for providers that hold a model to it.
+pub const GRAMMAR: &str = include_str!("../grammar/envelope.lark");

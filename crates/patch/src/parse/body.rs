@@ -1,0 +1,46 @@
+//! The lines of a hunk, which envelopes and diffs write alike.
+
+use super::Syntax;
+use crate::edit::{Hunk, Line};
+
+/// Adds what a line says to `hunk`: what stays, goes or comes, or that it has no newline.
+///
+/// `false`: the line says none of this.
+pub(super) fn take(hunk: &mut Hunk, text: &str, number: usize) -> Result<bool, Syntax> {
+    let line = match text.as_bytes().first() {
+        None => Line::Keep(String::new()),
+        Some(b' ') => Line::Keep(text[1..].to_owned()),
+        Some(b'-') => Line::Drop(text[1..].to_owned()),
+        Some(b'+') => Line::Add(text[1..].to_owned()),
+        Some(b'\\') if text.starts_with("\\ ") => return bare(hunk, number).map(|()| true),
+        Some(_) => return Ok(false),
+    };
+    let late = match line {
+        Line::Keep(_) => hunk.old_bare || hunk.new_bare,
+        Line::Drop(_) => hunk.old_bare,
+        Line::Add(_) => hunk.new_bare,
+    };
+    if late {
+        let what = "a line follows the one that the patch calls the last of the file";
+        return Err(Syntax::new(
+            number,
+            what,
+            "write `\\ No newline at end of file` after the last line only",
+        ));
+    }
+    hunk.lines.push(line);
+    Ok(true)
+}
+
+fn bare(hunk: &mut Hunk, number: usize) -> Result<(), Syntax> {
+    match hunk.lines.last() {
+        Some(Line::Keep(_)) => (hunk.old_bare, hunk.new_bare) = (true, true),
+        Some(Line::Drop(_)) => hunk.old_bare = true,
+        Some(Line::Add(_)) => hunk.new_bare = true,
+        None => {
+            let what = "there is no line before this that could lack its newline";
+            return Err(Syntax::new(number, what, "write it after the line that it is about"));
+        }
+    }
+    Ok(())
+}

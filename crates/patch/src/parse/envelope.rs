@@ -1,0 +1,347 @@
+//! `*** Begin Patch` to `*** End Patch`: the format that models are taught.
+
+use std::mem;
+
+use super::lines::Lines;
+use super::marker::{self, Marker};
+use super::wrapper::Source;
+use super::{Syntax, body, clip, heading, path};
+use crate::edit::{Action, Edit, Hunk, Patch, Target};
+
+/// Reads an envelope. Without its last line it is an error: half a patch must not be applied.
+pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
+    let lines = Lines::of(source);
+    let pad = padding(&lines);
+    let begin = lines.get(0).unwrap_or_default();
+    if marker::read(begin.trim()) != Some(Marker::Begin) {
+        let what = format!("the patch begins with `{}`", clip(begin.trim()));
+        let hint = "put `*** Begin Patch` on the first line and say nothing before it";
+        return Err(Syntax::new(source.first, what, hint));
+    }
+    let cut_off = || Syntax::cut_off(lines.number(lines.last()), "send all of it, up to `*** End Patch`");
+    if !(1..lines.len()).any(|at| lines.get(at).is_some_and(marker::is_end)) {
+        return Err(cut_off());
+    }
+    let mut reader = Reader::default();
+    let end = (1..lines.len()).try_fold(None, |end, at| match end {
+        Some(end) => Ok(Some(end)),
+        None => {
+            let line = lines.get(at).unwrap_or_default();
+            let ended = reader.take(line.strip_prefix(pad).unwrap_or_default(), lines.number(at))?;
+            Ok::<_, Syntax>(ended.then_some(at))
+        }
+    })?;
+    let end = end.ok_or_else(cut_off)?;
+    if let Some(at) = (end + 1..lines.len()).find(|at| !lines.is_blank(*at)) {
+        let what = format!("`{}` follows `*** End Patch`", clip(lines.get(at).unwrap_or_default().trim()));
+        let hint = "write one patch, and nothing after it";
+        return Err(Syntax::new(lines.number(at), what, hint));
+    }
+    if reader.edits.is_empty() {
+        let hint = "write `*** Add File: path`, `*** Update File: path` or `*** Delete File: path`";
+        return Err(Syntax::new(source.first, "the patch names no file", hint));
+    }
+    Ok(Patch { edits: reader.edits })
+}
+
+/// The spaces before the first line, if they stand before every line: then all of it was indented.
+fn padding<'a>(lines: &Lines<'a>) -> &'a str {
+    let first = lines.get(0).unwrap_or_default();
+    let pad = &first[..first.len() - first.trim_start().len()];
+    let padded = |at| lines.is_blank(at) || lines.get(at).is_some_and(|line| line.starts_with(pad));
+    if (0..lines.len()).all(padded) { pad } else { "" }
+}
+
+/// What has been read.
+#[derive(Default)]
+struct Reader {
+    edits: Vec<Edit>,
+    section: Section,
+}
+
+/// What the lines after a file's name are about.
+#[derive(Default)]
+enum Section {
+    /// No file was named.
+    #[default]
+    None,
+    Add(Adding),
+    Delete,
+    Update(Updating),
+}
+
+impl Reader {
+    /// Reads a line; `true`: it was the last.
+    fn take(&mut self, text: &str, number: usize) -> Result<bool, Syntax> {
+        // In an update, a line that begins with a space is a line of the file, whatever it looks like.
+        let marked = match &self.section {
+            Section::Update(update) if !update.ended => text,
+            Section::None | Section::Add(_) | Section::Delete | Section::Update(_) => text.trim(),
+        };
+        if marked.starts_with("***") {
+            return self.mark(marked, number);
+        }
+        let blank = text.trim().is_empty();
+        match &mut self.section {
+            Section::Add(add) => add.take(text, number)?,
+            Section::Update(update) => update.take(text, number)?,
+            Section::None | Section::Delete if blank => {}
+            Section::None => {
+                let what = format!("`{}` stands before any file's name", clip(text));
+                let hint = "name the file first, with `*** Add File: path` or `*** Update File: path`";
+                return Err(Syntax::new(number, what, hint));
+            }
+            Section::Delete => {
+                let what = format!("`{}` follows a file that is to be deleted", clip(text));
+                return Err(Syntax::new(number, what, "`*** Delete File: path` stands alone"));
+            }
+        }
+        Ok(false)
+    }
+
+    fn mark(&mut self, text: &str, number: usize) -> Result<bool, Syntax> {
+        let Some(marker) = marker::read(text) else {
+            let what = format!("`{}` means nothing", clip(text));
+            return Err(Syntax::new(number, what, marker::KNOWN));
+        };
+        match marker {
+            Marker::Begin => {
+                let what = "a second `*** Begin Patch`";
+                return Err(Syntax::new(
+                    number,
+                    what,
+                    "write one patch for all files, with one `*** Begin Patch`",
+                ));
+            }
+            Marker::End => {
+                self.close()?;
+                return Ok(true);
+            }
+            Marker::EndOfFile => self.end_of_file(number)?,
+            Marker::Move(to) => self.move_to(to, number)?,
+            Marker::Add(file) => {
+                let path = self.name(file, number)?;
+                self.section = Section::Add(Adding { path, line: number, ..Adding::default() });
+            }
+            Marker::Delete(file) => {
+                let path = self.name(file, number)?;
+                self.edits.push(Edit { path, line: number, action: Action::Delete { hunks: Vec::new() } });
+                self.section = Section::Delete;
+            }
+            Marker::Update(file) => {
+                let path = self.name(file, number)?;
+                self.section = Section::Update(Updating { path, line: number, ..Updating::default() });
+            }
+        }
+        Ok(false)
+    }
+
+    /// Begins another file.
+    fn name(&mut self, file: &str, number: usize) -> Result<String, Syntax> {
+        self.close()?;
+        path::unquoted(file, number)
+    }
+
+    fn close(&mut self) -> Result<(), Syntax> {
+        match mem::take(&mut self.section) {
+            Section::None | Section::Delete => {}
+            Section::Add(add) => self.edits.push(add.edit()),
+            Section::Update(update) => self.edits.push(update.edit()?),
+        }
+        Ok(())
+    }
+
+    fn end_of_file(&mut self, number: usize) -> Result<(), Syntax> {
+        let ended = match &mut self.section {
+            Section::None | Section::Delete => false,
+            Section::Add(add) => !mem::replace(&mut add.ended, true),
+            Section::Update(update) => update.end(),
+        };
+        if ended {
+            return Ok(());
+        }
+        let what = "`*** End of File` follows no lines of a file";
+        Err(Syntax::new(
+            number,
+            what,
+            "write it after the last lines of an update that ends where the file ends",
+        ))
+    }
+
+    fn move_to(&mut self, to: &str, number: usize) -> Result<(), Syntax> {
+        if let Section::Update(update) = &mut self.section
+            && update.to.is_none()
+            && update.is_untouched()
+        {
+            update.to = Some(path::unquoted(to, number)?);
+            update.blanks = 0;
+            return Ok(());
+        }
+        let hint = "write it once, directly after the `*** Update File: path` that it belongs to";
+        Err(Syntax::new(number, "`*** Move to:` stands in the wrong place", hint))
+    }
+}
+
+/// A file that is written whole.
+#[derive(Default)]
+struct Adding {
+    path: String,
+    line: usize,
+    content: String,
+    /// Where a blank line without `+` stands: fine before the next file, and else a slip.
+    blank: Option<usize>,
+    ended: bool,
+}
+
+impl Adding {
+    fn take(&mut self, text: &str, number: usize) -> Result<(), Syntax> {
+        if text.trim().is_empty() {
+            self.blank.get_or_insert(number);
+            return Ok(());
+        }
+        let bare = is_bare(text) && self.content.ends_with('\n');
+        let wrong = if let Some(blank) = self.blank {
+            Some((blank, "a blank line of a new file lacks its `+`".to_owned()))
+        } else if self.ended {
+            Some((number, format!("`{}` follows the end of the file", clip(text))))
+        } else if !text.starts_with('+') && !bare {
+            Some((number, format!("`{}` lacks its `+`", clip(text))))
+        } else {
+            None
+        };
+        if let Some((line, what)) = wrong {
+            return Err(Syntax::new(
+                line,
+                what,
+                "begin every line of a new file with `+`, also the blank ones",
+            ));
+        }
+        if bare {
+            self.content.pop();
+            self.ended = true;
+        } else {
+            self.content.push_str(&text[1..]);
+            self.content.push('\n');
+        }
+        Ok(())
+    }
+
+    fn edit(self) -> Edit {
+        let action = Action::Write { content: self.content, executable: None };
+        Edit { path: self.path, line: self.line, action }
+    }
+}
+
+/// A file in which places change.
+#[derive(Default)]
+struct Updating {
+    path: String,
+    line: usize,
+    to: Option<String>,
+    hunks: Vec<Hunk>,
+    /// The one that lines are added to.
+    open: Option<Hunk>,
+    /// Empty lines that are context if more of the hunk follows, and else only keep things apart.
+    blanks: usize,
+    /// `*** End of File` was the last that was said.
+    ended: bool,
+}
+
+impl Updating {
+    fn take(&mut self, text: &str, number: usize) -> Result<(), Syntax> {
+        if text.is_empty() || (self.ended && text.trim().is_empty()) {
+            self.blanks += 1;
+            return Ok(());
+        }
+        if text.starts_with("@@") {
+            return self.head(text, number);
+        }
+        if self.ended {
+            let what = format!("`{}` follows `*** End of File`", clip(text));
+            return Err(Syntax::new(number, what, "begin another place with `@@`, or another file"));
+        }
+        if !text.starts_with([' ', '+', '-']) && !is_bare(text) {
+            let what = format!("`{}` begins with none of ` `, `+`, `-`, `@@` and `***`", clip(text));
+            let hint =
+                "begin a line that stays with a space, one that goes with `-`, one that comes with `+`";
+            return Err(Syntax::new(number, what, hint));
+        }
+        let blanks = mem::take(&mut self.blanks);
+        match &mut self.open {
+            Some(hunk) => {
+                for _ in 0..blanks {
+                    body::take(hunk, "", number)?;
+                }
+                body::take(hunk, text, number)?;
+            }
+            // Empty lines after the file's name, before anything of the hunk, are no context.
+            None => {
+                let mut hunk = Hunk { line: number, ..Hunk::default() };
+                body::take(&mut hunk, text, number)?;
+                self.open = Some(hunk);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a hunk, or says more of where one is that has no lines yet.
+    fn head(&mut self, text: &str, number: usize) -> Result<(), Syntax> {
+        let Some(heading) = heading::read(text) else {
+            let what = format!("`{}` is no `@@` line", clip(text));
+            let hint = "write `@@` alone or `@@ ` and a line that stands before; a line that stays begins with a space";
+            return Err(Syntax::new(number, what, hint));
+        };
+        (self.blanks, self.ended) = (0, false);
+        if let Some(hunk) = &mut self.open
+            && hunk.lines.is_empty()
+        {
+            hunk.headers.extend(heading.headers());
+            hunk.at = heading.at().or(hunk.at);
+            return Ok(());
+        }
+        self.hunks.extend(self.open.take());
+        let (headers, at) = (heading.headers(), heading.at());
+        self.open = Some(Hunk { line: number, headers, at, ..Hunk::default() });
+        Ok(())
+    }
+
+    /// The hunk is at the end of the file; `false`: there is none.
+    fn end(&mut self) -> bool {
+        self.blanks = 0;
+        match &mut self.open {
+            Some(hunk) if !hunk.lines.is_empty() => {
+                hunk.at_end = true;
+                self.ended = true;
+                self.hunks.extend(self.open.take());
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    fn is_untouched(&self) -> bool {
+        self.hunks.is_empty() && self.open.is_none()
+    }
+
+    fn edit(mut self) -> Result<Edit, Syntax> {
+        if let Some(hunk) = self.open.take() {
+            if hunk.lines.is_empty() {
+                let hint = "write the lines that change after it, or leave it out";
+                return Err(Syntax::new(hunk.line, "no lines follow the `@@`", hint));
+            }
+            self.hunks.push(hunk);
+        }
+        if self.hunks.is_empty() && self.to.is_none() {
+            let what = format!("`*** Update File: {}` changes nothing", clip(&self.path));
+            let hint = "write the lines that change after it, or `*** Move to: path`";
+            return Err(Syntax::new(self.line, what, hint));
+        }
+        let target = self.to.map_or(Target::Same, Target::Moved);
+        let action = Action::Update { hunks: self.hunks, target, executable: None };
+        Ok(Edit { path: self.path, line: self.line, action })
+    }
+}
+
+fn is_bare(text: &str) -> bool {
+    text.starts_with("\\ No newline")
+}

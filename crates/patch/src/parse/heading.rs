@@ -1,0 +1,88 @@
+//! The `@@` line that begins a hunk.
+
+/// git and diff cut what stands after the numbers; a name of this length may be half of one.
+const CUT: usize = 79;
+
+/// What an `@@` line says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Heading<'a> {
+    /// First line and number of lines in the old file.
+    pub(super) old: Option<(usize, usize)>,
+    /// First line and number of lines in the new file.
+    pub(super) new: Option<(usize, usize)>,
+    /// A line that stands before, or nothing.
+    pub(super) name: &'a str,
+}
+
+impl Heading<'_> {
+    /// The hunk's first line in the old file. A hunk without old lines gives the line before.
+    pub(super) fn at(&self) -> Option<usize> {
+        match self.old? {
+            (line, 0) => line.checked_add(1),
+            (0, _) => None,
+            (line, _) => Some(line),
+        }
+    }
+
+    pub(super) fn headers(&self) -> Vec<String> {
+        if self.name.is_empty() { Vec::new() } else { vec![self.name.to_owned()] }
+    }
+}
+
+/// Reads `@@`, `@@ name`, `@@ name @@`, `@@ -1,2 +3,4 @@ name`, `@@ ... @@`; nothing else.
+pub(super) fn read(line: &str) -> Option<Heading<'_>> {
+    let rest = line.strip_prefix("@@")?;
+    if let Some(heading) = numbered(rest.trim_start()) {
+        return Some(heading);
+    }
+    if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
+        return None;
+    }
+    // `-X,Y +X,Y @@ name`: numbers that were left to be filled in.
+    if let Some((numbers, name)) = rest.split_once("@@")
+        && (numbers.trim().is_empty() || numbers.trim_start().starts_with(['-', '.', '…']))
+    {
+        return Some(Heading { name: bare(name), ..Heading::default() });
+    }
+    Some(Heading { name: bare(rest), ..Heading::default() })
+}
+
+/// `-1,2 +3,4 @@ name`, with the second half or not.
+fn numbered(text: &str) -> Option<Heading<'_>> {
+    let (old, rest) = range(text.strip_prefix('-')?)?;
+    let rest = rest.trim_start();
+    let (new, rest) = match rest.strip_prefix('+').and_then(range) {
+        Some((new, rest)) => (Some(new), rest),
+        None => (None, rest),
+    };
+    let rest = rest.trim_start();
+    let name = match rest.strip_prefix("@@") {
+        Some(name) => bare(name),
+        None if rest.is_empty() => "",
+        None => return None,
+    };
+    let name = if name.len() < CUT { name } else { "" };
+    Some(Heading { old: Some(old), new, name })
+}
+
+/// `1` or `1,2`, and what follows.
+fn range(text: &str) -> Option<((usize, usize), &str)> {
+    let (line, rest) = number(text)?;
+    match rest.strip_prefix(',').and_then(number) {
+        Some((count, rest)) => Some(((line, count), rest)),
+        None => Some(((line, 1), rest)),
+    }
+}
+
+fn number(text: &str) -> Option<(usize, &str)> {
+    let end = text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    Some((digits.parse().ok()?, rest))
+}
+
+/// The name without signs around it; dots stand for none.
+fn bare(text: &str) -> &str {
+    let text = text.strip_prefix(' ').unwrap_or(text).trim_end();
+    let text = text.strip_suffix("@@").unwrap_or(text).trim_end();
+    if matches!(text.trim(), "..." | "…" | "") { "" } else { text }
+}

@@ -1,0 +1,200 @@
+//! Patches as JSON: a text in another format, texts to replace, or whole files.
+
+use serde_json::{Map, Value};
+
+use super::wrapper::Source;
+use super::{Format, Syntax, clip, path};
+use crate::edit::{Action, Edit, Patch};
+
+const PATH: &[&str] = &["file_path", "path"];
+const OLD: &[&str] = &["original_content", "old_string", "old_str", "search"];
+const NEW: &[&str] = &["updated_content", "new_string", "new_str", "replace"];
+const CONTENT: &[&str] = &["content"];
+const ALL: &[&str] = &["replace_all"];
+const TEXT: &[&str] = &["input", "patch"];
+
+const SHAPES: &str = "write {\"input\": patch}, {\"file_path\", \"original_content\", \"updated_content\"}, a list of \
+     these as {\"edits\": […]}, or {\"files\": [{\"path\", \"content\"}]}";
+
+/// What a JSON text holds.
+pub(super) enum Document {
+    /// A patch in a format that is not JSON.
+    Text(String),
+    /// Edits.
+    Edits(Format, Patch),
+}
+
+/// Whether a text is meant to be JSON.
+pub(super) fn looks_like(text: &str) -> bool {
+    let text = text.trim_start();
+    let list = text.strip_prefix('[').map(str::trim_start);
+    text.starts_with('{') || list.is_some_and(|inside| inside.is_empty() || inside.starts_with(['{', ']']))
+}
+
+/// Reads JSON in any of the shapes.
+pub(super) fn parse(source: &Source<'_>) -> Result<Document, Syntax> {
+    let value: Value = serde_json::from_str(source.text).map_err(|error| {
+        let line = source.first + error.line().saturating_sub(1);
+        let hint = "send all of it, with quotes and newlines in strings escaped";
+        if error.is_eof() {
+            return Syntax::cut_off(line, hint);
+        }
+        Syntax::new(line, format!("this is no JSON at column {}", error.column()), hint)
+    })?;
+    let reader = Reader { line: source.first };
+    match value {
+        Value::Array(items) => reader.list("", items, None),
+        Value::Object(fields) => reader.document(fields),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            Err(reader.wrong("the JSON is neither an object nor a list", SHAPES))
+        }
+    }
+}
+
+/// Fields of an object, as they are taken out one after the other.
+struct Fields {
+    /// Where the object is, e.g. `edits[2]`, or nothing.
+    place: String,
+    left: Map<String, Value>,
+}
+
+impl Fields {
+    fn has(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.left.contains_key(*name))
+    }
+
+    /// ` in edits[2]`, or nothing.
+    fn within(&self) -> String {
+        if self.place.is_empty() { String::new() } else { format!(" in `{}`", self.place) }
+    }
+}
+
+/// Reads values; JSON has no lines that matter, so all of it is at its first.
+struct Reader {
+    line: usize,
+}
+
+impl Reader {
+    fn document(&self, left: Map<String, Value>) -> Result<Document, Syntax> {
+        let mut fields = Fields { place: String::new(), left };
+        if fields.has(TEXT) {
+            let text = self.text(&mut fields, TEXT)?;
+            self.nothing_left(&fields, TEXT)?;
+            if looks_like(&text) {
+                let hint = "write the patch itself in it, as an envelope or a unified diff";
+                return Err(self.wrong("the patch in the JSON is JSON again", hint));
+            }
+            return Ok(Document::Text(text));
+        }
+        for name in ["edits", "files"] {
+            let Some(items) = fields.left.remove(name) else { continue };
+            let Value::Array(items) = items else {
+                return Err(self.wrong(format!("`{name}` is no list"), SHAPES));
+            };
+            let path = match name == "edits" && fields.has(PATH) {
+                true => Some(self.text(&mut fields, PATH)?),
+                false => None,
+            };
+            self.nothing_left(&fields, &[name])?;
+            return self.list(name, items, path.as_deref());
+        }
+        let (format, edit) = self.edit(fields, None)?;
+        Ok(Document::Edits(format, Patch { edits: vec![edit] }))
+    }
+
+    fn list(&self, name: &str, items: Vec<Value>, shared: Option<&str>) -> Result<Document, Syntax> {
+        let mut found = None;
+        let mut edits = Vec::with_capacity(items.len());
+        for (index, item) in items.into_iter().enumerate() {
+            let place = format!("{name}[{index}]");
+            let Value::Object(left) = item else {
+                return Err(self.wrong(format!("`{place}` is no object"), SHAPES));
+            };
+            let (format, edit) = self.edit(Fields { place, left }, shared)?;
+            let expected = if name == "files" { Format::Files } else { *found.get_or_insert(format) };
+            if format != expected {
+                let what = format!("`{name}[{index}]` is of another kind than what stands before it");
+                return Err(self.wrong(what, "list texts to replace in `edits` and whole files in `files`"));
+            }
+            found = Some(format);
+            edits.push(edit);
+        }
+        match found {
+            Some(format) => Ok(Document::Edits(format, Patch { edits })),
+            None => Err(self.wrong("the list is empty: the patch names no file", SHAPES)),
+        }
+    }
+
+    /// A text to replace, or a whole file.
+    fn edit(&self, mut fields: Fields, shared: Option<&str>) -> Result<(Format, Edit), Syntax> {
+        let path = match shared {
+            Some(shared) if !fields.has(PATH) => shared.to_owned(),
+            Some(_) | None => self.text(&mut fields, PATH)?,
+        };
+        let path = path::unquoted(&path, self.line)?;
+        if fields.has(CONTENT) {
+            let content = self.text(&mut fields, CONTENT)?;
+            self.nothing_left(&fields, &["path", "content"])?;
+            let action = Action::Write { content, executable: None };
+            return Ok((Format::Files, Edit { path, line: self.line, action }));
+        }
+        let old = self.text(&mut fields, OLD)?;
+        let new = self.text(&mut fields, NEW)?;
+        let all = self.flag(&mut fields, ALL)?;
+        self.nothing_left(&fields, &["file_path", "original_content", "updated_content", "replace_all"])?;
+        Ok((Format::Replace, Edit { path, line: self.line, action: Action::Replace { old, new, all } }))
+    }
+
+    /// The field that has one of `names`: two of them could say two things.
+    fn field(&self, fields: &mut Fields, names: &[&str]) -> Result<Option<(String, Value)>, Syntax> {
+        let within = fields.within();
+        let mut found =
+            names.iter().filter_map(|name| Some(((*name).to_owned(), fields.left.remove(*name)?)));
+        let first = found.next();
+        match (&first, found.next()) {
+            (Some((one, _)), Some((other, _))) => {
+                let what = format!("`{one}` and `{other}`{within} name the same thing");
+                Err(self.wrong(what, "give one of them"))
+            }
+            (_, _) => Ok(first),
+        }
+    }
+
+    fn text(&self, fields: &mut Fields, names: &[&str]) -> Result<String, Syntax> {
+        let within = fields.within();
+        match self.field(fields, names)? {
+            Some((_, Value::String(text))) => Ok(text),
+            Some((name, _)) => {
+                Err(self.wrong(format!("`{name}`{within} is no string"), "write it as a string"))
+            }
+            None => {
+                let name = names.first().copied().unwrap_or_default();
+                Err(self.wrong(format!("`{name}` is missing{within}"), SHAPES))
+            }
+        }
+    }
+
+    fn flag(&self, fields: &mut Fields, names: &[&str]) -> Result<bool, Syntax> {
+        let within = fields.within();
+        match self.field(fields, names)? {
+            None | Some((_, Value::Null)) => Ok(false),
+            Some((_, Value::Bool(flag))) => Ok(flag),
+            Some((name, _)) => {
+                Err(self.wrong(format!("`{name}`{within} is neither true nor false"), "write true or false"))
+            }
+        }
+    }
+
+    fn nothing_left(&self, fields: &Fields, known: &[&str]) -> Result<(), Syntax> {
+        if fields.left.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = fields.left.keys().map(|name| format!("`{}`", clip(name))).take(5).collect();
+        let what = format!("nobody knows what {} means{}", names.join(", "), fields.within());
+        Err(self.wrong(what, format!("leave it out; the fields are {}", known.join(", "))))
+    }
+
+    fn wrong(&self, what: impl Into<String>, hint: impl Into<String>) -> Syntax {
+        Syntax::new(self.line, what, hint)
+    }
+}

@@ -1,0 +1,67 @@
+//! The `***` lines of an envelope.
+
+/// A `***` line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marker<'a> {
+    /// `*** Begin Patch`
+    Begin,
+    /// `*** End Patch`
+    End,
+    /// `*** End of File`
+    EndOfFile,
+    /// `*** Add File: path`
+    Add(&'a str),
+    /// `*** Delete File: path`
+    Delete(&'a str),
+    /// `*** Update File: path`
+    Update(&'a str),
+    /// `*** Move to: path`
+    Move(&'a str),
+}
+
+/// What an error lists.
+pub(super) const KNOWN: &str = "the lines that begin with `***` are `*** Begin Patch`, `*** Add File: path`, \
+     `*** Delete File: path`, `*** Update File: path`, `*** Move to: path`, `*** End of File` and `*** End Patch`";
+
+/// Reads a line that begins with `***`, whatever the spaces and the case of its words.
+pub(super) fn read(line: &str) -> Option<Marker<'_>> {
+    let text = line.strip_prefix("***")?.trim();
+    if let Some((words, path)) = text.split_once(':') {
+        let path = path.trim();
+        if is(words, &["add", "file"]) {
+            return Some(Marker::Add(path));
+        } else if is(words, &["delete", "file"]) {
+            return Some(Marker::Delete(path));
+        } else if is(words, &["update", "file"]) {
+            return Some(Marker::Update(path));
+        } else if is(words, &["move", "to"]) {
+            return Some(Marker::Move(path));
+        }
+        return None;
+    }
+    if is(text, &["begin", "patch"]) {
+        Some(Marker::Begin)
+    } else if is(text, &["end", "patch"]) {
+        Some(Marker::End)
+    } else if is(text, &["end", "of", "file"]) {
+        Some(Marker::EndOfFile)
+    } else {
+        None
+    }
+}
+
+/// Whether `line` is one of ours, with spaces around it or not.
+pub(super) fn is_marker(line: &str) -> bool {
+    read(line.trim()).is_some()
+}
+
+/// Whether `line` ends an envelope, with spaces around it or not.
+pub(super) fn is_end(line: &str) -> bool {
+    read(line.trim()) == Some(Marker::End)
+}
+
+fn is(text: &str, words: &[&str]) -> bool {
+    let mut found = text.split_whitespace();
+    words.iter().all(|word| found.next().is_some_and(|found| found.eq_ignore_ascii_case(word)))
+        && found.next().is_none()
+}

@@ -1,0 +1,179 @@
+//! Patch texts, as models and programs write them, become a list of edits.
+
+mod body;
+mod envelope;
+mod heading;
+mod json;
+mod lines;
+mod marker;
+mod path;
+mod unified;
+mod wrapper;
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::edit::Patch;
+use lines::Lines;
+use wrapper::Source;
+
+/// A patch text that is longer than this is not read.
+pub(crate) const MAX_BYTES: usize = 64 << 20;
+
+/// How much of a line an error shows.
+const MAX_SHOWN: usize = 60;
+
+/// Reads a patch in whichever format it is, which its shape tells.
+///
+/// ```
+/// let patch = toolgate_patch::parse("*** Begin Patch\n*** Delete File: old.txt\n*** End Patch\n")?;
+/// assert_eq!(patch.edits[0].path, "old.txt");
+/// # Ok::<(), toolgate_patch::Syntax>(())
+/// ```
+pub fn parse(text: &str) -> Result<Patch, Syntax> {
+    read(None, text)
+}
+
+/// Reads a patch in this format and in no other.
+pub fn parse_as(format: Format, text: &str) -> Result<Patch, Syntax> {
+    read(Some(format), text)
+}
+
+/// A way to write a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// `*** Begin Patch` to `*** End Patch`.
+    Envelope,
+    /// A unified diff, as git and diff write it.
+    Unified,
+    /// JSON: a text in a file becomes another.
+    Replace,
+    /// JSON: files with their content.
+    Files,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 4] = [Self::Envelope, Self::Unified, Self::Replace, Self::Files];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Envelope => "envelope",
+            Self::Unified => "unified",
+            Self::Replace => "replace",
+            Self::Files => "files",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| UnknownFormat(clip(name)))
+    }
+}
+
+/// A name that no format has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no format; take envelope, unified, replace or files")]
+pub struct UnknownFormat(pub String);
+
+/// What is wrong with a patch text: nothing of it was done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}; {hint}")]
+pub struct Syntax {
+    /// The line of the patch text, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub what: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl Syntax {
+    fn new(line: usize, what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { line, what: what.into(), hint: hint.into() }
+    }
+
+    /// The text ends before the patch does.
+    fn cut_off(line: usize, hint: impl Into<String>) -> Self {
+        Self::new(line, "the patch is cut off: nothing was done", hint)
+    }
+}
+
+fn read(format: Option<Format>, text: &str) -> Result<Patch, Syntax> {
+    if text.len() > MAX_BYTES {
+        let what = format!("the patch has {} bytes, and {MAX_BYTES} can be read", text.len());
+        return Err(Syntax::new(1, what, "send it in several parts"));
+    }
+    let source = wrapper::peel(text)?;
+    if !json::looks_like(source.text) {
+        return read_plain(format, &source);
+    }
+    match json::parse(&source)? {
+        json::Document::Edits(found, patch) => fitting(format, found).map(|()| patch),
+        json::Document::Text(text) => {
+            let source = Source { whole: true, ..wrapper::peel(&text)? };
+            read_plain(format, &source)
+        }
+    }
+}
+
+/// Reads what is not JSON.
+fn read_plain(format: Option<Format>, source: &Source<'_>) -> Result<Patch, Syntax> {
+    let found = shape(source)?;
+    match format.unwrap_or(found) {
+        Format::Envelope => envelope::parse(source),
+        Format::Unified => unified::parse(source),
+        wanted @ (Format::Replace | Format::Files) => fitting(Some(wanted), found).map(|()| Patch::default()),
+    }
+}
+
+/// What a text that is not JSON looks like: the first line that only one format has decides.
+fn shape(source: &Source<'_>) -> Result<Format, Syntax> {
+    let lines = Lines::of(source);
+    for at in 0..lines.len() {
+        let line = lines.get(at).unwrap_or_default();
+        if marker::is_marker(line) {
+            return Ok(Format::Envelope);
+        }
+        if unified::begins(&lines, at) || line.starts_with("@@") {
+            return Ok(Format::Unified);
+        }
+    }
+    let hint = "begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines";
+    if source.text.trim().is_empty() {
+        return Err(Syntax::new(source.first, "the patch is empty", hint));
+    }
+    if !source.text.trim().contains('\n') && source.text.trim().contains('\r') {
+        let what = "the lines end with carriage returns alone";
+        return Err(Syntax::new(source.first, what, "end lines with a newline"));
+    }
+    Err(Syntax::new(source.first, "this is no patch in a format that is known", hint))
+}
+
+fn fitting(wanted: Option<Format>, found: Format) -> Result<(), Syntax> {
+    match wanted {
+        Some(wanted) if wanted != found => {
+            let what = format!("the patch is to be `{wanted}` and looks like `{found}`");
+            Err(Syntax::new(1, what, "write it as it is asked for, or ask for the other format"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The beginning of `text`, for an error.
+fn clip(text: &str) -> String {
+    match text.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,32 @@
+//! Names that can be a file's, whatever tree they are in.
+
+use super::{Syntax, clip};
+
+/// The path, if a file can have it. Whether a patch may touch it is for the tree to say.
+pub(super) fn checked(path: &str, line: usize) -> Result<String, Syntax> {
+    let shown = clip(path);
+    let (what, hint) = if path.is_empty() {
+        ("no file is named".to_owned(), "name it by its path from the working directory")
+    } else if path.contains('\0') {
+        ("the path holds a NUL character".to_owned(), "no file can have that name: leave it out")
+    } else if path.ends_with('/') || matches!(path.rsplit('/').next(), Some("." | "..")) {
+        (format!("`{shown}` is a directory's name"), "name the file itself")
+    } else if path.starts_with("~/") {
+        (format!("`~` in `{shown}` stands for nothing here"), "write the path in full")
+    } else if path.starts_with("file:/") || path.starts_with(r"\\?\") {
+        (format!("`{shown}` is no path"), "write a path from the working directory")
+    } else {
+        return Ok(path.to_owned());
+    };
+    Err(Syntax::new(line, what, hint))
+}
+
+/// The path, if nothing is quoted about it: a quoted name would make a file whose name has quotes.
+pub(super) fn unquoted(path: &str, line: usize) -> Result<String, Syntax> {
+    let quoted = |quote: char| path.len() > 1 && path.starts_with(quote) && path.ends_with(quote);
+    if ['"', '\'', '`'].into_iter().any(quoted) {
+        let what = format!("the path {} is in quotes", clip(path));
+        return Err(Syntax::new(line, what, "write it without quotes"));
+    }
+    checked(path, line)
+}

@@ -1,0 +1,170 @@
+//! The lines of a diff that say which file it is about.
+
+use super::hunks::Found;
+use super::name;
+use crate::parse::lines::Lines;
+use crate::parse::{Syntax, clip};
+
+/// What the lines before the hunks of a file say.
+#[derive(Debug)]
+pub(super) struct Head {
+    /// Where it begins.
+    pub(super) line: usize,
+    /// The two names of `diff --git`, if they can be told apart.
+    pub(super) git: Option<(String, String)>,
+    /// What `---` and `+++` name.
+    pub(super) sides: Option<(Side, Side)>,
+    /// The two names of `rename` or `copy`, which have no prefix.
+    pub(super) moved: (Option<String>, Option<String>),
+    pub(super) kind: Kind,
+    pub(super) executable: Option<bool>,
+}
+
+/// What happens to the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Change,
+    New,
+    Gone,
+    Moved,
+    Copied,
+}
+
+/// What stands after `---` or `+++`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Side {
+    /// `None`: `/dev/null`.
+    pub(super) name: Option<String>,
+    /// Its time is the first there is, which is how diff says that there is no file.
+    epoch: bool,
+}
+
+impl Head {
+    /// diff names a new file on both sides: the old one has no time and no lines.
+    pub(super) fn is_from_nothing(&self, found: &[Found]) -> bool {
+        let epoch = self.sides.as_ref().is_some_and(|(old, _)| old.epoch);
+        epoch && !found.is_empty() && found.iter().all(|found| found.hunk.old().next().is_none())
+    }
+
+    /// diff names a deleted file on both sides: the new one has no time and no lines.
+    pub(super) fn is_to_nothing(&self, found: &[Found]) -> bool {
+        let epoch = self.sides.as_ref().is_some_and(|(_, new)| new.epoch);
+        epoch && !found.is_empty() && found.iter().all(|found| found.hunk.new_lines().next().is_none())
+    }
+}
+
+/// Whether a file's part begins with this line, as git writes it.
+pub(super) fn is_git(line: &str) -> bool {
+    ["diff --git ", "diff --cc ", "diff --combined "].iter().any(|start| line.starts_with(start))
+}
+
+/// Whether `---` and `+++` stand here with a hunk after them: a line that goes and one that comes can look the same.
+pub(super) fn is_pair(lines: &Lines<'_>, at: usize) -> bool {
+    let starts = |at: usize, start: &str| lines.get(at).is_some_and(|line| line.starts_with(start));
+    starts(at, "--- ") && starts(at + 1, "+++ ") && starts(at + 2, "@@")
+}
+
+/// Whether a pair names one file twice, as git does, so that it can be nothing else.
+pub(super) fn is_sure_pair(lines: &Lines<'_>, at: usize) -> bool {
+    let side = |at: usize, start: &str| {
+        let text = lines.get(at).and_then(|line| line.strip_prefix(start))?;
+        side(text, lines.number(at)).ok()?.name
+    };
+    if !is_pair(lines, at) {
+        return false;
+    }
+    match (side(at, "--- "), side(at + 1, "+++ ")) {
+        (Some(old), Some(new)) => old != new && name::same(&old, &new).is_some(),
+        (Some(_), None) | (None, Some(_)) => true,
+        (None, None) => false,
+    }
+}
+
+/// Reads the part before the hunks, and where it ends.
+pub(super) fn read(lines: &Lines<'_>, start: usize) -> Result<(Head, usize), Syntax> {
+    let line = lines.number(start);
+    let mut head =
+        Head { line, git: None, sides: None, moved: (None, None), kind: Kind::Change, executable: None };
+    let mut at = start;
+    let first = lines.get(start).unwrap_or_default();
+    if is_git(first) {
+        let Some(names) = first.strip_prefix("diff --git ") else {
+            let hint = "compare with one file: write a diff with `@@` and two names";
+            return Err(Syntax::new(line, "a diff against several files cannot be applied", hint));
+        };
+        head.git = name::both(names, line)?;
+        at += 1;
+        // ends: each round takes a line
+        while let Some(text) = lines.get(at)
+            && head.extend(text, lines.number(at))?
+        {
+            at += 1;
+        }
+    }
+    let Some(old) = lines.get(at).and_then(|text| text.strip_prefix("--- ")) else {
+        return Ok((head, at));
+    };
+    let Some(new) = lines.get(at + 1).and_then(|text| text.strip_prefix("+++ ")) else {
+        let hint = "write `+++ b/path` after `--- a/path`";
+        return Err(Syntax::new(lines.number(at), "`---` stands without its `+++`", hint));
+    };
+    head.sides = Some((side(old, lines.number(at))?, side(new, lines.number(at + 1))?));
+    Ok((head, at + 2))
+}
+
+impl Head {
+    /// Reads one of git's own lines; `false`: it is none.
+    fn extend(&mut self, text: &str, number: usize) -> Result<bool, Syntax> {
+        let after = |start: &str| text.strip_prefix(start).map(str::trim);
+        if let Some(mode) = after("old mode ").or_else(|| after("deleted file mode ")) {
+            executable(mode, number)?;
+            if text.starts_with("deleted") {
+                self.kind = Kind::Gone;
+            }
+        } else if let Some(mode) = after("new mode ") {
+            self.executable = Some(executable(mode, number)?);
+        } else if let Some(mode) = after("new file mode ") {
+            self.executable = Some(executable(mode, number)?);
+            self.kind = Kind::New;
+        } else if let Some(name) = after("rename from ").or_else(|| after("copy from ")) {
+            self.moved.0 = Some(name::plain(name, number)?);
+        } else if let Some(name) = after("rename to ").or_else(|| after("copy to ")) {
+            self.moved.1 = Some(name::plain(name, number)?);
+            self.kind = if text.starts_with("rename") { Kind::Moved } else { Kind::Copied };
+        } else if let Some(index) = after("index ") {
+            if let Some((_, mode)) = index.split_once(' ') {
+                executable(mode.trim(), number)?;
+            }
+        } else {
+            return Ok(after("similarity index ").or_else(|| after("dissimilarity index ")).is_some());
+        }
+        Ok(true)
+    }
+}
+
+/// Whether a file of this mode can be run; links and modules are no files.
+fn executable(mode: &str, number: usize) -> Result<bool, Syntax> {
+    let bits = u32::from_str_radix(mode, 8).unwrap_or_default();
+    let (what, hint) = match bits >> 12 {
+        0o10 => return Ok(bits & 0o111 != 0),
+        0o12 => ("a symbolic link cannot be patched", "make the link with a command"),
+        0o16 => ("a submodule cannot be patched", "move it to another commit with git"),
+        _ => {
+            let what = format!("`{}` is no mode of a file", clip(mode));
+            return Err(Syntax::new(number, what, "write 100644, or 100755 for a program"));
+        }
+    };
+    Err(Syntax::new(number, what, hint))
+}
+
+/// Reads the name after `---` or `+++`, and the time after a tab.
+fn side(text: &str, number: usize) -> Result<Side, Syntax> {
+    let (name, time) = match text.starts_with('"') {
+        true => (text, ""),
+        false => text.split_once('\t').unwrap_or((text, "")),
+    };
+    let epoch = time.starts_with("1970-01-01") || time.starts_with("1969-12-31");
+    let name = name.trim_end();
+    let name = if name == "/dev/null" { None } else { Some(name::plain(name, number)?) };
+    Ok(Side { name, epoch })
+}

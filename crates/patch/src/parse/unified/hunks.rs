@@ -1,0 +1,165 @@
+//! The hunks of a diff: where each ends, whether its numbers are right or wrong.
+
+use std::ops::Range;
+
+use super::head::{is_pair, is_sure_pair};
+use crate::edit::{Hunk, Line};
+use crate::parse::heading::{self, Heading};
+use crate::parse::lines::Lines;
+use crate::parse::{Syntax, body, clip};
+
+/// A hunk, and where its lines stand.
+pub(super) struct Found {
+    pub(super) hunk: Hunk,
+    body: Range<usize>,
+    /// The `@@` line ends with a carriage return: then that is how all of the text came, and not the file's own.
+    returns: bool,
+}
+
+impl Found {
+    /// What it adds, with the line ends that the file has in the diff.
+    pub(super) fn added(&self, lines: &Lines<'_>) -> String {
+        let mut content = String::new();
+        for at in self.body.clone() {
+            let Some(text) = lines.get(at).and_then(|line| line.strip_prefix('+')) else { continue };
+            content.push_str(text);
+            content.push_str(if lines.has_return(at) && !self.returns { "\r\n" } else { "\n" });
+        }
+        if self.hunk.new_bare {
+            content.pop();
+        }
+        content
+    }
+
+    /// Only the line ends change, which no hunk can say once the ends are taken off.
+    fn is_ends_only(&self, lines: &Lines<'_>) -> bool {
+        let side = |sign: char| {
+            self.body.clone().filter(move |at| lines.get(*at).is_some_and(|line| line.starts_with(sign)))
+        };
+        let text = |at: usize| lines.get(at).and_then(|line| line.get(1..));
+        let same = side('-').map(text).eq(side('+').map(text));
+        let ends = |sign| side(sign).map(|at| lines.has_return(at));
+        !self.returns && same && !ends('-').eq(ends('+'))
+    }
+}
+
+/// Reads hunks as long as there are any, and says where they end.
+pub(super) fn read(lines: &Lines<'_>, start: usize, whole: bool) -> Result<(Vec<Found>, usize), Syntax> {
+    let mut found = Vec::new();
+    let mut at = start;
+    // ends: each round takes a line or more
+    loop {
+        if lines.get(at).is_some_and(|line| line.starts_with("@@")) {
+            let hunk = hunk(lines, at, whole)?;
+            at = hunk.body.end;
+            found.push(hunk);
+            continue;
+        }
+        // Blank lines before a hunk only keep it apart.
+        let next = (at..lines.len()).find(|at| !lines.is_blank(*at)).unwrap_or(lines.len());
+        if next == at || !lines.get(next).is_some_and(|line| line.starts_with("@@")) {
+            return Ok((found, at));
+        }
+        at = next;
+    }
+}
+
+/// Whether a mail ends here: `-- ` and the version of git.
+pub(super) fn is_signature(lines: &Lines<'_>, at: usize) -> bool {
+    let version = |line: &str| line.starts_with(|sign: char| sign.is_ascii_digit());
+    let after = lines.get(at + 2);
+    matches!(lines.get(at), Some("-- " | "--"))
+        && lines.get(at + 1).is_some_and(version)
+        && after.is_none_or(|line| line.trim().is_empty() || line.starts_with("From "))
+}
+
+fn hunk(lines: &Lines<'_>, start: usize, whole: bool) -> Result<Found, Syntax> {
+    let number = lines.number(start);
+    let line = lines.get(start).unwrap_or_default();
+    let Some(heading) = heading::read(line) else {
+        if line.starts_with("@@@") {
+            let hint = "compare with one file: write a diff with `@@`";
+            return Err(Syntax::new(number, "a diff against several files cannot be applied", hint));
+        }
+        let what = format!("`{}` is no `@@` line", clip(line));
+        return Err(Syntax::new(number, what, "write `@@ -1,2 +1,2 @@`, or `@@` alone"));
+    };
+    let counted = counted(lines, start + 1, &heading);
+    let end = counted.unwrap_or_else(|| open_end(lines, start + 1));
+    let (headers, at) = (heading.headers(), heading.at());
+    let mut hunk = Hunk { line: number, headers, at, ..Hunk::default() };
+    for at in start + 1..end {
+        body::take(&mut hunk, lines.get(at).unwrap_or_default(), lines.number(at))?;
+    }
+    if counted.is_none() && !whole && end > lines.last() && is_short(&hunk, &heading) {
+        let hint =
+            "the last hunk has fewer lines than it says and its last line does not end; send all of it";
+        return Err(Syntax::cut_off(lines.number(lines.last()), hint));
+    }
+    if hunk.lines.is_empty() {
+        return Err(Syntax::new(number, "no lines follow the `@@`", "write the lines that change after it"));
+    }
+    let found = Found { hunk, body: start + 1..end, returns: lines.has_return(start) };
+    if found.is_ends_only(lines) {
+        let hint = "write the whole file, or change its line ends with a command";
+        return Err(Syntax::new(
+            number,
+            "only line ends change here, and those are kept as the file has them",
+            hint,
+        ));
+    }
+    Ok(found)
+}
+
+/// Where the hunk ends by its own counts; `None`: they are not right.
+fn counted(lines: &Lines<'_>, start: usize, heading: &Heading<'_>) -> Option<usize> {
+    let ((_, mut old), (_, mut new)) = (heading.old?, heading.new?);
+    let mut at = start;
+    // ends: each round takes a line
+    while old > 0 || new > 0 {
+        // A count that is one too high would take the name of the next file for lines that change.
+        if is_sure_pair(lines, at) {
+            return None;
+        }
+        match lines.get(at)?.as_bytes().first() {
+            None | Some(b' ') => (old, new) = (old.checked_sub(1)?, new.checked_sub(1)?),
+            Some(b'-') => old = old.checked_sub(1)?,
+            Some(b'+') => new = new.checked_sub(1)?,
+            Some(b'\\') => {}
+            Some(_) => return None,
+        }
+        at += 1;
+    }
+    // ends: each round takes a line
+    while lines.get(at).is_some_and(|line| line.starts_with("\\ ")) {
+        at += 1;
+    }
+    let next = (at..lines.len()).find(|at| !lines.get(*at).unwrap_or_default().is_empty());
+    match next {
+        Some(next) if is_body(lines, next) => None,
+        Some(_) | None => Some(at),
+    }
+}
+
+/// Where the hunk ends by what stands there; empty lines at its end only keep things apart.
+fn open_end(lines: &Lines<'_>, start: usize) -> usize {
+    let line = |at: usize| lines.get(at).unwrap_or_default();
+    let end =
+        (start..lines.len()).find(|at| !line(*at).is_empty() && !is_body(lines, *at)).unwrap_or(lines.len());
+    (start..end).rev().find(|at| !line(*at).is_empty()).map_or(start, |last| last + 1)
+}
+
+/// Whether a line can only be one of a hunk.
+fn is_body(lines: &Lines<'_>, at: usize) -> bool {
+    let line = lines.get(at).unwrap_or_default();
+    let sign = line.starts_with([' ', '+', '-']) || line.starts_with("\\ ");
+    sign && !is_pair(lines, at) && !is_signature(lines, at)
+}
+
+/// Whether the hunk has fewer lines than it says.
+fn is_short(hunk: &Hunk, heading: &Heading<'_>) -> bool {
+    let (Some((_, old)), Some((_, new))) = (heading.old, heading.new) else { return false };
+    let has_old = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).count();
+    let has_new = hunk.lines.iter().filter(|line| !matches!(line, Line::Drop(_))).count();
+    has_old <= old && has_new <= new
+}

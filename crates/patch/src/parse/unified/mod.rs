@@ -1,0 +1,165 @@
+//! Unified diffs, as git and diff write them, and as models do.
+
+mod head;
+mod hunks;
+mod name;
+
+use super::lines::Lines;
+use super::wrapper::Source;
+use super::{Syntax, clip, path};
+use crate::edit::{Action, Edit, Line, Patch, Target};
+use head::{Head, Kind};
+use hunks::Found;
+
+/// git shortens hashes to this at most.
+const LEAST_HASH: usize = 7;
+
+/// Reads a diff of one file or more. What stands before the first, such as a mail's head, is passed over.
+pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
+    let lines = Lines::of(source);
+    let mut edits = Vec::new();
+    let mut at = preamble(&lines, 0)?;
+    // ends: each round takes the lines of a file
+    while at < lines.len() {
+        let (head, after) = head::read(&lines, at)?;
+        refuse_binary(lines.get(after).unwrap_or_default(), lines.number(after))?;
+        let (found, after) = hunks::read(&lines, after, source.whole)?;
+        edits.push(edit(&lines, &head, found)?);
+        at = between(&lines, after)?;
+    }
+    if edits.is_empty() {
+        let hint = "name the file with `--- a/path` and `+++ b/path`";
+        return Err(Syntax::new(source.first, "the diff names no file", hint));
+    }
+    Ok(Patch { edits })
+}
+
+/// Whether a file's part begins at this line.
+pub(super) fn begins(lines: &Lines<'_>, at: usize) -> bool {
+    let line = lines.get(at).unwrap_or_default();
+    head::is_git(line) || head::is_pair(lines, at)
+}
+
+/// The first line at or after `at` where a file's part begins, or the end.
+fn preamble(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
+    for at in at..lines.len() {
+        let line = lines.get(at).unwrap_or_default();
+        if begins(lines, at) {
+            return Ok(at);
+        }
+        if line.starts_with("@@") {
+            let hint = "write `--- a/path` and `+++ b/path` before it";
+            return Err(Syntax::new(lines.number(at), "a hunk stands before any file's name", hint));
+        }
+        if line.starts_with("--- ") && lines.get(at + 1).is_some_and(|next| next.starts_with("+++ ")) {
+            let hint = "write `@@` and the lines that change directly after `+++`";
+            return Err(Syntax::new(lines.number(at), "a file is named and no hunk follows", hint));
+        }
+        refuse_binary(line, lines.number(at))?;
+    }
+    Ok(lines.len())
+}
+
+/// Passes over what may stand after a file's part.
+fn between(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
+    let mut at = at;
+    // ends: each round takes a line
+    while at < lines.len() && !begins(lines, at) {
+        let line = lines.get(at).unwrap_or_default();
+        if is_commit(line) {
+            return preamble(lines, at);
+        }
+        refuse_binary(line, lines.number(at))?;
+        if hunks::is_signature(lines, at) {
+            at += 2;
+            continue;
+        }
+        let passed = ["diff -", "Index: ", "Only in ", "====="].iter().any(|start| line.starts_with(start));
+        if !passed && !lines.is_blank(at) {
+            let what = format!("`{}` is no part of a diff", clip(line));
+            let hint =
+                "begin the lines of a hunk with ` `, `+` or `-`, a hunk with `@@`, a file with `--- a/path`";
+            return Err(Syntax::new(lines.number(at), what, hint));
+        }
+        at += 1;
+    }
+    Ok(at)
+}
+
+/// Whether the words of another commit begin here. A line that only looks so could be one of a hunk.
+fn is_commit(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("From ").or_else(|| line.strip_prefix("commit ")) else {
+        return false;
+    };
+    let hash = rest.split_whitespace().next().unwrap_or_default();
+    hash.len() >= LEAST_HASH && hash.bytes().all(|sign| sign.is_ascii_hexdigit())
+}
+
+/// A diff that does not say what changes cannot be applied.
+fn refuse_binary(line: &str, number: usize) -> Result<(), Syntax> {
+    let differ =
+        (line.starts_with("Binary files ") || line.starts_with("Files ")) && line.ends_with(" differ");
+    if differ || line.starts_with("GIT binary patch") {
+        let hint = "write the file another way, for example with a command";
+        return Err(Syntax::new(number, "a binary file cannot be patched", hint));
+    }
+    Ok(())
+}
+
+/// What the part of one file asks for.
+fn edit(lines: &Lines<'_>, head: &Head, found: Vec<Found>) -> Result<Edit, Syntax> {
+    let names = name::settle(head)?;
+    let created = head.kind == Kind::New || names.old.is_none() || head.is_from_nothing(&found);
+    let gone = head.kind == Kind::Gone || names.new.is_none() || head.is_to_nothing(&found);
+    let (old, new) = (names.old.clone(), names.new.clone());
+    let wrong = |what: &str, hint: &str| Err(Syntax::new(head.line, what, hint));
+    let (path, action) = match (created, gone) {
+        (true, true) => {
+            return wrong("the file is neither there before nor after", "name it in `---` or in `+++`");
+        }
+        (true, false) => (new.or(old), create(lines, head, &found)?),
+        (false, true) => (old.or(new), delete(found)?),
+        (false, false) => {
+            let target = match (head.kind, names.new) {
+                (Kind::Moved, Some(to)) => Target::Moved(path::checked(&to, head.line)?),
+                (Kind::Copied, Some(to)) => Target::Copied(path::checked(&to, head.line)?),
+                (Kind::Change | Kind::New | Kind::Gone | Kind::Moved | Kind::Copied, _) => Target::Same,
+            };
+            if found.is_empty() && target == Target::Same && head.executable.is_none() {
+                return wrong(
+                    "nothing changes in this file",
+                    "write a hunk that begins with `@@`, or leave it out",
+                );
+            }
+            let hunks = found.into_iter().map(|found| found.hunk).collect();
+            (old.or(new), Action::Update { hunks, target, executable: head.executable })
+        }
+    };
+    let path = path::checked(&path.unwrap_or_default(), head.line)?;
+    Ok(Edit { path, line: head.line, action })
+}
+
+fn create(lines: &Lines<'_>, head: &Head, found: &[Found]) -> Result<Action, Syntax> {
+    if let Some(second) = found.get(1) {
+        let hint = "write all of its lines in one hunk";
+        return Err(Syntax::new(second.hunk.line, "a new file has a second hunk", hint));
+    }
+    let mut content = String::new();
+    if let Some(only) = found.first() {
+        if only.hunk.old().next().is_some() {
+            let what = "a new file has lines that stay or go";
+            return Err(Syntax::new(only.hunk.line, what, "begin every line of a new file with `+`"));
+        }
+        content = only.added(lines);
+    }
+    Ok(Action::Write { content, executable: head.executable })
+}
+
+fn delete(found: Vec<Found>) -> Result<Action, Syntax> {
+    let keeps = |found: &&Found| found.hunk.lines.iter().any(|line| !matches!(line, Line::Drop(_)));
+    if let Some(found) = found.iter().find(keeps) {
+        let what = "a file that is deleted has lines that stay or come";
+        return Err(Syntax::new(found.hunk.line, what, "begin every line of a deleted file with `-`"));
+    }
+    Ok(Action::Delete { hunks: found.into_iter().map(|found| found.hunk).collect() })
+}

@@ -1,0 +1,158 @@
+//! The names in a diff: quoted or not, with prefixes or without.
+
+use super::head::{Head, Kind};
+use crate::parse::{Syntax, clip};
+
+/// What git puts before a name: `a/` and `b/`, or what the two sides are.
+const PREFIXES: &[u8] = b"abciow12";
+/// What a copy that was kept for comparing is called.
+const KEPT: &[&str] = &[".orig", ".old", ".bak", "~"];
+
+/// The file before and after; `None`: there is none.
+pub(super) struct Names {
+    pub(super) old: Option<String>,
+    pub(super) new: Option<String>,
+}
+
+/// Which file a part is about.
+pub(super) fn settle(head: &Head) -> Result<Names, Syntax> {
+    if let (Some(old), Some(new)) = &head.moved {
+        return Ok(Names { old: Some(old.clone()), new: Some(new.clone()) });
+    }
+    let hint = "write the same path after `--- a/` and `+++ b/`, or add `rename from` and `rename to` lines";
+    if matches!(head.kind, Kind::Moved | Kind::Copied) || head.moved != (None, None) {
+        return Err(Syntax::new(head.line, "half of the names of a rename or copy is missing", hint));
+    }
+    let known = head.git.as_ref().and_then(|(old, new)| same(old, new));
+    let two = |old: &str, new: &str| {
+        Syntax::new(head.line, format!("`{}` and `{}` are two files", clip(old), clip(new)), hint)
+    };
+    // What `diff --git` calls the file must be the same file.
+    let agreed = |name: &str, bare: &str| match &known {
+        None => Ok(bare.to_owned()),
+        Some(known) if [name, bare, rest(name)].contains(&known.as_str()) => Ok(known.clone()),
+        Some(known) => Err(two(known, name)),
+    };
+    let both = |name: String| Names { old: Some(name.clone()), new: Some(name) };
+    let Some((old, new)) = &head.sides else {
+        let missing = || Syntax::new(head.line, "the diff does not say which file this is", hint);
+        return known.clone().map(both).ok_or_else(missing);
+    };
+    match (old.name.as_deref(), new.name.as_deref()) {
+        (None, None) => Ok(Names { old: None, new: None }),
+        (None, Some(new)) => {
+            Ok(Names { old: None, new: Some(agreed(new, new.strip_prefix("b/").unwrap_or(new))?) })
+        }
+        (Some(old), None) => {
+            Ok(Names { old: Some(agreed(old, old.strip_prefix("a/").unwrap_or(old))?), new: None })
+        }
+        (Some(old), Some(new)) => match same(old, new) {
+            Some(name) => agreed(&name, &name).map(both),
+            None => Err(two(old, new)),
+        },
+    }
+}
+
+/// The file that two names mean, if they mean one.
+pub(super) fn same(old: &str, new: &str) -> Option<String> {
+    if old == new {
+        return Some(old.to_owned());
+    }
+    let (old, new) = match (without(old), without(new)) {
+        (Some((one, old)), Some((other, new))) if one != other => (old, new),
+        (_, _) if rest(old) == new => (new, new),
+        (_, _) if rest(new) == old => (old, old),
+        (_, _) => (old, new),
+    };
+    let kept = KEPT.iter().any(|end| old.strip_suffix(end) == Some(new));
+    (old == new || kept).then(|| new.to_owned())
+}
+
+/// A name's prefix, and the rest.
+fn without(name: &str) -> Option<(u8, &str)> {
+    let (prefix, rest) = name.split_once('/')?;
+    match prefix.as_bytes() {
+        [letter] if PREFIXES.contains(letter) && !rest.is_empty() => Some((*letter, rest)),
+        _ => None,
+    }
+}
+
+/// A name without its prefix, if it has one.
+fn rest(name: &str) -> &str {
+    without(name).map_or(name, |(_, rest)| rest)
+}
+
+/// The two names of `diff --git`. Names with spaces are told apart only if they are the same.
+pub(super) fn both(text: &str, number: usize) -> Result<Option<(String, String)>, Syntax> {
+    let text = text.trim_end();
+    if text.starts_with('"') {
+        let (old, rest) = quoted(text, number)?;
+        return Ok(Some((old, plain(rest.trim_start(), number)?)));
+    }
+    if let Some((old, _)) = text.split_once(" \"") {
+        return Ok(Some((old.to_owned(), quoted(&text[old.len() + 1..], number)?.0)));
+    }
+    let middle = text.len() / 2;
+    let halves = text.get(..middle).zip(text.get(middle..).and_then(|rest| rest.strip_prefix(' ')));
+    if let Some((old, new)) = halves
+        && same(old, new).is_some()
+    {
+        return Ok(Some((old.to_owned(), new.to_owned())));
+    }
+    let two = text.split_once(' ').filter(|(_, new)| !new.contains(' '));
+    Ok(two.map(|(old, new)| (old.to_owned(), new.to_owned())))
+}
+
+/// A name, with its quotes taken off if it has any.
+pub(super) fn plain(text: &str, number: usize) -> Result<String, Syntax> {
+    if text.starts_with('"') { quoted(text, number).map(|(name, _)| name) } else { Ok(text.to_owned()) }
+}
+
+/// A name in quotes, as C writes them, and what follows.
+fn quoted(text: &str, number: usize) -> Result<(String, &str), Syntax> {
+    let wrong =
+        || Syntax::new(number, format!("the name {} is quoted wrongly", clip(text)), "write it as git does");
+    let bytes = text.as_bytes();
+    let mut name = Vec::new();
+    let mut at = 1;
+    // ends: each round takes a byte or more
+    loop {
+        match bytes.get(at) {
+            None => return Err(wrong()),
+            Some(b'"') => break,
+            Some(b'\\') => {
+                let (byte, length) = escape(&bytes[at + 1..]).ok_or_else(wrong)?;
+                name.push(byte);
+                at += 1 + length;
+            }
+            Some(byte) => {
+                name.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    let name = String::from_utf8(name).map_err(|_| {
+        Syntax::new(number, "the name of the file is not UTF-8", "rename the file with a command first")
+    })?;
+    Ok((name, text.get(at + 1..).unwrap_or_default()))
+}
+
+/// What follows a backslash, and its length.
+fn escape(bytes: &[u8]) -> Option<(u8, usize)> {
+    let byte = match bytes.first()? {
+        b'a' => 7,
+        b'b' => 8,
+        b't' => b'\t',
+        b'n' => b'\n',
+        b'v' => 11,
+        b'f' => 12,
+        b'r' => b'\r',
+        sign @ (b'"' | b'\\') => *sign,
+        b'0'..=b'3' => {
+            let digits = std::str::from_utf8(bytes.get(..3)?).ok()?;
+            return Some((u8::from_str_radix(digits, 8).ok()?, 3));
+        }
+        _ => return None,
+    };
+    Some((byte, 1))
+}

@@ -1,0 +1,111 @@
+//! What models put around a patch: Markdown fences and here-documents.
+
+use super::{Syntax, marker};
+
+/// More wrappers than this are not taken off.
+const MAX_WRAPPERS: usize = 4;
+/// The commands that a here-document may feed, and that mean no more than the patch itself.
+const COMMANDS: &[&str] = &["apply_patch", "applypatch", "git apply", "patch -p1"];
+
+/// A patch text without what stood around it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) text: &'a str,
+    /// The number of its first line.
+    pub(super) first: usize,
+    /// Whether it is sure that no end is missing: a line that ends, or a wrapper that closes.
+    pub(super) whole: bool,
+}
+
+/// Takes off fences, here-documents and the blank lines before them.
+pub(super) fn peel(text: &str) -> Result<Source<'_>, Syntax> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut source = skip_blank(Source { text, first: 1, whole: text.ends_with('\n') });
+    for _ in 0..MAX_WRAPPERS {
+        let (line, inside) = source.text.split_once('\n').unwrap_or((source.text, ""));
+        let Some(close) = opened(line.trim()) else { break };
+        source = skip_blank(closed(Source { text: inside, first: source.first + 1, ..source }, &close)?);
+    }
+    Ok(source)
+}
+
+/// How a wrapper ends.
+enum Close<'a> {
+    /// With at least as many of the same sign.
+    Fence(char, usize),
+    /// With this word.
+    Word(&'a str),
+}
+
+impl Close<'_> {
+    fn is(&self, line: &str) -> bool {
+        match self {
+            Self::Fence(sign, least) => line.len() >= *least && line.chars().all(|other| other == *sign),
+            Self::Word(word) => line == *word,
+        }
+    }
+}
+
+/// The wrapper that `line` opens.
+fn opened(line: &str) -> Option<Close<'_>> {
+    for sign in ['`', '~'] {
+        let length = line.len() - line.trim_start_matches(sign).len();
+        if length >= 3 {
+            return Some(Close::Fence(sign, length));
+        }
+    }
+    let (before, after) = line.split_once("<<")?;
+    let after = after.strip_prefix('-').unwrap_or(after).trim_start();
+    let end = after.find(|sign: char| sign.is_whitespace() || sign == '|').unwrap_or(after.len());
+    let (word, rest) = after.split_at(end);
+    let word =
+        ['\'', '"'].iter().find_map(|quote| word.strip_prefix(*quote)?.strip_suffix(*quote)).unwrap_or(word);
+    let word = word.strip_prefix('\\').unwrap_or(word);
+    let is_word = !word.is_empty() && word.chars().all(|sign| sign.is_alphanumeric() || "_-.".contains(sign));
+    let piped = rest.trim().strip_prefix('|').map(str::trim);
+    let fed = match (before.trim(), piped) {
+        ("cat", Some(command)) => COMMANDS.contains(&command),
+        ("", None) => rest.trim().is_empty(),
+        (command, None) => rest.trim().is_empty() && COMMANDS.contains(&command),
+        (_, Some(_)) => false,
+    };
+    (is_word && fed).then_some(Close::Word(word))
+}
+
+/// What is inside of a wrapper. If it does not close, the patch must say itself that it is whole.
+fn closed<'a>(inside: Source<'a>, close: &Close<'_>) -> Result<Source<'a>, Syntax> {
+    let text = inside.text.trim_end();
+    let start = text.rfind('\n').map_or(0, |at| at + 1);
+    let (before, last) = text.split_at(start);
+    let last = last.trim();
+    let envelope_ends = |text: &str| marker::is_end(text.trim_end().rsplit('\n').next().unwrap_or_default());
+    if close.is(last) {
+        return Ok(Source { text: before, whole: true, ..inside });
+    }
+    // The word may have been glued to something, as long as the patch ended before it.
+    if let Close::Word(word) = close
+        && last.ends_with(word)
+        && envelope_ends(before)
+    {
+        return Ok(Source { text: before, whole: true, ..inside });
+    }
+    if envelope_ends(text) {
+        return Ok(inside);
+    }
+    let line = inside.first + text.matches('\n').count();
+    let wanted = match close {
+        Close::Fence(sign, length) => sign.to_string().repeat(*length),
+        Close::Word(word) => super::clip(word),
+    };
+    Err(Syntax::cut_off(line, format!("send all of it, up to the {} that closes it", super::clip(&wanted))))
+}
+
+fn skip_blank(mut source: Source<'_>) -> Source<'_> {
+    // ends: each round takes a line
+    while let Some((line, rest)) = source.text.split_once('\n')
+        && line.trim().is_empty()
+    {
+        source = Source { text: rest, first: source.first + 1, ..source };
+    }
+    source
+}

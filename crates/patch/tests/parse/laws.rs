@@ -1,0 +1,251 @@
+//! Laws: no text is too strange, what is printed is read back, half a patch is never applied.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use toolgate_patch::{Action, Edit, Hunk, Line, Patch, Target};
+use toolgate_patch::{Format, parse, parse_as};
+
+/// Pieces that patches are made of, and that can go wrong.
+const PIECES: &[&str] = &[
+    "*** Begin Patch",
+    "*** End Patch",
+    "*** Add File: a",
+    "*** Delete File: b",
+    "*** Update File: c",
+    "*** Move to: d",
+    "*** End of File",
+    "***",
+    "@@",
+    "@@ x",
+    "@@ -1,2 +1,2 @@ x",
+    "@@ -0,0 +1 @@",
+    "@@@",
+    "diff --git a/f b/f",
+    "--- a/f",
+    "+++ b/f",
+    "--- ",
+    "+++ ",
+    "--- /dev/null",
+    "new file mode 100755",
+    "deleted file mode 100644",
+    "rename from x",
+    "rename to y",
+    "index 1..2 100644",
+    "\\ No newline at end of file",
+    "\\ ",
+    "-- ",
+    "2.43.0",
+    "```",
+    "<<EOF",
+    "EOF",
+    "apply_patch <<'EOF'",
+    "{\"input\": \"",
+    "{",
+    "[",
+    "\"}",
+    "From 0123",
+    "Binary files a and b differ",
+    " x",
+    "+x",
+    "-x",
+    "x",
+    " ",
+    "",
+    "\t",
+    "\"a/\\303\\274\"",
+    "é",
+    "\u{feff}",
+    "\0",
+];
+
+/// Text made of pieces, with line ends or without.
+fn pieces() -> impl Strategy<Value = String> {
+    let end = select(vec!["\n", "\n", "\n", "\r\n", "", " ", "\r"]);
+    vec((select(PIECES), end), 0..40)
+        .prop_map(|pieces| pieces.iter().map(|(piece, end)| format!("{piece}{end}")).collect())
+}
+
+/// Content that is easily taken for something else.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-c \t@*+-]{0,8}",
+        select(PIECES).prop_map(str::to_owned).prop_filter("one line", |text| !text.contains('\0'))
+    ]
+}
+
+fn path() -> impl Strategy<Value = String> {
+    "[a-z]{1,5}(/[a-z .]{0,4}[a-z]){0,2}"
+}
+
+fn lines() -> impl Strategy<Value = Vec<Line>> {
+    let line =
+        prop_oneof![text().prop_map(Line::Keep), text().prop_map(Line::Drop), text().prop_map(Line::Add)];
+    vec(line, 1..6)
+}
+
+fn hunk() -> impl Strategy<Value = Hunk> {
+    (vec("[a-z]{1,4}", 0..3), lines(), any::<bool>()).prop_map(|(headers, lines, at_end)| Hunk {
+        headers,
+        lines,
+        at_end,
+        ..Hunk::default()
+    })
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let content = vec(text(), 0..5).prop_map(|lines| lines.iter().map(|line| format!("{line}\n")).collect());
+    let target = prop_oneof![Just(Target::Same), path().prop_map(Target::Moved)];
+    prop_oneof![
+        content.prop_map(|content| Action::Write { content, executable: None }),
+        Just(Action::Delete { hunks: Vec::new() }),
+        (vec(hunk(), 1..4), target).prop_map(|(hunks, target)| Action::Update {
+            hunks,
+            target,
+            executable: None
+        }),
+    ]
+}
+
+fn patch() -> impl Strategy<Value = Patch> {
+    let edit = (path(), action()).prop_map(|(path, action)| Edit { path, line: 0, action });
+    vec(edit, 1..4).prop_map(|edits| Patch { edits })
+}
+
+/// The patch as a strict envelope.
+fn envelope(patch: &Patch) -> String {
+    let mut out = "*** Begin Patch\n".to_owned();
+    for Edit { path, action, .. } in &patch.edits {
+        match action {
+            Action::Write { content, .. } => {
+                out += &format!("*** Add File: {path}\n");
+                content.lines().for_each(|line| out += &format!("+{line}\n"));
+            }
+            Action::Delete { .. } => out += &format!("*** Delete File: {path}\n"),
+            Action::Update { hunks, target, .. } => {
+                out += &format!("*** Update File: {path}\n");
+                if let Target::Moved(to) = target {
+                    out += &format!("*** Move to: {to}\n");
+                }
+                hunks.iter().for_each(|hunk| places(&mut out, hunk));
+            }
+            Action::Replace { .. } => unreachable!("no envelope says that"),
+        }
+    }
+    out + "*** End Patch\n"
+}
+
+fn places(out: &mut String, hunk: &Hunk) {
+    if hunk.headers.is_empty() {
+        *out += "@@\n";
+    }
+    hunk.headers.iter().for_each(|header| *out += &format!("@@ {header}\n"));
+    body(out, hunk);
+    if hunk.at_end {
+        *out += "*** End of File\n";
+    }
+}
+
+fn body(out: &mut String, hunk: &Hunk) {
+    for line in &hunk.lines {
+        *out += &match line {
+            Line::Keep(text) => format!(" {text}\n"),
+            Line::Drop(text) => format!("-{text}\n"),
+            Line::Add(text) => format!("+{text}\n"),
+        };
+    }
+}
+
+/// The updates of the patch as git would write them.
+fn diff(patch: &Patch) -> String {
+    let mut out = String::new();
+    for Edit { path, action, .. } in &patch.edits {
+        let Action::Update { hunks, .. } = action else { continue };
+        out += &format!("diff --git a/{path} b/{path}\n--- a/{path}\t\n+++ b/{path}\t\n");
+        for hunk in hunks {
+            let (old, new) = (hunk.old().count(), hunk.new_lines().count());
+            out += &format!("@@ -7,{old} +7,{new} @@ {}\n", hunk.headers.first().map_or("", String::as_str));
+            body(&mut out, hunk);
+        }
+    }
+    out
+}
+
+/// Without the numbers of lines, which the printed text decides.
+fn bare(mut patch: Patch) -> Patch {
+    for edit in &mut patch.edits {
+        edit.line = 0;
+        if let Action::Update { hunks, .. } = &mut edit.action {
+            hunks.iter_mut().for_each(|hunk| (hunk.line, hunk.at) = (0, None));
+        }
+    }
+    patch
+}
+
+/// The updates alone, with what a diff can say of them.
+fn updates(patch: &Patch) -> Patch {
+    let mut patch = bare(patch.clone());
+    patch.edits.retain(|edit| matches!(edit.action, Action::Update { .. }));
+    for edit in &mut patch.edits {
+        let Action::Update { hunks, target, .. } = &mut edit.action else { continue };
+        *target = Target::Same;
+        for hunk in hunks {
+            hunk.headers.truncate(1);
+            hunk.at_end = false;
+        }
+    }
+    patch
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_is_too_strange(text in prop_oneof![".*", "(?s).{0,200}", pieces()]) {
+        let _ = parse(&text);
+        for format in Format::ALL {
+            let _ = parse_as(format, &text);
+        }
+    }
+
+    #[test]
+    fn pieces_of_an_envelope_never_panic(text in pieces()) {
+        let _ = parse(&format!("*** Begin Patch\n*** Update File: a\n{text}\n*** End Patch"));
+        let _ = parse(&format!("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n{text}"));
+    }
+
+    #[test]
+    fn a_printed_envelope_is_read_back(patch in patch()) {
+        let text = envelope(&patch);
+        prop_assert_eq!(parse(&text).map(bare), Ok(patch.clone()), "{}", text);
+        let returns = text.replace('\n', "\r\n");
+        prop_assert_eq!(parse(&returns).map(bare), Ok(patch.clone()));
+        let fenced = format!("```\n{text}```\n");
+        prop_assert_eq!(parse(&fenced).map(bare), Ok(patch));
+    }
+
+    #[test]
+    fn a_printed_diff_is_read_back(patch in patch()) {
+        let wanted = updates(&patch);
+        prop_assume!(!wanted.edits.is_empty());
+        let text = diff(&patch);
+        prop_assert_eq!(parse(&text).map(bare), Ok(wanted), "{}", text);
+    }
+
+}
+
+proptest! {
+    // Each case reads every beginning of a text.
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn half_an_envelope_is_an_error(patch in patch()) {
+        let text = envelope(&patch);
+        let whole = text.trim_end().len();
+        for end in (0..whole).filter(|end| text.is_char_boundary(*end)) {
+            prop_assert!(parse(&text[..end]).is_err(), "{}", &text[..end]);
+            prop_assert!(parse(&format!("```\n{}", &text[..end])).is_err(), "{}", &text[..end]);
+        }
+        prop_assert!(parse(&text[..whole]).is_ok());
+    }
+}

@@ -1,0 +1,88 @@
+//! What every patch text becomes: a row for each way to write one, each slip that is forgiven, each that is not.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod envelope;
+mod envelope_faults;
+mod json;
+mod laws;
+mod shape;
+mod unified;
+mod unified_faults;
+
+use std::fmt::Write;
+
+use toolgate_patch::{Action, Edit, Hunk, Line, Patch, Target};
+use toolgate_patch::{Format, parse, parse_as};
+
+/// What the text becomes: the edits, or the sentence that says what is wrong.
+fn tell(text: &str) -> String {
+    match parse(text) {
+        Ok(patch) => print(&patch),
+        Err(wrong) => wrong.to_string(),
+    }
+}
+
+/// The same, in one format.
+fn tell_as(format: Format, text: &str) -> String {
+    match parse_as(format, text) {
+        Ok(patch) => print(&patch),
+        Err(wrong) => wrong.to_string(),
+    }
+}
+
+/// The same, with the file's part of an envelope around it.
+fn update(lines: &str) -> String {
+    tell(&format!("*** Begin Patch\n*** Update File: f\n{lines}*** End Patch\n"))
+}
+
+fn print(patch: &Patch) -> String {
+    patch.edits.iter().map(edit).collect()
+}
+
+fn edit(edit: &Edit) -> String {
+    let run = |executable: &Option<bool>| match executable {
+        Some(true) => " +x",
+        Some(false) => " -x",
+        None => "",
+    };
+    let Edit { path, line, action } = edit;
+    match action {
+        Action::Write { content, executable } => {
+            format!("{line}: write {path}{} {content:?}\n", run(executable))
+        }
+        Action::Delete { hunks } => format!("{line}: delete {path}\n{}", all(hunks)),
+        Action::Update { hunks, target, executable } => {
+            let target = match target {
+                Target::Same => String::new(),
+                Target::Moved(to) => format!(" moved to {to}"),
+                Target::Copied(to) => format!(" copied to {to}"),
+            };
+            format!("{line}: update {path}{target}{}\n{}", run(executable), all(hunks))
+        }
+        Action::Replace { old, new, all } => {
+            format!("{line}: replace {path} {old:?} by {new:?}{}\n", if *all { " everywhere" } else { "" })
+        }
+    }
+}
+
+fn all(hunks: &[Hunk]) -> String {
+    let mut out = String::new();
+    for hunk in hunks {
+        write!(out, "  {}:", hunk.line).unwrap();
+        hunk.headers.iter().for_each(|header| write!(out, " <{header}>").unwrap());
+        hunk.at.iter().for_each(|at| write!(out, " at {at}").unwrap());
+        let flags = [(hunk.at_end, " at end"), (hunk.old_bare, " old bare"), (hunk.new_bare, " new bare")];
+        flags.iter().filter(|(on, _)| *on).for_each(|(_, name)| out.push_str(name));
+        for line in &hunk.lines {
+            let (sign, text) = match line {
+                Line::Keep(text) => (' ', text),
+                Line::Drop(text) => ('-', text),
+                Line::Add(text) => ('+', text),
+            };
+            write!(out, " [{sign}{text}]").unwrap();
+        }
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,66 @@
+//! Which format a text is in, and the names of the formats.
+
+use crate::{tell, tell_as};
+use insta::assert_snapshot;
+use toolgate_patch::{Format, Syntax, parse};
+
+const ENVELOPE: &str = "*** Begin Patch\n*** Delete File: a\n*** End Patch\n";
+const UNIFIED: &str = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n";
+const REPLACE: &str = r#"{"path": "f", "search": "x", "replace": "y"}"#;
+const FILES: &str = r#"{"files": [{"path": "f", "content": "x"}]}"#;
+
+#[test]
+fn each_shape_is_known() {
+    let texts = [ENVELOPE, UNIFIED, REPLACE, FILES];
+    for (text, format) in texts.into_iter().zip(Format::ALL) {
+        assert_eq!(tell(text), tell_as(format, text), "{format}");
+        assert_eq!(
+            tell(&format!("```\n{text}\n```\n")).lines().count(),
+            tell(text).lines().count(),
+            "{format}"
+        );
+        for other in Format::ALL.into_iter().filter(|other| *other != format) {
+            assert!(
+                tell_as(other, text).starts_with("line 1: "),
+                "{format} as {other}: {}",
+                tell_as(other, text)
+            );
+        }
+    }
+}
+
+#[test]
+fn another_format_than_asked_for_is_refused() {
+    assert_snapshot!(tell_as(Format::Replace, ENVELOPE), @"line 1: the patch is to be `replace` and looks like `envelope`; write it as it is asked for, or ask for the other format");
+    assert_snapshot!(tell_as(Format::Files, REPLACE), @"line 1: the patch is to be `files` and looks like `replace`; write it as it is asked for, or ask for the other format");
+    assert_snapshot!(tell_as(Format::Envelope, FILES), @"line 1: the patch is to be `envelope` and looks like `files`; write it as it is asked for, or ask for the other format");
+    assert_snapshot!(tell_as(Format::Envelope, UNIFIED), @"line 1: the patch begins with `--- a/f`; put `*** Begin Patch` on the first line and say nothing before it");
+    assert_snapshot!(tell_as(Format::Unified, ENVELOPE), @"line 1: the diff names no file; name the file with `--- a/path` and `+++ b/path`");
+    assert_snapshot!(tell_as(Format::Envelope, r#"{"input": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}"#), @"2: delete a");
+}
+
+#[test]
+fn no_patch_at_all_is_said() {
+    assert_snapshot!(tell(""), @"line 1: the patch is empty; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+    assert_snapshot!(tell("\n\n  "), @"line 3: the patch is empty; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+    assert_snapshot!(tell("please change x to y"), @"line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+    assert_snapshot!(tell("*** Begin Patch\r*** Delete File: a\r*** End Patch\r"), @"line 1: the lines end with carriage returns alone; end lines with a newline");
+    assert_snapshot!(tell("@@ -1 +1 @@\n-a\n+b\n"), @"line 1: a hunk stands before any file's name; write `--- a/path` and `+++ b/path` before it");
+    assert_snapshot!(tell("```\n```\n"), @"line 2: the patch is empty; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+}
+
+#[test]
+fn formats_have_names() {
+    for format in Format::ALL {
+        assert_eq!(format.to_string().parse(), Ok(format));
+    }
+    assert_snapshot!("diff".parse::<Format>().unwrap_err(), @"`diff` is no format; take envelope, unified, replace or files");
+}
+
+#[test]
+fn a_text_that_is_too_long_is_refused() {
+    let long = format!("*** Begin Patch\n*** Add File: a\n+{}\n*** End Patch\n", "x".repeat(64 << 20));
+    let Syntax { line, what, hint } = parse(&long).unwrap_err();
+    assert_eq!(line, 1);
+    assert_snapshot!(format!("{what}; {hint}"), @"the patch has 67108912 bytes, and 67108864 can be read; send it in several parts");
+}
