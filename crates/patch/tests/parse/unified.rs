@@ -210,6 +210,7 @@ fn files_come_and_go_without_git() {
     1: delete d/f
       3: at 1 [-a] [-b]
     ");
+    assert_snapshot!(tell("--- /dev/null\n+++ b/f\n@@ -0,1 +1,2 @@\n+a\n\n"), @r#"1: write f "a\n""#);
     let epoch = "1970-01-01 00:00:00.000000000 +0000";
     assert_snapshot!(tell(&format!("--- f\t{epoch}\n+++ f\t2024\n@@ -0,0 +1 @@\n+a\n")), @r#"1: write f "a\n""#);
     assert_snapshot!(tell(&format!("--- f\t2024\n+++ f\t{epoch}\n@@ -1 +0,0 @@\n-a\n")), @"

@@ -146,7 +146,10 @@ fn create(lines: &Lines<'_>, head: &Head, found: &[Found]) -> Result<Action, Syn
     }
     let mut content = String::new();
     if let Some(only) = found.first() {
-        if only.hunk.old().next().is_some() {
+        // Empty lines at its end only keep things apart, whatever the counts say.
+        let blank = |line: &&Line| matches!(line, Line::Keep(text) if text.is_empty());
+        let apart = only.hunk.lines.iter().rev().take_while(blank).count();
+        if only.hunk.old().count() > apart {
             let what = "a new file has lines that stay or go";
             return Err(Syntax::new(only.hunk.line, what, "begin every line of a new file with `+`"));
         }
