@@ -259,7 +259,7 @@ pub(crate) struct SandboxCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  toolgate policy explain -- rm -rf build
+  toolgate policy explain -- rm -rf src
   toolgate policy check
   toolgate policy test --json
   toolgate policy import codex ~/.codex/rules/default.rules")]
@@ -285,7 +285,7 @@ pub(crate) enum PolicyCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  toolgate policy explain -- rm -rf build
+  toolgate policy explain -- rm -rf src
   toolgate policy explain --script 'cd src && make 2>&1 | tee log'
   toolgate policy explain --approval untrusted --json -- git push
   toolgate policy explain --tool read_file --json '{\"path\": \"/etc/passwd\"}'")]

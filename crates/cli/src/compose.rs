@@ -81,8 +81,11 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
     builder = with_asking(builder, &config, &cwd, &dirs)?;
     if let Some(state) = dirs.state {
         let spill = Arc::new(Spill::new(state.join("outputs"), &cwd));
-        builder =
-            builder.records(state.join("edits")).read_kept_in(spill.directory()).keep(Arc::new(Shelf(Arc::clone(&spill)))).spill(spill);
+        builder = builder
+            .records(state.join("edits"))
+            .read_kept_in(spill.directory())
+            .keep(Arc::new(Shelf(Arc::clone(&spill))))
+            .spill(spill);
     }
     builder = with_commands(builder, &config.commands)?;
     Ok(Composed { config, builder })

@@ -61,7 +61,7 @@ fn refuse(wrong: &clap::Error) -> ExitCode {
             screen::hint(r#"a tool's arguments go into --json, e.g. --json '{"path": "README.md"}'"#);
         }
         (ErrorKind::UnknownArgument, ["policy", "explain"]) => {
-            screen::hint("put -- before the command: toolgate policy explain -- rm -rf build");
+            screen::hint("put -- before the command: toolgate policy explain -- rm -rf src");
         }
         (ErrorKind::UnknownArgument, ["sandbox", ..]) => {
             screen::hint("put -- before the command: toolgate sandbox -- cargo test");

@@ -67,7 +67,11 @@ pub fn diff(path: &str, from: Option<&str>, before: Option<&Content>, after: Opt
     let (was, is) = (lines(&was), lines(&is));
     let (was, is): (Vec<&str>, Vec<&str>) =
         (was.iter().map(String::as_str).collect(), is.iter().map(String::as_str).collect());
-    let changes = TextDiff::configure().algorithm(Algorithm::Histogram).timeout(PATIENCE).newline_terminated(true).diff_slices(&was, &is);
+    let changes = TextDiff::configure()
+        .algorithm(Algorithm::Histogram)
+        .timeout(PATIENCE)
+        .newline_terminated(true)
+        .diff_slices(&was, &is);
     let _ = write!(out, "{}", changes.unified_diff().context_radius(3));
     out
 }

@@ -116,7 +116,9 @@ impl Hunk {
 impl Patch {
     /// Every path that it names, as it spells them.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.edits.iter().flat_map(|edit| [Some(edit.path.as_str()), edit.action.target()].into_iter().flatten())
+        self.edits
+            .iter()
+            .flat_map(|edit| [Some(edit.path.as_str()), edit.action.target()].into_iter().flatten())
     }
 
     /// Spells every path as `name` says.

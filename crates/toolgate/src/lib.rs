@@ -33,11 +33,11 @@ pub use exec::fs;
 pub use exec::process::init;
 #[cfg(feature = "tools")]
 pub use exec::{session::Processes, shell::Shell, spill::Spill};
+#[cfg(feature = "tools")]
+pub use hooks::{CommandHook, Moment, OnFailure};
 /// The edit engine: patches as models write them, applied all at once or not at all.
 #[cfg(feature = "tools")]
 pub use patch;
-#[cfg(feature = "tools")]
-pub use hooks::{CommandHook, Moment, OnFailure};
 pub use policy::{
     Account, ApprovalPolicy, AtLeast, Cause, CommandLine, Confinement, DEFAULT_DENY_READ, Denial, DenyRead,
     Effect, Enforcement, Environment, EnvironmentFault, Escalation, Gap, Gate, Grant, Host, HostFault, Hosts,

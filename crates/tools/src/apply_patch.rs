@@ -8,8 +8,8 @@ use patch::{Change, Disk, Patch, Plan};
 use policy::{Denial, Effect, Intent, Permit};
 use serde_json::json;
 use tool::{
-    AnyTool, Attempt, BoxFuture, Cx, FreeformSpec, Grammar, Lane, Notice, Place, ToolCall, ToolError, ToolOutput,
-    ToolSpec,
+    AnyTool, Attempt, BoxFuture, Cx, FreeformSpec, Grammar, Lane, Notice, Place, ToolCall, ToolError,
+    ToolOutput, ToolSpec,
 };
 
 use crate::edits::Edits;
@@ -71,7 +71,13 @@ impl AnyTool for ApplyPatch {
             }
         }
         let intent = Intent::of(paths.iter().cloned().map(Effect::Write).collect());
-        Ok(Box::new(Applying { patch, paths, intent, edits: Arc::clone(&self.edits), shown: OnceLock::new() }))
+        Ok(Box::new(Applying {
+            patch,
+            paths,
+            intent,
+            edits: Arc::clone(&self.edits),
+            shown: OnceLock::new(),
+        }))
     }
 }
 
@@ -154,9 +160,12 @@ impl Work {
             Err(failure) => return blocked().map_or_else(|| Ok(refused(&failure.to_string())), Err),
         };
         if shown.is_some_and(|shown| shown != plan) {
-            return Ok(refused("a file has changed since the user was shown what would become of it; try again"));
+            return Ok(refused(
+                "a file has changed since the user was shown what would become of it; try again",
+            ));
         }
-        let stale: Vec<&Change> = plan.changes.iter().filter(|change| is_stale(&edits, &disk, change)).collect();
+        let stale: Vec<&Change> =
+            plan.changes.iter().filter(|change| is_stale(&edits, &disk, change)).collect();
         let stale: Vec<String> = stale.into_iter().map(|change| change.path.clone()).collect();
         let steps = plan.steps();
         let mut at = 0;
@@ -167,7 +176,8 @@ impl Work {
             at += 1;
         };
         if let Err(refusal) = disk.commit_with(&steps, &edits.records, &mut tell) {
-            return blocked().map_or_else(|| Ok(refused(&format!("`{}` {}", refusal.path, refusal.what))), Err);
+            return blocked()
+                .map_or_else(|| Ok(refused(&format!("`{}` {}", refusal.path, refusal.what))), Err);
         }
         for change in &plan.changes {
             remember(&edits, &disk, change);

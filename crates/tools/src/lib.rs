@@ -30,8 +30,8 @@ mod write_stdin;
 
 use std::sync::Arc;
 
-pub use edits::Edits;
 pub use commands::{Commands, DEFAULT_SESSIONS};
+pub use edits::Edits;
 pub use picture::Pictures;
 use tool::{AnyTool, StrictFault, erase};
 

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
 
 use crate::blocks::{self, Choice, Header, Siblings};
-use crate::edits::Edits;
 use crate::door::{look, reading, told};
+use crate::edits::Edits;
 use crate::encoding::{self, Nature};
 use crate::lines::{self, Ask, Window};
 use crate::numbered::{Numbered, Whole};

@@ -297,8 +297,12 @@ fn pictures_are_described_to_a_model_that_does_not_see() {
         .write_to(&mut std::io::Cursor::new(&mut png), image::ImageFormat::Png)
         .unwrap();
     w.file("p.png", &png);
-    let tools =
-        toolgate_tools::all(Pictures { seen: false, ..Pictures::default() }, &Arc::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::all(
+        Pictures { seen: false, ..Pictures::default() },
+        &Arc::default(),
+        &Arc::default(),
+    )
+    .unwrap();
     let told = Session::new(&w, tools).call("read_file", &json!({"path": "p.png"}));
     assert_eq!(told.items.len(), 1);
     assert!(told.joined_text().contains("is a binary file (image/png"), "{}", told.joined_text());

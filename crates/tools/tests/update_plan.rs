@@ -11,8 +11,10 @@ use tool::Notice;
 use toolgate_tools::Pictures;
 
 fn update(arguments: &Value) -> (String, Vec<Notice>) {
-    let session =
-        Session::new(&Workspace::new(), toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap());
+    let session = Session::new(
+        &Workspace::new(),
+        toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap(),
+    );
     let text = session.call("update_plan", arguments).joined_text();
     let notices = session.events().into_iter().filter_map(|event| match event {
         Event::Notice(notice) => Some(notice),

@@ -12,7 +12,8 @@ use tool::{Item, ToolOutput};
 use toolgate_tools::Pictures;
 
 fn view(workspace: &Workspace, path: &str) -> ToolOutput {
-    let tools = toolgate_tools::all(Pictures { max_side: 100, seen: true }, &Arc::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::all(Pictures { max_side: 100, seen: true }, &Arc::default(), &Arc::default())
+        .unwrap();
     Session::new(workspace, tools).call("view_image", &json!({ "path": path }))
 }
 

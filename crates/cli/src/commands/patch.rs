@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::json;
-use toolgate::patch::{self, Disk, Format, Plan};
+use toolgate::patch::{self, Disk, Format, Outcome, Plan, Recovered};
 
 use crate::args::{self, PatchFormat};
 use crate::config::Dirs;
@@ -33,8 +33,18 @@ pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
         .map_err(|fault| Fault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?
         .breaking_links(args.break_links);
     let records = records()?;
-    for mended in patch::recover(&records)? {
-        screen::hint(&mended.to_string());
+    for Recovered { files, outcome, record } in patch::recover(&records)? {
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        let what = match outcome {
+            Outcome::Back => format!("an edit was stopped half-way; it was taken back: {}", names.join(", ")),
+            Outcome::Forward => {
+                format!("an edit was stopped half-way; it was finished: {}", names.join(", "))
+            }
+            Outcome::Left(why) => {
+                format!("the record `{}` of an edit was left as it is: {why}", record.display())
+            }
+        };
+        screen::hint(&what);
     }
     let plan = match Plan::of(&parsed, &disk) {
         Ok(plan) => plan,
@@ -67,7 +77,8 @@ fn text(args: &args::Patch) -> Result<String, Fault> {
         Some(path) if path != "-" => {
             let path = Path::new(path);
             #[expect(clippy::disallowed_methods, reason = "the user names the file on the command line")]
-            let opened = std::fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+            let opened =
+                std::fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
             opened.map_err(|fault| Fault::usage(format!("`{}` cannot be read: {fault}", path.display())))?;
         }
         _ => {
@@ -78,7 +89,8 @@ fn text(args: &args::Patch) -> Result<String, Fault> {
         }
     }
     if bytes.is_empty() {
-        return Err(Fault::usage("there is no patch: the input is empty").hint("give a file, or a patch on standard input"));
+        return Err(Fault::usage("there is no patch: the input is empty")
+            .hint("give a file, or a patch on standard input"));
     }
     if bytes.len() as u64 > LONGEST {
         return Err(Fault::usage(format!("the patch is longer than {} MiB", LONGEST >> 20)));
@@ -89,7 +101,8 @@ fn text(args: &args::Patch) -> Result<String, Fault> {
 /// Where it is written down what is about to be done.
 fn records() -> Result<PathBuf, Fault> {
     let state = Dirs::from_env()?.state;
-    let state = state.ok_or_else(|| Fault::usage("there is no home to keep records in; set HOME or TOOLGATE_HOME"))?;
+    let state = state
+        .ok_or_else(|| Fault::usage("there is no home to keep records in; set HOME or TOOLGATE_HOME"))?;
     Ok(state.join("edits"))
 }
 
@@ -105,7 +118,11 @@ fn refuse(args: &args::Patch, why: &str) -> Result<ExitCode, Fault> {
 fn told(args: &args::Patch, plan: &Plan) -> Result<(), Fault> {
     if args.json {
         let file = |change: &patch::Change| {
-            let places: Vec<_> = change.landed.iter().map(|(line, pass)| json!({"line": line, "overlooked": pass.overlooks()})).collect();
+            let places: Vec<_> = change
+                .landed
+                .iter()
+                .map(|(line, pass)| json!({"line": line, "overlooked": pass.overlooks()}))
+                .collect();
             json!({"kind": change.letter().to_string(), "path": change.path, "from": change.from, "places": places})
         };
         let files: Vec<_> = plan.told().map(file).collect();

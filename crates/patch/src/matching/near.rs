@@ -76,7 +76,10 @@ pub(crate) fn closest(text: &Text, hunk: &Hunk) -> Option<(usize, usize)> {
     let olds = olds(hunk);
     let places = offsets(text, &olds).into_iter().filter_map(|offset| align(text, &olds, offset, false));
     let (share, fit) = places.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    (share > 0.2).then(|| (fit.first(), fit.end()))
+    let missing = |at: &Option<usize>| at.is_none();
+    let before = fit.at.iter().take_while(|at| missing(at)).count();
+    let after = fit.at.iter().rev().take_while(|at| missing(at)).count();
+    (share > 0.2).then(|| (fit.first().saturating_sub(before), (fit.end() + after).min(text.len())))
 }
 
 fn overlap(a: &Fit, b: &Fit) -> bool {

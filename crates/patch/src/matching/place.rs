@@ -165,13 +165,13 @@ fn chosen(text: &Text, hunk: &Hunk, mut fits: Vec<Fit>, heads: impl Fn(usize) ->
 fn adds(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
     let headers = places(text, &hunk.headers);
     let at = match (headers.as_slice(), hunk.headers.iter().rfind(|header| !is_blank(header)), hunk.at) {
-        ([header], _, _) => header + 1,
-        ([], Some(header), _) => return Err(Miss::NoHeader(header.clone())),
-        ([_, _, ..], _, _) => return Err(Miss::Ambiguous(headers)),
+        ([header], _, None) => header + 1,
+        ([], Some(header), None) => return Err(Miss::NoHeader(header.clone())),
+        ([_, _, ..], _, None) => return Err(Miss::Ambiguous(headers)),
         ([], None, None) => text.len(),
-        ([], None, Some(0)) => 0,
-        ([], None, Some(at)) if at >= text.len() => text.len(),
-        ([], None, Some(_)) => return Err(Miss::Nowhere),
+        (_, _, Some(0 | 1)) => 0,
+        (_, _, Some(at)) if at > text.len() => text.len(),
+        (_, _, Some(_)) => return Err(Miss::Nowhere),
     };
     let new: Vec<&str> = hunk.new_lines().collect();
     let before = at.checked_sub(new.len()).filter(|_| at == text.len());

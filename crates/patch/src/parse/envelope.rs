@@ -22,12 +22,16 @@ pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
     if !(1..lines.len()).any(|at| lines.get(at).is_some_and(marker::is_end)) {
         return Err(cut_off());
     }
+    let last = (0..lines.len()).rfind(|at| !lines.is_blank(*at));
     let mut reader = Reader::default();
     let end = (1..lines.len()).try_fold(None, |end, at| match end {
         Some(end) => Ok(Some(end)),
         None => {
             let line = lines.get(at).unwrap_or_default();
-            let ended = reader.take(line.strip_prefix(pad).unwrap_or_default(), lines.number(at))?;
+            // The last line is the end, wherever it begins.
+            let closes = Some(at) == last && marker::is_end(line);
+            let line = if closes { line.trim() } else { line.strip_prefix(pad).unwrap_or_default() };
+            let ended = reader.take(line, lines.number(at))?;
             Ok::<_, Syntax>(ended.then_some(at))
         }
     })?;
