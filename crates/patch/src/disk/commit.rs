@@ -10,7 +10,7 @@ use super::moves::Trouble;
 use super::plan::Plan;
 use super::record::{Phase, Record, Records};
 use super::resolve::{cannot, changed, refuse};
-use super::sys::{self, Links};
+use super::sys::{self, Id, Links};
 use super::{Disk, recover, stage};
 use crate::tree::{Refusal, Step};
 
@@ -126,17 +126,29 @@ fn make_folders(plan: &mut Plan<'_>) -> Result<(), Refusal> {
             Err(Errno::EXIST) => return Err(changed(&shown)),
             other => other.map_err(|errno| cannot(&shown, "made", errno))?,
         }
-        let fd =
-            sys::open_dir(parent, name, Links::Refuse).map_err(|errno| cannot(&shown, "entered", errno))?;
-        let there = sys::real_path(fd.as_fd()).map_err(|errno| cannot(&shown, "entered", errno))?;
-        if there != real {
-            return Err(changed(&shown));
+        match enter(parent, name, &real) {
+            Ok((fd, id)) => {
+                plan.record.folders[at].id = Some(id);
+                plan.dirs[at] = Some(fd);
+            }
+            Err(trouble) => {
+                // Nobody could find it again to take it back.
+                let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+                return Err(told(&shown, trouble));
+            }
         }
-        let seen = sys::seen(fd.as_fd()).map_err(|errno| cannot(&shown, "entered", errno))?;
-        plan.record.folders[at].id = Some(seen.id());
-        plan.dirs[at] = Some(fd);
     }
     Ok(())
+}
+
+/// Opens the directory that was just made, if it still is where it was made.
+fn enter(parent: BorrowedFd<'_>, name: &Path, real: &Path) -> Result<(OwnedFd, Id), Trouble> {
+    let fd = sys::open_dir(parent, name, Links::Refuse)?;
+    if sys::real_path(fd.as_fd())? != real {
+        return Err(Trouble::Changed);
+    }
+    let id = sys::seen(fd.as_fd())?.id();
+    Ok((fd, id))
 }
 
 fn sync_folders(plan: &Plan<'_>) -> Result<(), Refusal> {

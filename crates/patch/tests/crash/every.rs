@@ -1,0 +1,193 @@
+//! Every point at which a commit can be killed, and every call of it that can fail.
+
+use std::time::Instant;
+
+use libc::{EINVAL, EIO, ENOSPC, c_int};
+use toolgate_patch::disk;
+
+use super::ground::{Ground, Job, Snapshot};
+use super::trace::{self, FALLIBLE, Orders};
+
+const EXCHANGE: u64 = libc::RENAME_EXCHANGE as u64;
+const NOREPLACE: u64 = libc::RENAME_NOREPLACE as u64;
+
+/// With threads the order of calls changes from run to run, and it is killed before each so many calls.
+const SAMPLE: usize = 4;
+
+/// The tree before and after.
+struct Sides {
+    old: Snapshot,
+    new: Snapshot,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Old,
+    New,
+}
+
+pub(crate) fn all() {
+    let ground = Ground::new();
+    for (name, job, lacks) in [
+        ("few files", Job::Few, 0),
+        ("few files, no exchange", Job::Few, EXCHANGE),
+        ("few files, no exchange and no exclusive rename", Job::Few, EXCHANGE | NOREPLACE),
+        ("many files", Job::Many, 0),
+    ] {
+        let since = Instant::now();
+        let sides = sides(&ground, job);
+        let (old, new) = killed(&ground, job, lacks, &sides);
+        assert!(old > 0 && new > 0, "{name}: {old} old, {new} new");
+        println!(
+            "{name}: killed at {} calls: {old} all old, {new} all new; {:.1?}",
+            old + new,
+            since.elapsed()
+        );
+    }
+    let since = Instant::now();
+    let points = killed_again(&ground, &sides(&ground, Job::Few));
+    println!("recovery: killed at {points} calls; {:.1?}", since.elapsed());
+    let since = Instant::now();
+    let (old, new) = killed_undoing(&ground, &sides(&ground, Job::Few));
+    assert!(old > 0 && new > 0, "{old} old, {new} new");
+    println!("undo: killed at {} calls: {old} all old, {new} all new; {:.1?}", old + new, since.elapsed());
+    for errno in [EIO, ENOSPC, EINVAL] {
+        let since = Instant::now();
+        let (old, new) = failed(&ground, errno, &sides(&ground, Job::Few));
+        let error = std::io::Error::from_raw_os_error(errno);
+        println!("{error}: {} calls fail: {old} refused, {new} done; {:.1?}", old + new, since.elapsed());
+    }
+}
+
+/// Commits once undisturbed.
+fn sides(ground: &Ground, job: Job) -> Sides {
+    ground.reset();
+    let old = ground.snapshot();
+    let story = trace::run(&mut ground.command(job), Orders::default());
+    assert_eq!(story.code, Some(0));
+    let new = ground.snapshot();
+    assert_ne!(old, new);
+    assert_eq!(ground.left(), Vec::<std::path::PathBuf>::new());
+    Sides { old, new }
+}
+
+impl Sides {
+    /// Which side the tree is on; nothing may be left over.
+    #[track_caller]
+    fn of(&self, ground: &Ground, when: &str) -> Side {
+        assert_eq!(ground.left(), Vec::<std::path::PathBuf>::new(), "{when}");
+        let now = ground.snapshot();
+        if now == self.old {
+            Side::Old
+        } else {
+            assert!(now == self.new, "{when}: mixed: {:#?}", now.keys());
+            Side::New
+        }
+    }
+}
+
+#[track_caller]
+fn recover(ground: &Ground, when: &str) {
+    let recovered = disk::recover(&ground.records()).unwrap();
+    let left = recovered.iter().filter(|one| matches!(one.outcome, disk::Outcome::Left(_)));
+    assert_eq!(left.count(), 0, "{when}: {recovered:?}");
+}
+
+/// Kills before each call; how often all was old after recovery, and how often new.
+fn killed(ground: &Ground, job: Job, lacks: u64, sides: &Sides) -> (usize, usize) {
+    let (mut old, mut new) = (0, 0);
+    // ends: the child exits by itself once it has fewer calls
+    for at in (1..).step_by(if job == Job::Many { SAMPLE } else { 1 }) {
+        ground.reset();
+        let orders = Orders { kill_at: Some(at), lacks, ..Orders::default() };
+        let story = trace::run(&mut ground.command(job), orders);
+        let when = format!("killed before call {at} ({:?})", story.calls.last());
+        recover(ground, &when);
+        let side = sides.of(ground, &when);
+        if let Some(code) = story.code {
+            assert_eq!((code, side), (0, Side::New), "{when}");
+            break;
+        }
+        match side {
+            Side::Old => old += 1,
+            Side::New => new += 1,
+        }
+    }
+    (old, new)
+}
+
+/// Kills a commit somewhere, then its recovery before each call, then recovers.
+fn killed_again(ground: &Ground, sides: &Sides) -> usize {
+    let mut points = 0;
+    ground.reset();
+    let calls = trace::run(&mut ground.command(Job::Few), Orders::default()).calls;
+    let renames = (1..=calls.len()).filter(|at| calls[at - 1] == libc::SYS_renameat2);
+    for commit_at in renames.step_by(2) {
+        // ends: the recovery exits by itself once it has fewer calls
+        for at in (1..).step_by(3) {
+            ground.reset();
+            let orders = Orders { kill_at: Some(commit_at), ..Orders::default() };
+            trace::run(&mut ground.command(Job::Few), orders);
+            let orders = Orders { kill_at: Some(at), ..Orders::default() };
+            let story = trace::run(&mut ground.command(Job::Recover), orders);
+            let when = format!("killed before call {commit_at}, and recovery before call {at}");
+            recover(ground, &when);
+            assert_eq!(sides.of(ground, &when), Side::New, "{when}");
+            points += 1;
+            if story.code.is_some() {
+                break;
+            }
+        }
+    }
+    points
+}
+
+/// Lets the last file fail to get in place, and kills before each call from there on.
+fn killed_undoing(ground: &Ground, sides: &Sides) -> (usize, usize) {
+    let (mut old, mut new) = (0, 0);
+    ground.reset();
+    let calls = trace::run(&mut ground.command(Job::Few), Orders::default()).calls;
+    let last = calls.iter().rposition(|call| *call == libc::SYS_renameat2).unwrap() + 1;
+    // ends: the child exits by itself once it has fewer calls
+    for at in last + 1.. {
+        ground.reset();
+        let orders = Orders { kill_at: Some(at), fail_at: Some((last, EIO)), lacks: 0 };
+        let story = trace::run(&mut ground.command(Job::Few), orders);
+        let when = format!("call {last} fails, killed before call {at} ({:?})", story.calls.last());
+        recover(ground, &when);
+        let side = sides.of(ground, &when);
+        if let Some(code) = story.code {
+            assert_eq!((code, side), (3, Side::Old), "{when}");
+            break;
+        }
+        match side {
+            Side::Old => old += 1,
+            Side::New => new += 1,
+        }
+    }
+    (old, new)
+}
+
+/// Lets each call fail; how often all was refused, and how often all was done nevertheless.
+fn failed(ground: &Ground, errno: c_int, sides: &Sides) -> (usize, usize) {
+    let (mut old, mut new) = (0, 0);
+    // ends: once the child has fewer calls
+    for at in 1.. {
+        ground.reset();
+        let orders = Orders { fail_at: Some((at, errno)), ..Orders::default() };
+        let story = trace::run(&mut ground.command(Job::Few), orders);
+        let Some(call) = story.calls.get(at - 1) else { break };
+        let when = format!("call {at} ({call}) fails with {errno}");
+        if !FALLIBLE.contains(call) {
+            continue;
+        }
+        let answer = story.code.unwrap_or_else(|| panic!("{when}: died"));
+        recover(ground, &when);
+        match (answer, sides.of(ground, &when)) {
+            (3, Side::Old) => old += 1,
+            (0, Side::New) => new += 1,
+            (code, side) => panic!("{when}: answered {code}, and all is {side:?}"),
+        }
+    }
+    (old, new)
+}

@@ -1,0 +1,139 @@
+//! The tree that the commit changes, and the child that commits.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+use toolgate_patch::disk::{self, Disk};
+use toolgate_patch::tree::{Put, Step, Tree};
+
+/// A tree of directories (no bytes) and files, with their modes.
+pub(crate) type Snapshot = BTreeMap<PathBuf, (Option<Vec<u8>>, u32)>;
+
+/// What a child does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// Few files: one thread, the same calls every time.
+    Few,
+    /// So many files that threads are started.
+    Many,
+    Recover,
+}
+
+pub(crate) struct Ground {
+    temp: TempDir,
+}
+
+impl Ground {
+    /// In memory where possible: syncing is not what is tried here.
+    pub(crate) fn new() -> Self {
+        let shm = Path::new("/dev/shm");
+        let temp = if shm.is_dir() { tempfile::tempdir_in(shm) } else { tempfile::tempdir() };
+        let ground = Self { temp: temp.unwrap() };
+        ground.reset();
+        ground
+    }
+
+    pub(crate) fn reset(&self) {
+        let _ = fs::remove_dir_all(self.root());
+        let _ = fs::remove_dir_all(self.records());
+        fs::create_dir_all(self.root().join("sub")).unwrap();
+        for name in ["changed", "sub/script", "gone", "moved", "other"] {
+            fs::write(self.root().join(name), format!("old {name}\n")).unwrap();
+        }
+        fs::set_permissions(self.root().join("sub/script"), fs::Permissions::from_mode(0o755)).unwrap();
+        for at in 0..MANY {
+            fs::write(self.root().join(format!("sub/{at}")), "old").unwrap();
+        }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.temp.path().join("tree")
+    }
+
+    pub(crate) fn records(&self) -> PathBuf {
+        self.temp.path().join("records")
+    }
+
+    /// What is in the tree now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let mut all = Snapshot::new();
+        let mut dirs = vec![self.root()];
+        while let Some(dir) = dirs.pop() {
+            for entry in fs::read_dir(dir).unwrap() {
+                let path = entry.unwrap().path();
+                let meta = fs::symlink_metadata(&path).unwrap();
+                let bytes = meta.is_file().then(|| fs::read(&path).unwrap());
+                if meta.is_dir() {
+                    dirs.push(path.clone());
+                }
+                all.insert(path, (bytes, meta.permissions().mode()));
+            }
+        }
+        all
+    }
+
+    /// What is among the records, but for the lock.
+    pub(crate) fn left(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.records()) else { return Vec::new() };
+        entries.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("lock")).collect()
+    }
+
+    pub(crate) fn command(&self, job: Job) -> Command {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env("CRASH_CHILD", format!("{job:?}")).arg(self.temp.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    }
+}
+
+const MANY: usize = 8;
+
+fn put(tree: &Disk, path: &str, like: Option<&str>) -> Step {
+    let found = tree.look(path).unwrap().file.map(|file| file.stamp);
+    let put = Put { bytes: format!("new {path}\n").into(), executable: None, like: like.map(str::to_owned) };
+    Step { path: path.to_owned(), found, put: Some(put) }
+}
+
+fn delete(tree: &Disk, path: &str) -> Step {
+    Step { put: None, ..put(tree, path, None) }
+}
+
+fn steps(tree: &Disk, job: Job) -> Vec<Step> {
+    let few = || {
+        vec![
+            put(tree, "changed", Some("changed")),
+            put(tree, "sub/script", Some("sub/script")),
+            put(tree, "made/deep/file", None),
+            delete(tree, "gone"),
+            delete(tree, "moved"),
+            put(tree, "sub/moved", Some("moved")),
+        ]
+    };
+    match job {
+        Job::Few => few(),
+        Job::Many => {
+            let many = (0..MANY).map(|at| put(tree, &format!("sub/{at}"), None));
+            few().into_iter().chain(many).collect()
+        }
+        Job::Recover => Vec::new(),
+    }
+}
+
+/// Exits with 0 if all is done, with 3 if it was refused.
+pub(crate) fn child(job: &str) -> ! {
+    let base = PathBuf::from(std::env::args_os().nth(1).unwrap());
+    let (root, records) = (base.join("tree"), base.join("records"));
+    let job = [Job::Few, Job::Many, Job::Recover].into_iter().find(|one| format!("{one:?}") == job).unwrap();
+    let tree = Disk::at(&root).unwrap();
+    let steps = steps(&tree, job);
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP).unwrap();
+    let done = match job {
+        Job::Recover => disk::recover(&records).is_ok(),
+        Job::Few | Job::Many => tree.commit(&steps, &records).is_ok(),
+    };
+    std::process::exit(if done { 0 } else { 3 })
+}

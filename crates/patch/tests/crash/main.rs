@@ -1,0 +1,27 @@
+//! A commit is killed before each of its system calls, and each of them fails: the tree is all old or all new.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests may unwrap, start themselves again, look at their own trees and say what they did"
+)]
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod every;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod ground;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod trace;
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn main() {
+    match std::env::var_os("CRASH_CHILD") {
+        Some(what) => ground::child(&what.into_string().unwrap()),
+        None => every::all(),
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn main() {
+    println!("not tried here: registers are known only for Linux on x86-64");
+}
