@@ -1,0 +1,121 @@
+//! A tree on disk: what is refused, what is kept, what happens when others are at it too.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests may unwrap, start themselves again and look at their own trees"
+)]
+
+mod kept;
+mod model;
+mod nobody;
+mod places;
+mod racing;
+mod records;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use toolgate_patch::disk::Disk;
+use toolgate_patch::tree::{Put, Refusal, Stamp, Step, Tree};
+
+/// A tree, something outside of it, and a place for records.
+struct Ground {
+    temp: TempDir,
+}
+
+impl Ground {
+    fn new() -> Self {
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// In memory where possible, for tests that commit thousands of times.
+    fn quick() -> Self {
+        let shm = Path::new("/dev/shm");
+        if shm.is_dir() { Self::within(shm) } else { Self::new() }
+    }
+
+    fn within(base: &Path) -> Self {
+        let temp = tempfile::tempdir_in(base).unwrap();
+        let ground = Self { temp };
+        fs::create_dir(ground.base().join("in")).unwrap();
+        fs::create_dir(ground.base().join("out")).unwrap();
+        fs::write(ground.out("secret"), "secret").unwrap();
+        ground
+    }
+
+    fn base(&self) -> PathBuf {
+        fs::canonicalize(self.temp.path()).unwrap()
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.base().join("in").join(below)
+    }
+
+    fn out(&self, below: &str) -> PathBuf {
+        self.base().join("out").join(below)
+    }
+
+    fn records(&self) -> PathBuf {
+        self.base().join("records")
+    }
+
+    fn disk(&self) -> Disk {
+        Disk::at(&self.path("")).unwrap()
+    }
+
+    fn write(&self, below: &str, text: &str) -> PathBuf {
+        let path = self.path(below);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn read(&self, below: &str) -> String {
+        fs::read_to_string(self.path(below)).unwrap()
+    }
+
+    fn stamp(&self, below: &str) -> Option<Stamp> {
+        self.disk().look(below).unwrap().file.map(|file| file.stamp)
+    }
+
+    fn commit(&self, steps: &[Step]) -> Result<(), Refusal> {
+        self.disk().commit(steps, &self.records())
+    }
+
+    /// Everything below the base but the records, and that nothing of a commit is left.
+    #[track_caller]
+    fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut dirs = vec![self.base()];
+        while let Some(dir) = dirs.pop() {
+            for entry in fs::read_dir(dir).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() && !path.is_symlink() {
+                    dirs.push(path.clone());
+                }
+                names.push(path.strip_prefix(self.base()).unwrap().to_str().unwrap().to_owned());
+            }
+        }
+        let left = |name: &&String| {
+            name.contains(".toolgate-") || name.ends_with(".json") || name.ends_with(".done")
+        };
+        assert_eq!(names.iter().find(left), None);
+        names.retain(|name| !name.starts_with("records"));
+        names.sort();
+        names
+    }
+}
+
+fn put(path: &str, found: Option<Stamp>, text: &str) -> Step {
+    let put = Put { bytes: text.into(), executable: None, like: None };
+    Step { path: path.to_owned(), found, put: Some(put) }
+}
+
+fn delete(path: &str, found: Option<Stamp>) -> Step {
+    Step { path: path.to_owned(), found, put: None }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

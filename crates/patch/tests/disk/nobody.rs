@@ -1,0 +1,82 @@
+//! All of this as a user who may do little.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use toolgate_patch::tree::Tree;
+
+use super::{Ground, is_root, put};
+
+const NOBODY: u32 = 65534;
+
+#[test]
+fn the_same_holds_for_nobody() {
+    if !is_root() {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let program = temp.path().join("program");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(program);
+    command.env("TMPDIR", temp.path()).current_dir(temp.path()).uid(NOBODY).gid(NOBODY);
+    command.args(["--skip", "racing", "--skip", "model"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn what_may_not_be_written_says_so_and_stays() {
+    if is_root() {
+        return;
+    }
+    let ground = Ground::new();
+    ground.write("locked/file", "old");
+    ground.write("free", "old");
+    let steps =
+        [put("free", ground.stamp("free"), "new"), put("locked/file", ground.stamp("locked/file"), "new")];
+    let lock = |mode| fs::set_permissions(ground.path("locked"), fs::Permissions::from_mode(mode)).unwrap();
+    lock(0o555);
+    let refusal = ground.commit(&steps).unwrap_err();
+    assert!(refusal.what.contains("Permission denied"), "{refusal}");
+    assert_eq!(ground.read("free"), "old");
+    // A directory that can be written and passed, but not listed.
+    lock(0o333);
+    ground.commit(&steps).unwrap();
+    lock(0o755);
+    assert_eq!(ground.read("locked/file"), "new");
+    fs::set_permissions(ground.path("free"), fs::Permissions::from_mode(0o000)).unwrap();
+    assert!(ground.disk().look("free").unwrap_err().what.contains("Permission denied"));
+    ground.names();
+}
+
+/// A file of somebody else in a directory of one's own: it can be replaced, and its group's rights are not for ours.
+#[test]
+fn a_foreign_file_does_not_open_up() {
+    const HERE: &str = "TOOLGATE_DISK_FOREIGN";
+    if let Some(base) = std::env::var_os(HERE) {
+        let disk = toolgate_patch::disk::Disk::at(&Path::new(&base).join("in")).unwrap();
+        let found = disk.look("file").unwrap().file.map(|file| file.stamp);
+        return disk.commit(&[put("file", found, "new")], &Path::new(&base).join("in/records")).unwrap();
+    }
+    if !is_root() {
+        return;
+    }
+    let ground = Ground::new();
+    let file = ground.write("file", "old");
+    fs::set_permissions(ground.base(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
+    chown(ground.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
+    let program = ground.base().join("program");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let mut command = Command::new(program);
+    command.env(HERE, ground.base()).uid(NOBODY).gid(NOBODY);
+    let output = command.args(["--exact", "nobody::a_foreign_file_does_not_open_up"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let meta = fs::metadata(&file).unwrap();
+    assert_eq!((meta.uid(), meta.gid(), meta.mode() & 0o7777), (NOBODY, NOBODY, 0o644));
+}

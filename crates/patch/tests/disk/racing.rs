@@ -1,0 +1,134 @@
+//! Others are at the same files: nothing escapes, nothing is mixed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use toolgate_patch::disk::Disk;
+use toolgate_patch::tree::Tree;
+
+use super::{Ground, delete, put};
+
+const ROUNDS: usize = 10_000;
+
+/// Tells the other thread to end, even after a panic.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Another thread swaps `dir` for a link to the outside all the time.
+#[test]
+fn a_parent_swapped_for_a_link_lets_nothing_out() {
+    let ground = Ground::quick();
+    ground.write("dir/file", "old");
+    fs::write(ground.out("file"), "outer").unwrap();
+    symlink(ground.out(""), ground.path("link")).unwrap();
+    let (dir, link) = (ground.path("dir"), ground.path("link"));
+    let (done, disk) = (AtomicBool::new(false), ground.disk());
+    let mut landed = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // ends: `done` is set when the rounds are over
+            while !done.load(Ordering::Relaxed) {
+                renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let _end = End(&done);
+        for round in 0..ROUNDS {
+            let Ok(spot) = disk.look("dir/file") else { continue };
+            let found = spot.file.map(|file| file.stamp);
+            let steps = match round % 3 {
+                0 => vec![put("dir/file", found, &format!("{round}"))],
+                1 => {
+                    vec![put("dir/file", found, &format!("{round}")), put(&format!("dir/{round}"), None, "")]
+                }
+                _ => vec![put(&format!("dir/new/{round}"), None, "")],
+            };
+            landed += usize::from(disk.commit(&steps, &ground.records()).is_ok());
+        }
+    });
+    assert!(landed > 0, "the swapping left no time to change anything");
+    let outer: BTreeSet<_> =
+        fs::read_dir(ground.out("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(outer, BTreeSet::from(["file".into(), "secret".into()]));
+    assert_eq!(fs::read_to_string(ground.out("file")).unwrap(), "outer");
+    ground.names();
+}
+
+/// Another thread swaps the file for a link to the outside all the time.
+#[test]
+fn a_file_swapped_for_a_link_lets_nothing_out() {
+    let ground = Ground::quick();
+    ground.write("file", "old");
+    symlink(ground.out("secret"), ground.path("link")).unwrap();
+    let (file, link) = (ground.path("file"), ground.path("link"));
+    let (done, disk) = (AtomicBool::new(false), ground.disk());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // ends: `done` is set when the rounds are over
+            while !done.load(Ordering::Relaxed) {
+                let _ = renameat_with(CWD, &file, CWD, &link, RenameFlags::EXCHANGE);
+            }
+        });
+        let _end = End(&done);
+        for round in 0..ROUNDS {
+            let Ok(spot) = disk.look("file") else { continue };
+            let Some(file) = spot.file else { continue };
+            assert_ne!(file.bytes, b"secret");
+            let _ = disk.commit(&[put("file", Some(file.stamp), &format!("{round}"))], &ground.records());
+        }
+    });
+    assert_eq!(fs::read_to_string(ground.out("secret")).unwrap(), "secret");
+    ground.names();
+}
+
+const WORKER: &str = "TOOLGATE_DISK_WORKER";
+const COUNT: usize = 200;
+
+/// Not a test by itself: adds to two counters, each time both or none.
+#[test]
+fn worker() {
+    let Some(base) = std::env::var_os(WORKER).map(std::path::PathBuf::from) else { return };
+    let disk = Disk::at(&base.join("in")).unwrap();
+    let mut added = 0;
+    // ends: whoever does not win tries again, and somebody always wins
+    while added < COUNT {
+        let mut steps = Vec::new();
+        for name in ["one", "two"] {
+            let file = disk.look(name).unwrap().file.unwrap();
+            let number: usize = String::from_utf8(file.bytes).unwrap().parse().unwrap();
+            steps.push(put(name, Some(file.stamp), &(number + 1).to_string()));
+        }
+        let mark = steps[0].put.as_ref().map(|put| put.bytes.clone());
+        if mark != steps[1].put.as_ref().map(|put| put.bytes.clone()) {
+            continue;
+        }
+        added += usize::from(disk.commit(&steps, &base.join("records")).is_ok());
+    }
+}
+
+#[test]
+fn two_processes_never_mix() {
+    let ground = Ground::quick();
+    ground.write("one", "0");
+    ground.write("two", "0");
+    let start = || {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "racing::worker"]).env(WORKER, ground.base());
+        command.stdout(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let mut workers = [start(), start()];
+    for worker in &mut workers {
+        assert!(worker.wait().unwrap().success());
+    }
+    assert_eq!((ground.read("one"), ground.read("two")), ("400".to_owned(), "400".to_owned()));
+    ground.commit(&[delete("one", ground.stamp("one"))]).unwrap();
+    assert_eq!(ground.names(), ["in", "in/two", "out", "out/secret"]);
+}
