@@ -2,11 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{CWD, FileType, Mode, mknodat};
 use toolgate_patch::disk::{Access, Disk};
 use toolgate_patch::tree::Tree;
 
@@ -65,10 +63,12 @@ fn paths_that_lead_out_are_refused() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn only_regular_files_are_touched() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
     let ground = Ground::new();
     mknodat(CWD, ground.path("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
-    let _socket = UnixListener::bind(ground.path("socket")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(ground.path("socket")).unwrap();
     symlink("fifo", ground.path("link")).unwrap();
     let mut all = vec![("fifo", "is a FIFO"), ("socket", "is a socket"), ("link", "is a FIFO")];
     let device = mknodat(CWD, ground.path("null"), FileType::CharacterDevice, Mode::RWXU, 0x103);
