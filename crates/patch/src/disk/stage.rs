@@ -12,7 +12,7 @@ use rustix::io::{Errno, Result};
 use super::sys::{self, Seen};
 use crate::tree::Put;
 
-/// 200 new files of 5 kB on ext4: one by one 650-1000 ms, 4 threads 57-280, 8: 46-207, 16: 28-95, `syncfs` 42-680
+/// 200 new files of 5 kB on ext4: one by one 650-1000 ms, 4 threads 57-280, 8: 46-207, 16: 28-95, `syncfs` 42-223
 /// (it also writes what others left to write).
 const THREADS: usize = 16;
 

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use libc::{EINVAL, EIO, ENOSPC, c_int};
-use toolgate_patch::disk;
 
 use super::ground::{Ground, Job, Snapshot};
 use super::trace::{self, FALLIBLE, Orders};
@@ -88,8 +87,8 @@ impl Sides {
 
 #[track_caller]
 fn recover(ground: &Ground, when: &str) {
-    let recovered = disk::recover(&ground.records()).unwrap();
-    let left = recovered.iter().filter(|one| matches!(one.outcome, disk::Outcome::Left(_)));
+    let recovered = toolgate_patch::recover(&ground.records()).unwrap();
+    let left = recovered.iter().filter(|one| matches!(one.outcome, toolgate_patch::Outcome::Left(_)));
     assert_eq!(left.count(), 0, "{when}: {recovered:?}");
 }
 

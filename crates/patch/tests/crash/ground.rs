@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
-use toolgate_patch::disk::{self, Disk};
-use toolgate_patch::tree::{Put, Step, Tree};
+use toolgate_patch::{self, Disk};
+use toolgate_patch::{Put, Step, Tree};
 
 /// A tree of directories (no bytes) and files, with their modes.
 pub(crate) type Snapshot = BTreeMap<PathBuf, (Option<Vec<u8>>, u32)>;
@@ -132,7 +132,7 @@ pub(crate) fn child(job: &str) -> ! {
     let steps = steps(&tree, job);
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP).unwrap();
     let done = match job {
-        Job::Recover => disk::recover(&records).is_ok(),
+        Job::Recover => toolgate_patch::recover(&records).is_ok(),
         Job::Few | Job::Many => tree.commit(&steps, &records).is_ok(),
     };
     std::process::exit(if done { 0 } else { 3 })

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 use rustix::fs::XattrFlags;
-use toolgate_patch::tree::{Put, Step, Tree};
+use toolgate_patch::{Put, Step, Tree};
 
 use super::{Ground, delete, is_root, put};
 

@@ -16,8 +16,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use toolgate_patch::disk::Disk;
-use toolgate_patch::tree::{Put, Refusal, Stamp, Step, Tree};
+use toolgate_patch::Disk;
+use toolgate_patch::{Put, Refusal, Stamp, Step, Tree};
 
 /// A tree, something outside of it, and a place for records.
 struct Ground {

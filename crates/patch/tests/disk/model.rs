@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use proptest::prelude::*;
-use toolgate_patch::tree::{Memory, Put, Stamp, Step, Tree};
+use toolgate_patch::{Memory, Put, Stamp, Step, Tree};
 
 use super::Ground;
 

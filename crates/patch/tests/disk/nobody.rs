@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use toolgate_patch::tree::Tree;
+use toolgate_patch::Tree;
 
 use super::{Ground, is_root, put};
 
@@ -59,7 +59,7 @@ fn what_may_not_be_written_says_so_and_stays() {
 fn a_foreign_file_does_not_open_up() {
     const HERE: &str = "TOOLGATE_DISK_FOREIGN";
     if let Some(base) = std::env::var_os(HERE) {
-        let disk = toolgate_patch::disk::Disk::at(&Path::new(&base).join("in")).unwrap();
+        let disk = toolgate_patch::Disk::at(&Path::new(&base).join("in")).unwrap();
         let found = disk.look("file").unwrap().file.map(|file| file.stamp);
         return disk.commit(&[put("file", found, "new")], &Path::new(&base).join("in/records")).unwrap();
     }

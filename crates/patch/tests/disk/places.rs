@@ -5,8 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use toolgate_patch::disk::{Access, Disk};
-use toolgate_patch::tree::Tree;
+use toolgate_patch::Tree;
+use toolgate_patch::{Access, Disk};
 
 use super::{Ground, delete, put};
 

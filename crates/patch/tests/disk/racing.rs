@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use toolgate_patch::disk::Disk;
-use toolgate_patch::tree::Tree;
+use toolgate_patch::Disk;
+use toolgate_patch::Tree;
 
 use super::{Ground, delete, put};
 

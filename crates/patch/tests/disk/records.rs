@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use toolgate_patch::disk::{Outcome, recover};
+use toolgate_patch::{Outcome, recover};
 
 use super::{Ground, is_root, put};
 
