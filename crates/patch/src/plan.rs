@@ -315,8 +315,11 @@ fn legible(edit: &Edit, bytes: &[u8]) -> Result<Text, Faults> {
     Text::read(bytes).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])
 }
 
+/// Where hunks landed, by lines from 1, and what was overlooked for it.
+type Places = Vec<(usize, Pass)>;
+
 /// The bytes after `hunks`, and where they landed.
-fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<u8>, Vec<(usize, Pass)>), Faults> {
+fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<u8>, Places), Faults> {
     let text = legible(edit, bytes)?;
     let placed = place(&text, hunks).map_err(|misses| {
         let fault = |(index, miss): (usize, Miss)| {
