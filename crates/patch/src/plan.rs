@@ -338,7 +338,8 @@ fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<u8>, Places
     if landings.is_empty() {
         return Ok((bytes.to_vec(), Vec::new()));
     }
-    let bare = hunks.iter().any(|hunk| hunk.new_bare);
+    let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
+    let bare = says.map(|hunk| hunk.new_bare);
     let whole = rewrite(&text, &landings.iter().map(|(_, landing)| *landing).collect::<Vec<_>>(), bare);
     let written = text.write(&whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
     let line = |landing: &Landing| {

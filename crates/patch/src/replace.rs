@@ -23,12 +23,21 @@ pub(crate) fn replace(text: &Text, old: &str, new: &str, all: bool) -> Result<Re
         (with_endings(old), with_endings(new))
     };
     let whole = text.as_str();
+    // Where lines end in different ways, only lines as such can be told apart.
+    let mixed = (1..text.len()).any(|at| text.ending(at) != ending && !text.ending(at).is_empty());
+    if mixed && old.contains('\n') {
+        return by_lines(text, &old, &new);
+    }
     let places: Vec<usize> = whole.match_indices(&old).map(|(at, _)| at).collect();
     let line = |at: usize| whole[..at].matches('\n').count();
     match places.as_slice() {
         [] if all => already(whole, &new).then_some(Replaced::Already).ok_or(Miss::Absent),
         [] => by_lines(text, &old, &new),
         [at] if new.contains(&old) && is_there(whole, *at, &old, &new) => Ok(Replaced::Already),
+        // So much text does not stand there by chance: it may be done already.
+        [at] if old.lines().count() > 2 && new.lines().count() > 2 && whole.contains(&new) => {
+            Err(Miss::Ambiguous([*at].into_iter().chain(whole.find(&new)).map(line).collect()))
+        }
         [at] => {
             let replaced = [&whole[..*at], &new, &whole[at + old.len()..]].concat();
             Ok(Replaced::New(replaced, vec![(line(*at), Pass::Exact)]))
@@ -58,7 +67,7 @@ fn by_lines(text: &Text, old: &str, new: &str) -> Result<Replaced, Miss> {
         Ok(placed) => match placed.into_iter().next() {
             Some(Placed::Here(pass, landing)) => {
                 let at = landing.drops.first().or(landing.adds.first().map(|(at, _)| at)).copied();
-                Ok(Replaced::New(rewrite(text, &[&landing], false), vec![(at.unwrap_or(0), pass)]))
+                Ok(Replaced::New(rewrite(text, &[&landing], None), vec![(at.unwrap_or(0), pass)]))
             }
             Some(Placed::Already(_)) => Ok(Replaced::Already),
             None => Err(Miss::Absent),
@@ -70,16 +79,18 @@ fn by_lines(text: &Text, old: &str, new: &str) -> Result<Replaced, Miss> {
 /// The lines of `old` and `new` as a hunk: what both have stays.
 pub(crate) fn hunk(old: &str, new: &str) -> Hunk {
     let (old, new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
-    let ended = |text: String| if text.is_empty() || text.ends_with('\n') { text } else { text + "\n" };
-    let (old, new) = (ended(old), ended(new));
-    let lines = TextDiff::from_lines(&old, &new);
+    let (ours, theirs): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let head = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
+    let keep = |line: &&str| Line::Keep((*line).to_owned());
+    let changes = TextDiff::from_slices(&ours[head..], &theirs[head..]);
     let line = |change: similar::Change<&str>| {
-        let text = change.value().trim_end_matches('\n').to_owned();
+        let text = change.value().to_owned();
         match change.tag() {
             ChangeTag::Equal => Line::Keep(text),
             ChangeTag::Delete => Line::Drop(text),
             ChangeTag::Insert => Line::Add(text),
         }
     };
-    Hunk { lines: lines.iter_all_changes().map(line).collect(), ..Hunk::default() }
+    let lines = ours[..head].iter().map(keep).chain(changes.iter_all_changes().map(line));
+    Hunk { lines: lines.collect(), ..Hunk::default() }
 }

@@ -3,8 +3,9 @@
 use crate::matching::Landing;
 use crate::text::Text;
 
-/// The new text. `bare`: the patch says that its last line, if that is new, has no newline.
-pub(crate) fn rewrite(text: &Text, landings: &[&Landing], bare: bool) -> String {
+/// The new text. `bare`: whether the patch says that its last line has no newline; if it does not say, and any line stays,
+/// that is as it was.
+pub(crate) fn rewrite(text: &Text, landings: &[&Landing], bare: Option<bool>) -> String {
     let mut drops = vec![false; text.len()];
     let mut adds: Vec<(usize, &str)> = Vec::new();
     for landing in landings {
@@ -28,7 +29,10 @@ pub(crate) fn rewrite(text: &Text, landings: &[&Landing], bare: bool) -> String 
     for (_, line) in adds {
         out.add(text.len(), line);
     }
-    if bare && out.new {
+    let stays = drops.iter().any(|dropped| !dropped);
+    let was_bare = text.len() > 0 && text.ending(text.len() - 1).is_empty();
+    let touches_end = out.new || drops.last().is_some_and(|dropped| *dropped);
+    if touches_end && bare.unwrap_or(was_bare && stays) {
         let end = out.whole.trim_end_matches('\n').trim_end_matches('\r').len();
         out.whole.truncate(end);
     }

@@ -2,7 +2,7 @@
 
 use super::fit::{Fit, Pass};
 use super::line::{fold, is_blank};
-use crate::edit::Hunk;
+use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
 /// Every place where the old lines of `hunk` stand, but for empty lines that are only in the one or only in the other.
@@ -24,10 +24,22 @@ pub(crate) fn spaced(text: &Text, hunk: &Hunk) -> Vec<Fit> {
         let same = |(wanted, there): (&usize, &usize)| fold(pattern[*wanted]) == fold(text.line(*there));
         if wanted.iter().zip(window).all(same) {
             let at = with_blanks(text, &pattern, &wanted, window);
-            fits.push(Fit { pass: Pass::Blanks, at });
+            let doubt = uneven(text, hunk, &at)
+                .then_some("the empty lines that are to go are not as many in the file");
+            fits.push(Fit { pass: Pass::Blanks, at, doubt });
         }
     }
     fits
+}
+
+/// Whether empty lines are to go of which the file has more or fewer.
+fn uneven(text: &Text, hunk: &Hunk, at: &[Option<usize>]) -> bool {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
+    let goes: Vec<bool> = olds.map(|line| matches!(line, Line::Drop(text) if is_blank(text))).collect();
+    let extra = |place: usize| place < text.len() && is_blank(text.line(place)) && !at.contains(&Some(place));
+    goes.iter()
+        .zip(at)
+        .any(|(goes, at)| *goes && at.is_none_or(|at| extra(at + 1) || at.checked_sub(1).is_some_and(extra)))
 }
 
 /// Where each line of `pattern` is, if those at `wanted` are at `there`: empty lines go with empty lines between the same.

@@ -50,6 +50,8 @@ pub(crate) struct Fit {
     pub(crate) pass: Pass,
     /// Where each of the hunk's old lines is in the file; `None`: nowhere.
     pub(crate) at: Vec<Option<usize>>,
+    /// Why that is not enough to go by, if it is not.
+    pub(crate) doubt: Option<&'static str>,
 }
 
 impl Fit {
@@ -103,5 +105,6 @@ pub(crate) fn contiguous(text: &Text, hunk: &Hunk, likeness: Likeness, pass: Pas
     let starts = starts.map(|(at, _)| at - anchor);
     let fits = starts
         .filter(|start| pattern.iter().zip(*start..).all(|(line, at)| likeness.holds(line, text.line(at))));
-    fits.map(|start| Fit { pass, at: (start..start + pattern.len()).map(Some).collect() }).collect()
+    fits.map(|start| Fit { pass, at: (start..start + pattern.len()).map(Some).collect(), doubt: None })
+        .collect()
 }

@@ -12,10 +12,16 @@ use crate::text::Text;
 const ENOUGH: f64 = 0.55;
 /// By how much it must be more there than anywhere else.
 const CLEARLY: f64 = 0.2;
+/// How much of it elsewhere makes another place as likely.
+const RIVAL: f64 = 0.97;
+/// How much of it must be there to do it again where it seems to be done.
+const AGAIN: f64 = 0.85;
 /// A line of the file that stands nowhere in the hunk costs this.
 const STRANGER: f64 = 0.25;
 /// Lines that resemble less are not the same line.
 const ALIKE: f64 = 0.5;
+/// Places that are told apart.
+const NAMED: usize = 6;
 /// Places that are looked at closely.
 const MOST: usize = 12;
 /// A line that stands in more places says nothing about where.
@@ -53,37 +59,65 @@ fn weight(line: &str) -> f64 {
 /// The places where most of `hunk` is: one if it is clear, more if it is not.
 pub(crate) fn near(text: &Text, hunk: &Hunk) -> Vec<Fit> {
     let olds = olds(hunk);
-    let mut places: Vec<(f64, Fit)> = Vec::new();
-    for offset in offsets(text, &olds) {
-        let Some((share, fit)) = align(text, &olds, offset, true) else { continue };
-        if !places.iter().any(|(_, other)| overlap(other, &fit)) {
-            places.push((share, fit));
-        } else if let Some(other) =
-            places.iter_mut().find(|(other, place)| overlap(place, &fit) && *other < share)
-        {
-            *other = (share, fit);
+    let offsets = offsets(text, &olds);
+    let mut fits: Vec<Fit> = Vec::new();
+    let mut most = None;
+    // ends: so many places are enough
+    while fits.len() < NAMED
+        && let Some((share, fit)) = best(text, &olds, &offsets, &fits)
+    {
+        let most = *most.get_or_insert(share);
+        let enough = if fits.is_empty() {
+            share >= ENOUGH && is_sure(text, &olds, &fit)
+        } else {
+            share > most - CLEARLY
+        };
+        if !enough {
+            break;
         }
+        fits.push(fit);
     }
-    places.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let Some(best) = places.first().map(|(share, _)| *share).filter(|share| *share >= ENOUGH) else {
-        return Vec::new();
+    fits
+}
+
+/// Whether two lines that say something are just the same.
+fn is_sure(text: &Text, olds: &[Old<'_>], fit: &Fit) -> bool {
+    let same = |(old, at): &(&Old<'_>, &Option<usize>)| {
+        old.weight >= 1.0 && at.is_some_and(|at| old.folded == fold(text.line(at)))
     };
-    places.into_iter().take_while(|(share, _)| *share > best - CLEARLY).map(|(_, fit)| fit).collect()
+    olds.iter().zip(&fit.at).filter(same).count() > 1
+}
+
+/// A place where so much of `hunk` is that it may have to be done there, although it seems to be done elsewhere.
+pub(crate) fn again(text: &Text, hunk: &Hunk) -> Option<Fit> {
+    let olds = olds(hunk);
+    let (share, fit) = best(text, &olds, &offsets(text, &olds), &[])?;
+    (share >= AGAIN).then_some(fit)
+}
+
+/// Another place than `fit` where nearly all of `hunk` is.
+pub(crate) fn rival(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
+    let olds = olds(hunk);
+    let found = best(text, &olds, &offsets(text, &olds), std::slice::from_ref(fit))?;
+    (found.0 >= RIVAL).then_some(found.1)
+}
+
+/// The place where most of the hunk is, apart from `taken`.
+fn best(text: &Text, olds: &[Old<'_>], offsets: &[isize], taken: &[Fit]) -> Option<(f64, Fit)> {
+    let places = offsets.iter().filter_map(|offset| align(text, olds, *offset, (true, taken)));
+    places.max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
 /// The lines of the file that resemble `hunk` most, if any do.
 pub(crate) fn closest(text: &Text, hunk: &Hunk) -> Option<(usize, usize)> {
     let olds = olds(hunk);
-    let places = offsets(text, &olds).into_iter().filter_map(|offset| align(text, &olds, offset, false));
+    let places =
+        offsets(text, &olds).into_iter().filter_map(|offset| align(text, &olds, offset, (false, &[])));
     let (share, fit) = places.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
     let missing = |at: &Option<usize>| at.is_none();
     let before = fit.at.iter().take_while(|at| missing(at)).count();
     let after = fit.at.iter().rev().take_while(|at| missing(at)).count();
     (share > 0.2).then(|| (fit.first().saturating_sub(before), (fit.end() + after).min(text.len())))
-}
-
-fn overlap(a: &Fit, b: &Fit) -> bool {
-    a.first() < b.end() && b.first() < a.end()
 }
 
 /// How far the hunk would have to be moved down for what is the same, the likeliest first.
@@ -123,7 +157,17 @@ enum Way {
 }
 
 /// The best way to lay the hunk over the file about `offset`: how much of it is there, and where.
-fn align(text: &Text, olds: &[Old<'_>], offset: isize, strict: bool) -> Option<(f64, Fit)> {
+fn align(
+    text: &Text,
+    olds: &[Old<'_>],
+    offset: isize,
+    (strict, taken): (bool, &[Fit]),
+) -> Option<(f64, Fit)> {
+    // What goes cannot go twice; and what only comes has to come elsewhere.
+    let goes = olds.iter().any(|old| old.goes);
+    let is_taken = |row: usize, at: usize| {
+        (olds[row].goes || !goes) && taken.iter().any(|fit| fit.at.contains(&Some(at)))
+    };
     let start = usize::try_from(offset - SLACK.cast_signed()).unwrap_or(0);
     let end = (offset + (olds.len() + SLACK).cast_signed()).max(0).cast_unsigned().min(text.len());
     if start >= end {
@@ -147,9 +191,10 @@ fn align(text: &Text, olds: &[Old<'_>], offset: isize, strict: bool) -> Option<(
                 if passed > choice.0 {
                     choice = (passed, Way::File);
                 }
-                let same = best[(row - 1) * width + column - 1]
-                    + alike(old, text.line(start + column - 1), strict) * old.weight;
-                if same >= choice.0 {
+                let at = start + column - 1;
+                let same =
+                    best[(row - 1) * width + column - 1] + alike(old, text.line(at), strict) * old.weight;
+                if same >= choice.0 && !is_taken(row - 1, at) {
                     choice = (same, Way::Both);
                 }
             }
@@ -176,7 +221,7 @@ fn align(text: &Text, olds: &[Old<'_>], offset: isize, strict: bool) -> Option<(
         }
     }
     let all: f64 = olds.iter().map(|old| old.weight).sum();
-    at.iter().any(Option::is_some).then_some((there / all, Fit { pass: Pass::Near, at }))
+    at.iter().any(Option::is_some).then_some((there / all, Fit { pass: Pass::Near, at, doubt: None }))
 }
 
 /// How much of the old line the file's line is. What goes must be the same; not even nothing is like something.

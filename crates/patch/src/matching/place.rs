@@ -4,7 +4,7 @@ use super::blanks::spaced;
 use super::fit::{Fit, Pass, contiguous};
 use super::header::{places, scope};
 use super::line::{Likeness, is_blank};
-use super::near::near;
+use super::near::{again, near, rival};
 use super::settle::{Doubt, Landing};
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
@@ -103,47 +103,75 @@ fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
     }
     let headers = places(text, &hunk.headers);
     let heads = |at: usize| headers.iter().any(|header| *header <= at && at < scope(text, *header));
-    let already = applied(text, hunk);
-    let mut fits = Vec::new();
-    for pass in [Pass::Exact, Pass::Trailing, Pass::Indent, Pass::Fold, Pass::Blanks, Pass::Near] {
-        // What is there already is not searched for by its resemblance.
-        if pass > Pass::Trailing && !already.is_empty() {
-            break;
+    let done = applied(text, hunk);
+    if !done.is_empty() {
+        let mut fits = search(text, hunk);
+        if fits.first().is_some_and(|fit| fit.pass == Pass::Near) {
+            fits = again(text, hunk).into_iter().collect();
         }
-        fits = match pass {
-            Pass::Exact => contiguous(text, hunk, Likeness::Exact, pass),
-            Pass::Trailing => contiguous(text, hunk, Likeness::Trailing, pass),
-            Pass::Indent => contiguous(text, hunk, Likeness::Trimmed, pass),
-            Pass::Fold => contiguous(text, hunk, Likeness::Folded, pass),
-            Pass::Blanks => spaced(text, hunk),
-            Pass::Near => near(text, hunk),
-        };
-        if !fits.is_empty() {
-            break;
-        }
+        return already(hunk, fits, &done, heads);
     }
-    let covers = |fit: &Fit| {
-        already.iter().any(|done| *done <= fit.first() && fit.end() <= done + hunk.new_lines().count())
-    };
-    if fits.iter().any(covers) {
-        return Ok(Found::Already(fits[0].first()));
-    }
-    let headed = |fits: &[Fit]| fits.iter().any(|fit| heads(fit.first()));
-    if !headers.is_empty() && !headed(&fits) {
-        if let Some(done) = already.iter().copied().find(|at| heads(*at)) {
-            return Ok(Found::Already(done));
-        }
-        // The header says here, the lines say there.
-        if !fits.is_empty() && fits[0].pass < Pass::Near {
-            let resembling = near(text, hunk).into_iter().filter(|fit| heads(fit.first()));
-            let more: Vec<Fit> = resembling.filter(|fit| !fits.contains(fit)).collect();
-            fits.extend(more);
-        }
-    }
+    let fits = search(text, hunk);
     if fits.is_empty() {
-        return already.first().map(|at| Found::Already(*at)).ok_or(Miss::Absent);
+        return Err(Miss::Absent);
     }
-    Ok(Found::Fits(chosen(text, hunk, fits, heads)))
+    // The header says here, the lines say there.
+    let strays = !headers.is_empty() && !fits.iter().any(|fit| heads(fit.first()));
+    if strays && fits[0].pass < Pass::Near {
+        let resembling = near(text, hunk).into_iter().filter(|fit| heads(fit.first()));
+        let more: Vec<usize> = resembling.map(|fit| fit.first()).collect();
+        if !more.is_empty() {
+            return Err(Miss::Ambiguous(fits.iter().map(Fit::first).chain(more).collect()));
+        }
+    }
+    let mut fits = chosen(text, hunk, fits, heads);
+    if let [fit] = fits.as_slice()
+        && fit.pass > Pass::Trailing
+        && fit.pass < Pass::Near
+        && !heads(fit.first())
+    {
+        // What is only almost the same may have a twin that something has come in between.
+        fits.extend(rival(text, hunk, &fits[0]));
+    }
+    Ok(Found::Fits(fits))
+}
+
+/// The places where the old lines stand, of the first pass that finds any.
+fn search(text: &Text, hunk: &Hunk) -> Vec<Fit> {
+    let passes = [Pass::Exact, Pass::Trailing, Pass::Indent, Pass::Fold, Pass::Blanks, Pass::Near];
+    let fits = passes.into_iter().map(|pass| match pass {
+        Pass::Exact => contiguous(text, hunk, Likeness::Exact, pass),
+        Pass::Trailing => contiguous(text, hunk, Likeness::Trailing, pass),
+        Pass::Indent => contiguous(text, hunk, Likeness::Trimmed, pass),
+        Pass::Fold => contiguous(text, hunk, Likeness::Folded, pass),
+        Pass::Blanks => spaced(text, hunk),
+        Pass::Near => near(text, hunk),
+    });
+    fits.into_iter().find(|fits| !fits.is_empty()).unwrap_or_default()
+}
+
+/// The new lines stand at `done`: whether that is because the hunk was applied, or there is more to say.
+fn already(
+    hunk: &Hunk,
+    fits: Vec<Fit>,
+    done: &[usize],
+    heads: impl Fn(usize) -> bool,
+) -> Result<Found, Miss> {
+    let length = hunk.new_lines().count();
+    let there = |fit: &Fit| done.iter().any(|at| *at < fit.end() && fit.first() < at + length);
+    let elsewhere: Vec<Fit> = fits.into_iter().filter(|fit| !there(fit)).collect();
+    if elsewhere.is_empty() {
+        return Ok(Found::Already(done[0]));
+    }
+    let numbered = |fit: &Fit| fit.pass == Pass::Exact && hunk.at == Some(fit.first() + 1);
+    let meant: Vec<Fit> =
+        elsewhere.iter().filter(|fit| heads(fit.first()) || numbered(fit)).cloned().collect();
+    match (meant.is_empty(), done.iter().find(|at| heads(**at))) {
+        (false, None) => Ok(Found::Fits(meant)),
+        (true, Some(at)) => Ok(Found::Already(*at)),
+        // It was done in one place, and could be done in another.
+        _ => Err(Miss::Ambiguous(done.iter().copied().chain(elsewhere.iter().map(Fit::first)).collect())),
+    }
 }
 
 /// Those of `fits` that the hunk's header, its end and its number speak for, if they do for any.
@@ -186,7 +214,9 @@ fn adds(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
 fn applied(text: &Text, hunk: &Hunk) -> Vec<usize> {
     let telling = hunk.new_lines().filter(|line| !is_blank(line)).count();
     let adds = hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if !is_blank(text)));
-    if telling < if adds { 1 } else { 2 } {
+    // Where lines only go from an end of the hunk, the rest of it stands there before and after.
+    let (old, new): (Vec<&str>, Vec<&str>) = (hunk.old().collect(), hunk.new_lines().collect());
+    if telling < if adds { 1 } else { 2 } || old.windows(new.len()).any(|part| part == new) {
         return Vec::new();
     }
     let done =

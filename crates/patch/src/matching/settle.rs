@@ -23,6 +23,9 @@ pub(crate) type Doubt = String;
 impl Landing {
     /// What `hunk` does at `fit`.
     pub(crate) fn of(text: &Text, hunk: &Hunk, fit: &Fit) -> Result<Self, Doubt> {
+        if let Some(doubt) = fit.doubt {
+            return Err(doubt.to_owned());
+        }
         let old: Vec<&str> = hunk.old().collect();
         let spelling = Spelling::of(text, &old, fit)?;
         let mut landing = Self::default();
@@ -55,7 +58,21 @@ impl Landing {
                 }
             }
         }
+        if fit.pass == Pass::Blanks && landing.leaves_a_gap(text) {
+            return Err("two empty lines would be left where one was, and the patch names neither".to_owned());
+        }
         Ok(landing)
+    }
+
+    /// Whether something goes from between two empty lines, and nothing comes.
+    fn leaves_a_gap(&self, text: &Text) -> bool {
+        let goes = |at: usize| self.drops.contains(&at);
+        let blank = |at: usize| at < text.len() && is_blank(text.line(at));
+        self.drops.iter().any(|start| {
+            let begins = start.checked_sub(1).is_some_and(|before| !goes(before) && blank(before));
+            let end = (*start..).find(|at| !goes(*at)).unwrap_or(*start);
+            begins && blank(end) && !self.adds.iter().any(|(at, _)| start <= at && *at <= end)
+        })
     }
 
     /// Takes the line at `at` out, which is the `seen`th of the old lines.
@@ -119,7 +136,10 @@ fn insertion(
         return Ok(before + 1);
     }
     if after_drops && let Some(after) = after {
-        return Ok(after);
+        return match before {
+            Some(before) if before + 1 < after => between(text, before, after, run),
+            _ => Ok(after),
+        };
     }
     match (before, after) {
         (Some(before), Some(after)) if after == before + 1 => Ok(after),
@@ -167,21 +187,23 @@ fn between(text: &Text, before: usize, after: usize, run: &[&str]) -> Result<usi
 }
 
 /// How the file writes what the patch writes otherwise.
-struct Spelling {
+struct Spelling<'a> {
+    /// Old lines, as the patch has them and as the file has them.
+    known: Vec<(&'a str, &'a str)>,
     shift: Shift,
     /// A character of the patch, and that of the file in its place; `None`: now this, now that.
     chars: BTreeMap<char, Option<char>>,
 }
 
-impl Spelling {
-    fn of(text: &Text, old: &[&str], fit: &Fit) -> Result<Self, Doubt> {
+impl<'a> Spelling<'a> {
+    fn of(text: &'a Text, old: &[&'a str], fit: &Fit) -> Result<Self, Doubt> {
         let pairs = || {
             let pairs = old.iter().zip(&fit.at).filter_map(|(ours, at)| Some((*ours, text.line((*at)?))));
             // What only resembles says nothing about how things are written.
             pairs.filter(|(ours, theirs)| fit.pass < Pass::Near || fold(ours) == fold(theirs))
         };
         if fit.pass <= Pass::Trailing {
-            return Ok(Self { shift: Shift::None, chars: BTreeMap::new() });
+            return Ok(Self { known: Vec::new(), shift: Shift::None, chars: BTreeMap::new() });
         }
         let shift = Shift::between(pairs());
         let shift =
@@ -201,12 +223,21 @@ impl Spelling {
                 }
             }
         }
-        Ok(Self { shift, chars })
+        let mut known: Vec<(&str, &str)> = Vec::new();
+        if fit.pass < Pass::Near {
+            let once = |(ours, _): &(&str, &str)| old.iter().filter(|line| *line == ours).count() == 1;
+            known.extend(pairs().filter(|(ours, theirs)| ours != theirs && !is_blank(ours)).filter(once));
+        }
+        Ok(Self { known, shift, chars })
     }
 
     /// An added line as the file would have it; `paired` is the line that it takes the place of, in the patch and in the
     /// file.
     fn apply(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, Doubt> {
+        // What was moved is as it was.
+        if let Some((_, theirs)) = self.known.iter().find(|(ours, _)| *ours == line) {
+            return Ok((*theirs).to_owned());
+        }
         let indented = match (self.shift.apply(line), paired) {
             (Some(line), _) => line,
             (None, Some((ours, theirs))) if indent(ours) == indent(line) => {

@@ -1,0 +1,121 @@
+//! Cases: made by their number, and judged by what the engine does with them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use toolgate_patch::{Memory, Plan, parse};
+
+use crate::chance::Chance;
+use crate::damage::{KINDS, Kind};
+use crate::draft::{Draft, Format, Goal, Sign};
+use crate::evidence::{Evidence, weigh};
+use crate::histories::Revision;
+use crate::patches;
+
+/// How often a change is drawn that a damage may be done to.
+const TRIES: usize = 400;
+
+/// A patch, a file, and what must come of them.
+pub(crate) struct Case {
+    pub(crate) kind: Kind,
+    pub(crate) draft: Draft,
+    pub(crate) patch: String,
+    pub(crate) evidence: Evidence,
+}
+
+/// What came of a case.
+pub(crate) enum Verdict {
+    Right,
+    /// Nothing was changed, for this reason.
+    Refused(String),
+    /// The file became this.
+    Wrong(Vec<u8>),
+}
+
+pub(crate) struct Maker<'a> {
+    pub(crate) histories: &'a [Vec<Revision>],
+    pub(crate) seed: u64,
+}
+
+impl Maker<'_> {
+    /// The case of this number: always the same.
+    pub(crate) fn case(&self, number: usize) -> Option<Case> {
+        let shares: usize = KINDS.iter().map(|kind| kind.share).sum();
+        let mut share = number % shares;
+        let kind = KINDS.iter().find(|kind| {
+            let here = share < kind.share;
+            share = share.saturating_sub(kind.share);
+            here
+        })?;
+        let mut chance = Chance::of(self.seed, number);
+        (0..TRIES).find_map(|_| self.attempt(*kind, &mut chance))
+    }
+
+    fn attempt(&self, kind: Kind, chance: &mut Chance) -> Option<Case> {
+        let history = &self.histories[chance.below(self.histories.len())];
+        let revision = &history[chance.below(history.len())];
+        let format = chance.of_these(kind.formats)?;
+        let mut draft = Draft::of(revision, format, chance)?;
+        patches::give_headers(&mut draft, chance);
+        if !(kind.harm)(&mut draft, chance) || !is_sound(&draft) {
+            return None;
+        }
+        let evidence = weigh(&draft);
+        let patch = patches::text(&draft);
+        (evidence != Evidence::Misleading).then_some(Case { kind, draft, patch, evidence })
+    }
+}
+
+/// Whether the patch can be written at all.
+fn is_sound(draft: &Draft) -> bool {
+    let says = |without: Sign| {
+        let mut lines = draft.parts.iter().flat_map(|part| &part.lines).filter(|said| said.sign != without);
+        lines.any(|said| !said.text.trim().is_empty())
+    };
+    draft.manner.format != Format::Replace || says(Sign::Add) && says(Sign::Drop)
+}
+
+impl Case {
+    pub(crate) fn is_recoverable(&self) -> bool {
+        self.evidence == Evidence::Enough
+    }
+
+    pub(crate) fn is_unified(&self) -> bool {
+        self.draft.manner.format == Format::Unified
+    }
+
+    /// Has the engine plan it, and looks at what it would do.
+    pub(crate) fn judge(&self) -> Verdict {
+        let file = self.draft.file();
+        let tree = Memory::of([(self.draft.path.clone(), file.clone())]);
+        let planned = catch_unwind(AssertUnwindSafe(|| {
+            let patch = parse(&self.patch).map_err(|syntax| format!("syntax: {syntax}"))?;
+            Plan::of(&patch, &tree).map_err(|failure| failure.to_string())
+        }));
+        match planned {
+            Err(_) => Verdict::Wrong(b"it panicked".to_vec()),
+            Ok(Err(why)) => self.refused(why),
+            Ok(Ok(plan)) => match plan.changes.as_slice() {
+                [] => self.became(&file, &file),
+                [change] if change.path == self.draft.path => {
+                    self.became(&file, change.after.as_ref().map_or(&[], |after| &after.bytes))
+                }
+                _ => Verdict::Wrong(b"it changed another file".to_vec()),
+            },
+        }
+    }
+
+    /// What it is worth that the patch was refused.
+    pub(crate) fn refused(&self, why: String) -> Verdict {
+        if self.draft.goal == Goal::Refused { Verdict::Right } else { Verdict::Refused(why) }
+    }
+
+    /// What it is worth that `file` became `bytes`.
+    pub(crate) fn became(&self, file: &[u8], bytes: &[u8]) -> Verdict {
+        let right = match self.draft.goal {
+            Goal::Lands => self.draft.accepts(bytes),
+            Goal::Refused => false,
+            Goal::Already => bytes == file,
+        };
+        if right { Verdict::Right } else { Verdict::Wrong(bytes.to_vec()) }
+    }
+}

@@ -1,0 +1,86 @@
+//! Blank lines that the patch lacks or has too many of.
+
+use crate::chance::Chance;
+use crate::draft::{Draft, Part, Said, Sign, There};
+
+fn is_blank(said: &Said) -> bool {
+    said.text.trim().is_empty()
+}
+
+/// Whether lines are added next to the one at `at` without taking the place of any: then it says where.
+pub(crate) fn borders_insertion(part: &Part, at: usize) -> bool {
+    let sign = |at: Option<usize>| at.and_then(|at| part.lines.get(at)).map(|said| said.sign);
+    // Blank lines that stand together are all next to what one of them is next to.
+    let mut above = at;
+    while above > 0 && is_blank(&part.lines[above - 1]) && part.lines[above - 1].sign == Sign::Keep {
+        above -= 1;
+    }
+    let mut below = at;
+    while below + 1 < part.lines.len()
+        && is_blank(&part.lines[below + 1])
+        && part.lines[below + 1].sign == Sign::Keep
+    {
+        below += 1;
+    }
+    let after = below + 1;
+    if sign(Some(after)) == Some(Sign::Add) {
+        let end = (after..part.lines.len()).find(|at| part.lines[*at].sign != Sign::Add);
+        if sign(end) != Some(Sign::Drop) {
+            return true;
+        }
+    }
+    let before = above.checked_sub(1);
+    if sign(before) == Some(Sign::Add) {
+        let start = (0..above).rev().find(|at| part.lines[*at].sign != Sign::Add);
+        if sign(start) != Some(Sign::Drop) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The patch has no blank lines of context.
+pub(crate) fn dropped(draft: &mut Draft, _: &mut Chance) -> bool {
+    without(draft, &[Sign::Keep])
+}
+
+/// The patch has no blank lines but those that it adds.
+pub(crate) fn all_dropped(draft: &mut Draft, _: &mut Chance) -> bool {
+    without(draft, &[Sign::Keep, Sign::Drop])
+}
+
+fn without(draft: &mut Draft, signs: &[Sign]) -> bool {
+    let (mut unsaid, mut any) = (Vec::new(), false);
+    for part in &mut draft.parts {
+        let goes = |said: &Said| is_blank(said) && signs.contains(&said.sign);
+        for (at, said) in part.lines.iter().enumerate().filter(|(_, said)| goes(said)) {
+            any = true;
+            draft.doubt |= borders_insertion(part, at);
+            if said.sign == Sign::Drop {
+                unsaid.extend(said.cell);
+            }
+        }
+        part.lines.retain(|said| !goes(said));
+        draft.doubt |= !part.lines.iter().any(|said| said.sign != Sign::Keep) || part.old().next().is_none();
+    }
+    // Whether a blank line goes of which the patch says nothing, nobody can tell.
+    for id in unsaid {
+        draft.doubt = true;
+        if let Some(cell) = draft.cell_mut(id) {
+            cell.there = There::Open;
+        }
+    }
+    any
+}
+
+/// The patch has blank lines among its context that are not in the file.
+pub(crate) fn added(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let part = chance.below(draft.parts.len());
+    let part = &mut draft.parts[part];
+    let keeps = part.telling(Sign::Keep);
+    let Some(at) = chance.of_these(&keeps) else { return false };
+    for _ in 0..=chance.below(2) {
+        part.lines.insert(at + chance.below(2), Said { sign: Sign::Keep, text: String::new(), cell: None });
+    }
+    true
+}

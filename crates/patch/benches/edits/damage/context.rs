@@ -1,0 +1,206 @@
+//! Context that is not what the file has: because the file went on, or because the patch is careless.
+
+use crate::chance::Chance;
+use crate::draft::{Cell, Draft, Ending, Goal, Part, Said, Sign, There, indent};
+use crate::evidence::plain;
+
+/// Words that a line may have had.
+const WORDS: &[&str] = &[
+    "value", "result", "buffer", "index", "options", "current", "previous", "length", "handle", "state",
+    "request", "offset", "entry", "config", "source", "target",
+];
+
+/// Lines that somebody may have put in between.
+const LINES: &[&str] = &[
+    "let extra = self.compute(7);",
+    "// Checked by the caller.",
+    "trace_point(42);",
+    "debug_assert!(ready);",
+    "if (verbose) report_progress(step);",
+];
+
+/// How much of a line is in other words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Much {
+    Word,
+    Half,
+}
+
+/// The line in other words, if it has any.
+fn reword(line: &str, much: Much, chance: &mut Chance) -> Option<String> {
+    let is_word = |char: char| char.is_alphanumeric() || char == '_';
+    let mut pieces: Vec<String> = Vec::new();
+    for char in line.chars() {
+        match pieces.last_mut() {
+            Some(last) if is_word(char) && last.ends_with(is_word) => last.push(char),
+            _ => pieces.push(char.to_string()),
+        }
+    }
+    let words: Vec<usize> = (0..pieces.len()).filter(|at| pieces[*at].len() > 2).collect();
+    let changes = match much {
+        Much::Word => 1,
+        Much::Half => words.len().div_ceil(2),
+    };
+    for _ in 0..changes {
+        let at = chance.of_these(&words)?;
+        pieces[at] = if pieces[at].chars().all(|char| char.is_ascii_digit()) {
+            (chance.below(9000) + 100).to_string()
+        } else {
+            (*chance.of_these(WORDS)?).to_owned()
+        };
+    }
+    let new = pieces.concat();
+    (plain(&new) != plain(line)).then_some(new)
+}
+
+/// A line of context and a part that has it.
+fn context_line(draft: &Draft, chance: &mut Chance) -> Option<(usize, usize)> {
+    let part = chance.below(draft.parts.len());
+    Some((part, chance.of_these(&draft.parts[part].telling(Sign::Keep))?))
+}
+
+/// Whether lines are added next to the one at `at` that have no other neighbour.
+fn is_only_neighbour(part: &Part, at: usize) -> bool {
+    let is_add = |at: usize| part.lines.get(at).is_some_and(|said| said.sign == Sign::Add);
+    let after = is_add(at + 1) && part.lines[at + 1..].iter().all(|said| said.sign == Sign::Add);
+    let before = at > 0 && is_add(at - 1) && part.lines[..at].iter().all(|said| said.sign == Sign::Add);
+    after || before
+}
+
+fn how_much(chance: &mut Chance) -> Much {
+    if chance.once_in(5) { Much::Half } else { Much::Word }
+}
+
+/// A line of context was edited in the file.
+pub(crate) fn edited(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let Some((part, at)) = context_line(draft, chance) else { return false };
+    let much = how_much(chance);
+    draft.doubt |= much == Much::Half && is_only_neighbour(&draft.parts[part], at);
+    let Some(id) = draft.parts[part].lines[at].cell else { return false };
+    let Some(cell) = draft.cell_mut(id).filter(|cell| cell.there == There::Both) else { return false };
+    let Some(text) = reword(&cell.text, much, chance) else { return false };
+    cell.text = text;
+    true
+}
+
+/// A line of the patch's context is in older words.
+pub(crate) fn stale(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let Some((part, at)) = context_line(draft, chance) else { return false };
+    let much = how_much(chance);
+    draft.doubt |= much == Much::Half && is_only_neighbour(&draft.parts[part], at);
+    let said = &mut draft.parts[part].lines[at];
+    let Some(text) = reword(&said.text, much, chance) else { return false };
+    said.text = text;
+    true
+}
+
+/// A line that the patch removes is in other words: nobody knows whether that one is to go.
+pub(crate) fn stale_drop(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let part = chance.below(draft.parts.len());
+    let part = &mut draft.parts[part];
+    let Some(at) = chance.of_these(&part.telling(Sign::Drop)) else { return false };
+    let much = how_much(chance);
+    let Some(text) = reword(&part.lines[at].text, much, chance) else { return false };
+    if part.lines.iter().any(|said| plain(&said.text) == plain(&text)) {
+        return false;
+    }
+    part.lines[at].text = text;
+    draft.goal = Goal::Refused;
+    true
+}
+
+/// Lines were put among the context in the file.
+pub(crate) fn inserted(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let part = chance.below(draft.parts.len());
+    let part = &draft.parts[part];
+    let old: Vec<usize> = (0..part.lines.len()).filter(|at| part.lines[*at].sign != Sign::Add).collect();
+    let is_keep = |at: usize| part.lines[at].sign == Sign::Keep;
+    let gaps: Vec<(usize, usize)> = old
+        .windows(2)
+        .map(|pair| (pair[0], pair[1]))
+        .filter(|(above, below)| is_keep(*above) || is_keep(*below))
+        .collect();
+    let Some((above, below)) = chance.of_these(&gaps) else { return false };
+    // Between two lines that stay, where lines are added: on which side of the stranger?
+    let doubt = is_keep(above) && is_keep(below) && below > above + 1;
+    let Some(id) = part.lines[below].cell else { return false };
+    let Some(at) = draft.cells.iter().position(|cell| cell.id == id) else { return false };
+    let blanks = indent(&draft.cells[at].text).to_owned();
+    let ending = if draft.cells[at].ending == Ending::Windows { Ending::Windows } else { Ending::Unix };
+    for _ in 0..=usize::from(chance.once_in(3)) {
+        let text = blanks.clone() + chance.of_these(LINES).unwrap_or("x();");
+        draft.cells.insert(at, Cell { id: draft.fresh(), text, there: There::Both, ending });
+    }
+    draft.doubt |= doubt;
+    true
+}
+
+/// A line of context was deleted from the file.
+pub(crate) fn deleted(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let Some((part, at)) = context_line(draft, chance) else { return false };
+    draft.doubt |= is_only_neighbour(&draft.parts[part], at);
+    let id = draft.parts[part].lines[at].cell;
+    let before = draft.cells.len();
+    draft.cells.retain(|cell| Some(cell.id) != id || cell.there != There::Both);
+    draft.cells.len() < before
+}
+
+/// There is one line of context on a side, or none.
+pub(crate) fn truncated(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let sides = [(0, 1), (1, 0), (1, 1), (0, 3), (3, 0), (1, 3), (3, 1), (0, 0)];
+    let (above, below) = chance.of_these(&sides).unwrap_or((1, 1));
+    let mut changed = false;
+    for part in &mut draft.parts {
+        let is_change = |said: &Said| said.sign != Sign::Keep;
+        let first = part.lines.iter().position(is_change).unwrap_or(0);
+        let last = part.lines.iter().rposition(is_change).unwrap_or(0);
+        let (start, end) = (first.saturating_sub(above), (last + 1 + below).min(part.lines.len()));
+        changed |= end - start < part.lines.len();
+        part.lines = part.lines[start..end].to_vec();
+        if part.old().next().is_none() {
+            return false;
+        }
+    }
+    changed
+}
+
+/// Lines of context end early.
+pub(crate) fn cut_off(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let Some((part, at)) = context_line(draft, chance) else { return false };
+    let said = &mut draft.parts[part].lines[at];
+    let depth = indent(&said.text).len();
+    let rest = said.text[depth..].chars().count();
+    if rest < 20 {
+        return false;
+    }
+    let kept = rest * (50 + chance.below(31)) / 100;
+    let cut: String = said.text[depth..].chars().take(kept).collect();
+    let end = chance.of_these(&["", "...", " ..."]).unwrap_or("");
+    said.text = format!("{}{}{end}", &said.text[..depth], cut.trim_end());
+    true
+}
+
+/// `...` stands for lines of context.
+pub(crate) fn elided(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let part = chance.below(draft.parts.len());
+    let part = &mut draft.parts[part];
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for at in 0..part.lines.len() {
+        match runs.last_mut() {
+            _ if part.lines[at].sign != Sign::Keep => {}
+            Some((_, end)) if *end == at => *end += 1,
+            _ => runs.push((at, at + 1)),
+        }
+    }
+    // The line next to a change stays.
+    let inner = |(start, end): (usize, usize)| {
+        (start + usize::from(start > 0), end - usize::from(end < part.lines.len()))
+    };
+    let runs: Vec<(usize, usize)> =
+        runs.into_iter().map(inner).filter(|(start, end)| start + 1 < *end).collect();
+    let Some((start, end)) = chance.of_these(&runs) else { return false };
+    let mark = chance.of_these(&["...", "// ...", "…"]).unwrap_or("...");
+    let text = indent(&part.lines[start].text).to_owned() + mark;
+    part.lines.splice(start..end, [Said { sign: Sign::Keep, text, cell: None }]);
+    true
+}

@@ -1,0 +1,77 @@
+//! What is around lines and around patches: endings, marks, fences.
+
+use crate::chance::Chance;
+use crate::draft::{Draft, Ending, Sign, There, Wrap};
+
+/// The file's lines end as Windows has it.
+pub(crate) fn windows_file(draft: &mut Draft, _: &mut Chance) -> bool {
+    for cell in &mut draft.cells {
+        cell.ending = Ending::Windows;
+    }
+    true
+}
+
+/// The patch's lines end as Windows has it.
+pub(crate) fn windows_patch(draft: &mut Draft, _: &mut Chance) -> bool {
+    draft.manner.windows = true;
+    draft.cells.iter().all(|cell| cell.ending == Ending::Unix)
+}
+
+/// Some lines of the file end in one way and some in the other.
+pub(crate) fn mixed(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let one_in = 2 + chance.below(4);
+    for cell in &mut draft.cells {
+        cell.ending = match cell.there {
+            There::After => Ending::Any,
+            There::Both | There::Before | There::Open if chance.once_in(one_in) => Ending::Windows,
+            There::Both | There::Before | There::Open => Ending::Unix,
+        };
+    }
+    true
+}
+
+/// The file begins with a byte order mark.
+pub(crate) fn mark(draft: &mut Draft, chance: &mut Chance) -> bool {
+    draft.bom = true;
+    let rows = draft.rows();
+    let first = rows.first().map(|cell| cell.id);
+    let at_top = draft.parts.iter().flat_map(|part| &part.lines).any(|said| said.cell == first);
+    at_top || chance.once_in(20)
+}
+
+/// The file's last line has no newline.
+pub(crate) fn bare(draft: &mut Draft, chance: &mut Chance) -> bool {
+    draft.bare = true;
+    let last = draft.cells.last().map(|cell| cell.id);
+    let at_end = draft.parts.iter().flat_map(|part| &part.lines).any(|said| said.cell == last);
+    // To add after such a line a diff takes it away and puts it back: models do not know.
+    let appends = draft.parts.last().is_some_and(|part| match part.lines.as_slice() {
+        [.., before, after] => before.sign == Sign::Keep && after.sign == Sign::Add,
+        _ => false,
+    });
+    draft.manner.marks_bare &= !appends;
+    at_end || chance.once_in(40)
+}
+
+/// Blank lines of context lack the space that begins a line of context.
+pub(crate) fn tight(draft: &mut Draft, _: &mut Chance) -> bool {
+    draft.manner.tight = true;
+    let mut lines = draft.parts.iter().flat_map(|part| &part.lines);
+    lines.any(|said| said.sign == Sign::Keep && said.text.is_empty())
+}
+
+/// Something stands around the patch.
+pub(crate) fn wrapped(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let wraps = [
+        Wrap::Fence(""),
+        Wrap::Fence("diff"),
+        Wrap::Fence("patch"),
+        Wrap::Heredoc("<<'EOF'"),
+        Wrap::Heredoc("<<EOF"),
+        Wrap::Heredoc("<<\"EOF\""),
+        Wrap::Heredoc("apply_patch <<'EOF'"),
+        Wrap::Json,
+    ];
+    draft.manner.wrap = chance.of_these(&wraps).unwrap_or(Wrap::None);
+    true
+}

@@ -1,0 +1,112 @@
+//! The kinds of damage: what models do to patches, and what happens to files meanwhile.
+
+mod blanks;
+mod context;
+mod endings;
+mod indent;
+mod order;
+mod places;
+mod spelling;
+
+use crate::chance::Chance;
+use crate::draft::{Draft, Format, Goal};
+
+/// Does its damage to a case; false if the case has nothing that it could be done to.
+type Harm = fn(&mut Draft, &mut Chance) -> bool;
+
+/// A kind of damage.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) formats: &'static [Format],
+    pub(crate) harm: Harm,
+    /// How many cases of it there are, in shares.
+    pub(crate) share: usize,
+}
+
+const ALL: &[Format] = &[Format::Envelope, Format::Unified, Format::Replace];
+const HUNKS: &[Format] = &[Format::Envelope, Format::Unified];
+const ENVELOPE: &[Format] = &[Format::Envelope];
+const UNIFIED: &[Format] = &[Format::Unified];
+
+/// The name of the kind that does nothing.
+pub(crate) const NONE: &str = "none";
+
+const fn kind(name: &'static str, formats: &'static [Format], harm: Harm) -> Kind {
+    Kind { name, formats, harm, share: 1 }
+}
+
+/// Every kind.
+pub(crate) const KINDS: &[Kind] = &[
+    Kind { share: 4, ..kind(NONE, ALL, |_, _| true) },
+    kind("indent: all lines shifted", ALL, indent::shifted),
+    kind("indent: one context line", ALL, indent::one_line),
+    kind("indent: tabs for spaces", ALL, indent::tabs),
+    kind("indent: spaces for tabs", ALL, indent::spaces),
+    kind("blank lines: dropped from context", ALL, blanks::dropped),
+    kind("blank lines: all dropped but added ones", ALL, blanks::all_dropped),
+    kind("blank lines: added to context", ALL, blanks::added),
+    kind("drift: a context line edited in the file", ALL, context::edited),
+    kind("drift: a line inserted in the file", ALL, context::inserted),
+    kind("drift: a context line deleted from the file", ALL, context::deleted),
+    kind("stale: a context line in older words", ALL, context::stale),
+    kind("context: one line or none on a side", ALL, context::truncated),
+    kind("context: lines cut off", ALL, context::cut_off),
+    kind("context: lines left out with `...`", ALL, context::elided),
+    kind("header: not in the file", ENVELOPE, places::unknown_header),
+    kind("header: misspelt", ENVELOPE, places::misspelt_header),
+    kind("header: another function's", ENVELOPE, places::other_header),
+    kind("numbers: wrong lines", UNIFIED, places::wrong_numbers),
+    kind("numbers: wrong counts", UNIFIED, places::wrong_counts),
+    kind("numbers: none", UNIFIED, places::no_numbers),
+    kind("spelling: quotes and dashes, old lines", ALL, spelling::quotes_in_old),
+    kind("spelling: quotes and dashes, all lines", ALL, spelling::quotes),
+    kind("spelling: non-breaking spaces", ALL, spelling::hard_spaces),
+    kind("trailing blanks: in the patch", ALL, spelling::trailing_in_patch),
+    kind("trailing blanks: in the file", ALL, spelling::trailing_in_file),
+    kind("endings: CRLF file, LF patch", ALL, endings::windows_file),
+    kind("endings: LF file, CRLF patch", ALL, endings::windows_patch),
+    kind("endings: mixed file", ALL, endings::mixed),
+    kind("byte order mark", ALL, endings::mark),
+    kind("no newline at the end", ALL, endings::bare),
+    kind("blank context lines without their space", HUNKS, endings::tight),
+    kind("fence, heredoc or JSON around it", HUNKS, endings::wrapped),
+    kind("duplicate: nothing tells which", ALL, places::duplicated),
+    kind("duplicate: a header tells which", ENVELOPE, places::duplicated_headed),
+    kind("duplicate: the function's twin", ENVELOPE, places::twin),
+    kind("hunks: out of order", HUNKS, order::shuffled),
+    kind("hunks: second as if first were applied", HUNKS, order::second_after_first),
+    kind("hunks: second repeats lines of first", HUNKS, order::second_before_first),
+    kind("hunks: first is applied already", HUNKS, order::partly_applied),
+    Kind { share: 2, ..kind("two damages at once", ALL, two) },
+    Kind { share: 2, ..kind("already applied", ALL, order::applied) },
+    Kind { share: 2, ..kind("a line to remove is not in the file", ALL, context::stale_drop) },
+];
+
+/// Kinds that go together with one another.
+const MIXABLE: &[Harm] = &[
+    indent::shifted,
+    indent::one_line,
+    blanks::dropped,
+    blanks::added,
+    context::edited,
+    context::inserted,
+    context::deleted,
+    context::stale,
+    context::truncated,
+    context::cut_off,
+    places::misspelt_header,
+    spelling::quotes_in_old,
+    spelling::hard_spaces,
+    spelling::trailing_in_patch,
+    spelling::trailing_in_file,
+    endings::windows_file,
+    endings::tight,
+];
+
+fn two(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let first = chance.below(MIXABLE.len());
+    let second = (first + 1 + chance.below(MIXABLE.len() - 1)) % MIXABLE.len();
+    let done = MIXABLE[first](draft, chance) && MIXABLE[second](draft, chance);
+    done && draft.goal == Goal::Lands
+}

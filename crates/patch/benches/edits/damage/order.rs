@@ -1,0 +1,98 @@
+//! Hunks that know of one another, and patches that were applied before.
+
+use crate::chance::Chance;
+use crate::draft::{Draft, Format, Goal, Numbers, Part, Said, Sign, There};
+
+/// Lines of context that the second of two hunks has.
+const AROUND: usize = 3;
+
+/// The hunks are not in the file's order.
+pub(crate) fn shuffled(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let count = draft.parts.len();
+    if count < 2 {
+        return false;
+    }
+    let first = chance.below(count);
+    draft.parts.swap(first, (first + 1 + chance.below(count - 1)) % count);
+    draft.shuffled = true;
+    true
+}
+
+/// The context of a second hunk has the lines that the first makes.
+pub(crate) fn second_after_first(draft: &mut Draft, _: &mut Chance) -> bool {
+    split(draft, Sign::Drop)
+}
+
+/// The context of a second hunk has the lines that the first takes away.
+pub(crate) fn second_before_first(draft: &mut Draft, _: &mut Chance) -> bool {
+    split(draft, Sign::Add)
+}
+
+/// Makes two hunks of one; the second has those lines of the first for context that are not `without`.
+fn split(draft: &mut Draft, without: Sign) -> bool {
+    let Some((at, start)) =
+        (0..draft.parts.len()).find_map(|at| Some((at, seam(&draft.parts[at], without)?)))
+    else {
+        return false;
+    };
+    let part = draft.parts[at].clone();
+    let run = part.lines[..start].iter().rev().take_while(|said| said.sign == Sign::Keep).count();
+    let first = part.lines[..start].to_vec();
+    let before: Vec<Said> = part.lines[..start]
+        .iter()
+        .filter(|said| said.sign != without)
+        .map(|said| Said { sign: Sign::Keep, ..said.clone() })
+        .collect();
+    let shared = before.len().saturating_sub(AROUND.max(run + 1));
+    let second: Vec<Said> =
+        before[shared..].iter().cloned().chain(part.lines[start..].iter().cloned()).collect();
+    let numbers = if draft.manner.format == Format::Unified { Numbers::Missing } else { Numbers::Right };
+    draft.parts[at] = Part { lines: first, ..part.clone() };
+    draft.parts.insert(at + 1, Part { lines: second, numbers, ..part });
+    true
+}
+
+/// Where the second change of a hunk begins, if the first is near and has lines that are not `without`.
+fn seam(part: &Part, without: Sign) -> Option<usize> {
+    let is_keep = |at: &usize| part.lines[*at].sign == Sign::Keep;
+    let first = (0..part.lines.len()).find(|at| !is_keep(at))?;
+    let run = (first..part.lines.len()).find(is_keep)?;
+    let second = (run..part.lines.len()).find(|at| !is_keep(at))?;
+    let shows = part.lines[first..run].iter().any(|said| said.sign != without);
+    (second - run < AROUND && shows).then_some(second)
+}
+
+/// What a part asks for has been done.
+fn apply(draft: &mut Draft, part: usize) {
+    let lines = draft.parts[part].lines.clone();
+    for said in lines {
+        match (said.sign, said.cell) {
+            (Sign::Drop, Some(id)) => draft.cells.retain(|cell| cell.id != id),
+            (Sign::Add, Some(id)) => {
+                if let Some(cell) = draft.cell_mut(id) {
+                    cell.there = There::Both;
+                }
+            }
+            (Sign::Keep, _) | (_, None) => {}
+        }
+    }
+    draft.parts[part].done = true;
+}
+
+/// The first of several hunks was applied before.
+pub(crate) fn partly_applied(draft: &mut Draft, _: &mut Chance) -> bool {
+    if draft.parts.len() < 2 {
+        return false;
+    }
+    apply(draft, 0);
+    true
+}
+
+/// The whole patch was applied before.
+pub(crate) fn applied(draft: &mut Draft, _: &mut Chance) -> bool {
+    for part in 0..draft.parts.len() {
+        apply(draft, part);
+    }
+    draft.goal = Goal::Already;
+    true
+}

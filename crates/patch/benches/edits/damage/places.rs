@@ -1,0 +1,187 @@
+//! What says where a hunk belongs is wrong, or the lines stand in two places.
+
+use crate::chance::Chance;
+use crate::draft::{Cell, Draft, Format, Numbers, There, indent, is_telling};
+use crate::evidence::block_end;
+use crate::patches::enclosing;
+
+/// Lines between a copy and the hunks.
+const APART: usize = 8;
+/// A function that is longer has no twin.
+const MOST_TWIN: usize = 200;
+
+const UNKNOWN: &[&str] = &[
+    "fn reload_settings(&mut self) -> io::Result<()> {",
+    "impl Frobnicator for Widget {",
+    "class SettingsPanel(Panel):",
+    "static int frob_init(struct frob *frob)",
+];
+
+/// The header is a line that the file has not.
+pub(crate) fn unknown_header(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let header = chance.of_these(UNKNOWN).unwrap_or("fn nobody() {");
+    for part in &mut draft.parts {
+        part.headers = vec![header.to_owned()];
+    }
+    true
+}
+
+/// The header has two letters the wrong way round, or one too few.
+pub(crate) fn misspelt_header(draft: &mut Draft, chance: &mut Chance) -> bool {
+    if draft.manner.format != Format::Envelope {
+        return false;
+    }
+    let at = chance.below(draft.parts.len());
+    let Some(header) = enclosing(draft, &draft.parts[at]).into_iter().next() else { return false };
+    let mut letters: Vec<char> = header.trim().chars().collect();
+    let pairs: Vec<usize> = (1..letters.len())
+        .filter(|at| {
+            letters[*at].is_alphabetic() && letters[at - 1].is_alphabetic() && letters[*at] != letters[at - 1]
+        })
+        .collect();
+    let Some(pair) = chance.of_these(&pairs) else { return false };
+    if chance.once_in(2) {
+        letters.swap(pair - 1, pair);
+    } else {
+        letters.remove(pair);
+    }
+    let header: String = letters.into_iter().collect();
+    if draft.rows().iter().any(|cell| cell.text.contains(&header)) {
+        return false;
+    }
+    draft.parts[at].headers = vec![header];
+    true
+}
+
+/// The header is that of something else in the file.
+pub(crate) fn other_header(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let at = chance.below(draft.parts.len());
+    let part = &draft.parts[at];
+    let rows = draft.rows();
+    let Some(first) = part.old().find_map(|said| draft.row(said.cell?)) else { return false };
+    let last = part.old().filter_map(|said| draft.row(said.cell?)).last().unwrap_or(first);
+    let Some(own) = enclosing(draft, part).into_iter().next() else { return false };
+    let heads: Vec<usize> = (0..rows.len())
+        .filter(|at| is_telling(&rows[*at].text) && indent(&rows[*at].text) == indent(&own))
+        .filter(|at| {
+            let end = block_end(draft, *at);
+            end > at + 2 && (end <= first || *at > last)
+        })
+        .collect();
+    let Some(head) = chance.of_these(&heads) else { return false };
+    draft.parts[at].headers = vec![rows[head].text.trim().to_owned()];
+    true
+}
+
+/// The line numbers are wrong.
+pub(crate) fn wrong_numbers(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let drift = 1 + chance.below(60).cast_signed();
+    let drift = if chance.once_in(2) { -drift } else { drift };
+    let same = chance.once_in(2);
+    for part in &mut draft.parts {
+        part.numbers = Numbers::Off(if same { drift } else { 1 + chance.below(300).cast_signed() });
+    }
+    true
+}
+
+/// The counts of lines are wrong.
+pub(crate) fn wrong_counts(draft: &mut Draft, chance: &mut Chance) -> bool {
+    for part in &mut draft.parts {
+        part.numbers = Numbers::Miscounted(1 + chance.below(4));
+    }
+    true
+}
+
+/// There are no line numbers.
+pub(crate) fn no_numbers(draft: &mut Draft, _: &mut Chance) -> bool {
+    for part in &mut draft.parts {
+        part.numbers = Numbers::Missing;
+    }
+    true
+}
+
+/// The rows from the first to the last that a part names.
+fn region(draft: &Draft, part: usize) -> Option<(usize, usize)> {
+    let mut rows = draft.parts[part].old().filter_map(|said| draft.row(said.cell?));
+    let first = rows.next()?;
+    Some((first, rows.last().unwrap_or(first)))
+}
+
+/// Puts a copy of the rows from `first` to `last` before the row at `to`; `edit` may change its first line.
+fn copy(draft: &mut Draft, (first, last): (usize, usize), to: usize, edit: impl Fn(&str) -> String) {
+    let fresh = draft.fresh();
+    let rows = draft.rows();
+    let copied = rows[first..=last].iter().enumerate().map(|(at, cell)| {
+        let text = if at == 0 { edit(&cell.text) } else { cell.text.clone() };
+        Cell { id: fresh + at, text, there: There::Both, ending: cell.ending }
+    });
+    let copied: Vec<Cell> = copied.collect();
+    let before = rows.get(to).map(|cell| cell.id);
+    let at = draft.cells.iter().position(|cell| Some(cell.id) == before).unwrap_or(draft.cells.len());
+    draft.cells.splice(at..at, copied);
+}
+
+/// Rows that are far enough from every hunk.
+fn far(draft: &Draft) -> Vec<usize> {
+    let regions: Vec<(usize, usize)> =
+        (0..draft.parts.len()).filter_map(|part| region(draft, part)).collect();
+    let is_far = |at: &usize| regions.iter().all(|(first, last)| at + APART <= *first || *at > last + APART);
+    (0..draft.rows().len()).filter(is_far).collect()
+}
+
+/// What a hunk names stands in the file twice.
+pub(crate) fn duplicated(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let part = chance.below(draft.parts.len());
+    let (Some(region), Some(to)) = (region(draft, part), chance.of_these(&far(draft))) else { return false };
+    draft.parts[part].headers.clear();
+    if chance.once_in(2) {
+        draft.parts[part].numbers = Numbers::Missing;
+    }
+    copy(draft, region, to, str::to_owned);
+    true
+}
+
+/// The row of the line that heads a part, if there is only one such line.
+fn head(draft: &Draft, part: usize) -> Option<(usize, String)> {
+    let header = enclosing(draft, &draft.parts[part]).into_iter().next()?;
+    let rows = draft.rows();
+    let mut places = (0..rows.len()).filter(|at| rows[*at].text.trim() == header.trim());
+    let place = places.next()?;
+    places.next().is_none().then_some((place, header))
+}
+
+/// What a hunk names stands in the file twice, and once below its header.
+pub(crate) fn duplicated_headed(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let part = chance.below(draft.parts.len());
+    let (Some(region), Some((place, header))) = (region(draft, part), head(draft, part)) else {
+        return false;
+    };
+    let end = block_end(draft, place);
+    let outside: Vec<usize> = far(draft).into_iter().filter(|at| *at <= place || *at >= end).collect();
+    let Some(to) = chance.of_these(&outside) else { return false };
+    if region.1 >= end {
+        return false;
+    }
+    draft.parts[part].headers = vec![header];
+    copy(draft, region, to, str::to_owned);
+    true
+}
+
+/// The function that a hunk is in stands in the file twice, under two names.
+pub(crate) fn twin(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let part = chance.below(draft.parts.len());
+    let (Some(region), Some((place, header))) = (region(draft, part), head(draft, part)) else {
+        return false;
+    };
+    let end = block_end(draft, place);
+    let longest =
+        header.split(|char: char| !char.is_alphanumeric() && char != '_').max_by_key(|word| word.len());
+    let longest = longest.unwrap_or_default().to_owned();
+    if region.1 >= end || end - place > MOST_TWIN || longest.len() < 3 {
+        return false;
+    }
+    draft.parts[part].headers = vec![header];
+    let to = if chance.once_in(2) { place } else { end };
+    copy(draft, (place, end - 1), to, |line| line.replacen(&longest, &format!("{longest}_twin"), 1));
+    true
+}

@@ -1,0 +1,252 @@
+//! Whether anybody could tell where a patch belongs: by counting the places where it stands, without the engine.
+//!
+//! Each hunk is laid over the whole file, first exactly, then but for indentation, then but for blanks and ways of
+//! writing, then by its unharmed lines alone with as many strangers between them as there are at the right place. The
+//! first of these that holds at the right place is what there is to go by. If it holds at one place, or if the hunk's
+//! header, its right line number, or the order of the hunks leave one, the case is recoverable.
+
+use crate::draft::{Draft, Format, Goal, Numbers, Part, Sign, indent, is_telling};
+use crate::patches;
+
+/// What there is to go by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Evidence {
+    /// There is one place.
+    Enough,
+    /// There is none, or more than one, or the damage took away what tells what to do there.
+    Short,
+    /// The patch stands better elsewhere than where it belongs: no case at all.
+    Misleading,
+}
+
+/// Weighs the patch of `draft`.
+pub(crate) fn weigh(draft: &Draft) -> Evidence {
+    match draft.goal {
+        Goal::Lands => {}
+        Goal::Already => {
+            let clear = draft.parts.iter().all(|part| is_applied(draft, part));
+            return if clear { Evidence::Enough } else { Evidence::Short };
+        }
+        Goal::Refused => return if fits_elsewhere(draft) { Evidence::Misleading } else { Evidence::Enough },
+    }
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    for part in &draft.parts {
+        if part.done {
+            if !is_applied(draft, part) {
+                return Evidence::Short;
+            }
+            continue;
+        }
+        match places(draft, part) {
+            Ok(places) => all.push(places),
+            Err(evidence) => return evidence,
+        }
+    }
+    if draft.doubt {
+        return Evidence::Short;
+    }
+    let alone = all.iter().all(|places| places.len() == 1);
+    if alone || !draft.shuffled && ways(&all) == 1 { Evidence::Enough } else { Evidence::Short }
+}
+
+/// How closely lines are compared.
+#[derive(Clone, Copy)]
+enum Level {
+    Exact,
+    Trimmed,
+    Plain,
+}
+
+fn shape(level: Level, line: &str) -> String {
+    match level {
+        Level::Exact => line.to_owned(),
+        Level::Trimmed => line.trim().to_owned(),
+        Level::Plain => plain(line),
+    }
+}
+
+/// A line without blanks, as a typewriter writes it.
+pub(crate) fn plain(line: &str) -> String {
+    let typed = |char: char| match char {
+        '‘' | '’' => '\'',
+        '“' | '”' => '"',
+        '–' | '—' | '−' => '-',
+        other => other,
+    };
+    line.chars().filter(|char| !char.is_whitespace()).map(typed).collect()
+}
+
+/// Where a hunk may belong, the right place among them.
+fn places(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
+    let rows = draft.rows();
+    let old: Vec<&str> = part.old().map(|said| said.text.as_str()).collect();
+    let truth = part.old().enumerate().find_map(|(at, said)| Some(draft.row(said.cell?)?.checked_sub(at)));
+    let Some(truth) = truth else {
+        // It only adds, and names no line.
+        let told = draft.manner.format == Format::Unified && part.numbers == Numbers::Right;
+        return if told { Ok(vec![patches::start(draft, part)]) } else { Err(Evidence::Short) };
+    };
+    for level in [Level::Exact, Level::Trimmed, Level::Plain] {
+        let file: Vec<String> = rows.iter().map(|cell| shape(level, &cell.text)).collect();
+        let said: Vec<String> = old.iter().map(|line| shape(level, line)).collect();
+        let found: Vec<usize> = (0..(file.len() + 1).saturating_sub(said.len()))
+            .filter(|at| file[*at..].starts_with(&said))
+            .collect();
+        if truth.is_some_and(|truth| found.contains(&truth)) {
+            let truth = truth.unwrap_or(0);
+            if matches!(level, Level::Exact) && draft.manner.format == Format::Replace {
+                return Ok(occurrences(draft, found));
+            }
+            return narrowed(draft, part, found, truth);
+        }
+        if !found.is_empty() {
+            return Err(Evidence::Misleading);
+        }
+    }
+    by_anchors(draft, part)
+}
+
+/// A text may stand in more places than its lines do.
+fn occurrences(draft: &Draft, found: Vec<usize>) -> Vec<usize> {
+    let old: Vec<&str> = draft.parts[0].old().map(|said| said.text.as_str()).collect();
+    let mut text = old.join("\n");
+    if draft.manner.ended {
+        text.push('\n');
+    }
+    let whole = rows_text(draft);
+    let count = whole.match_indices(&text).count();
+    if count > found.len() { (0..count).collect() } else { found }
+}
+
+fn rows_text(draft: &Draft) -> String {
+    draft.rows().iter().map(|cell| cell.text.clone() + "\n").collect()
+}
+
+/// The places of the lines that the damage left as they are.
+fn by_anchors(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
+    let rows = draft.rows();
+    let file: Vec<(usize, String)> = rows
+        .iter()
+        .enumerate()
+        .map(|(at, cell)| (at, plain(&cell.text)))
+        .filter(|(_, line)| !line.is_empty())
+        .collect();
+    let mut anchors: Vec<(String, usize)> = Vec::new();
+    let mut tells = 0;
+    for said in part.old() {
+        let Some(row) = said.cell.and_then(|cell| draft.row(cell)) else { continue };
+        let shape = plain(&said.text);
+        if shape.is_empty() || shape != plain(&rows[row].text) {
+            continue;
+        }
+        tells += match (is_telling(&said.text), said.sign) {
+            (true, Sign::Drop) => 2,
+            (true, _) => 1,
+            (false, _) => 0,
+        };
+        let Some(at) = file.iter().position(|(at, _)| *at == row) else { continue };
+        anchors.push((shape, at));
+    }
+    if tells < 2 {
+        return Err(Evidence::Short);
+    }
+    let gaps: Vec<usize> = anchors.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
+    let stands = |start: usize| {
+        let mut here = start;
+        gaps.iter().zip(&anchors[1..]).all(|(gap, (line, _))| {
+            let next =
+                (here + 1..=here + gap).find(|at| file.get(*at).is_some_and(|(_, there)| there == line));
+            next.inspect(|at| here = *at).is_some()
+        })
+    };
+    let starts = (0..file.len()).filter(|at| file[*at].1 == anchors[0].0 && stands(*at));
+    let found: Vec<usize> = starts.map(|at| file[at].0).collect();
+    let truth = file[anchors[0].1].0;
+    if !found.contains(&truth) {
+        return Err(Evidence::Short);
+    }
+    narrowed(draft, part, found, truth)
+}
+
+/// Those of the places `found` that header and number leave.
+fn narrowed(draft: &Draft, part: &Part, found: Vec<usize>, truth: usize) -> Result<Vec<usize>, Evidence> {
+    if found.len() < 2 {
+        return Ok(found);
+    }
+    let unified = draft.manner.format == Format::Unified;
+    if unified && matches!(part.numbers, Numbers::Right | Numbers::Miscounted(_)) {
+        return Ok(vec![truth]);
+    }
+    if unified && let Numbers::Off(by) = part.numbers {
+        let there = (patches::start(draft, part).cast_signed() - 1 + by).max(0).cast_unsigned();
+        if found.contains(&there) {
+            return Err(Evidence::Misleading);
+        }
+    }
+    let Some(header) = part.headers.last() else { return Ok(found) };
+    let rows = draft.rows();
+    let heads: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].text.trim() == header.trim()).collect();
+    let headed = |at: &usize| heads.iter().any(|head| head < at && *at < block_end(draft, *head));
+    let inside: Vec<usize> = found.iter().copied().filter(headed).collect();
+    match inside.contains(&truth) {
+        true => Ok(inside),
+        false if inside.is_empty() => Ok(found),
+        false => Err(Evidence::Misleading),
+    }
+}
+
+/// The row after the last of what the row at `head` begins.
+pub(crate) fn block_end(draft: &Draft, head: usize) -> usize {
+    let rows = draft.rows();
+    let depth = indent(&rows[head].text).len();
+    let ends = |at: &usize| {
+        let line = rows[*at].text.as_str();
+        let closes = line.trim_start().starts_with(['}', ')', ']', '{']);
+        !line.trim().is_empty() && indent(line).len() <= depth && !closes
+    };
+    (head + 1..rows.len()).find(ends).unwrap_or(rows.len())
+}
+
+/// In how many ways the hunks stand one after another; at most 2 are counted.
+fn ways(all: &[Vec<usize>]) -> usize {
+    let mut ending: Vec<(usize, usize)> = vec![(0, 1)];
+    for (index, places) in all.iter().enumerate() {
+        let before = |at: usize| {
+            let earlier = ending.iter().filter(|(end, _)| index == 0 || *end < at);
+            earlier.map(|(_, ways)| *ways).sum::<usize>().min(2)
+        };
+        ending = places.iter().map(|at| (*at, before(*at))).collect();
+    }
+    ending.iter().map(|(_, ways)| *ways).sum::<usize>().min(2)
+}
+
+/// A hunk that was applied: what it takes away stands nowhere but in what it made.
+fn is_applied(draft: &Draft, part: &Part) -> bool {
+    let rows = draft.rows();
+    let file: Vec<&str> = rows.iter().map(|cell| cell.text.as_str()).collect();
+    let stands = |lines: &[&str]| -> Vec<usize> {
+        (0..(file.len() + 1).saturating_sub(lines.len()))
+            .filter(|at| file[*at..].starts_with(lines))
+            .collect()
+    };
+    let old: Vec<&str> = part.old().map(|said| said.text.as_str()).collect();
+    let new = part.lines.iter().filter(|said| said.sign != Sign::Drop);
+    let new: Vec<&str> = new.map(|said| said.text.as_str()).collect();
+    let made = stands(&new);
+    let inside = |at: &usize| made.iter().any(|made| made <= at && at + old.len() <= made + new.len());
+    !old.is_empty() && new.iter().any(|line| is_telling(line)) && stands(&old).iter().all(inside)
+}
+
+/// Whether some hunk with a wrong line stands somewhere as it is.
+fn fits_elsewhere(draft: &Draft) -> bool {
+    let rows = draft.rows();
+    let file: Vec<String> = rows.iter().map(|cell| plain(&cell.text)).collect();
+    let wrong = |part: &&Part| {
+        part.old()
+            .any(|said| said.cell.and_then(|cell| draft.cell(cell)).is_none_or(|cell| cell.text != said.text))
+    };
+    draft.parts.iter().filter(wrong).any(|part| {
+        let said: Vec<String> = part.old().map(|said| plain(&said.text)).collect();
+        file.windows(said.len().max(1)).any(|window| window == said)
+    })
+}

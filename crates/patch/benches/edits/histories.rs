@@ -1,0 +1,156 @@
+//! Histories: successive versions of real crates, as cargo fetches them, and which files changed between them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+
+use similar::DiffOp;
+
+/// Files with more lines are left out.
+const MOST_LINES: usize = 5_000;
+/// Files with longer lines are generated.
+const LONGEST_LINE: usize = 400;
+
+/// The crates whose versions are compared, each with the next.
+const CRATES: &[(&str, &[&str])] = &[
+    ("anyhow", &["1.0.60", "1.0.72", "1.0.86", "1.0.98", "1.0.103"]),
+    ("clap_builder", &["4.1.14", "4.3.24", "4.4.18", "4.5.20", "4.5.60", "4.6.7"]),
+    ("crossterm", &["0.17.7", "0.20.0", "0.25.0", "0.27.0", "0.29.0"]),
+    ("hyper", &["0.14.20", "0.14.32", "1.0.1", "1.4.1", "1.8.1"]),
+    ("itertools", &["0.10.5", "0.11.0", "0.12.1", "0.13.0", "0.14.0"]),
+    ("rand", &["0.7.3", "0.8.5", "0.9.0", "0.9.2", "0.10.0"]),
+    ("regex", &["1.6.0", "1.7.3", "1.9.6", "1.11.1", "1.12.3"]),
+    ("regex-automata", &["0.3.9", "0.4.3", "0.4.9", "0.4.14"]),
+    ("ripgrep", &["12.1.1", "13.0.0", "14.1.1", "15.1.0"]),
+    ("serde", &["1.0.185", "1.0.200", "1.0.219", "1.0.228"]),
+    ("serde_json", &["1.0.85", "1.0.110", "1.0.128", "1.0.150"]),
+    ("syn", &["2.0.20", "2.0.60", "2.0.85", "2.0.117"]),
+    ("tokio", &["1.20.0", "1.29.1", "1.38.2", "1.44.2", "1.50.0"]),
+    ("toml_edit", &["0.20.7", "0.22.9", "0.22.24", "0.23.6"]),
+    ("libgit2-sys", &["0.12.26+1.3.0", "0.14.2+1.5.1", "0.16.2+1.7.2", "0.17.0+1.8.1", "0.18.3+1.9.2"]),
+    ("libz-sys", &["1.0.27", "1.1.8", "1.1.15", "1.1.20", "1.1.23"]),
+    ("zstd-sys", &["1.4.18+zstd.1.4.7", "1.6.1+zstd.1.5.0", "2.0.7+zstd.1.5.4", "2.0.16+zstd.1.5.7"]),
+    ("ring", &["0.16.15", "0.16.20", "0.17.3", "0.17.8", "0.17.14"]),
+];
+
+/// A file in two successive versions.
+pub(crate) struct Revision {
+    /// Crate and version that it is in, and its path there.
+    pub(crate) path: String,
+    pub(crate) old: String,
+    pub(crate) new: String,
+    /// Its hunks, once they are known.
+    pub(crate) groups: OnceLock<Vec<Vec<DiffOp>>>,
+}
+
+/// For each crate every file that differs between two successive versions; and what could not be had.
+pub(crate) fn revisions() -> (Vec<Vec<Revision>>, Vec<String>) {
+    let (mut revisions, mut missing) = (Vec::new(), Vec::new());
+    let half = CRATES.len().div_ceil(2);
+    thread::scope(|scope| {
+        let halves: Vec<_> = CRATES
+            .chunks(half)
+            .map(|crates| scope.spawn(move || crates.iter().map(history).collect()))
+            .collect();
+        for part in halves {
+            let part: Vec<(Vec<Revision>, Vec<String>)> = part.join().expect("no thread panics");
+            for (more, lacking) in part {
+                revisions.push(more);
+                missing.extend(lacking);
+            }
+        }
+    });
+    revisions.retain(|history| !history.is_empty());
+    (revisions, missing)
+}
+
+fn history((name, versions): &(&str, &[&str])) -> (Vec<Revision>, Vec<String>) {
+    let (mut sources, mut missing) = (Vec::new(), Vec::new());
+    for version in *versions {
+        match source(name, version) {
+            Some(at) => sources.push((*version, at)),
+            None => missing.push(format!("{name} {version}")),
+        }
+    }
+    let mut revisions = Vec::new();
+    for pair in sources.windows(2) {
+        let [(version, old), (_, new)] = pair else { continue };
+        for path in files(old) {
+            let (Some(before), Some(after)) = (text(&old.join(&path)), text(&new.join(&path))) else {
+                continue;
+            };
+            if before != after {
+                let path = format!("{name}-{version}/{}", path.display());
+                revisions.push(Revision { path, old: before, new: after, groups: OnceLock::new() });
+            }
+        }
+    }
+    (revisions, missing)
+}
+
+/// Where the sources of a crate are, once cargo has fetched them.
+fn source(name: &str, version: &str) -> Option<PathBuf> {
+    unpacked(name, version).or_else(|| {
+        fetch(name, version)?;
+        unpacked(name, version)
+    })
+}
+
+fn unpacked(name: &str, version: &str) -> Option<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
+    let registries = fs::read_dir(home.join("registry/src")).ok()?;
+    let mut places = registries.flatten().map(|entry| entry.path().join(format!("{name}-{version}")));
+    // Cargo writes this last.
+    places.find(|place| place.join(".cargo-ok").exists())
+}
+
+/// Has cargo fetch one version, through a package that needs it.
+fn fetch(name: &str, version: &str) -> Option<()> {
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edits").join(format!("{name}-{version}"));
+    fs::create_dir_all(scratch.join("src")).ok()?;
+    fs::write(scratch.join("src/lib.rs"), "").ok()?;
+    let exact = version.split('+').next()?;
+    let manifest = format!(
+        "[package]\nname = \"scratch\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n\
+         [dependencies]\n{name} = {{ version = \"={exact}\", default-features = false }}\n"
+    );
+    fs::write(scratch.join("Cargo.toml"), manifest).ok()?;
+    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["fetch", "--quiet", "--target", "x86_64-unknown-linux-gnu"]).current_dir(scratch);
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
+    status.success().then_some(())
+}
+
+/// The files below `root`, in order.
+fn files(root: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut directories = vec![root.to_owned()];
+    // ends: a registry's source has no links, so each directory comes once
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if let Ok(inside) = path.strip_prefix(root) {
+                files.push(inside.to_owned());
+            }
+        }
+    }
+    files.retain(|path| !path.starts_with(".cargo_vcs_info.json") && !path.ends_with("Cargo.lock"));
+    files.sort();
+    files
+}
+
+/// A file that people write: text, not too long, with one kind of line endings.
+fn text(path: &Path) -> Option<String> {
+    let text = String::from_utf8(fs::read(path).ok()?).ok()?;
+    let windows = text.matches("\r\n").count();
+    let lines = text.matches('\n').count();
+    let usual = !text.contains('\0') && (windows == 0 && !text.contains('\r') || windows == lines);
+    let modest = lines <= MOST_LINES && text.lines().all(|line| line.len() <= LONGEST_LINE);
+    (usual && modest && !text.is_empty()).then_some(text)
+}

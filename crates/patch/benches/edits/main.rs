@@ -1,0 +1,114 @@
+//! How many edits land right, are refused, or land wrong: real changes, written as models write patches, and damaged.
+//!
+//! `cargo bench -p toolgate-patch --bench edits -- [--quick] [--cases N] [--seed S] [--show KIND [--wrong]] [--no-peers]`
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a benchmark reads, runs peers and prints"
+)]
+
+mod cases;
+mod chance;
+mod damage;
+mod draft;
+mod evidence;
+mod histories;
+mod patches;
+mod peers;
+mod report;
+mod show;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use cases::{Case, Maker, Verdict};
+use report::Report;
+
+/// Cases of a full run, and of a quick one.
+const FULL: usize = 12_000;
+const QUICK: usize = 500;
+/// Patches that the peers are given.
+const PEERS: usize = 500;
+
+/// What to run.
+struct Wish {
+    cases: usize,
+    seed: u64,
+    show: Option<String>,
+    /// Only those that landed wrong.
+    only_wrong: bool,
+    peers: bool,
+}
+
+fn main() -> ExitCode {
+    let wish = match wish() {
+        Ok(wish) => wish,
+        Err(what) => {
+            println!("{what}");
+            return ExitCode::from(2);
+        }
+    };
+    let (histories, missing) = histories::revisions();
+    let files: usize = histories.iter().map(Vec::len).sum();
+    println!("{files} changed files of {} crates, seed {}", histories.len(), wish.seed);
+    if !missing.is_empty() {
+        println!("not to be had: {}", missing.join(", "));
+    }
+    let maker = Maker { histories: &histories, seed: wish.seed };
+    let mut report = Report::default();
+    let mut unified = Vec::new();
+    for number in 0..wish.cases {
+        let Some(case) = maker.case(number) else {
+            report.left_out += 1;
+            continue;
+        };
+        let began = Instant::now();
+        let verdict = case.judge();
+        report.times.push(began.elapsed());
+        if wish.shows(&case, &verdict) {
+            show::show(number, &case, &verdict);
+        }
+        if case.is_unified() {
+            unified.push(number);
+        }
+        report.count(&case, &verdict);
+    }
+    report.print();
+    if wish.peers && wish.show.is_none() {
+        let step = unified.len().div_ceil(PEERS).max(1);
+        let sample: Vec<Case> =
+            unified.iter().step_by(step).filter_map(|number| maker.case(*number)).collect();
+        peers::compare(&sample);
+    }
+    if report.wrong() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Wish {
+    fn shows(&self, case: &Case, verdict: &Verdict) -> bool {
+        self.show.as_ref().is_some_and(|kind| case.kind.name.contains(kind.as_str()))
+            && match verdict {
+                Verdict::Right => false,
+                Verdict::Refused(_) => case.is_recoverable() && !self.only_wrong,
+                Verdict::Wrong(_) => true,
+            }
+    }
+}
+
+fn wish() -> Result<Wish, String> {
+    let mut wish = Wish { cases: FULL, seed: 1, show: None, only_wrong: false, peers: true };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--bench" => {}
+            "--quick" => wish.cases = QUICK,
+            "--wrong" => wish.only_wrong = true,
+            "--no-peers" => wish.peers = false,
+            "--cases" => wish.cases = value()?.parse().map_err(|_| "--cases needs a number")?,
+            "--seed" => wish.seed = value()?.parse().map_err(|_| "--seed needs a number")?,
+            "--show" => wish.show = Some(value()?),
+            other => return Err(format!("what is {other}?")),
+        }
+    }
+    Ok(wish)
+}

@@ -1,0 +1,138 @@
+//! What came of the cases, as tables.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::cases::{Case, Verdict};
+use crate::damage::{KINDS, NONE};
+use crate::draft::{Format, Goal};
+
+/// How many cases came to what.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Count {
+    cases: usize,
+    right: usize,
+    refused: usize,
+    wrong: usize,
+    recoverable: usize,
+    recovered: usize,
+}
+
+impl Count {
+    pub(crate) fn add(&mut self, case: &Case, verdict: &Verdict) {
+        self.cases += 1;
+        self.recoverable += usize::from(case.is_recoverable());
+        match verdict {
+            Verdict::Right => {
+                self.right += 1;
+                self.recovered += usize::from(case.is_recoverable());
+            }
+            Verdict::Refused(_) => self.refused += 1,
+            Verdict::Wrong(_) => self.wrong += 1,
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            cases: self.cases + other.cases,
+            right: self.right + other.right,
+            refused: self.refused + other.refused,
+            wrong: self.wrong + other.wrong,
+            recoverable: self.recoverable + other.recoverable,
+            recovered: self.recovered + other.recovered,
+        }
+    }
+
+    fn row(&self, name: &str) -> String {
+        let share = match self.recoverable {
+            0 => "–".to_owned(),
+            some => {
+                let tenths = 1000 * self.recovered / some;
+                format!("{}.{} %", tenths / 10, tenths % 10)
+            }
+        };
+        let Self { cases, right, refused, wrong, recoverable, recovered } = self;
+        let wrong = if *wrong == 0 { "0".to_owned() } else { format!("**{wrong}**") };
+        format!(
+            "| {name} | {cases} | {right} | {refused} | {wrong} | {recoverable} | {recovered} | {share} |"
+        )
+    }
+}
+
+/// The head of a table of rows by `of`.
+pub(crate) fn head(of: &str) -> String {
+    format!(
+        "| {of} | cases | landed right | refused | landed wrong | recoverable | of these right | right % |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|"
+    )
+}
+
+/// Counts by kind and by format.
+#[derive(Default)]
+pub(crate) struct Report {
+    kinds: BTreeMap<&'static str, Count>,
+    formats: BTreeMap<&'static str, Count>,
+    pub(crate) times: Vec<Duration>,
+    /// Numbers for which no case was found.
+    pub(crate) left_out: usize,
+}
+
+impl Report {
+    pub(crate) fn count(&mut self, case: &Case, verdict: &Verdict) {
+        self.kinds.entry(case.kind.name).or_default().add(case, verdict);
+        let format = match case.draft.manner.format {
+            Format::Envelope => "envelope",
+            Format::Unified => "unified",
+            Format::Replace => "search and replace",
+        };
+        if case.draft.goal == Goal::Lands {
+            self.formats.entry(format).or_default().add(case, verdict);
+        }
+    }
+
+    /// How many landed wrong.
+    pub(crate) fn wrong(&self) -> usize {
+        self.kinds.values().map(|count| count.wrong).sum()
+    }
+
+    pub(crate) fn print(&mut self) {
+        println!("\n{}", self.table());
+        self.times.sort();
+        let at = |share: usize| self.times.get(self.times.len() * share / 100).copied().unwrap_or_default();
+        println!(
+            "\nPlanning took {:?} in the median, {:?} for 99 of 100, {:?} at most.",
+            at(50),
+            at(99),
+            self.times.last().copied().unwrap_or_default()
+        );
+        if self.left_out > 0 {
+            println!("For {} numbers no change was found that the damage could be done to.", self.left_out);
+        }
+    }
+
+    /// The counts by kind, with sums.
+    pub(crate) fn table(&self) -> String {
+        let mut rows = vec![head("damage")];
+        let (mut damaged, mut all) = (Count::default(), Count::default());
+        for kind in KINDS {
+            let Some(count) = self.kinds.get(kind.name) else { continue };
+            rows.push(count.row(kind.name));
+            all = all.plus(*count);
+            if kind.name != NONE {
+                damaged = damaged.plus(*count);
+            }
+        }
+        let undamaged = self.kinds.get(NONE).copied().unwrap_or_default();
+        rows.push(undamaged.row("**undamaged**"));
+        rows.push(damaged.row("**damaged**"));
+        rows.push(all.row("**all**"));
+        rows.push(format!("\n{}", head("format")));
+        rows.extend(self.formats.iter().map(|(name, count)| count.row(name)));
+        rows.join("\n")
+    }
+}
+
+/// One line for a peer.
+pub(crate) fn peer_row(name: &str, count: &Count) -> String {
+    count.row(name)
+}

@@ -1,0 +1,43 @@
+//! A case in full, for whoever wants to know why.
+
+use similar::TextDiff;
+
+use crate::cases::{Case, Verdict};
+use crate::draft::Draft;
+
+/// Prints the patch, and how the file differs from what it should be.
+pub(crate) fn show(number: usize, case: &Case, verdict: &Verdict) {
+    let path = &case.draft.path;
+    let file = String::from_utf8_lossy(&case.draft.file()).into_owned();
+    println!("\n━━━ case {number}: {}, {:?}, {path}", case.kind.name, case.draft.manner.format);
+    println!("{}", printable(&case.patch));
+    println!("--- what it should do");
+    println!("{}", diff(&file, &wanted(&case.draft)));
+    match verdict {
+        Verdict::Right => {}
+        Verdict::Refused(why) => println!("--- REFUSED ({:?})\n{why}", case.evidence),
+        Verdict::Wrong(bytes) => {
+            println!("--- WRONG ({:?}): what it does", case.evidence);
+            println!("{}", diff(&file, &String::from_utf8_lossy(bytes)));
+        }
+    }
+}
+
+/// A patch in JSON as its texts.
+fn printable(patch: &str) -> String {
+    let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(patch) else { return patch.to_owned() };
+    let field = |(name, value): (&String, &serde_json::Value)| {
+        format!("<{name}>\n{}\n</{name}>", value.as_str().unwrap_or_default())
+    };
+    fields.iter().map(field).collect::<Vec<_>>().join("\n")
+}
+
+fn wanted(draft: &Draft) -> String {
+    let lines = draft.wanted(false);
+    lines.iter().map(|cell| cell.text.clone() + "\n").collect()
+}
+
+fn diff(before: &str, after: &str) -> String {
+    let (before, after) = (before.replace('\r', "␍"), after.replace('\r', "␍"));
+    TextDiff::from_lines(&before, &after).unified_diff().context_radius(5).to_string()
+}
