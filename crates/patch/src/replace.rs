@@ -65,6 +65,8 @@ fn by_lines(text: &Text, old: &str, new: &str) -> Result<Replaced, Miss> {
     let hunk = hunk(old, new);
     match place(text, std::slice::from_ref(&hunk)) {
         Ok(placed) => match placed.into_iter().next() {
+            // Which lines go is a guess of ours, so that nobody can tell what becomes of empty lines among them.
+            Some(Placed::Here(Pass::Blanks, _)) if changes(&hunk) > 1 => Err(Miss::Absent),
             Some(Placed::Here(pass, landing)) => {
                 let at = landing.drops.first().or(landing.adds.first().map(|(at, _)| at)).copied();
                 Ok(Replaced::New(rewrite(text, &[&landing], None), vec![(at.unwrap_or(0), pass)]))
@@ -74,6 +76,12 @@ fn by_lines(text: &Text, old: &str, new: &str) -> Result<Replaced, Miss> {
         },
         Err(misses) => Err(misses.into_iter().next().map_or(Miss::Absent, |(_, miss)| miss)),
     }
+}
+
+/// How many places of a hunk change.
+fn changes(hunk: &Hunk) -> usize {
+    let stays = |line: &Line| matches!(line, Line::Keep(_));
+    hunk.lines.chunk_by(|a, b| stays(a) == stays(b)).filter(|run| !stays(&run[0])).count()
 }
 
 /// The lines of `old` and `new` as a hunk: what both have stays.

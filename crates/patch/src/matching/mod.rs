@@ -10,6 +10,7 @@ mod line;
 mod near;
 mod place;
 mod settle;
+mod spelling;
 
 pub use fit::Pass;
 

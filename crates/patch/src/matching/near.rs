@@ -10,8 +10,9 @@ use crate::text::Text;
 
 /// How much of a hunk must be there.
 const ENOUGH: f64 = 0.55;
-/// By how much it must be more there than anywhere else.
+/// By how much it must be more there than anywhere else, if lines go, and if none do.
 const CLEARLY: f64 = 0.2;
+const MORE_CLEARLY: f64 = 0.35;
 /// How much of it elsewhere makes another place as likely.
 const RIVAL: f64 = 0.97;
 /// How much of it must be there to do it again where it seems to be done.
@@ -35,15 +36,25 @@ struct Old<'a> {
     folded: Cow<'a, str>,
     goes: bool,
     weight: f64,
+    /// It is somewhere in the file, just as it is.
+    there: bool,
 }
 
-fn olds(hunk: &Hunk) -> Vec<Old<'_>> {
+fn olds<'a>(text: &Text, hunk: &'a Hunk) -> Vec<Old<'a>> {
     let lines = hunk.lines.iter().filter_map(|line| match line {
         Line::Keep(text) => Some((text, false)),
         Line::Drop(text) => Some((text, true)),
         Line::Add(_) => None,
     });
-    lines.map(|(text, goes)| Old { text, folded: fold(text), goes, weight: weight(text) }).collect()
+    let mut olds: Vec<Old<'_>> = lines
+        .map(|(text, goes)| Old { text, folded: fold(text), goes, weight: weight(text), there: false })
+        .collect();
+    for line in text.iter().map(fold) {
+        for old in olds.iter_mut().filter(|old| old.folded == line) {
+            old.there = true;
+        }
+    }
+    olds
 }
 
 /// How much a line says.
@@ -58,8 +69,9 @@ fn weight(line: &str) -> f64 {
 
 /// The places where most of `hunk` is: one if it is clear, more if it is not.
 pub(crate) fn near(text: &Text, hunk: &Hunk) -> Vec<Fit> {
-    let olds = olds(hunk);
+    let olds = olds(text, hunk);
     let offsets = offsets(text, &olds);
+    let clearly = if olds.iter().any(|old| old.goes) { CLEARLY } else { MORE_CLEARLY };
     let mut fits: Vec<Fit> = Vec::new();
     let mut most = None;
     // ends: so many places are enough
@@ -70,7 +82,7 @@ pub(crate) fn near(text: &Text, hunk: &Hunk) -> Vec<Fit> {
         let enough = if fits.is_empty() {
             share >= ENOUGH && is_sure(text, &olds, &fit)
         } else {
-            share > most - CLEARLY
+            share > most - clearly
         };
         if !enough {
             break;
@@ -90,14 +102,14 @@ fn is_sure(text: &Text, olds: &[Old<'_>], fit: &Fit) -> bool {
 
 /// A place where so much of `hunk` is that it may have to be done there, although it seems to be done elsewhere.
 pub(crate) fn again(text: &Text, hunk: &Hunk) -> Option<Fit> {
-    let olds = olds(hunk);
+    let olds = olds(text, hunk);
     let (share, fit) = best(text, &olds, &offsets(text, &olds), &[])?;
     (share >= AGAIN).then_some(fit)
 }
 
 /// Another place than `fit` where nearly all of `hunk` is.
 pub(crate) fn rival(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
-    let olds = olds(hunk);
+    let olds = olds(text, hunk);
     let found = best(text, &olds, &offsets(text, &olds), std::slice::from_ref(fit))?;
     (found.0 >= RIVAL).then_some(found.1)
 }
@@ -110,7 +122,7 @@ fn best(text: &Text, olds: &[Old<'_>], offsets: &[isize], taken: &[Fit]) -> Opti
 
 /// The lines of the file that resemble `hunk` most, if any do.
 pub(crate) fn closest(text: &Text, hunk: &Hunk) -> Option<(usize, usize)> {
-    let olds = olds(hunk);
+    let olds = olds(text, hunk);
     let places =
         offsets(text, &olds).into_iter().filter_map(|offset| align(text, &olds, offset, (false, &[])));
     let (share, fit) = places.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
@@ -229,7 +241,8 @@ fn alike(old: &Old<'_>, line: &str, strict: bool) -> f64 {
     if old.folded == fold(line) {
         return 1.0;
     }
-    if old.goes && strict || old.folded.is_empty() || is_blank(line) {
+    // What is in the file as it is, is not that which resembles it.
+    if strict && (old.goes || old.there) || old.folded.is_empty() || is_blank(line) {
         return f64::NEG_INFINITY;
     }
     match similarity(old.text, line) {

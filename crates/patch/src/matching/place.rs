@@ -6,6 +6,7 @@ use super::header::{places, scope};
 use super::line::{Likeness, is_blank};
 use super::near::{again, near, rival};
 use super::settle::{Doubt, Landing};
+use super::spelling::Manner;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
@@ -57,10 +58,18 @@ pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usi
         return Err(misses);
     }
     narrow(hunks, &mut founds);
+    let mut manner = Manner::of(text);
+    for (hunk, found) in hunks.iter().zip(&founds) {
+        if let Found::Fits(fits) = found
+            && let [fit] = fits.as_slice()
+        {
+            manner.learn(text, hunk, fit);
+        }
+    }
     let mut placed = Vec::new();
     let mut cores: Vec<(usize, usize)> = Vec::new();
     for (index, (hunk, found)) in hunks.iter().zip(founds).enumerate() {
-        match settle(text, hunk, found) {
+        match settle(text, hunk, found, &manner) {
             Ok((here, core)) => {
                 let collides = |other: &(usize, usize)| {
                     core.is_some_and(|(start, end)| start < other.1 && other.0 < end)
@@ -79,7 +88,7 @@ pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usi
 
 type Core = (usize, usize);
 
-fn settle(text: &Text, hunk: &Hunk, found: Found) -> Result<(Placed, Option<Core>), Miss> {
+fn settle(text: &Text, hunk: &Hunk, found: Found, manner: &Manner) -> Result<(Placed, Option<Core>), Miss> {
     match found {
         Found::Already(at) => Ok((Placed::Already(at), None)),
         Found::Adds(at) => {
@@ -88,7 +97,7 @@ fn settle(text: &Text, hunk: &Hunk, found: Found) -> Result<(Placed, Option<Core
         }
         Found::Fits(fits) => match fits.as_slice() {
             [fit] => {
-                let landing = Landing::of(text, hunk, fit);
+                let landing = Landing::of(text, hunk, fit, manner);
                 let landing = landing.map_err(|doubt| Miss::Doubtful(fit.first(), doubt))?;
                 Ok((Placed::Here(fit.pass, landing), Some(fit.core(hunk))))
             }

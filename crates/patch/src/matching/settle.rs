@@ -1,10 +1,8 @@
 //! A place → what goes and what comes, line by line; or why nobody can tell.
 
-use std::collections::BTreeMap;
-
 use super::fit::{Fit, Pass};
-use super::indent::Shift;
-use super::line::{fold, indent, is_blank, plain};
+use super::line::is_blank;
+use super::spelling::{Manner, Spelling};
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
@@ -22,12 +20,12 @@ pub(crate) type Doubt = String;
 
 impl Landing {
     /// What `hunk` does at `fit`.
-    pub(crate) fn of(text: &Text, hunk: &Hunk, fit: &Fit) -> Result<Self, Doubt> {
+    pub(crate) fn of(text: &Text, hunk: &Hunk, fit: &Fit, manner: &Manner) -> Result<Self, Doubt> {
         if let Some(doubt) = fit.doubt {
             return Err(doubt.to_owned());
         }
         let old: Vec<&str> = hunk.old().collect();
-        let spelling = Spelling::of(text, &old, fit)?;
+        let spelling = Spelling::of(text, hunk, fit, manner)?;
         let mut landing = Self::default();
         let mut seen = 0;
         let mut index = 0;
@@ -183,106 +181,5 @@ fn between(text: &Text, before: usize, after: usize, run: &[&str]) -> Result<usi
             "there is an empty line after line {}, and the patch does not say on which side of it to add",
             before + 1
         )),
-    }
-}
-
-/// How the file writes what the patch writes otherwise.
-struct Spelling<'a> {
-    /// Old lines, as the patch has them and as the file has them.
-    known: Vec<(&'a str, &'a str)>,
-    shift: Shift,
-    /// A character of the patch, and that of the file in its place; `None`: now this, now that.
-    chars: BTreeMap<char, Option<char>>,
-}
-
-impl<'a> Spelling<'a> {
-    fn of(text: &'a Text, old: &[&'a str], fit: &Fit) -> Result<Self, Doubt> {
-        let pairs = || {
-            let pairs = old.iter().zip(&fit.at).filter_map(|(ours, at)| Some((*ours, text.line((*at)?))));
-            // What only resembles says nothing about how things are written.
-            pairs.filter(|(ours, theirs)| fit.pass < Pass::Near || fold(ours) == fold(theirs))
-        };
-        if fit.pass <= Pass::Trailing {
-            return Ok(Self { known: Vec::new(), shift: Shift::None, chars: BTreeMap::new() });
-        }
-        let shift = Shift::between(pairs());
-        let shift =
-            shift.ok_or("the patch is indented in another way than the file, and not the same all over")?;
-        let mut chars: BTreeMap<char, Option<char>> = BTreeMap::new();
-        for (ours, theirs) in pairs() {
-            let (ours, theirs) = (ours.trim(), theirs.trim());
-            if ours.chars().count() != theirs.chars().count() {
-                continue;
-            }
-            for (ours, theirs) in ours.chars().zip(theirs.chars()) {
-                if plain(ours) == plain(theirs) && (plain(ours) != ours || plain(theirs) != theirs) {
-                    let known = chars.entry(ours).or_insert(Some(theirs));
-                    if *known != Some(theirs) {
-                        *known = None;
-                    }
-                }
-            }
-        }
-        let mut known: Vec<(&str, &str)> = Vec::new();
-        if fit.pass < Pass::Near {
-            let once = |(ours, _): &(&str, &str)| old.iter().filter(|line| *line == ours).count() == 1;
-            known.extend(pairs().filter(|(ours, theirs)| ours != theirs && !is_blank(ours)).filter(once));
-        }
-        Ok(Self { known, shift, chars })
-    }
-
-    /// An added line as the file would have it; `paired` is the line that it takes the place of, in the patch and in the
-    /// file.
-    fn apply(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, Doubt> {
-        // What was moved is as it was.
-        if let Some((_, theirs)) = self.known.iter().find(|(ours, _)| *ours == line) {
-            return Ok((*theirs).to_owned());
-        }
-        let indented = match (self.shift.apply(line), paired) {
-            (Some(line), _) => line,
-            (None, Some((ours, theirs))) if indent(ours) == indent(line) => {
-                indent(theirs).to_owned() + line.trim_start()
-            }
-            (None, _) => return Err(format!("nobody can tell how deep `{}` is to be indented", line.trim())),
-        };
-        if self.chars.is_empty() {
-            return Ok(indented);
-        }
-        let text = indented.trim_start();
-        let blanks = indent(&indented);
-        // Quotes that open and close differ in the file: what stays of the line is taken from there.
-        if let Some((ours, theirs)) = paired
-            && ours.trim().chars().count() == theirs.trim().chars().count()
-        {
-            return Ok(blanks.to_owned() + &self.transfer(ours.trim(), theirs.trim(), text));
-        }
-        Ok(blanks.to_owned() + &self.respell(text))
-    }
-
-    fn respell(&self, text: &str) -> String {
-        let quotes = |of: char| matches!(plain(of), '\'' | '"') && plain(of) != of;
-        // Whoever writes one kind of quote as a printer does, writes all of them so.
-        let printed = self.chars.iter().any(|(ours, theirs)| quotes(*ours) && *theirs == Some(plain(*ours)));
-        let char = |char: char| match self.chars.get(&char) {
-            Some(theirs) => theirs.unwrap_or(char),
-            None if printed && quotes(char) => plain(char),
-            None => char,
-        };
-        text.chars().map(char).collect()
-    }
-
-    /// `new` with those of its ends that are the same as in `ours` taken from `theirs`.
-    fn transfer(&self, ours: &str, theirs: &str, new: &str) -> String {
-        let (ours, theirs): (Vec<char>, Vec<char>) = (ours.chars().collect(), theirs.chars().collect());
-        let new: Vec<char> = new.chars().collect();
-        let room = ours.len().min(new.len());
-        let head = ours.iter().zip(&new).take_while(|(a, b)| a == b).count();
-        let tail =
-            ours.iter().rev().zip(new.iter().rev()).take(room - head).take_while(|(a, b)| a == b).count();
-        let middle: String = new[head..new.len() - tail].iter().collect();
-        let mut out: String = theirs[..head].iter().collect();
-        out.push_str(&self.respell(&middle));
-        out.extend(&theirs[theirs.len() - tail..]);
-        out
     }
 }

@@ -1,0 +1,169 @@
+//! How the patch writes → how the file does: indentation, quotes, dashes.
+
+use std::collections::BTreeMap;
+
+use super::fit::{Fit, Pass};
+use super::indent::Shift;
+use super::line::{fold, indent, is_blank, plain};
+use super::settle::Doubt;
+use crate::edit::{Hunk, Line};
+use crate::text::Text;
+
+/// So many lines make a habit.
+const HABIT: usize = 5;
+
+/// What a file's lines, and the hunks that found their places in it, say about how it is written.
+#[derive(Debug, Default)]
+pub(crate) struct Manner {
+    /// Lines that are indented with tabs, and with two blanks or more.
+    tabs: usize,
+    blanks: usize,
+    /// A character of the patch, and that of the file in its place; `None`: now this, now that.
+    chars: BTreeMap<char, Option<char>>,
+}
+
+impl Manner {
+    pub(crate) fn of(text: &Text) -> Self {
+        let tabs = text.iter().filter(|line| line.starts_with('\t')).count();
+        let blanks = text.iter().filter(|line| line.starts_with("  ") && !is_blank(line)).count();
+        Self { tabs, blanks, chars: BTreeMap::new() }
+    }
+
+    /// Learns from the old lines of `hunk`, which are at `fit`.
+    pub(crate) fn learn(&mut self, text: &Text, hunk: &Hunk, fit: &Fit) {
+        if fit.pass <= Pass::Indent {
+            return;
+        }
+        for (ours, theirs) in pairs(text, hunk, fit) {
+            let (ours, theirs) = (ours.trim(), theirs.trim());
+            if ours.chars().count() != theirs.chars().count() {
+                continue;
+            }
+            for (ours, theirs) in ours.chars().zip(theirs.chars()) {
+                if plain(ours) == plain(theirs) && (plain(ours) != ours || plain(theirs) != theirs) {
+                    let known = self.chars.entry(ours).or_insert(Some(theirs));
+                    if *known != Some(theirs) {
+                        *known = None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the patch has what a printer makes of quotes and dashes, where the file has what is on a keyboard.
+    fn is_printed(&self) -> bool {
+        let made =
+            |(ours, theirs): (&char, &Option<char>)| plain(*ours) != *ours && *theirs == Some(plain(*ours));
+        self.chars.iter().any(made)
+    }
+
+    /// Why a new line would not fit into the file, if it is indented as no line of it is.
+    fn misfit(&self, line: &str) -> Option<Doubt> {
+        let (tabbed, spaced) = (line.starts_with('\t'), line.starts_with("  "));
+        let (file, here) = match () {
+            () if tabbed && self.tabs == 0 && self.blanks >= HABIT => ("blanks", "a tab"),
+            () if spaced && self.blanks * 50 <= self.tabs && self.tabs >= HABIT => ("tabs", "blanks"),
+            () => return None,
+        };
+        let line = line.trim();
+        Some(format!("the file is indented with {file}, and `{line}` with {here}; indent it as the file is"))
+    }
+}
+
+/// Old lines as the patch has them and as the file has them.
+fn pairs<'a>(text: &'a Text, hunk: &'a Hunk, fit: &'a Fit) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let pairs = hunk.old().zip(&fit.at).filter_map(|(ours, at)| Some((ours, text.line((*at)?))));
+    // What only resembles says nothing about how things are written.
+    pairs.filter(|(ours, theirs)| fit.pass < Pass::Near || fold(ours) == fold(theirs))
+}
+
+/// How the file writes what a hunk writes otherwise.
+pub(super) struct Spelling<'a> {
+    manner: &'a Manner,
+    shift: Shift,
+    /// Lines that go, as the patch has them and as the file does, where only their indentation differs.
+    gone: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Spelling<'a> {
+    pub(super) fn of(text: &'a Text, hunk: &'a Hunk, fit: &Fit, manner: &'a Manner) -> Result<Self, Doubt> {
+        if fit.pass <= Pass::Trailing {
+            return Ok(Self { manner, shift: Shift::None, gone: Vec::new() });
+        }
+        let shift = Shift::between(pairs(text, hunk, fit));
+        let shift =
+            shift.ok_or("the patch is indented in another way than the file, and not the same all over")?;
+        let mut gone = Vec::new();
+        if fit.pass == Pass::Indent {
+            let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).zip(&fit.at);
+            gone.extend(olds.filter_map(|(line, at)| match line {
+                Line::Drop(ours) if !is_blank(ours) => Some((ours.as_str(), text.line((*at)?))),
+                _ => None,
+            }));
+        }
+        Ok(Self { manner, shift, gone })
+    }
+
+    /// An added line as the file would have it; `paired` is the line that it takes the place of, in the patch and in the
+    /// file.
+    pub(super) fn apply(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, Doubt> {
+        let indented = match (self.moved(line), self.shift.apply(line), paired) {
+            (Some(line), _, _) | (None, Some(line), _) => line,
+            (None, None, Some((ours, theirs))) if indent(ours) == indent(line) => {
+                indent(theirs).to_owned() + line.trim_start()
+            }
+            (None, None, _) => {
+                return Err(format!("nobody can tell how deep `{}` is to be indented", line.trim()));
+            }
+        };
+        if let Some(misfit) = self.manner.misfit(&indented) {
+            return Err(misfit);
+        }
+        if self.manner.chars.is_empty() {
+            return Ok(indented);
+        }
+        let text = indented.trim_start();
+        let blanks = indent(&indented);
+        // Quotes that open and close differ in the file: what stays of the line is taken from there.
+        if let Some((ours, theirs)) = paired
+            && ours.trim().chars().count() == theirs.trim().chars().count()
+            && fold(ours) == fold(theirs)
+        {
+            return Ok(blanks.to_owned() + &self.transfer(ours.trim(), theirs.trim(), text));
+        }
+        Ok(blanks.to_owned() + &self.respell(text))
+    }
+
+    /// A line that goes in one place and comes in another is indented as it was.
+    fn moved(&self, line: &str) -> Option<String> {
+        let mut same = self.gone.iter().filter(|(ours, theirs)| *ours == line && *ours != theirs.trim_end());
+        let (_, theirs) = same.next()?;
+        same.next().is_none().then(|| indent(theirs).to_owned() + line.trim_start())
+    }
+
+    fn respell(&self, text: &str) -> String {
+        // Whoever writes one of them as a printer does, writes all of them so.
+        let printed = self.manner.is_printed();
+        let char = |char: char| match self.manner.chars.get(&char) {
+            Some(theirs) => theirs.unwrap_or(char),
+            None if printed && matches!(plain(char), '\'' | '"' | '-') => plain(char),
+            None => char,
+        };
+        text.chars().map(char).collect()
+    }
+
+    /// `new` with those of its ends that are the same as in `ours` taken from `theirs`.
+    fn transfer(&self, ours: &str, theirs: &str, new: &str) -> String {
+        let (ours, theirs): (Vec<char>, Vec<char>) = (ours.chars().collect(), theirs.chars().collect());
+        let new: Vec<char> = new.chars().collect();
+        let room = ours.len().min(new.len());
+        let head = ours.iter().zip(&new).take_while(|(a, b)| a == b).count();
+        let backwards = ours.iter().rev().zip(new.iter().rev()).take(room - head);
+        let tail = backwards.take_while(|(a, b)| a == b).count();
+        let middle: String = new[head..new.len() - tail].iter().collect();
+        let mut out: String = theirs[..head].iter().collect();
+        out.push_str(&self.respell(&middle));
+        out.extend(&theirs[theirs.len() - tail..]);
+        out
+    }
+}
