@@ -67,6 +67,7 @@ fn by_lines(text: &Text, old: &str, new: &str) -> Result<Replaced, Miss> {
         Ok(placed) => match placed.into_iter().next() {
             // Which lines go is a guess of ours, so that nobody can tell what becomes of empty lines among them.
             Some(Placed::Here(Pass::Blanks, _)) if changes(&hunk) > 1 => Err(Miss::Absent),
+            Some(Placed::Here(Pass::Trailing, _)) if moves(&hunk) => Err(Miss::Absent),
             Some(Placed::Here(pass, landing)) => {
                 let at = landing.drops.first().or(landing.adds.first().map(|(at, _)| at)).copied();
                 Ok(Replaced::New(rewrite(text, &[&landing], None), vec![(at.unwrap_or(0), pass)]))
@@ -76,6 +77,15 @@ fn by_lines(text: &Text, old: &str, new: &str) -> Result<Replaced, Miss> {
         },
         Err(misses) => Err(misses.into_iter().next().map_or(Miss::Absent, |(_, miss)| miss)),
     }
+}
+
+/// Whether a line goes in one place and comes in another.
+fn moves(hunk: &Hunk) -> bool {
+    let comes =
+        |gone: &str| hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if text.trim() == gone));
+    hunk.lines
+        .iter()
+        .any(|line| matches!(line, Line::Drop(text) if !text.trim().is_empty() && comes(text.trim())))
 }
 
 /// How many places of a hunk change.

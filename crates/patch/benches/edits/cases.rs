@@ -2,12 +2,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use similar::{ChangeTag, TextDiff};
 use toolgate_patch::{Memory, Plan, parse};
 
 use crate::chance::Chance;
 use crate::damage::{KINDS, Kind};
 use crate::draft::{Draft, Format, Goal, Sign};
-use crate::evidence::{Evidence, weigh};
+use crate::evidence::{Evidence, is_exact, weigh};
 use crate::histories::Revision;
 use crate::patches;
 
@@ -56,7 +57,14 @@ impl Maker<'_> {
         let format = chance.of_these(kind.formats)?;
         let mut draft = Draft::of(revision, format, chance)?;
         patches::give_headers(&mut draft, chance);
-        if !(kind.harm)(&mut draft, chance) || !is_sound(&draft) {
+        if !(kind.harm)(&mut draft, chance) {
+            return None;
+        }
+        // A blank line at the end of a text shows only by its newline.
+        let last = |without: Sign| draft.parts.last()?.lines.iter().rfind(|said| said.sign != without);
+        draft.manner.ended |=
+            [Sign::Add, Sign::Drop].into_iter().filter_map(last).any(|said| said.text.is_empty());
+        if !is_sound(&draft) {
             return None;
         }
         let evidence = weigh(&draft);
@@ -65,13 +73,36 @@ impl Maker<'_> {
     }
 }
 
-/// Whether the patch can be written at all.
+/// Whether the patch says what is meant.
 fn is_sound(draft: &Draft) -> bool {
+    if draft.manner.format != Format::Replace {
+        return true;
+    }
     let says = |without: Sign| {
         let mut lines = draft.parts.iter().flat_map(|part| &part.lines).filter(|said| said.sign != without);
         lines.any(|said| !said.text.trim().is_empty())
     };
-    draft.manner.format != Format::Replace || says(Sign::Add) && says(Sign::Drop)
+    says(Sign::Add) && says(Sign::Drop) && (is_exact(draft) || is_restated(draft))
+}
+
+/// Whether two texts, of which none says what stays, differ as the change does. If not, and if they are damaged, their
+/// own reading is as good as the change.
+fn is_restated(draft: &Draft) -> bool {
+    let lines: Vec<(Sign, &str)> =
+        draft.parts.iter().flat_map(|part| &part.lines).map(|said| (said.sign, said.text.as_str())).collect();
+    let side =
+        |without: Sign| lines.iter().filter(|(sign, _)| *sign != without).map(|(_, text)| *text).collect();
+    let (old, new): (Vec<&str>, Vec<&str>) = (side(Sign::Add), side(Sign::Drop));
+    let diff = TextDiff::from_slices(&old, &new);
+    let restated: Vec<(Sign, &str)> = diff
+        .iter_all_changes()
+        .map(|change| match change.tag() {
+            ChangeTag::Equal => (Sign::Keep, change.value()),
+            ChangeTag::Delete => (Sign::Drop, change.value()),
+            ChangeTag::Insert => (Sign::Add, change.value()),
+        })
+        .collect();
+    restated == lines
 }
 
 impl Case {

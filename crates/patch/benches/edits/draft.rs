@@ -244,12 +244,14 @@ impl Draft {
 
     fn fits(&self, text: &str, open: bool) -> bool {
         let wanted = self.wanted(open);
+        let last_before = self.rows().last().map(|cell| cell.id);
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let fits = |(at, (line, cell)): (usize, (&&str, &&Cell))| {
             let Some(rest) = line.strip_prefix(cell.text.as_str()) else { return false };
             let last = at + 1 == lines.len();
-            // An envelope cannot say that a new last line has no newline.
-            let may_end = !last || !self.bare || cell.there == There::After && !self.says_bare();
+            // An envelope cannot say that a new last line has no newline; and what was not the last line had one.
+            let was_inner = cell.there != There::After && Some(cell.id) != last_before;
+            let may_end = !last || !self.bare || was_inner || cell.there == There::After && !self.says_bare();
             match rest {
                 "" => last && self.bare,
                 "\n" => may_end && cell.ending != Ending::Windows,

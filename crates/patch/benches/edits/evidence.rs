@@ -9,7 +9,7 @@ use crate::draft::{Draft, Format, Goal, Numbers, Part, Sign, indent, is_telling}
 use crate::patches;
 
 /// What there is to go by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Evidence {
     /// There is one place.
     Enough,
@@ -24,29 +24,30 @@ pub(crate) fn weigh(draft: &Draft) -> Evidence {
     match draft.goal {
         Goal::Lands => {}
         Goal::Already => {
-            let clear = draft.parts.iter().all(|part| is_applied(draft, part));
-            return if clear { Evidence::Enough } else { Evidence::Short };
+            let all = draft.parts.iter().map(|part| applied(draft, part));
+            return all.max().unwrap_or(Evidence::Short);
         }
         Goal::Refused => return if fits_elsewhere(draft) { Evidence::Misleading } else { Evidence::Enough },
     }
     let mut all: Vec<Vec<usize>> = Vec::new();
     for part in &draft.parts {
         if part.done {
-            if !is_applied(draft, part) {
-                return Evidence::Short;
+            match applied(draft, part) {
+                Evidence::Enough => continue,
+                less => return less,
             }
-            continue;
         }
         match places(draft, part) {
             Ok(places) => all.push(places),
             Err(evidence) => return evidence,
         }
     }
-    if draft.doubt {
-        return Evidence::Short;
-    }
     let alone = all.iter().all(|places| places.len() == 1);
-    if alone || !draft.shuffled && ways(&all) == 1 { Evidence::Enough } else { Evidence::Short }
+    // Hunks that only their order could place, and are out of order.
+    if draft.shuffled && !alone {
+        return Evidence::Misleading;
+    }
+    if !draft.doubt && (alone || ways(&all) == 1) { Evidence::Enough } else { Evidence::Short }
 }
 
 /// How closely lines are compared.
@@ -103,7 +104,46 @@ fn places(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
             return Err(Evidence::Misleading);
         }
     }
+    if !stands_unspaced(draft, &old).is_empty() && !truly_unspaced(draft, part) {
+        return Err(Evidence::Misleading);
+    }
     by_anchors(draft, part)
+}
+
+/// The rows where the lines that are not blank stand one after another, if blank lines are not counted.
+fn stands_unspaced(draft: &Draft, old: &[&str]) -> Vec<usize> {
+    let rows = draft.rows();
+    let file: Vec<String> =
+        rows.iter().map(|cell| plain(&cell.text)).filter(|line| !line.is_empty()).collect();
+    let said: Vec<String> = old.iter().map(|line| plain(line)).filter(|line| !line.is_empty()).collect();
+    (0..(file.len() + 1).saturating_sub(said.len().max(1)))
+        .filter(|at| file[*at..].starts_with(&said))
+        .collect()
+}
+
+/// Whether they do so at the right place.
+fn truly_unspaced(draft: &Draft, part: &Part) -> bool {
+    let rows = draft.rows();
+    let said: Vec<_> = part.old().filter(|said| !plain(&said.text).is_empty()).collect();
+    let places: Option<Vec<usize>> = said.iter().map(|said| draft.row(said.cell?)).collect();
+    let Some(places) = places else { return false };
+    let same = |(said, row): (&&crate::draft::Said, &usize)| plain(&said.text) == plain(&rows[*row].text);
+    let together =
+        |pair: &[usize]| rows[pair[0] + 1..pair[1]].iter().all(|cell| plain(&cell.text).is_empty());
+    said.iter().zip(&places).all(same) && places.windows(2).all(|pair| pair[0] < pair[1] && together(pair))
+}
+
+/// Whether the patch's old lines are the file's, byte for byte.
+pub(crate) fn is_exact(draft: &Draft) -> bool {
+    let rows = draft.rows();
+    let exact = |part: &Part| {
+        let places: Option<Vec<usize>> = part.old().map(|said| draft.row(said.cell?)).collect();
+        places.is_some_and(|places| {
+            places.windows(2).all(|pair| pair[0] + 1 == pair[1])
+                && part.old().zip(&places).all(|(said, row)| said.text == rows[*row].text)
+        })
+    };
+    draft.cells.iter().all(|cell| cell.ending == draft.cells[0].ending) && draft.parts.iter().all(exact)
 }
 
 /// A text may stand in more places than its lines do.
@@ -221,7 +261,7 @@ fn ways(all: &[Vec<usize>]) -> usize {
 }
 
 /// A hunk that was applied: what it takes away stands nowhere but in what it made.
-fn is_applied(draft: &Draft, part: &Part) -> bool {
+fn applied(draft: &Draft, part: &Part) -> Evidence {
     let rows = draft.rows();
     let file: Vec<&str> = rows.iter().map(|cell| cell.text.as_str()).collect();
     let stands = |lines: &[&str]| -> Vec<usize> {
@@ -234,7 +274,11 @@ fn is_applied(draft: &Draft, part: &Part) -> bool {
     let new: Vec<&str> = new.map(|said| said.text.as_str()).collect();
     let made = stands(&new);
     let inside = |at: &usize| made.iter().any(|made| made <= at && at + old.len() <= made + new.len());
-    !old.is_empty() && new.iter().any(|line| is_telling(line)) && stands(&old).iter().all(inside)
+    match stands(&old).iter().all(inside) {
+        true if !old.is_empty() && new.iter().any(|line| is_telling(line)) => Evidence::Enough,
+        true => Evidence::Short,
+        false => Evidence::Misleading,
+    }
 }
 
 /// Whether some hunk with a wrong line stands somewhere as it is.

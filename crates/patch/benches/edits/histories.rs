@@ -1,5 +1,6 @@
 //! Histories: successive versions of real crates, as cargo fetches them, and which files changed between them.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -62,6 +63,11 @@ pub(crate) fn revisions() -> (Vec<Vec<Revision>>, Vec<String>) {
             }
         }
     });
+    // Licences change in the same way everywhere.
+    let mut seen = HashSet::new();
+    for history in &mut revisions {
+        history.retain(|revision| seen.insert((revision.old.clone(), revision.new.clone())));
+    }
     revisions.retain(|history| !history.is_empty());
     (revisions, missing)
 }

@@ -1,6 +1,6 @@
 //! How many edits land right, are refused, or land wrong: real changes, written as models write patches, and damaged.
 //!
-//! `cargo bench -p toolgate-patch --bench edits -- [--quick] [--cases N] [--seed S] [--show KIND [--wrong]] [--no-peers]`
+//! `cargo bench -p toolgate-patch --bench edits -- [--quick] [--cases N] [--case NUMBER] [--seed S] [--show KIND [--wrong]] [--no-peers]`
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -18,6 +18,7 @@ mod peers;
 mod report;
 mod show;
 
+use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -33,6 +34,8 @@ const PEERS: usize = 500;
 /// What to run.
 struct Wish {
     cases: usize,
+    /// Only this one.
+    case: Option<usize>,
     seed: u64,
     show: Option<String>,
     /// Only those that landed wrong.
@@ -57,14 +60,14 @@ fn main() -> ExitCode {
     let maker = Maker { histories: &histories, seed: wish.seed };
     let mut report = Report::default();
     let mut unified = Vec::new();
-    for number in 0..wish.cases {
+    for number in wish.numbers() {
         let Some(case) = maker.case(number) else {
             report.left_out += 1;
             continue;
         };
         let began = Instant::now();
         let verdict = case.judge();
-        report.times.push(began.elapsed());
+        report.times.push((began.elapsed(), number));
         if wish.shows(&case, &verdict) {
             show::show(number, &case, &verdict);
         }
@@ -74,7 +77,7 @@ fn main() -> ExitCode {
         report.count(&case, &verdict);
     }
     report.print();
-    if wish.peers && wish.show.is_none() {
+    if wish.peers && wish.show.is_none() && wish.case.is_none() {
         let step = unified.len().div_ceil(PEERS).max(1);
         let sample: Vec<Case> =
             unified.iter().step_by(step).filter_map(|number| maker.case(*number)).collect();
@@ -84,8 +87,12 @@ fn main() -> ExitCode {
 }
 
 impl Wish {
+    fn numbers(&self) -> Range<usize> {
+        self.case.map_or(0..self.cases, |case| case..case + 1)
+    }
+
     fn shows(&self, case: &Case, verdict: &Verdict) -> bool {
-        self.show.as_ref().is_some_and(|kind| case.kind.name.contains(kind.as_str()))
+        (self.case.is_some() || self.show.as_ref().is_some_and(|kind| case.kind.name.contains(kind.as_str())))
             && match verdict {
                 Verdict::Right => false,
                 Verdict::Refused(_) => case.is_recoverable() && !self.only_wrong,
@@ -95,7 +102,7 @@ impl Wish {
 }
 
 fn wish() -> Result<Wish, String> {
-    let mut wish = Wish { cases: FULL, seed: 1, show: None, only_wrong: false, peers: true };
+    let mut wish = Wish { cases: FULL, case: None, seed: 1, show: None, only_wrong: false, peers: true };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -105,6 +112,7 @@ fn wish() -> Result<Wish, String> {
             "--wrong" => wish.only_wrong = true,
             "--no-peers" => wish.peers = false,
             "--cases" => wish.cases = value()?.parse().map_err(|_| "--cases needs a number")?,
+            "--case" => wish.case = Some(value()?.parse().map_err(|_| "--case needs a number")?),
             "--seed" => wish.seed = value()?.parse().map_err(|_| "--seed needs a number")?,
             "--show" => wish.show = Some(value()?),
             other => return Err(format!("what is {other}?")),

@@ -6,24 +6,29 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::cases::{Case, Verdict};
+use crate::damage::NONE;
 use crate::draft::Draft;
-use crate::report::{Count, head, peer_row};
+use crate::report::{Count, head};
 
 /// Prints how we and the peers fare with `sample`.
 pub(crate) fn compare(sample: &[Case]) {
     println!("\n{} unified diffs, given to each:\n\n{}", sample.len(), head("program"));
-    let count = |judge: &dyn Fn(&Case) -> Option<Verdict>| {
-        let mut count = Count::default();
-        for case in sample {
-            if let Some(verdict) = judge(case) {
-                count.add(case, &verdict);
-            }
+    row("toolgate", sample, &|case| Some(case.judge()));
+    row("`git apply`", sample, &|case| run(case, &["git", "apply", "-"]));
+    row("`patch`", sample, &|case| run(case, &["patch", "-p1", "-N", "-s", "-r", "-"]));
+}
+
+/// Prints how a program fares, with the undamaged ones and with all.
+fn row(name: &str, sample: &[Case], judge: &dyn Fn(&Case) -> Option<Verdict>) {
+    let (mut undamaged, mut all) = (Count::default(), Count::default());
+    for case in sample {
+        let Some(verdict) = judge(case) else { continue };
+        all.add(case, &verdict);
+        if case.kind.name == NONE {
+            undamaged.add(case, &verdict);
         }
-        count
-    };
-    println!("{}", peer_row("toolgate", &count(&|case| Some(case.judge()))));
-    println!("{}", peer_row("`git apply`", &count(&|case| run(case, &["git", "apply", "-"]))));
-    println!("{}", peer_row("`patch`", &count(&|case| run(case, &["patch", "-p1", "-N", "-s", "-r", "-"]))));
+    }
+    println!("{}\n{}", undamaged.row(&format!("{name}, undamaged")), all.row(&format!("{name}, all")));
 }
 
 /// What a program makes of a case; nothing if it cannot be run.

@@ -43,7 +43,8 @@ impl Count {
         }
     }
 
-    fn row(&self, name: &str) -> String {
+    /// A line of a table.
+    pub(crate) fn row(&self, name: &str) -> String {
         let share = match self.recoverable {
             0 => "–".to_owned(),
             some => {
@@ -72,7 +73,8 @@ pub(crate) fn head(of: &str) -> String {
 pub(crate) struct Report {
     kinds: BTreeMap<&'static str, Count>,
     formats: BTreeMap<&'static str, Count>,
-    pub(crate) times: Vec<Duration>,
+    /// How long planning took for which case.
+    pub(crate) times: Vec<(Duration, usize)>,
     /// Numbers for which no case was found.
     pub(crate) left_out: usize,
 }
@@ -98,12 +100,11 @@ impl Report {
     pub(crate) fn print(&mut self) {
         println!("\n{}", self.table());
         self.times.sort();
-        let at = |share: usize| self.times.get(self.times.len() * share / 100).copied().unwrap_or_default();
+        let at = |share: usize| self.times.get(self.times.len() * share / 100).copied().unwrap_or_default().0;
+        let (most, slowest) = self.times.last().copied().unwrap_or_default();
+        let (half, nearly_all) = (at(50), at(99));
         println!(
-            "\nPlanning took {:?} in the median, {:?} for 99 of 100, {:?} at most.",
-            at(50),
-            at(99),
-            self.times.last().copied().unwrap_or_default()
+            "\nPlanning took {half:.0?} in the median, {nearly_all:.1?} for 99 of 100, {most:.0?} at most (case {slowest})."
         );
         if self.left_out > 0 {
             println!("For {} numbers no change was found that the damage could be done to.", self.left_out);
@@ -130,9 +131,4 @@ impl Report {
         rows.extend(self.formats.iter().map(|(name, count)| count.row(name)));
         rows.join("\n")
     }
-}
-
-/// One line for a peer.
-pub(crate) fn peer_row(name: &str, count: &Count) -> String {
-    count.row(name)
 }

@@ -3,7 +3,7 @@
 use similar::TextDiff;
 
 use crate::cases::{Case, Verdict};
-use crate::draft::Draft;
+use crate::draft::{Cell, Draft, Ending};
 
 /// Prints the patch, and how the file differs from what it should be.
 pub(crate) fn show(number: usize, case: &Case, verdict: &Verdict) {
@@ -18,7 +18,9 @@ pub(crate) fn show(number: usize, case: &Case, verdict: &Verdict) {
         Verdict::Refused(why) => println!("--- REFUSED ({:?})\n{why}", case.evidence),
         Verdict::Wrong(bytes) => {
             println!("--- WRONG ({:?}): what it does", case.evidence);
-            println!("{}", diff(&file, &String::from_utf8_lossy(bytes)));
+            let (got, wanted) = (String::from_utf8_lossy(bytes), wanted(&case.draft));
+            println!("{}", diff(&file, &got));
+            println!("--- what should be there (-), and what is (+)\n{}", diff(&wanted, &got));
         }
     }
 }
@@ -34,7 +36,8 @@ fn printable(patch: &str) -> String {
 
 fn wanted(draft: &Draft) -> String {
     let lines = draft.wanted(false);
-    lines.iter().map(|cell| cell.text.clone() + "\n").collect()
+    let ending = |cell: &&Cell| if cell.ending == Ending::Windows { "\r\n" } else { "\n" };
+    lines.iter().map(|cell| cell.text.clone() + ending(cell)).collect()
 }
 
 fn diff(before: &str, after: &str) -> String {

@@ -6,6 +6,12 @@ use crate::text::Text;
 /// A header shorter than this is only taken for a whole line.
 const TELLING: usize = 4;
 
+/// Words that go on with what was begun, wherever they stand.
+const CONTINUES: &[&str] = &[
+    "else", "elsif", "elif", "where", "catch", "finally", "except", "#if", "#ifdef", "#ifndef", "#else",
+    "#elif", "#endif",
+];
+
 /// Where the innermost of `headers` stands, each below the one before it.
 pub(crate) fn places(text: &Text, headers: &[String]) -> Vec<usize> {
     let mut last: Option<Vec<usize>> = None;
@@ -47,7 +53,8 @@ pub(crate) fn scope(text: &Text, header: usize) -> usize {
     let own = depth(text.line(header));
     let goes_on = |line: &str| {
         let line = line.trim_start();
-        line.starts_with(['}', ')', ']', '{', '#']) || line.starts_with("else") || line.starts_with("where")
+        let word = line.split(|char: char| !char.is_alphanumeric() && char != '#').next().unwrap_or_default();
+        line.starts_with(['}', ')', ']', '{']) || CONTINUES.contains(&word)
     };
     let outside = |at: &usize| {
         let line = text.line(*at);

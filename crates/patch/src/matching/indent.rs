@@ -17,8 +17,8 @@ pub(crate) enum Shift {
     Tabs(usize),
     /// A tab is so many blanks.
     Spaces(usize),
-    /// Only the indents that were seen are known.
-    Known(BTreeMap<String, String>),
+    /// What was seen is known; the rest is as it is, if most of it was.
+    Known(BTreeMap<String, String>, bool),
 }
 
 impl Shift {
@@ -58,7 +58,7 @@ impl Shift {
                 return (same * 3 >= pairs.len() * 2).then_some(Self::None);
             }
         }
-        if same * 3 >= pairs.len() * 2 { Some(Self::None) } else { Some(Self::Known(known)) }
+        Some(Self::Known(known, same * 3 >= pairs.len() * 2))
     }
 
     /// An added line, indented as the file is. `None`: nobody can tell how.
@@ -72,13 +72,20 @@ impl Shift {
             Self::Deeper(more) => format!("{more}{blanks}"),
             Self::Shallower(less) => blanks.strip_suffix(less.as_str())?.to_owned(),
             Self::Tabs(width) => {
-                let spaces = blanks.bytes().all(|byte| byte == b' ');
-                (spaces && blanks.len().is_multiple_of(*width)).then(|| "\t".repeat(blanks.len() / width))?
+                let (tabs, rest) = (blanks.len() / width, blanks.len() % width);
+                // One blank more is that of a comment's star.
+                let told = blanks.bytes().all(|byte| byte == b' ') && rest <= 1;
+                told.then(|| "\t".repeat(tabs) + &" ".repeat(rest))?
             }
             Self::Spaces(width) => {
-                blanks.bytes().all(|byte| byte == b'\t').then(|| " ".repeat(blanks.len() * width))?
+                let tabs = blanks.bytes().take_while(|byte| *byte == b'\t').count();
+                let rest = &blanks[tabs..];
+                rest.bytes().all(|byte| byte == b' ').then(|| " ".repeat(tabs * width) + rest)?
             }
-            Self::Known(known) => known.get(blanks)?.clone(),
+            Self::Known(known, rest) => match known.get(blanks) {
+                Some(theirs) => theirs.clone(),
+                None => rest.then(|| blanks.to_owned())?,
+            },
         };
         Some(blanks + rest)
     }
@@ -123,6 +130,8 @@ mod tests {
             (&[("  a", "    a"), ("    b", "      b"), ("x", "x")], "   c", None),
             (&[("  a", "    a"), ("  b", "      b")], "  c", None),
             (&[("  a", "  a"), ("  b", "  b"), ("  c", "    c")], "  d", Some("  d")),
+            (&[("a", "a"), ("    b", "\tb"), ("        c", "        c")], "    d", Some("\td")),
+            (&[("a", "a"), ("    b", "\tb"), ("        c", "        c")], "   d", Some("   d")),
             (&[("a", " a")], "", Some("")),
         ];
         for (pairs, line, expected) in rows {

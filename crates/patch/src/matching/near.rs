@@ -21,6 +21,8 @@ const AGAIN: f64 = 0.85;
 const STRANGER: f64 = 0.25;
 /// Lines that resemble less are not the same line.
 const ALIKE: f64 = 0.5;
+/// A line that weighs as much says something.
+const TELLING: f64 = 1.0;
 /// Places that are told apart.
 const NAMED: usize = 6;
 /// Places that are looked at closely.
@@ -36,22 +38,22 @@ struct Old<'a> {
     folded: Cow<'a, str>,
     goes: bool,
     weight: f64,
-    /// It is somewhere in the file, just as it is.
-    there: bool,
+    /// How often it is in the file, just as it is.
+    there: usize,
 }
 
-fn olds<'a>(text: &Text, hunk: &'a Hunk) -> Vec<Old<'a>> {
+fn olds<'a>(folds: &[Cow<'_, str>], hunk: &'a Hunk) -> Vec<Old<'a>> {
     let lines = hunk.lines.iter().filter_map(|line| match line {
         Line::Keep(text) => Some((text, false)),
         Line::Drop(text) => Some((text, true)),
         Line::Add(_) => None,
     });
     let mut olds: Vec<Old<'_>> = lines
-        .map(|(text, goes)| Old { text, folded: fold(text), goes, weight: weight(text), there: false })
+        .map(|(text, goes)| Old { text, folded: fold(text), goes, weight: weight(text), there: 0 })
         .collect();
-    for line in text.iter().map(fold) {
-        for old in olds.iter_mut().filter(|old| old.folded == line) {
-            old.there = true;
+    for line in folds {
+        for old in olds.iter_mut().filter(|old| old.folded == *line) {
+            old.there += 1;
         }
     }
     olds
@@ -69,18 +71,19 @@ fn weight(line: &str) -> f64 {
 
 /// The places where most of `hunk` is: one if it is clear, more if it is not.
 pub(crate) fn near(text: &Text, hunk: &Hunk) -> Vec<Fit> {
-    let olds = olds(text, hunk);
-    let offsets = offsets(text, &olds);
+    let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
+    let olds = olds(&folds, hunk);
+    let offsets = offsets(&folds, &olds);
     let clearly = if olds.iter().any(|old| old.goes) { CLEARLY } else { MORE_CLEARLY };
     let mut fits: Vec<Fit> = Vec::new();
     let mut most = None;
     // ends: so many places are enough
     while fits.len() < NAMED
-        && let Some((share, fit)) = best(text, &olds, &offsets, &fits)
+        && let Some((share, fit)) = best(&folds, &olds, &offsets, &fits)
     {
         let most = *most.get_or_insert(share);
         let enough = if fits.is_empty() {
-            share >= ENOUGH && is_sure(text, &olds, &fit)
+            share >= ENOUGH && is_sure(&folds, &olds, &fit)
         } else {
             share > most - clearly
         };
@@ -92,55 +95,86 @@ pub(crate) fn near(text: &Text, hunk: &Hunk) -> Vec<Fit> {
     fits
 }
 
-/// Whether two lines that say something are just the same.
-fn is_sure(text: &Text, olds: &[Old<'_>], fit: &Fit) -> bool {
+/// Whether two lines that say something are just the same, and one of them stands nowhere else; whether no line that is
+/// missing here stands elsewhere; and whether what goes without saying anything goes with its neighbour.
+fn is_sure(folds: &[Cow<'_, str>], olds: &[Old<'_>], fit: &Fit) -> bool {
+    let all = || olds.iter().zip(&fit.at);
     let same = |(old, at): &(&Old<'_>, &Option<usize>)| {
-        old.weight >= 1.0 && at.is_some_and(|at| old.folded == fold(text.line(at)))
+        old.weight >= TELLING && at.is_some_and(|at| old.folded == folds[at])
     };
-    olds.iter().zip(&fit.at).filter(same).count() > 1
+    let astray =
+        |(old, at): (&Old<'_>, &Option<usize>)| old.weight >= TELLING && at.is_none() && old.there == 1;
+    let beside = |row: usize, at: usize| {
+        let before = row.checked_sub(1).is_none_or(|row| fit.at[row].is_some_and(|other| other + 1 == at));
+        let after = fit.at.get(row + 1).is_none_or(|other| *other == Some(at + 1));
+        before && after
+    };
+    let loose = (0..olds.len()).any(|row| {
+        olds[row].goes && olds[row].weight < TELLING && fit.at[row].is_some_and(|at| !beside(row, at))
+    });
+    all().filter(same).count() > 1
+        && all().filter(same).any(|(old, _)| old.there == 1)
+        && !all().any(astray)
+        && !loose
+}
+
+/// Takes a line of the file for the one line of the hunk that should stand there, if all around them is as it should be.
+fn reworded(olds: &[Old<'_>], at: &mut [Option<usize>]) {
+    for row in 1..olds.len().saturating_sub(1) {
+        if let (Some(before), None, Some(after)) = (at[row - 1], at[row], at[row + 1])
+            && before + 2 == after
+            && !olds[row].goes
+            && !olds[row].folded.is_empty()
+        {
+            at[row] = Some(before + 1);
+        }
+    }
 }
 
 /// A place where so much of `hunk` is that it may have to be done there, although it seems to be done elsewhere.
 pub(crate) fn again(text: &Text, hunk: &Hunk) -> Option<Fit> {
-    let olds = olds(text, hunk);
-    let (share, fit) = best(text, &olds, &offsets(text, &olds), &[])?;
+    let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
+    let olds = olds(&folds, hunk);
+    let (share, fit) = best(&folds, &olds, &offsets(&folds, &olds), &[])?;
     (share >= AGAIN).then_some(fit)
 }
 
 /// Another place than `fit` where nearly all of `hunk` is.
 pub(crate) fn rival(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
-    let olds = olds(text, hunk);
-    let found = best(text, &olds, &offsets(text, &olds), std::slice::from_ref(fit))?;
+    let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
+    let olds = olds(&folds, hunk);
+    let found = best(&folds, &olds, &offsets(&folds, &olds), std::slice::from_ref(fit))?;
     (found.0 >= RIVAL).then_some(found.1)
 }
 
 /// The place where most of the hunk is, apart from `taken`.
-fn best(text: &Text, olds: &[Old<'_>], offsets: &[isize], taken: &[Fit]) -> Option<(f64, Fit)> {
-    let places = offsets.iter().filter_map(|offset| align(text, olds, *offset, (true, taken)));
+fn best(folds: &[Cow<'_, str>], olds: &[Old<'_>], offsets: &[isize], taken: &[Fit]) -> Option<(f64, Fit)> {
+    let places = offsets.iter().filter_map(|offset| align(folds, olds, *offset, (true, taken)));
     places.max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
 /// The lines of the file that resemble `hunk` most, if any do.
 pub(crate) fn closest(text: &Text, hunk: &Hunk) -> Option<(usize, usize)> {
-    let olds = olds(text, hunk);
+    let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
+    let olds = olds(&folds, hunk);
     let places =
-        offsets(text, &olds).into_iter().filter_map(|offset| align(text, &olds, offset, (false, &[])));
+        offsets(&folds, &olds).into_iter().filter_map(|offset| align(&folds, &olds, offset, (false, &[])));
     let (share, fit) = places.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
     let missing = |at: &Option<usize>| at.is_none();
     let before = fit.at.iter().take_while(|at| missing(at)).count();
     let after = fit.at.iter().rev().take_while(|at| missing(at)).count();
-    (share > 0.2).then(|| (fit.first().saturating_sub(before), (fit.end() + after).min(text.len())))
+    (share > 0.2).then(|| (fit.first().saturating_sub(before), (fit.end() + after).min(folds.len())))
 }
 
 /// How far the hunk would have to be moved down for what is the same, the likeliest first.
-fn offsets(text: &Text, olds: &[Old<'_>]) -> Vec<isize> {
+fn offsets(folds: &[Cow<'_, str>], olds: &[Old<'_>]) -> Vec<isize> {
     let mut wanted: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, old) in olds.iter().enumerate().filter(|(_, old)| !old.folded.is_empty()) {
         wanted.entry(&old.folded).or_default().push(at);
     }
     let mut there: HashMap<usize, Vec<usize>> = HashMap::new();
-    for (at, line) in text.iter().enumerate() {
-        for old in wanted.get(&*fold(line)).into_iter().flatten() {
+    for (at, line) in folds.iter().enumerate() {
+        for old in wanted.get(&**line).into_iter().flatten() {
             there.entry(*old).or_default().push(at);
         }
     }
@@ -152,6 +186,10 @@ fn offsets(text: &Text, olds: &[Old<'_>]) -> Vec<isize> {
     }
     let mut votes: Vec<(isize, f64)> = votes.into_iter().collect();
     votes.sort_by(|(at, a), (bt, b)| b.total_cmp(a).then(at.cmp(bt)));
+    // So many places that are as likely that looking at a few of them says nothing.
+    if votes.get(MOST).is_some_and(|(_, vote)| *vote >= 0.7 * votes[0].1) {
+        return Vec::new();
+    }
     votes.truncate(MOST);
     votes.into_iter().map(|(offset, _)| offset).collect()
 }
@@ -170,7 +208,7 @@ enum Way {
 
 /// The best way to lay the hunk over the file about `offset`: how much of it is there, and where.
 fn align(
-    text: &Text,
+    folds: &[Cow<'_, str>],
     olds: &[Old<'_>],
     offset: isize,
     (strict, taken): (bool, &[Fit]),
@@ -181,7 +219,7 @@ fn align(
         (olds[row].goes || !goes) && taken.iter().any(|fit| fit.at.contains(&Some(at)))
     };
     let start = usize::try_from(offset - SLACK.cast_signed()).unwrap_or(0);
-    let end = (offset + (olds.len() + SLACK).cast_signed()).max(0).cast_unsigned().min(text.len());
+    let end = (offset + (olds.len() + SLACK).cast_signed()).max(0).cast_unsigned().min(folds.len());
     if start >= end {
         return None;
     }
@@ -204,8 +242,7 @@ fn align(
                     choice = (passed, Way::File);
                 }
                 let at = start + column - 1;
-                let same =
-                    best[(row - 1) * width + column - 1] + alike(old, text.line(at), strict) * old.weight;
+                let same = best[(row - 1) * width + column - 1] + alike(old, &folds[at], strict) * old.weight;
                 if same >= choice.0 && !is_taken(row - 1, at) {
                     choice = (same, Way::Both);
                 }
@@ -225,12 +262,15 @@ fn align(
             Way::Both => {
                 (row, column) = (row - 1, column - 1);
                 at[row] = Some(start + column);
-                there += alike(&olds[row], text.line(start + column), strict) * olds[row].weight;
+                there += alike(&olds[row], &folds[start + column], strict) * olds[row].weight;
             }
             Way::Old => row -= 1,
             Way::File => column -= 1,
             Way::Begin => break,
         }
+    }
+    if strict {
+        reworded(olds, &mut at);
     }
     let all: f64 = olds.iter().map(|old| old.weight).sum();
     at.iter().any(Option::is_some).then_some((there / all, Fit { pass: Pass::Near, at, doubt: None }))
@@ -238,11 +278,11 @@ fn align(
 
 /// How much of the old line the file's line is. What goes must be the same; not even nothing is like something.
 fn alike(old: &Old<'_>, line: &str, strict: bool) -> f64 {
-    if old.folded == fold(line) {
+    if old.folded == line {
         return 1.0;
     }
     // What is in the file as it is, is not that which resembles it.
-    if strict && (old.goes || old.there) || old.folded.is_empty() || is_blank(line) {
+    if strict && (old.goes || old.there > 0) || old.folded.is_empty() || line.is_empty() {
         return f64::NEG_INFINITY;
     }
     match similarity(old.text, line) {

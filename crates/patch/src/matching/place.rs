@@ -194,7 +194,7 @@ fn chosen(text: &Text, hunk: &Hunk, mut fits: Vec<Fit>, heads: impl Fn(usize) ->
     if hunk.at_end {
         keep(&|fit| (fit.end()..text.len()).all(|at| is_blank(text.line(at))));
     }
-    keep(&|fit| fit.pass == Pass::Exact && hunk.at == Some(fit.first() + 1));
+    keep(&|fit| fit.pass < Pass::Near && hunk.at == Some(fit.first() + 1));
     fits
 }
 

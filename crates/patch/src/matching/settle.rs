@@ -157,6 +157,8 @@ fn insertion(
             Some(before) if fit.pass == Pass::Blanks => between(text, *before, after, run),
             _ => Err(format!("the line that should stand before line {} is not there", after + 1)),
         },
+        // An empty line too many at the end does not count.
+        (None, None) if fit.pass == Pass::Blanks && seen == fit.at.len() => Ok(fit.end()),
         (None, None) => Err("no line next to what is to be added is there".to_owned()),
     }
 }

@@ -10,7 +10,7 @@ use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
 /// So many lines make a habit.
-const HABIT: usize = 5;
+const HABIT: usize = 2;
 
 /// What a file's lines, and the hunks that found their places in it, say about how it is written.
 #[derive(Debug, Default)]
@@ -20,19 +20,24 @@ pub(crate) struct Manner {
     blanks: usize,
     /// A character of the patch, and that of the file in its place; `None`: now this, now that.
     chars: BTreeMap<char, Option<char>>,
+    /// How tabs and blanks stand for each other, if a hunk says.
+    shift: Option<Shift>,
 }
 
 impl Manner {
     pub(crate) fn of(text: &Text) -> Self {
         let tabs = text.iter().filter(|line| line.starts_with('\t')).count();
         let blanks = text.iter().filter(|line| line.starts_with("  ") && !is_blank(line)).count();
-        Self { tabs, blanks, chars: BTreeMap::new() }
+        Self { tabs, blanks, chars: BTreeMap::new(), shift: None }
     }
 
     /// Learns from the old lines of `hunk`, which are at `fit`.
     pub(crate) fn learn(&mut self, text: &Text, hunk: &Hunk, fit: &Fit) {
-        if fit.pass <= Pass::Indent {
+        if fit.pass <= Pass::Trailing {
             return;
+        }
+        if let Some(shift @ (Shift::Tabs(_) | Shift::Spaces(_))) = Shift::between(pairs(text, hunk, fit)) {
+            self.shift = Some(shift);
         }
         for (ours, theirs) in pairs(text, hunk, fit) {
             let (ours, theirs) = (ours.trim(), theirs.trim());
@@ -81,6 +86,8 @@ fn pairs<'a>(text: &'a Text, hunk: &'a Hunk, fit: &'a Fit) -> impl Iterator<Item
 pub(super) struct Spelling<'a> {
     manner: &'a Manner,
     shift: Shift,
+    /// What goes is where the patch says, so that what comes in its place is indented as it is.
+    sure: bool,
     /// Lines that go, as the patch has them and as the file does, where only their indentation differs.
     gone: Vec<(&'a str, &'a str)>,
 }
@@ -88,7 +95,7 @@ pub(super) struct Spelling<'a> {
 impl<'a> Spelling<'a> {
     pub(super) fn of(text: &'a Text, hunk: &'a Hunk, fit: &Fit, manner: &'a Manner) -> Result<Self, Doubt> {
         if fit.pass <= Pass::Trailing {
-            return Ok(Self { manner, shift: Shift::None, gone: Vec::new() });
+            return Ok(Self { manner, shift: Shift::None, sure: false, gone: Vec::new() });
         }
         let shift = Shift::between(pairs(text, hunk, fit));
         let shift =
@@ -101,24 +108,26 @@ impl<'a> Spelling<'a> {
                 _ => None,
             }));
         }
-        Ok(Self { manner, shift, gone })
+        Ok(Self { manner, shift, sure: fit.pass < Pass::Near, gone })
     }
 
     /// An added line as the file would have it; `paired` is the line that it takes the place of, in the patch and in the
     /// file.
     pub(super) fn apply(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, Doubt> {
-        let indented = match (self.moved(line), self.shift.apply(line), paired) {
-            (Some(line), _, _) | (None, Some(line), _) => line,
-            (None, None, Some((ours, theirs))) if indent(ours) == indent(line) => {
-                indent(theirs).to_owned() + line.trim_start()
-            }
-            (None, None, _) => {
+        // A line that takes the place of another is indented as that is, if it is in the patch.
+        let level = paired.filter(|(ours, _)| self.sure && indent(ours) == indent(line) && !is_blank(line));
+        let levelled = level.map(|(_, theirs)| indent(theirs).to_owned() + line.trim_start());
+        let indented = match (self.moved(line).or(levelled), self.shift.apply(line)) {
+            (Some(line), _) | (None, Some(line)) => line,
+            (None, None) => {
                 return Err(format!("nobody can tell how deep `{}` is to be indented", line.trim()));
             }
         };
-        if let Some(misfit) = self.manner.misfit(&indented) {
-            return Err(misfit);
-        }
+        let indented = match (self.manner.misfit(&indented), &self.manner.shift) {
+            (None, _) => indented,
+            (Some(misfit), None) => return Err(misfit),
+            (Some(misfit), Some(shift)) => shift.apply(line).ok_or(misfit)?,
+        };
         if self.manner.chars.is_empty() {
             return Ok(indented);
         }

@@ -39,6 +39,21 @@ pub(crate) fn borders_insertion(part: &Part, at: usize) -> bool {
     false
 }
 
+/// Whether the patch says something else without the line at `at`: lines that are added come together, take the place of
+/// lines that go, or have no other neighbour.
+fn joins(part: &Part, at: usize) -> bool {
+    let other = |said: &&Said| said.sign != Sign::Keep || !is_blank(said);
+    let before = part.lines[..at].iter().rev().find(other).map(|said| said.sign);
+    let after = part.lines[at + 1..].iter().find(other).map(|said| said.sign);
+    let adds = |lines: &[Said]| lines.iter().all(|said| said.sign == Sign::Add || is_blank(said));
+    match (before, after) {
+        (Some(Sign::Add), Some(Sign::Drop | Sign::Add)) | (Some(Sign::Drop), Some(Sign::Add)) => true,
+        (Some(Sign::Add), _) => adds(&part.lines[..at]),
+        (_, Some(Sign::Add)) => adds(&part.lines[at..]),
+        (Some(Sign::Keep | Sign::Drop) | None, Some(Sign::Keep | Sign::Drop) | None) => false,
+    }
+}
+
 /// The patch has no blank lines of context.
 pub(crate) fn dropped(draft: &mut Draft, _: &mut Chance) -> bool {
     without(draft, &[Sign::Keep])
@@ -55,6 +70,9 @@ fn without(draft: &mut Draft, signs: &[Sign]) -> bool {
         let goes = |said: &Said| is_blank(said) && signs.contains(&said.sign);
         for (at, said) in part.lines.iter().enumerate().filter(|(_, said)| goes(said)) {
             any = true;
+            if joins(part, at) {
+                return false;
+            }
             draft.doubt |= borders_insertion(part, at);
             if said.sign == Sign::Drop {
                 unsaid.extend(said.cell);
@@ -79,8 +97,15 @@ pub(crate) fn added(draft: &mut Draft, chance: &mut Chance) -> bool {
     let part = &mut draft.parts[part];
     let keeps = part.telling(Sign::Keep);
     let Some(at) = chance.of_these(&keeps) else { return false };
+    let at = at + chance.below(2);
+    // Next to blank lines of which one goes, nobody could say which of them are there.
+    let goes = |said: &Said| said.sign == Sign::Drop;
+    let above = part.lines[..at].iter().rev().take_while(|said| is_blank(said));
+    if above.chain(part.lines[at..].iter().take_while(|said| is_blank(said))).any(goes) {
+        return false;
+    }
     for _ in 0..=chance.below(2) {
-        part.lines.insert(at + chance.below(2), Said { sign: Sign::Keep, text: String::new(), cell: None });
+        part.lines.insert(at, Said { sign: Sign::Keep, text: String::new(), cell: None });
     }
     true
 }

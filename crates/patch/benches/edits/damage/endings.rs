@@ -1,7 +1,7 @@
 //! What is around lines and around patches: endings, marks, fences.
 
 use crate::chance::Chance;
-use crate::draft::{Draft, Ending, Sign, There, Wrap};
+use crate::draft::{Cell, Draft, Ending, Sign, There, Wrap};
 
 /// The file's lines end as Windows has it.
 pub(crate) fn windows_file(draft: &mut Draft, _: &mut Chance) -> bool {
@@ -20,6 +20,7 @@ pub(crate) fn windows_patch(draft: &mut Draft, _: &mut Chance) -> bool {
 /// Some lines of the file end in one way and some in the other.
 pub(crate) fn mixed(draft: &mut Draft, chance: &mut Chance) -> bool {
     let one_in = 2 + chance.below(4);
+    draft.manner.ended = true;
     for cell in &mut draft.cells {
         cell.ending = match cell.there {
             There::After => Ending::Any,
@@ -42,12 +43,17 @@ pub(crate) fn mark(draft: &mut Draft, chance: &mut Chance) -> bool {
 /// The file's last line has no newline.
 pub(crate) fn bare(draft: &mut Draft, chance: &mut Chance) -> bool {
     draft.bare = true;
+    let ends_blank = |cells: Vec<&Cell>| cells.last().is_none_or(|cell| cell.text.is_empty());
+    if ends_blank(draft.rows()) || ends_blank(draft.wanted(false)) {
+        return false;
+    }
     let last = draft.cells.last().map(|cell| cell.id);
     let at_end = draft.parts.iter().flat_map(|part| &part.lines).any(|said| said.cell == last);
     // To add after such a line a diff takes it away and puts it back: models do not know.
-    let appends = draft.parts.last().is_some_and(|part| match part.lines.as_slice() {
-        [.., before, after] => before.sign == Sign::Keep && after.sign == Sign::Add,
-        _ => false,
+    let appends = draft.parts.last().is_some_and(|part| {
+        let before = part.lines.iter().rfind(|said| said.sign != Sign::Add);
+        before.is_some_and(|said| said.sign == Sign::Keep)
+            && part.lines.last().is_some_and(|said| said.sign == Sign::Add)
     });
     draft.manner.marks_bare &= !appends;
     at_end || chance.once_in(40)

@@ -1,7 +1,7 @@
 //! Indentation that is not the file's.
 
 use crate::chance::Chance;
-use crate::draft::{Draft, Said, Sign, indent};
+use crate::draft::{Draft, Part, Said, Sign, indent};
 
 fn is_blank(said: &Said) -> bool {
     said.text.trim().is_empty()
@@ -58,47 +58,38 @@ pub(crate) fn tabs(draft: &mut Draft, chance: &mut Chance) -> bool {
         let rest = &said.text[depth..];
         said.text = "\t".repeat(depth / width) + &" ".repeat(depth % width) + rest;
     }
-    draft.doubt |= draft.parts.iter().any(|part| {
-        let tabbed = |said: &Said| said.text.starts_with('\t');
-        part.lines.iter().any(|said| said.sign == Sign::Add && tabbed(said)) && !part.old().any(tabbed)
-    });
-    changed > 0
+    // What no old line shows, an added line may be meant to have.
+    let lines = || draft.parts.iter().flat_map(|part| &part.lines).filter(|said| said.text.starts_with('\t'));
+    let shown = lines().any(|said| said.sign != Sign::Add);
+    changed > 0 && shown
 }
 
 /// The file is indented with tabs, and the patch with spaces.
 pub(crate) fn spaces(draft: &mut Draft, chance: &mut Chance) -> bool {
     let width = chance.of_these(&[2, 4, 4, 8]).unwrap_or(4);
-    let mut doubt = false;
-    let mut changed = 0;
+    let tabbed = |said: &Said| said.text.starts_with('\t');
+    let pure = |said: &Said| tabbed(said) && indent(&said.text).bytes().all(|byte| byte == b'\t');
+    // A line shows how wide a tab is if it has nothing but tabs.
+    if !draft.parts.iter().flat_map(Part::old).any(pure) {
+        return false;
+    }
+    let (mut doubt, mut changed) = (false, 0);
     for part in &mut draft.parts {
-        let tabbed = |said: &Said| said.text.starts_with('\t');
-        let pure = |said: &Said| tabbed(said) && indent(&said.text).bytes().all(|byte| byte == b'\t');
-        // A line shows how wide a tab is if it has nothing but tabs.
-        doubt |=
-            part.lines.iter().any(|said| said.sign == Sign::Add && tabbed(said)) && !part.old().any(pure);
-        for said in part.lines.iter_mut().filter(|said| tabbed(said)) {
+        for said in &mut part.lines {
             let blanks = indent(&said.text);
             let tabs = blanks.bytes().take_while(|byte| *byte == b'\t').count();
             let rest = blanks.len() - tabs;
-            doubt |= rest >= width || blanks[tabs..].contains('\t');
-            changed += 1;
-            said.text = " ".repeat(tabs * width + rest) + said.text.trim_start();
+            // Spaces that are the file's own could not be told from those of tabs.
+            if rest >= width || blanks[tabs..].contains('\t') {
+                if said.sign == Sign::Add {
+                    return false;
+                }
+                doubt = true;
+            }
+            changed += tabs;
+            said.text = " ".repeat(tabs * width) + &said.text[tabs..];
         }
-        // Spaces that are the file's own cannot be told from those of tabs.
-        doubt |= part
-            .lines
-            .iter()
-            .any(|said| said.sign == Sign::Add && spaced_too(draft.cells.iter(), said, width));
     }
     draft.doubt |= doubt;
     changed > 0
-}
-
-fn spaced_too<'a>(
-    mut cells: impl Iterator<Item = &'a crate::draft::Cell>,
-    said: &Said,
-    width: usize,
-) -> bool {
-    let own = cells.find(|cell| Some(cell.id) == said.cell).map_or("", |cell| indent(&cell.text));
-    own.len() >= width && own.starts_with(' ')
 }

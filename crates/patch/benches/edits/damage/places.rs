@@ -182,6 +182,10 @@ pub(crate) fn twin(draft: &mut Draft, chance: &mut Chance) -> bool {
     }
     draft.parts[part].headers = vec![header];
     let to = if chance.once_in(2) { place } else { end };
+    let inside = |part| self::region(draft, part).is_some_and(|(first, last)| first < to && to <= last);
+    if (0..draft.parts.len()).any(inside) {
+        return false;
+    }
     copy(draft, (place, end - 1), to, |line| line.replacen(&longest, &format!("{longest}_twin"), 1));
     true
 }

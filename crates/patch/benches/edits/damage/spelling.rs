@@ -34,17 +34,11 @@ pub(crate) fn quotes(draft: &mut Draft, chance: &mut Chance) -> bool {
     if !set(draft, chance, |_| true) {
         return false;
     }
-    // What the old lines do not show, an added line may be meant to have.
+    // What no old line shows, an added line may be meant to have.
     let odd = |said: &Said| said.text.chars().filter(|char| !char.is_ascii()).map(family).collect::<Vec<_>>();
-    draft.doubt |= draft.parts.iter().any(|part| {
-        let shown: Vec<char> = part.old().flat_map(odd).collect();
-        part.lines
-            .iter()
-            .filter(|said| said.sign == Sign::Add)
-            .flat_map(odd)
-            .any(|char| !shown.contains(&char))
-    });
-    true
+    let lines = || draft.parts.iter().flat_map(|part| &part.lines);
+    let shown: Vec<char> = lines().filter(|said| said.sign != Sign::Add).flat_map(odd).collect();
+    lines().filter(|said| said.sign == Sign::Add).flat_map(odd).all(|char| shown.contains(&char))
 }
 
 fn family(char: char) -> char {
@@ -112,5 +106,7 @@ pub(crate) fn trailing_in_file(draft: &mut Draft, chance: &mut Chance) -> bool {
             cell.text.push_str("  ");
         }
     }
+    // Without its newline a text ends before them.
+    draft.manner.ended = true;
     !ids.is_empty()
 }
