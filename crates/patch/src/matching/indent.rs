@@ -58,7 +58,12 @@ impl Shift {
                 return (same * 3 >= pairs.len() * 2).then_some(Self::None);
             }
         }
-        Some(Self::Known(known, same * 3 >= pairs.len() * 2))
+        let mostly = same * 3 >= pairs.len() * 2;
+        // One line that is indented otherwise was mistyped, unless it has tabs for blanks.
+        let often = |ours: &str| pairs.iter().filter(|pair| pair.0 == ours).count() > 1;
+        let tabs = |ours: &str, theirs: &str| ours.contains('\t') != theirs.contains('\t');
+        known.retain(|ours, theirs| !mostly || ours == theirs || often(ours) || tabs(ours, theirs));
+        Some(Self::Known(known, mostly))
     }
 
     /// An added line, indented as the file is. `None`: nobody can tell how.

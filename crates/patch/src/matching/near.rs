@@ -12,11 +12,11 @@ use crate::text::Text;
 const ENOUGH: f64 = 0.55;
 /// By how much it must be more there than anywhere else, if lines go, and if none do.
 const CLEARLY: f64 = 0.2;
-const MORE_CLEARLY: f64 = 0.35;
+const MORE_CLEARLY: f64 = 0.5;
 /// How much of it elsewhere makes another place as likely.
 const RIVAL: f64 = 0.97;
 /// How much of it must be there to do it again where it seems to be done.
-const AGAIN: f64 = 0.85;
+const AGAIN: f64 = 0.75;
 /// A line of the file that stands nowhere in the hunk costs this.
 const STRANGER: f64 = 0.25;
 /// Lines that resemble less are not the same line.
@@ -131,11 +131,16 @@ fn reworded(olds: &[Old<'_>], at: &mut [Option<usize>]) {
     }
 }
 
-/// A place where so much of `hunk` is that it may have to be done there, although it seems to be done elsewhere.
-pub(crate) fn again(text: &Text, hunk: &Hunk) -> Option<Fit> {
+/// A place that so much resembles `hunk` that it may have to be done there, although its new lines stand at `done`.
+pub(crate) fn again(text: &Text, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
     let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
     let olds = olds(&folds, hunk);
-    let (share, fit) = best(&folds, &olds, &offsets(&folds, &olds), &[])?;
+    let length = hunk.new_lines().count();
+    let taken = |at: usize| Fit { pass: Pass::Exact, at: (at..at + length).map(Some).collect(), doubt: None };
+    let taken: Vec<Fit> = done.iter().copied().map(taken).collect();
+    let places =
+        offsets(&folds, &olds).into_iter().filter_map(|offset| align(&folds, &olds, offset, (false, &taken)));
+    let (share, fit) = places.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
     (share >= AGAIN).then_some(fit)
 }
 
@@ -216,7 +221,7 @@ fn align(
     // What goes cannot go twice; and what only comes has to come elsewhere.
     let goes = olds.iter().any(|old| old.goes);
     let is_taken = |row: usize, at: usize| {
-        (olds[row].goes || !goes) && taken.iter().any(|fit| fit.at.contains(&Some(at)))
+        (!strict || olds[row].goes || !goes) && taken.iter().any(|fit| fit.at.contains(&Some(at)))
     };
     let start = usize::try_from(offset - SLACK.cast_signed()).unwrap_or(0);
     let end = (offset + (olds.len() + SLACK).cast_signed()).max(0).cast_unsigned().min(folds.len());

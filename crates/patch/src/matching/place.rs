@@ -66,6 +66,7 @@ pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usi
             manner.learn(text, hunk, fit);
         }
     }
+    misses.extend(contradictions(text, hunks, &founds));
     let mut placed = Vec::new();
     let mut cores: Vec<(usize, usize)> = Vec::new();
     for (index, (hunk, found)) in hunks.iter().zip(founds).enumerate() {
@@ -84,6 +85,44 @@ pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usi
         }
     }
     if misses.is_empty() { Ok(placed) } else { Err(misses) }
+}
+
+/// Hunks that are not quite as the file is, and out of order, or keep a line that another takes away.
+fn contradictions(text: &Text, hunks: &[Hunk], founds: &[Found]) -> Vec<(usize, Miss)> {
+    let single = |found: &Found| match found {
+        Found::Fits(fits) if fits.len() == 1 => Some(fits[0].clone()),
+        _ => None,
+    };
+    let fits: Vec<(usize, Fit)> =
+        founds.iter().enumerate().filter_map(|(at, found)| Some((at, single(found)?))).collect();
+    let mut misses = Vec::new();
+    let mut last = 0;
+    for (index, fit) in &fits {
+        let before = fit.first() < last;
+        last = last.max(fit.first());
+        let loose = fit.pass > Pass::Trailing;
+        let kept = roles(&hunks[*index], fit, false).into_iter().filter(|at| {
+            let here = hunks[*index]
+                .old()
+                .zip(&fit.at)
+                .any(|(line, here)| *here == Some(*at) && line == text.line(*at));
+            !here
+        });
+        let lost = kept.into_iter().find(|at| {
+            fits.iter().any(|(other, fit)| other != index && roles(&hunks[*other], fit, true).contains(at))
+        });
+        if before && loose || lost.is_some() {
+            misses.push((*index, Miss::Disordered(lost.unwrap_or(fit.first()))));
+        }
+    }
+    misses
+}
+
+/// The lines of the file that a hunk takes away, or those that it keeps.
+fn roles(hunk: &Hunk, fit: &Fit, goes: bool) -> Vec<usize> {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
+    let lines = olds.zip(&fit.at).filter(|(line, _)| matches!(line, Line::Drop(_)) == goes);
+    lines.filter_map(|(_, at)| *at).collect()
 }
 
 type Core = (usize, usize);
@@ -115,8 +154,8 @@ fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
     let done = applied(text, hunk);
     if !done.is_empty() {
         let mut fits = search(text, hunk);
-        if fits.first().is_some_and(|fit| fit.pass == Pass::Near) {
-            fits = again(text, hunk).into_iter().collect();
+        if fits.first().is_none_or(|fit| fit.pass == Pass::Near) {
+            fits = again(text, hunk, &done).into_iter().collect();
         }
         return already(hunk, fits, &done, heads);
     }
