@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use crate::edit::{Action, Edit, Hunk, Patch, Target};
+use crate::edit::{Action, Edit, Hunk, Line, Patch, Target};
 use crate::fault::{Failure, Fault};
 use crate::matching::{Landing, Miss, Pass, Placed, place};
 use crate::replace::{Replaced, replace};
@@ -321,32 +321,75 @@ type Places = Vec<(usize, Pass)>;
 /// The bytes after `hunks`, and where they landed.
 fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<u8>, Places), Faults> {
     let text = legible(edit, bytes)?;
-    let placed = place(&text, hunks).map_err(|misses| {
-        let fault = |(index, miss): (usize, Miss)| {
-            let number = (hunks.len() > 1).then_some((index, hunks.len()));
-            Fault::missed(edit, &text, number, &hunks[index], &miss)
-        };
-        misses.into_iter().map(fault).collect::<Faults>()
-    })?;
-    let landings: Vec<(Pass, &Landing)> = placed
-        .iter()
-        .filter_map(|placed| match placed {
-            Placed::Here(pass, landing) => Some((*pass, landing)),
-            Placed::Already(_) => None,
-        })
-        .collect();
-    if landings.is_empty() {
-        return Ok((bytes.to_vec(), Vec::new()));
-    }
     let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
     let bare = says.map(|hunk| hunk.new_bare);
-    let whole = rewrite(&text, &landings.iter().map(|(_, landing)| *landing).collect::<Vec<_>>(), bare);
-    let written = text.write(&whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
-    let line = |landing: &Landing| {
-        let first = landing.adds.first().map(|(at, _)| *at);
-        landing.drops.first().copied().into_iter().chain(first).min().unwrap_or(0) + 1
+    let placed = place(&text, hunks);
+    let sure = |placed: &Placed| !matches!(placed, Placed::Here(pass, _) if *pass > Pass::Trailing);
+    let is_sure = placed.as_ref().is_ok_and(|placed| placed.iter().all(sure));
+    let turned = if is_sure { None } else { in_turn(&text, hunks, bare) };
+    let (whole, places) = match turned {
+        Some(done) => done,
+        None => {
+            let placed = placed.map_err(|misses| missed(edit, &text, hunks, misses))?;
+            let landings: Vec<(Pass, &Landing)> = placed.iter().filter_map(landing).collect();
+            if landings.is_empty() {
+                return Ok((bytes.to_vec(), Vec::new()));
+            }
+            let all: Vec<&Landing> = landings.iter().map(|(_, landing)| *landing).collect();
+            let places = landings.iter().map(|(pass, landing)| (first(landing), *pass)).collect();
+            (rewrite(&text, &all, bare), places)
+        }
     };
-    Ok((written, landings.iter().map(|(pass, landing)| (line(landing), *pass)).collect()))
+    let written = text.write(&whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
+    Ok((written, places))
+}
+
+fn missed(edit: &Edit, text: &Text, hunks: &[Hunk], misses: Vec<(usize, Miss)>) -> Faults {
+    let fault = |(index, miss): (usize, Miss)| {
+        let number = (hunks.len() > 1).then_some((index, hunks.len()));
+        Fault::missed(edit, text, number, &hunks[index], &miss)
+    };
+    misses.into_iter().map(fault).collect()
+}
+
+fn landing(placed: &Placed) -> Option<(Pass, &Landing)> {
+    match placed {
+        Placed::Here(pass, landing) => Some((*pass, landing)),
+        Placed::Already(_) => None,
+    }
+}
+
+/// The first line of the file that a landing is about, from 1.
+fn first(landing: &Landing) -> usize {
+    let added = landing.adds.first().map(|(at, _)| *at);
+    landing.drops.first().copied().into_iter().chain(added).min().unwrap_or(0) + 1
+}
+
+/// Whether a hunk stands on a line that is not in the file, and that one before it adds.
+fn builds_on_itself(text: &Text, hunks: &[Hunk]) -> bool {
+    let adds = |hunk: &Hunk, line: &str| hunk.lines.contains(&Line::Add(line.to_owned()));
+    let stands_on = |(at, hunk): (usize, &Hunk)| {
+        hunk.lines.iter().any(|line| {
+            matches!(line, Line::Keep(kept) if hunks[..at].iter().any(|before| adds(before, kept))
+                && !text.iter().any(|line| line == kept))
+        })
+    };
+    hunks.iter().enumerate().any(stands_on)
+}
+
+/// The same if each hunk is written as those before it leave the file, and then fits just so.
+fn in_turn(text: &Text, hunks: &[Hunk], bare: Option<bool>) -> Option<(String, Places)> {
+    if !builds_on_itself(text, hunks) {
+        return None;
+    }
+    let (mut text, mut places) = (text.clone(), Vec::new());
+    for hunk in hunks {
+        let placed = place(&text, std::slice::from_ref(hunk)).ok()?;
+        let (pass, landing) = placed.first().and_then(landing).filter(|(pass, _)| *pass <= Pass::Trailing)?;
+        places.push((first(landing), pass));
+        text = text.rewritten(rewrite(&text, &[landing], bare));
+    }
+    Some((text.as_str().to_owned(), places))
 }
 
 /// New content for a file that is there: with its mark, and its line endings if they are all the same.

@@ -35,8 +35,13 @@ pub(crate) fn replace(text: &Text, old: &str, new: &str, all: bool) -> Result<Re
         [] => by_lines(text, &old, &new),
         [at] if new.contains(&old) && is_there(whole, *at, &old, &new) => Ok(Replaced::Already),
         // So much text does not stand there by chance: it may be done already.
-        [at] if old.lines().count() > 2 && new.lines().count() > 2 && whole.contains(&new) => {
-            Err(Miss::Ambiguous([*at].into_iter().chain(whole.find(&new)).map(line).collect()))
+        [at] if old.lines().count() > 2
+            && new.lines().count() > 2
+            && elsewhere(whole, *at, &old, &new).is_some() =>
+        {
+            Err(Miss::Ambiguous(
+                [*at].into_iter().chain(elsewhere(whole, *at, &old, &new)).map(line).collect(),
+            ))
         }
         [at] => {
             let replaced = [&whole[..*at], &new, &whole[at + old.len()..]].concat();
@@ -57,6 +62,12 @@ fn is_there(whole: &str, at: usize, old: &str, new: &str) -> bool {
     })
 }
 
+/// Where `new` stands apart from `old`, which stands at `at`.
+fn elsewhere(whole: &str, at: usize, old: &str, new: &str) -> Option<usize> {
+    let apart = |place: &usize| place + new.len() <= at || *place >= at + old.len();
+    whole.match_indices(new).map(|(place, _)| place).find(apart)
+}
+
 fn already(whole: &str, new: &str) -> bool {
     !new.trim().is_empty() && whole.contains(new)
 }
@@ -65,8 +76,6 @@ fn by_lines(text: &Text, old: &str, new: &str) -> Result<Replaced, Miss> {
     let hunk = hunk(old, new);
     match place(text, std::slice::from_ref(&hunk)) {
         Ok(placed) => match placed.into_iter().next() {
-            // Which lines go is a guess of ours, so that nobody can tell what becomes of empty lines among them.
-            Some(Placed::Here(Pass::Blanks, _)) if changes(&hunk) > 1 => Err(Miss::Absent),
             Some(Placed::Here(Pass::Trailing, _)) if moves(&hunk) => Err(Miss::Absent),
             Some(Placed::Here(pass, landing)) => {
                 let at = landing.drops.first().or(landing.adds.first().map(|(at, _)| at)).copied();
@@ -86,12 +95,6 @@ fn moves(hunk: &Hunk) -> bool {
     hunk.lines
         .iter()
         .any(|line| matches!(line, Line::Drop(text) if !text.trim().is_empty() && comes(text.trim())))
-}
-
-/// How many places of a hunk change.
-fn changes(hunk: &Hunk) -> usize {
-    let stays = |line: &Line| matches!(line, Line::Keep(_));
-    hunk.lines.chunk_by(|a, b| stays(a) == stays(b)).filter(|run| !stays(&run[0])).count()
 }
 
 /// The lines of `old` and `new` as a hunk: what both have stays.

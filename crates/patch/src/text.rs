@@ -53,6 +53,12 @@ impl Text {
         Ok(Self { whole, lines, code, marked })
     }
 
+    /// Another text in the same encoding.
+    pub(crate) fn rewritten(&self, whole: String) -> Self {
+        let lines = split(&whole);
+        Self { whole, lines, code: self.code, marked: self.marked }
+    }
+
     /// How many lines it has.
     pub(crate) fn len(&self) -> usize {
         self.lines.len()

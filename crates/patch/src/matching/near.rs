@@ -16,7 +16,7 @@ const MORE_CLEARLY: f64 = 0.5;
 /// How much of it elsewhere makes another place as likely.
 const RIVAL: f64 = 0.97;
 /// How much of it must be there to do it again where it seems to be done.
-const AGAIN: f64 = 0.75;
+const AGAIN: f64 = 0.85;
 /// A line of the file that stands nowhere in the hunk costs this.
 const STRANGER: f64 = 0.25;
 /// Lines that resemble less are not the same line.

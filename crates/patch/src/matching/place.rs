@@ -101,16 +101,17 @@ fn contradictions(text: &Text, hunks: &[Hunk], founds: &[Found]) -> Vec<(usize, 
         let before = fit.first() < last;
         last = last.max(fit.first());
         let loose = fit.pass > Pass::Trailing;
-        let kept = roles(&hunks[*index], fit, false).into_iter().filter(|at| {
-            let here = hunks[*index]
-                .old()
-                .zip(&fit.at)
-                .any(|(line, here)| *here == Some(*at) && line == text.line(*at));
-            !here
-        });
-        let lost = kept.into_iter().find(|at| {
-            fits.iter().any(|(other, fit)| other != index && roles(&hunks[*other], fit, true).contains(at))
-        });
+        let lost =
+            hunks[*index].old().zip(&fit.at).zip(kept(&hunks[*index])).find_map(|((line, at), kept)| {
+                let at = at.filter(|at| kept && line != text.line(*at))?;
+                // It may be written as another hunk leaves it.
+                let takes = |(other, fit): &(usize, Fit)| {
+                    other != index
+                        && dropped(&hunks[*other], fit).contains(&at)
+                        && !adds_line(&hunks[*other], line)
+                };
+                fits.iter().any(takes).then_some(at)
+            });
         if before && loose || lost.is_some() {
             misses.push((*index, Miss::Disordered(lost.unwrap_or(fit.first()))));
         }
@@ -118,11 +119,18 @@ fn contradictions(text: &Text, hunks: &[Hunk], founds: &[Found]) -> Vec<(usize, 
     misses
 }
 
-/// The lines of the file that a hunk takes away, or those that it keeps.
-fn roles(hunk: &Hunk, fit: &Fit, goes: bool) -> Vec<usize> {
-    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
-    let lines = olds.zip(&fit.at).filter(|(line, _)| matches!(line, Line::Drop(_)) == goes);
-    lines.filter_map(|(_, at)| *at).collect()
+/// Whether each old line of a hunk stays.
+fn kept(hunk: &Hunk) -> impl Iterator<Item = bool> {
+    hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).map(|line| matches!(line, Line::Keep(_)))
+}
+
+/// The lines of the file that a hunk takes away.
+fn dropped(hunk: &Hunk, fit: &Fit) -> Vec<usize> {
+    kept(hunk).zip(&fit.at).filter(|(kept, _)| !kept).filter_map(|(_, at)| *at).collect()
+}
+
+fn adds_line(hunk: &Hunk, line: &str) -> bool {
+    hunk.lines.iter().any(|added| matches!(added, Line::Add(text) if text == line))
 }
 
 type Core = (usize, usize);
@@ -165,7 +173,10 @@ fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
     }
     // The header says here, the lines say there.
     let strays = !headers.is_empty() && !fits.iter().any(|fit| heads(fit.first()));
-    if strays && fits[0].pass < Pass::Near {
+    if strays && fits[0].pass == Pass::Near {
+        return Err(Miss::Absent);
+    }
+    if strays {
         let resembling = near(text, hunk).into_iter().filter(|fit| heads(fit.first()));
         let more: Vec<usize> = resembling.map(|fit| fit.first()).collect();
         if !more.is_empty() {

@@ -24,6 +24,9 @@ impl Landing {
         if let Some(doubt) = fit.doubt {
             return Err(doubt.to_owned());
         }
+        if fit.pass == Pass::Blanks && hunk.line == 0 && !is_even(hunk, fit) {
+            return Err("the empty lines among what changes are not those of the file".to_owned());
+        }
         let old: Vec<&str> = hunk.old().collect();
         let spelling = Spelling::of(text, hunk, fit, manner)?;
         let mut landing = Self::default();
@@ -104,6 +107,21 @@ impl Landing {
         self.drops.push(at);
         Ok(())
     }
+}
+
+/// Whether all old lines from the first change to the last stand one after another. Of two texts, which lines go is a guess
+/// of ours, so that nobody can tell what becomes of empty lines among them.
+fn is_even(hunk: &Hunk, fit: &Fit) -> bool {
+    let changes = |line: &Line| !matches!(line, Line::Keep(_));
+    let olds = |lines: &[Line]| lines.iter().filter(|line| !matches!(line, Line::Add(_))).count();
+    let (Some(first), Some(last)) =
+        (hunk.lines.iter().position(changes), hunk.lines.iter().rposition(changes))
+    else {
+        return true;
+    };
+    let from = olds(&hunk.lines[..first]).saturating_sub(1);
+    let until = (olds(&hunk.lines[..=last]) + 1).min(fit.at.len());
+    fit.at[from..until].windows(2).all(|pair| pair[0].is_some() && pair[1] == pair[0].map(|at| at + 1))
 }
 
 /// For each line of the run of added lines at `index`, the old line that it takes the place of.
