@@ -243,7 +243,7 @@ proptest! {
         let text = envelope(&patch);
         let whole = text.trim_end().len();
         // A last line that could be the end is taken for it.
-        let ends = |text: &str| text.lines().last().is_some_and(|line| line.trim() == "*** End Patch");
+        let ends = |text: &str| text.trim_end().lines().last().is_some_and(|line| line.trim() == "*** End Patch");
         for end in (0..whole).filter(|end| text.is_char_boundary(*end) && !ends(&text[..*end])) {
             prop_assert!(parse(&text[..end]).is_err(), "{}", &text[..end]);
             prop_assert!(parse(&format!("```\n{}", &text[..end])).is_err(), "{}", &text[..end]);
