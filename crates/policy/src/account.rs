@@ -66,12 +66,18 @@ impl Account {
         let long = length - texts(&commands).min(length) > LONG;
         let starts = Starts::of(&commands, &wraps);
         let parts = commands.into_iter().zip(wraps).enumerate();
-        let parts = parts.map(|(at, (command, wraps))| Part::of(command, wraps, starts.reads(at), rules));
+        let mut parts: Vec<Part> =
+            parts.map(|(at, (command, wraps))| Part::of(command, wraps, starts.reads(at), rules)).collect();
+        // From a directory that the line itself chose, one step up may be all there is.
+        if parts.iter().any(Part::moves) {
+            let climbing = parts.iter_mut().filter(|part| part.known == Known::ReadOnly && part.climbs());
+            climbing.for_each(|part| part.known = Known::Ordinary);
+        }
         let sets = assigned.into_iter().map(|(name, value)| {
             let why = dangerous_variable(&name);
             (name, value, why)
         });
-        Self { parts: parts.collect(), undecided, sets: sets.collect(), defines: defined, long }
+        Self { parts, undecided, sets: sets.collect(), defines: defined, long }
     }
 
     /// Looks up which programs the names lead to: whatever is not the system's or the user's own may do anything.
@@ -187,6 +193,12 @@ impl Part {
         };
         matches!(self.name(), None | Some("cd" | "pushd" | "popd"))
             || (self.wraps || self.name() == Some("find")) && self.command.words.iter().any(elsewhere)
+    }
+
+    /// Whether it may search a directory above the one that it runs in.
+    fn climbs(&self) -> bool {
+        let above = |word: &Word| text(word).split('/').any(|part| part == "..");
+        matches!(self.name().map(base), Some("diff" | "grep" | "rg")) && self.command.words.iter().any(above)
     }
 
     /// Whether anybody could be asked about it.

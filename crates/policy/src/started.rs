@@ -1,17 +1,16 @@
 //! Commands that `xargs` and `find -exec` start with words of their own: which of them only read all the same.
 
 use crate::account::{base, literal, text};
-use crate::known::{find_only_starts, leads_astray, reads_whatever_is_added, xargs_only_starts};
+use crate::known::{
+    find_only_starts, leads_astray, prints_names, reads_whatever_is_added, xargs_only_starts,
+};
 use crate::shell::{Command, Redirect, Word};
 
 /// What stands for a word that is added.
 const MARKS: &[&str] = &["{}", "%"];
 
-/// Commands that may stand before an `xargs`: what they print are names of what is there, or lines of it.
-const FEEDERS: &[&str] = &[
-    "cd", "fd", "find", "grep", "head", "ls", "rg", "sort", "tail", "uniq", "wc", "xargs", "bash", "sh",
-    "zsh",
-];
+/// Shells, of which only those are meant that are given a script as a word.
+const SHELLS: &[&str] = &["bash", "sh", "zsh"];
 
 /// Which commands of a line only read, or only start such as do, whatever words are added.
 pub(crate) struct Starts(Vec<bool>);
@@ -19,17 +18,19 @@ pub(crate) struct Starts(Vec<bool>);
 impl Starts {
     /// Looks at `commands`; `wraps` says which of them only start another one.
     pub(crate) fn of(commands: &[Command], wraps: &[bool]) -> Self {
-        // Words are added from what the other commands print, so that none of them may name what must not be read.
+        // Words are added from what the other commands print: those must be names of files, and none of them may name what
+        // must not be read.
         let astray = commands.iter().zip(wraps).any(|(command, wraps)| {
             let reads = !*wraps || is(command, "xargs");
             let words = command.words.iter().filter(|_| reads).skip(1);
             words.chain(fed(command)).any(|word| leads_astray(text(word)))
         });
-        let feeds = |command: &Command| {
-            let started = command.through.last().is_some_and(|by| by == "xargs" || by == "find -exec");
-            started || literal(&command.words[0]).is_some_and(|name| FEEDERS.contains(&base(name)))
-        };
-        let astray = astray || !commands.iter().all(feeds);
+        let by = |name: &str| commands.iter().filter(|command| is(command, name)).count();
+        let started = |command: &Command| command.through.last().is_some_and(|by| by == "find -exec");
+        // What one of them starts may print anything, and so must not be read by another.
+        let again = by("xargs") > 1 || by("xargs") == 1 && commands.iter().any(started);
+        let feeds = |(command, wraps): (&Command, &bool)| is_started_by(command) || feeds(command, *wraps);
+        let astray = astray || again || !commands.iter().zip(wraps).all(feeds);
         let reads = |at: usize| !astray && (is_started(commands, at) || is_find(&commands[at]));
         Self((0..commands.len()).map(reads).collect())
     }
@@ -38,6 +39,31 @@ impl Starts {
     pub(crate) fn reads(&self, at: usize) -> bool {
         self.0[at]
     }
+}
+
+fn is_started_by(command: &Command) -> bool {
+    command.through.last().is_some_and(|by| by == "xargs" || by == "find -exec")
+}
+
+/// Whether what `command` prints are names of files, and so is what it takes words from.
+fn feeds(command: &Command, wraps: bool) -> bool {
+    if is(command, "xargs") {
+        return takes_names(command);
+    }
+    if wraps && SHELLS.iter().any(|shell| is(command, shell)) {
+        return true;
+    }
+    let words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
+    prints_names(&words, command.fed)
+}
+
+/// Whether `xargs` takes its words from another command or from a text, and not from a file.
+fn takes_names(xargs: &Command) -> bool {
+    let quotes = |text: &str| text.contains(['\\', '"', '\'']);
+    let known = |word: &Word| literal(word).is_some_and(|text| !quotes(text));
+    let is_text = |redirect: &Redirect| matches!(redirect, Redirect::Text(text) if known(text));
+    let texts = fed(xargs).count();
+    texts == xargs.redirects.iter().filter(|redirect| is_text(redirect)).count() && (xargs.fed || texts > 0)
 }
 
 /// What the command is given to read by the line itself.

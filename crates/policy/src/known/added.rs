@@ -1,7 +1,7 @@
 //! Commands that are given words nobody knows: by `xargs`, and by `find -exec`.
 
 use super::options::scan;
-use super::{Known, find, known, last_part, lists};
+use super::{Known, find, known, last_part, lists, reading};
 
 /// Programs of which no option writes, runs or waits for anything: whatever a word turns out to be, they read.
 const ANY_WORDS: &str = "
@@ -19,7 +19,33 @@ pub(crate) fn reads_whatever_is_added(argv: &[Option<&str>]) -> bool {
 
 /// Whether `options`, which stand between `xargs` and its command, only say how words are taken from its input.
 pub(crate) fn xargs_only_starts(options: &[Option<&str>]) -> bool {
-    scan(XARGS, options).is_some_and(|said| said.operands.is_empty())
+    let at_lines = |end: &str| matches!(end, "\\n" | "\\0" | "\n");
+    scan(XARGS, options)
+        .is_some_and(|said| said.operands.is_empty() && said.values_of(&["d", "--delimiter"]).all(at_lines))
+}
+
+/// Whether each word that the command `argv` prints is the name of a file that is there, or a number. Some commands do so
+/// if they are `fed` such names.
+pub(crate) fn prints_names(argv: &[Option<&str>], fed: bool) -> bool {
+    let Some((Some(program), words)) = argv.split_first() else { return false };
+    let name = last_part(program);
+    if name == "find" {
+        return !words.contains(&Some("-printf"));
+    }
+    let Some(said) = reading::said(name, words) else { return false };
+    let filters = fed && !said.has("o --only-matching r --replace c --bytes");
+    match name {
+        "cd" => true,
+        "ls" => !said.has("--time-style"),
+        "grep" if said.has("l L --files-with-matches --files-without-match") => true,
+        "rg" if said.has("l --files-with-matches --files-without-match --files") => true,
+        "grep" | "rg" => {
+            let given = said.has("e f --regexp --file");
+            filters && said.operands.len() <= usize::from(!given)
+        }
+        "head" | "sort" | "tail" | "uniq" | "wc" => filters && said.operands.is_empty(),
+        _ => false,
+    }
 }
 
 /// Whether `find` with `words` only prints, but for the commands that it starts with `-exec`.
@@ -44,13 +70,4 @@ pub(crate) fn find_only_starts(words: &[Option<&str>]) -> bool {
         left.push(Some("-true"));
     }
     find::only_prints(&left)
-}
-
-/// Whether `text` may name, or lead to, files that never end or show what they should not. Links may do so too, but
-/// those have to be there.
-pub(crate) fn leads_astray(text: &str) -> bool {
-    let climbs =
-        |word: &str| word.chars().all(|letter| matches!(letter, '/' | '.')) && !matches!(word, "." | "./");
-    let mut words = text.split_whitespace();
-    ["/dev", "/proc", "/sys", "/inet"].iter().any(|place| text.contains(place)) || words.any(climbs)
 }

@@ -2,7 +2,8 @@
 
 use super::lists;
 use super::options::Said;
-use super::reading::{all, may_be_read};
+use super::reading::all;
+use super::ways::may_be_read;
 
 /// What is no variable. None of it runs, opens or shows anything but the input, and none of it goes round in circles.
 const WORDS: &str = "

@@ -1,7 +1,7 @@
 //! Words with a small grammar of their own: `printf`, `test`, `sleep`, and the filters of `jq`.
 
 use super::options::{Said, scan};
-use super::reading::may_be_read;
+use super::ways::may_be_read;
 use super::{Word, lists};
 
 /// Whether the words of `printf` only print. `-v` and `%n` set a variable, and some shells evaluate the subscript in a

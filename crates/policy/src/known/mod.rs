@@ -21,15 +21,16 @@ mod sed;
 mod sending;
 mod stem;
 mod variables;
+mod ways;
 mod wrapper;
 
-pub(crate) use added::{find_only_starts, leads_astray, reads_whatever_is_added, xargs_only_starts};
+pub(crate) use added::{find_only_starts, prints_names, reads_whatever_is_added, xargs_only_starts};
 pub use stem::{is_interpreter, stem};
 pub use variables::dangerous_variable;
 
 pub(crate) use places::{is_lasting, plain};
 pub(crate) use predicate::drops_data;
-pub(crate) use reading::may_be_read;
+pub(crate) use ways::{leads_astray, may_be_read};
 
 /// Why a place should not be written to without a look.
 pub(crate) const LASTING: &str = "changes the system, or what runs later";

@@ -19,6 +19,8 @@ use super::Word;
 pub(super) struct Said<'a> {
     /// Values of options, by the option's letter or `--name`.
     pub(super) values: Vec<(&'a str, &'a str)>,
+    /// Options without a value, in the same way.
+    pub(super) flags: Vec<&'a str>,
     /// Whatever is no option.
     pub(super) operands: Vec<Word<'a>>,
     /// Whether an option follows an operand: to some programs that is one more operand.
@@ -29,6 +31,12 @@ impl<'a> Said<'a> {
     /// The values that were given under one of `names`.
     pub(super) fn values_of(&self, names: &[&str]) -> impl Iterator<Item = &'a str> {
         self.values.iter().filter(move |(name, _)| names.contains(name)).map(|(_, value)| *value)
+    }
+
+    /// Whether one of `names`, a list between blanks, is given, with a value or without.
+    pub(super) fn has(&self, names: &str) -> bool {
+        let values = self.values.iter().map(|(name, _)| name);
+        values.chain(&self.flags).any(|name| super::lists(names, name))
     }
 }
 
@@ -72,7 +80,7 @@ fn long<'a>(
     };
     let listed = options.split_whitespace().find(|item| item.trim_end_matches(['=', '?']) == name)?;
     match (&listed[name.len()..], attached) {
-        ("", None) | ("=?", None) => {}
+        ("", None) | ("=?", None) => said.flags.push(name),
         ("=" | "=?", Some(value)) => said.values.push((name, value)),
         ("=", None) => said.values.push((name, value(words)?)),
         ("==", None) => {
@@ -100,12 +108,15 @@ fn short<'a>(
         let (name, attached) = (&word[at..after], &word[after..]);
         match kind(options, letter)? {
             "" if exact && word.len() > 2 => return None,
-            "" => continue,
+            "" => {
+                said.flags.push(name);
+                continue;
+            }
             "=" if exact && !attached.chars().all(|digit| digit.is_ascii_digit()) => return None,
             "=" | "=?" if !attached.is_empty() => said.values.push((name, attached)),
             "=" => said.values.push((name, value(words)?)),
             ":" if attached.is_empty() => said.values.push((name, value(words)?)),
-            "=?" => {}
+            "=?" => said.flags.push(name),
             _ => return None,
         }
         return Some(());

@@ -10,7 +10,8 @@ use std::sync::LazyLock;
 
 use super::index::Index;
 use super::options::{Said, scan};
-use super::{Word, awk, filter, find, lines, lists, sed};
+use super::ways::{is_a_place, may_be_read, may_be_searched};
+use super::{Word, awk, filter, find, lines, sed};
 
 /// What the words of a program may be.
 enum Rule {
@@ -234,7 +235,7 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
          --ignore-case --ignore-tab-expansion --ignore-trailing-space --ignore-space-change
          --ignore-all-space --ignore-blank-lines --ignore-matching-lines= --text --strip-trailing-cr
          --minimal --speed-large-files --color=? --palette= --help --version",
-        Rule::If(|said| all(said, |word| may_be_read(word) && !is_root(word))),
+        Rule::If(|said| all(said, |word| searched(said, "r --recursive", word))),
     ),
     (
         "cmp",
@@ -251,7 +252,7 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
          --no-group-separator --text --binary-files= --directories= --exclude= --exclude-from=
          --exclude-dir= --include= --recursive --dereference-recursive --line-buffered --binary --null-data
          --help --version",
-        Rule::Pattern,
+        Rule::If(|said| behind_pattern(said, |word| searched(said, GREP_SEARCHES, word))),
     ),
     (
         "rg",
@@ -318,14 +319,23 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
     ("awk mawk gawk nawk", "-Fv=", Rule::If(awk::only_prints)),
 ];
 
+/// The options and the rule of the program `name`.
+fn row(name: &str) -> Option<(&'static str, &'static Rule)> {
+    static PROGRAM: LazyLock<Index> = LazyLock::new(|| Index::of(PROGRAMS.iter().map(|(names, ..)| *names)));
+    PROGRAM.rows(name).first().map(|row| (PROGRAMS[*row].1, &PROGRAMS[*row].2))
+}
+
+/// What the words of the program `name` say, if all of its options are listed.
+pub(super) fn said<'a>(name: &str, words: &[Word<'a>]) -> Option<Said<'a>> {
+    scan(row(name)?.0, words)
+}
+
 /// Whether the program `name` with `words` reads and prints and does nothing else.
 pub(super) fn only_reads(name: &str, words: &[Word<'_>]) -> bool {
-    static PROGRAM: LazyLock<Index> = LazyLock::new(|| Index::of(PROGRAMS.iter().map(|(names, ..)| *names)));
     if lines::lists(name, words) {
         return true;
     }
-    let program = PROGRAM.rows(name).into_iter().map(|row| &PROGRAMS[row]).next();
-    let Some((_, options, rule)) = program else { return false };
+    let Some((options, rule)) = row(name) else { return false };
     match rule {
         Rule::Anything => return true,
         Rule::Grammar(holds) => return holds(words),
@@ -342,13 +352,24 @@ fn holds(rule: &Rule, said: &Said<'_>) -> bool {
         Rule::Files => all(said, may_be_read),
         Rule::AtMost(most) => said.operands.len() <= *most && !said.late && all(said, may_be_read),
         Rule::SomeFiles => !said.operands.is_empty() && all(said, |word| word != "-" && may_be_read(word)),
-        Rule::Pattern => {
-            let given = said.values_of(&["e", "f", "--regexp", "--file"]).next().is_some();
-            let mut files = said.operands.iter().skip(usize::from(!given));
-            files.all(|word| word.is_some_and(|word| may_be_read(word) && !is_root(word)))
-        }
+        Rule::Pattern => behind_pattern(said, may_be_searched),
         Rule::If(holds) => holds(said),
     }
+}
+
+/// Options under which `grep` searches directories, and their values; a value may also say that it does not.
+const GREP_SEARCHES: &str = "r R --recursive --dereference-recursive d --directories";
+
+/// Whether the operand `path` may be read, and all below it if one of `options` is given.
+fn searched(said: &Said<'_>, options: &str, path: &str) -> bool {
+    if said.has(options) { may_be_searched(path) } else { may_be_read(path) }
+}
+
+/// Whether all operands but the pattern are known and `fits`. The pattern is the first, unless an option gives one.
+fn behind_pattern(said: &Said<'_>, fits: impl Fn(&str) -> bool) -> bool {
+    let given = said.values_of(&["e", "f", "--regexp", "--file"]).next().is_some();
+    let mut files = said.operands.iter().skip(usize::from(!given));
+    files.all(|word| word.is_some_and(&fits))
 }
 
 /// Whether every operand is known and `fits`.
@@ -364,63 +385,4 @@ fn is_setting(name: &str) -> bool {
 /// Whether `path` can be read, and does not name a file with more options.
 fn is_object(path: &str) -> bool {
     may_be_read(path) && !path.starts_with('@')
-}
-
-/// Whether reading what is at `path` has no effect, comes to an end, and shows no environment of a process. Of `/dev` that
-/// is little, and of `/proc` what is about the machine.
-pub(crate) fn may_be_read(path: &str) -> bool {
-    // Some programs take the names of files from a file that is named so.
-    if path.starts_with('@') {
-        return false;
-    }
-    let parts = parts(path);
-    // Behind a link `..` is not where it seems: no guess whether this is one of the two.
-    let winds = path.contains("/..") && path.split('/').any(|part| matches!(part, "dev" | "proc"));
-    if winds || parts.contains(&"environ") {
-        return false;
-    }
-    let rest = match parts.iter().position(|part| *part != "..") {
-        Some(at) if path.starts_with('/') || at > 0 => &parts[at..],
-        _ => return true,
-    };
-    match rest {
-        ["dev", rest @ ..] => matches!(rest, ["null"] | ["stdin"]),
-        ["proc", name] => lists(
-            "cpuinfo meminfo version loadavg uptime filesystems stat mounts partitions devices swaps",
-            name,
-        ),
-        ["proc", ..] | ["run", ..] | ["sys", "kernel", ..] => false,
-        // What gawk takes for an address.
-        ["inet" | "inet4" | "inet6", ..] => false,
-        _ => true,
-    }
-}
-
-/// Whether nothing below `path` is a device or a process: not `/`, and no way up to it.
-fn is_a_place(path: &str) -> bool {
-    let parts = parts(path);
-    let system = path.starts_with('/') && matches!(parts.first(), Some(&("dev" | "proc" | "sys" | "run")));
-    !(parts.is_empty() || parts.contains(&"..") || system || path == "-")
-}
-
-/// Whether `path` may be all there is: `/`, or so far up that it may be.
-fn is_root(path: &str) -> bool {
-    if parts(path).iter().filter(|part| **part == "..").count() > 2 {
-        return true;
-    }
-
-    path.starts_with('/') && parts(path).iter().all(|part| *part == "..")
-}
-
-/// The names of a path with `.` and `..` resolved as far as the words go.
-fn parts(path: &str) -> Vec<&str> {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
-        if part == ".." && parts.last().is_some_and(|last| *last != "..") {
-            parts.pop();
-        } else {
-            parts.push(part);
-        }
-    }
-    parts
 }

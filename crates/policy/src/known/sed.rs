@@ -5,7 +5,7 @@ use std::str::Chars;
 
 use super::Word;
 use super::options::{Said, scan};
-use super::reading::may_be_read;
+use super::ways::may_be_read;
 
 /// What a script does, the worst of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
