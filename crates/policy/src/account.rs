@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::fed::{self, SINKS};
 use crate::known::{Known, dangerous_variable, known, known_partly};
+use crate::moved;
 use crate::rules::{Decision, Matched, On, Rule, Rules};
 use crate::shell::{Analysis, Command, Redirect, Undecided, Word, analyse_argv};
 use crate::started::Starts;
@@ -68,6 +69,12 @@ impl Account {
         let parts = commands.into_iter().zip(wraps).enumerate();
         let mut parts: Vec<Part> =
             parts.map(|(at, (command, wraps))| Part::of(command, wraps, starts.reads(at), rules)).collect();
+        let moved = moved::to(parts.iter().map(|part| &part.command));
+        for part in parts.iter_mut().filter(|part| !matches!(part.known, Known::Dangerous(_))) {
+            let danger = fed::by_variable(&part.command, &assigned);
+            let danger = danger.or_else(|| moved::danger(&part.command, &moved));
+            part.known = danger.map_or(part.known, Known::Dangerous);
+        }
         // From a directory that the line itself chose, one step up may be all there is.
         if parts.iter().any(Part::moves) {
             let climbing = parts.iter_mut().filter(|part| part.known == Known::ReadOnly && part.climbs());
@@ -280,8 +287,17 @@ pub(crate) fn literal(word: &Word) -> Option<&str> {
 }
 
 /// Options of git before its sub-command that take the next word.
-const GIT_VALUED: &[&str] =
-    &["-C", "-c", "--config-env", "--exec-path", "--git-dir", "--namespace", "--super-prefix", "--work-tree"];
+const GIT_VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "--attr-source",
+    "--config-env",
+    "--exec-path",
+    "--git-dir",
+    "--namespace",
+    "--super-prefix",
+    "--work-tree",
+];
 
 /// What rules that do not allow say about the command without the options before its sub-command, and about `git-x` as
 /// `git x`: whoever forbids `git push` means `git -C . push` too. Of others than git nobody knows which options take a

@@ -1,35 +1,22 @@
 //! Where a command takes its data from and where it puts it: what of that deserves a look.
 
 use crate::account::{base, literal, text};
+use crate::interpreter::{Program, SHELLS};
 use crate::known::{LASTING, REMOVES, drops_data, is_interpreter, is_lasting, plain};
 use crate::shell::{Command, Redirect, Word};
 
 const RUNS: &str = "runs whatever another command writes";
-/// Interpreters that take options as a shell does.
-const SHELLS: &[&str] =
-    &["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "yash", "zsh"];
 /// Interpreters that work on a database.
 const DATABASES: &[&str] = &["mariadb", "mongo", "mongosh", "mysql", "psql", "redis-cli", "sqlite3"];
-/// Options of other interpreters that take the next word, which is no program.
-const VALUED: &[&str] = &["-C", "-I", "-O", "-W", "-X", "-r", "--import", "--require"];
 /// Where output goes that leaves nothing behind.
 pub(crate) const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
-
-/// What an interpreter runs.
-enum Program<'a> {
-    /// What it reads.
-    Input,
-    /// This text.
-    Text(&'a Word),
-    /// What is in this file.
-    File(&'a Word),
-}
 
 /// Programs, and the words behind which they name what they run.
 const NAMED: &[(&str, &[&str])] = &[
     ("make", &["-f", "--file", "--makefile"]),
     ("gmake", &["-f", "--file", "--makefile"]),
     ("sed", &["-f", "--file"]),
+    ("bash", &["--rcfile", "--init-file"]),
     ("deno", &["run"]),
     ("bun", &["run"]),
     ("go", &["run"]),
@@ -54,7 +41,8 @@ fn by_name(command: &Command) -> Option<&'static str> {
     let inside = name.trim_start_matches(['$', '(', '`']);
     let asks = ["which ", "command -v ", "type -p ", "type -P "].iter().any(|asks| inside.starts_with(asks));
     let whole = name.starts_with("$(") && name.ends_with(')') || name.starts_with('`') && name.ends_with('`');
-    (literal(&command.words[0]).is_none() && whole && !asks).then_some(RUNS)
+    let added = command.through.last().is_some_and(|by| by == "xargs");
+    (literal(&command.words[0]).is_none() && (whole && !asks || added)).then_some(RUNS)
 }
 
 /// Why the words do that `xargs` or `find` adds to it.
@@ -67,7 +55,7 @@ fn by_added(command: &Command) -> Option<&'static str> {
     }
     let fed = command.through.last().is_some_and(|by| by == "xargs");
     let no_command = rest.iter().all(|word| text(word).starts_with(|c: char| c == '-' || c.is_ascii_digit()));
-    let program = match if SHELLS.contains(&name) { of_shell(rest) } else { of_other(rest) } {
+    let program = match Program::of(name, rest) {
         // The text begins with what is added.
         Program::Text(script) => {
             literal(script).is_none() && !text(script).starts_with(|c: char| c.is_ascii_alphabetic())
@@ -82,8 +70,12 @@ fn by_added(command: &Command) -> Option<&'static str> {
 fn by_input(command: &Command) -> Option<&'static str> {
     let (name, rest) = command.words.split_first()?;
     let name = base(literal(name)?);
-    if command.fed && names_input(name, rest) {
+    let given = command.redirects.iter().any(|redirect| matches!(redirect, Redirect::Text(_)));
+    if (command.fed || given) && names_input(name, rest) || names_output(name, rest) {
         return Some(RUNS);
+    }
+    if matches!(name, "declare" | "export" | "readonly" | "typeset") && rest.iter().any(begins_as_output) {
+        return Some("sets variables that another command names");
     }
     if !is_interpreter(name) {
         return None;
@@ -93,12 +85,15 @@ fn by_input(command: &Command) -> Option<&'static str> {
     if DATABASES.contains(&name) && command.redirects.iter().any(drops) {
         return Some("removes the data of a database");
     }
-    let given = command.redirects.iter().any(|redirect| matches!(redirect, Redirect::Text(_)));
-    match if is_shell { of_shell(rest) } else { of_other(rest) } {
+    let printed = |redirect: &Redirect| matches!(redirect, Redirect::Text(text) if begins_as_output(text));
+    match Program::of(name, rest) {
+        Program::Input if command.redirects.iter().any(printed) => Some(RUNS),
         Program::Input if command.fed => Some(RUNS),
         Program::Input if is_shell && given => Some("runs a text that was not looked into"),
         Program::File(file) if is_input(text(file)) && (command.fed || given) => Some(RUNS),
         Program::File(file) if text(file).starts_with("<(") || is_descriptor(text(file)) => Some(RUNS),
+        // What the program looks for may well come from a command.
+        Program::Text(script) if name.ends_with("awk") => begins_as_output(script).then_some(RUNS),
         Program::Text(script) if literal(script).is_none() && is_output(text(script)) => Some(RUNS),
         Program::Input | Program::File(_) | Program::Text(_) => None,
     }
@@ -121,57 +116,47 @@ fn names_input(name: &str, rest: &[Word]) -> bool {
     }
 }
 
-fn of_shell(rest: &[Word]) -> Program<'_> {
-    let mut words = rest.iter();
-    // ends: each round takes a word
-    while let Some(word) = words.next() {
-        let written = text(word);
-        let Some(letters) = written.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) else {
-            if written == "-" {
-                continue;
-            }
-            return Program::File(word);
-        };
-        if letters.starts_with('-') {
-            if matches!(letters, "-rcfile" | "-init-file") {
-                words.next();
-            }
-            continue;
-        }
-        if written.starts_with('-') && letters.contains('c') {
-            return words.next().map_or(Program::Input, Program::Text);
-        }
-        if letters.contains('s') {
-            return Program::Input;
-        }
-        if letters.ends_with(['o', 'O']) {
-            words.next();
-        }
+/// Whether the program `name` is told to run what another command prints, and not by its input.
+fn names_output(name: &str, rest: &[Word]) -> bool {
+    let leads = || NAMED.iter().filter(|(program, _)| *program == name).flat_map(|(_, leads)| *leads);
+    let prints = |file: &str| file.starts_with("<(") || is_descriptor(file);
+    let behind =
+        rest.windows(2).any(|pair| leads().any(|lead| *lead == text(&pair[0])) && prints(text(&pair[1])));
+    let attached = |word: &Word| {
+        leads().any(|lead| {
+            text(word).strip_prefix(lead).is_some_and(|file| prints(file.trim_start_matches('=')))
+        })
+    };
+    let evaluates = |word: &Word| text(word).starts_with("--eval=") && is_output(text(word));
+    match name {
+        "make" | "gmake" => behind || rest.iter().any(attached) || rest.iter().any(evaluates),
+        "sed" => behind || rest.iter().any(attached) || rest.first().is_some_and(begins_as_output),
+        _ => behind || rest.iter().any(attached),
     }
-    Program::Input
 }
 
-fn of_other(rest: &[Word]) -> Program<'_> {
-    let mut words = rest.iter();
-    // ends: each round takes a word
-    while let Some(word) = words.next() {
-        match text(word) {
-            "-" => return Program::Input,
-            "-c" | "-e" | "--eval" | "--print" | "-pe" | "-ne" => {
-                return words.next().map_or(Program::Input, Program::Text);
-            }
-            // To some it is a flag, to others it has a text.
-            "-E" if words.as_slice().first().is_some_and(|next| !text(next).starts_with('-')) => {
-                return words.next().map_or(Program::Input, Program::Text);
-            }
-            "-m" => return words.next().map_or(Program::Input, Program::File),
-            written if VALUED.contains(&written) => drop(words.next()),
-            written if written.starts_with("-c") || written.starts_with("-e") => return Program::Text(word),
-            written if written.starts_with('-') => {}
-            _ => return Program::File(word),
-        }
-    }
-    Program::Input
+/// Why somebody should look at an interpreter whose text is a variable that another command filled.
+pub(crate) fn by_variable(command: &Command, assigned: &[(String, Word)]) -> Option<&'static str> {
+    let (name, rest) = command.words.split_first()?;
+    let name = base(literal(name)?);
+    let filled = |word: &Word| {
+        let variable = text(word).trim_matches('"').strip_prefix('$').unwrap_or_default();
+        let variable = variable.trim_matches(['{', '}']);
+        let by_read = |value: &Word| literal(value).is_none() && text(value) == "read";
+        let mut values = assigned.iter().filter(|(name, _)| name == variable).map(|(_, value)| value);
+        literal(word).is_none() && values.any(|value| by_read(value) || begins_as_output(value))
+    };
+    let text_is = matches!(Program::of(name, rest), Program::Text(script) if filled(script));
+    let given = matches!(Program::of(name, rest), Program::Input)
+        && command.redirects.iter().any(|redirect| matches!(redirect, Redirect::Text(text) if filled(text)));
+    (is_interpreter(name) && (text_is || given)).then_some(RUNS)
+}
+
+/// Whether a word begins with what a command prints.
+fn begins_as_output(word: &Word) -> bool {
+    let written = text(word).trim_start_matches(|c: char| c == '"' || c.is_whitespace());
+    literal(word).is_none()
+        && (written.starts_with("$(") && !written.starts_with("$((") || written.starts_with('`'))
 }
 
 /// Whether a text holds what a command prints.

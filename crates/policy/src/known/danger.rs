@@ -103,8 +103,14 @@ const TAKES_NEXT: &str = "
     -n --namespace --context --kubeconfig --cluster --user -s --server -H --host --config -f --file --profile --region
     -p --project-name --project -C -c --git-dir --work-tree --manifest-path --color --prefix";
 
+/// Options of them that surely do not.
+const TAKES_NONE: &str = "
+    -A --all-namespaces -a --all -D --debug -q --quiet -l --full --no-pager --no-legend --user --system --global --tls
+    --insecure-skip-tls-verify --verbose --now --force --dry-run --ansi --compatibility";
+
 /// What follows the sub-command if `item` names it. What stands right behind an option may be its value: then it is
-/// passed over if it does not fit, or, where anything else fits, if it surely is the value.
+/// passed over if it does not fit. Where anything else fits, it is passed over if it surely is the value; and if nobody
+/// knows, what follows is looked at too.
 pub(super) fn sub_command<'w, 'a>(item: &str, words: &'w [Word<'a>]) -> Option<&'w [Word<'a>]> {
     let (list, other) = match item.strip_prefix('!') {
         Some(list) => (list, true),
@@ -118,7 +124,8 @@ pub(super) fn sub_command<'w, 'a>(item: &str, words: &'w [Word<'a>]) -> Option<&
         if !is_option && among(list, word) != other && !(other && is_value) {
             return Some(&words[at + 1..]);
         }
-        if !is_option && !is_value {
+        let may_be = other && !option.is_empty() && !lists(TAKES_NONE, option);
+        if !is_option && !is_value && !may_be {
             return None;
         }
         option = if is_option && !word.contains('=') { word } else { "" };
@@ -146,6 +153,8 @@ const WITH_VALUE: &[(&str, &str)] = &[
     ("sysctl", "r"),
     ("rsync", "fMT"),
     ("date", "drI"),
+    ("zip", "binOPstx"),
+    ("unzip bsdunzip", "dPx"),
 ];
 
 fn with_value(program: &str) -> &'static str {
@@ -170,7 +179,8 @@ pub(super) fn has_option(program: &str, option: &str, words: &[Word<'_>]) -> boo
         [b'-', letter] => char::from(*letter),
         _ => return before.any(|word| *word == option),
     };
-    let stops = with_value(program);
+    // Letters that take a value before a sub-command of git take none behind it.
+    let stops = if program == "git" { "Foe" } else { with_value(program) };
     let in_letters = |letters: &str| {
         let end = letters.find(|c: char| stops.contains(c)).unwrap_or(letters.len());
         letters[..end].contains(letter) || letters[end..].starts_with(letter)

@@ -31,6 +31,8 @@ pub(super) const ROWS: &[Row] = &[
     ("git", "branch -f,--force", COMMITS),
     ("git", "checkout -B", COMMITS),
     ("git", "switch -C,--force-create", COMMITS),
+    ("git", "fetch,pull {lands}", COMMITS),
+    ("git", "{expires}", COMMITS),
     ("git", "update-ref -d,--stdin", COMMITS),
     ("git", "update-ref {reference}", COMMITS),
     ("git", "replace,fast-import -f,--force", COMMITS),
@@ -102,6 +104,25 @@ pub(super) fn runs_by_key(words: &[Word<'_>]) -> bool {
     let named = |text: &str| runs(text.split('=').next().unwrap_or(text), None);
     values("git", "-c --config", words).into_iter().any(set)
         || values("git", "--config-env", words).into_iter().any(named)
+}
+
+/// Whether an option of git makes it forget commits that nothing names.
+pub(super) fn expires(words: &[Word<'_>]) -> bool {
+    let set = |text: &str| {
+        let key = text.split('=').next().unwrap_or(text).to_ascii_lowercase();
+        key.starts_with("gc.") && key.contains("expire")
+    };
+    values("git", "-c --config --config-env", words).into_iter().any(set)
+}
+
+/// Whether the words behind `git fetch` overwrite a branch of this repository.
+pub(super) fn lands(words: &[Word<'_>]) -> bool {
+    let forced = danger::has_option("git", "-f", words) || danger::has_option("git", "--force", words);
+    let mut refs = words.iter().flatten().filter(|word| !word.starts_with('-')).skip(1);
+    refs.any(|word| {
+        let (from, to) = word.rsplit_once(':').unwrap_or_default();
+        (forced || from.starts_with('+')) && !to.is_empty() && !to.starts_with("refs/remotes/")
+    })
 }
 
 /// Options of `git config` that take the next word.

@@ -11,13 +11,22 @@ const HOME: &str = "
     .config/fish .config/systemd .config/autostart .config/git .config/environment.d .cargo/config.toml .cargo/env
     .local/bin .bash_history .zsh_history Library/LaunchAgents";
 /// What git runs, or takes its settings from.
-const GIT: &str = "hooks config";
+const GIT: &str = "hooks config config.worktree";
+/// From so many steps up on, a path may be one from the root.
+const FAR_UP: usize = 3;
 
 /// Whether what is written to `path` lasts beyond the work at hand. The path is as it stands in a script.
 pub(crate) fn is_lasting(path: &str) -> bool {
-    let path = plain(path);
+    let mut path = plain(path);
+    let up = path.split('/').take_while(|part| *part == "..").count();
+    if up >= FAR_UP {
+        path = path[3 * up - 1..].to_owned();
+    }
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let of_git = parts.windows(2).any(|pair| pair[0] == ".git" && lists(GIT, pair[1]));
+    let of_git = parts.iter().position(|part| *part == ".git").is_some_and(|at| match &parts[at + 1..] {
+        ["modules" | "worktrees", rest @ ..] => rest.iter().any(|part| lists(GIT, part)),
+        rest => rest.first().is_some_and(|part| lists(GIT, part)),
+    });
     let of_home = |rest: &[&str]| {
         let one = rest.first().copied().unwrap_or_default();
         lists(HOME, one) || rest.get(1).is_some_and(|two| lists(HOME, &format!("{one}/{two}")))
@@ -28,7 +37,8 @@ pub(crate) fn is_lasting(path: &str) -> bool {
             ["usr", "src", ..] | ["usr", "local", "src", ..] => false,
             ["var", "spool", "cron" | "at", ..] => path.starts_with('/'),
             [first, ..] if path.starts_with('/') && lists(SYSTEM, first) => true,
-            ["~" | "$HOME" | "${HOME}", ref rest @ ..] => of_home(rest),
+            ["$HOME" | "${HOME}", ref rest @ ..] => of_home(rest),
+            [home, ref rest @ ..] if home.starts_with('~') => of_home(rest),
             ["root", ref rest @ ..] | ["home" | "Users", _, ref rest @ ..] => {
                 path.starts_with('/') && of_home(rest)
             }
@@ -36,14 +46,22 @@ pub(crate) fn is_lasting(path: &str) -> bool {
         }
 }
 
-/// A path as it is written, without quotes and without what changes nothing.
+/// A path as it is written, without quotes and without what changes nothing. Where a `..` leads behind something that is
+/// not known stays open.
 pub(crate) fn plain(path: &str) -> String {
-    let mut path = path.replace(['"', '\''], "").replace("/./", "/");
-    // ends: it gets shorter
-    while path.contains("//") {
-        path = path.replace("//", "/");
+    let path = path.replace(['"', '\''], "");
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        let open = |last: &&str| *last == ".." || last.contains(['$', '~', '`', '*', '?']);
+        match parts.last() {
+            Some(last) if part == ".." && !open(last) => drop(parts.pop()),
+            None if part == ".." && path.starts_with('/') => {}
+            _ => parts.push(part),
+        }
     }
-    path
+    let end = if path.len() > 1 && path.ends_with('/') && !parts.is_empty() { "/" } else { "" };
+    let begin = if path.starts_with('/') { "/" } else { "" };
+    format!("{begin}{}{end}", parts.join("/"))
 }
 
 /// Whether `path` names one thing below where the command runs, or in a scratch place.

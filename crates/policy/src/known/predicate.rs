@@ -14,6 +14,10 @@ pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
     match name {
         "{operand}" => any(|word| !word.starts_with('-')),
         "{beyond-version}" => words != [Some("-V")],
+        "{bare}" => {
+            operands(words).next().is_none()
+                && !["--version", "--help", "-h"].iter().any(|asks| words == [Some(*asks)])
+        }
         "{system}" => any(is_system),
         "{device}" => any(|word| word.strip_prefix("of=").is_some_and(is_device)),
         "{disk}" => any(|word| is_device(word) && !word.starts_with("/dev/pts/")),
@@ -30,6 +34,7 @@ pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
             operands(words).last().flatten().is_some_and(is_lasting)
                 || has_value("-t --target-directory", is_lasting)
         }
+        "{lasting-into}" => has_value("-d", is_lasting),
         "{script}" => {
             others(|path| is_named(path) && !path.starts_with('/') && path.ends_with("/bin/activate"))
         }
@@ -61,6 +66,8 @@ pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
             any(|word| ["ext::", "fd::"].iter().any(|vcs| word.starts_with(vcs)) || runs_by_address(word))
         }
         "{reference}" => operands(words).count() > 1,
+        "{lands}" => git::lands(words),
+        "{expires}" => git::expires(words),
         "{refs}" => any(|word| word.starts_with('+') || word.starts_with(':')),
         _ => sending::predicate(name, program, words),
     }

@@ -21,10 +21,10 @@ enum Does {
 /// All the options, so that scripts are told from files.
 const OPTIONS: &str = "
     -nErsuzb -elf= -i=? -I= --quiet --silent --expression= --file= --regexp-extended --separate --unbuffered --null-data
-    --posix --sandbox --debug --in-place=? --line-length= --follow-symlinks --binary --help --version";
+    --zero-terminated --posix --sandbox --debug --in-place=? --line-length= --follow-symlinks --binary --help --version";
 
 /// Commands without an argument, or with a number.
-const PLAIN: &str = "=dDgGhHlnNpPqQxz";
+const PLAIN: &str = "=dDFgGhHlnNpPqQxz";
 /// Commands whose argument is text up to a line's end that no backslash hides.
 const TEXTS: &str = "aic";
 /// Commands whose argument is the rest of the line.
@@ -45,7 +45,8 @@ pub(super) fn only_prints(said: &Said<'_>) -> bool {
 /// Whether a script among `words` runs programs.
 pub(super) fn runs_programs(words: &[Word<'_>]) -> bool {
     // What nobody knows is taken for a file: it may hide a script, but then nothing is known of it.
-    let words: Vec<Word<'_>> = words.iter().map(|word| word.or(Some("?"))).collect();
+    let words: Vec<String> = words.iter().map(|word| in_full(word.unwrap_or("?"))).collect();
+    let words: Vec<Word<'_>> = words.iter().map(|word| Some(word.as_str())).collect();
     match scan(OPTIONS, &words) {
         Some(said) => split(&said).0.iter().any(|script| match does(script) {
             Does::Run => true,
@@ -56,6 +57,18 @@ pub(super) fn runs_programs(words: &[Word<'_>]) -> bool {
         None => {
             words.iter().flatten().any(|word| may_run(word.split_once('=').map_or(*word, |(_, value)| value)))
         }
+    }
+}
+
+/// `word`, and if it is the beginning of an option that only one has, that option.
+fn in_full(word: &str) -> String {
+    let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+    let options = OPTIONS.split_whitespace().map(|option| option.trim_end_matches(['=', '?']));
+    let fits: Vec<&str> = options.filter(|option| name.len() > 2 && option.starts_with(name)).collect();
+    match (name.starts_with("--"), fits.as_slice(), value) {
+        (true, [one], Some(value)) => format!("{one}={value}"),
+        (true, [one], None) => (*one).to_owned(),
+        _ => word.to_owned(),
     }
 }
 
@@ -173,7 +186,11 @@ fn addresses(script: &mut Peekable<Chars<'_>>) -> Option<()> {
 fn address(script: &mut Peekable<Chars<'_>>) -> Option<()> {
     if script.next_if_eq(&'/').is_some() {
         regex(script, '/')?;
-        script.next_if_eq(&'I');
+        skip(script, |letter| matches!(letter, 'I' | 'M'));
+    } else if script.next_if_eq(&'\\').is_some() {
+        let end = script.next().filter(|end| DELIMITERS.contains(*end))?;
+        regex(script, end)?;
+        skip(script, |letter| matches!(letter, 'I' | 'M'));
     } else if script.next_if_eq(&'$').is_none() {
         skip(script, |letter| letter.is_ascii_digit() || letter == '~');
     }

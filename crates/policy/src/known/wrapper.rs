@@ -6,7 +6,7 @@ use super::{Word, last_part, lists};
 /// Programs that run the rest of their words, their options that take the next word, and how many words stand before
 /// the command.
 const WRAPPERS: &[(&str, &str, usize)] = &[
-    ("env", "-u -C -P --unset --chdir --block-signal --default-signal", 0),
+    ("env", "-u -C -P -a --unset --chdir --argv0", 0),
     ("timeout gtimeout", "-k -s --kill-after --signal", 1),
     ("nice", "-n --adjustment", 0),
     ("ionice", "-c -n --class --classdata", 0),
@@ -90,11 +90,42 @@ pub(super) fn inner_of<'a>(name: &str, words: &[Word<'a>]) -> Vec<Vec<Word<'a>>>
     if name == "command" && matches!(words.first(), Some(Some("-v" | "-V" | "-pv" | "-pV"))) {
         return Vec::new();
     }
+    if name == "env"
+        && let Some(split) = split_string(words)
+    {
+        return split;
+    }
     let rest = behind_options(words, with_value, name);
     let calls = words.iter().flatten().any(|word| lists("-c --call", word));
     let has_texts = lists("parallel watch", name) || name == "npx" && calls;
     let texts = if has_texts { texts(words) } else { Vec::new() };
     [non_empty(rest.get(*before..).unwrap_or_default()), texts].concat()
+}
+
+/// What `env -S` makes of its text, as far as blanks and quotes tell: what begins at each word of it. `None` if there is no
+/// such option.
+fn split_string<'a>(words: &[Word<'a>]) -> Option<Vec<Vec<Word<'a>>>> {
+    let (at, attached) = words.iter().enumerate().find_map(|(at, word)| {
+        let word = (*word)?;
+        if let Some((name, text)) = word.split_once('=').filter(|(name, _)| name.starts_with("--s")) {
+            return "--split-string".starts_with(name).then_some((at, text));
+        }
+        let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        let text = letters.and_then(|letters| letters.split_once('S')).map(|(_, text)| text);
+        text.or_else(|| (word.len() > 2 && "--split-string".starts_with(word)).then_some(""))
+            .map(|text| (at, text))
+    })?;
+    let (text, rest) = match attached {
+        "" => (words.get(at + 1).copied().flatten()?, words.get(at + 2..).unwrap_or_default()),
+        _ => (attached, &words[at + 1..]),
+    };
+    let parts =
+        text.split_whitespace().flat_map(|part| part.split("\\_")).map(|part| part.trim_matches(['"', '\'']));
+    let split: Vec<Word<'a>> = parts.map(Some).chain(rest.iter().copied()).collect();
+    let mut found: Vec<_> = (0..split.len().min(INSIDE / 2)).map(|at| split[at..].to_vec()).collect();
+    // It may begin with variables and with more options.
+    found.push(std::iter::once(Some("env")).chain(split).collect());
+    Some(found)
 }
 
 fn non_empty<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {

@@ -1,5 +1,6 @@
 //! What bash's own commands do with their words: some run them, some evaluate them.
 
+use crate::shell::MAX_DEPTH;
 use crate::shell::declare;
 use crate::shell::options::{Options, parse};
 use crate::shell::syntax::{Dialect, Kind, Term};
@@ -139,7 +140,14 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
         "declare" | "export" | "local" | "readonly" | "typeset" => declare::declare(walk, name, args),
         "getopts" => declare::getopts(walk, args),
         "let" => declare::evaluate(walk, args),
-        "mapfile" | "readarray" => declare::mapfile(walk, args),
+        "compgen" | "complete" => {
+            called_back(walk, name, args, place);
+            false
+        }
+        "mapfile" | "readarray" => {
+            called_back(walk, name, args, place);
+            declare::mapfile(walk, args)
+        }
         "printf" => declare::printf(walk, args),
         "read" => declare::read(walk, args),
         "unset" => declare::unset(walk, args),
@@ -239,10 +247,21 @@ fn trap(walk: &mut Walk, args: &[Term], place: &Place) {
     }
 }
 
+/// Goes through the text behind `-C`, which these run again and again.
+fn called_back(walk: &mut Walk, name: &str, args: &[Term], place: &Place) {
+    let at = args.iter().position(|arg| arg.known() == Some("-C"));
+    if let Some(script) = at.and_then(|at| args.get(at + 1)).and_then(Term::known) {
+        walk.perhaps(|walk| walk.text(script, &place.through(&format!("{name} -C"))));
+    }
+}
+
 fn alias(walk: &mut Walk, args: &[Term]) -> bool {
     for arg in args {
-        if let Some((name, _)) = arg.prefix.split_once('=') {
+        if let Some((name, value)) = arg.prefix.split_once('=') {
             walk.define(name);
+            if walk.aliases.len() < MAX_DEPTH {
+                walk.aliases.push((name.to_owned(), value.to_owned()));
+            }
         }
     }
     args.iter().all(|arg| matches!(arg.known(), Some(word) if !word.contains('=')))

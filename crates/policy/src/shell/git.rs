@@ -26,7 +26,7 @@ const GLOBAL: Options = Options {
         "man-path",
         "info-path",
     ],
-    long_valued: &["git-dir", "work-tree", "namespace"],
+    long_valued: &["attr-source", "git-dir", "work-tree", "namespace"],
     long_attached: &[],
 };
 /// Settings that name no program, by how they begin.
@@ -89,8 +89,10 @@ pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     let harmless = |setting: &Term| SETTINGS.iter().any(|known| setting.prefix.starts_with(known));
     if !parsed.values("c").all(harmless) {
         let named = args.get(parsed.rest).and_then(Term::known).unwrap_or_default();
-        parsed.values("c").filter_map(Term::known).for_each(|setting| {
-            alias(walk, setting, named, &args[parsed.rest..], place);
+        let is_meant = |key: &str| key.eq_ignore_ascii_case(&format!("alias.{named}"));
+        let set = parsed.values("c").filter_map(Term::known).filter_map(|setting| setting.split_once('='));
+        set.filter(|(key, _)| is_meant(key)).for_each(|(_, value)| {
+            alias(walk, value, call, parsed.rest, place);
         });
         return None;
     }
@@ -117,19 +119,16 @@ pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     }
 }
 
-/// What the sub-command `named` does by a setting that gives it its meaning. It is undecided all the same: the repository
-/// may have settings too.
-fn alias(walk: &mut Walk, setting: &str, named: &str, rest: &[Term], place: &Place) {
-    let value = setting.strip_prefix("alias.").and_then(|rest| rest.strip_prefix(named)?.strip_prefix('='));
-    match value.map(|value| (value, value.trim_start().strip_prefix('!'))) {
-        Some((_, Some(script))) => shells::start(walk, script, "git alias", Dialect::Plain, place),
-        Some((value, None)) => {
-            let words = std::iter::once("git").chain(value.split_whitespace()).map(Term::literal);
-            let words = words.chain(rest.iter().skip(1).cloned()).collect();
-            walk.call(&Call { words, more: false, by: By::Program }, &place.through("git alias"));
-        }
-        None => {}
+/// What the sub-command behind word `at` does by the `value` of a setting that gives it its meaning. It is undecided all the
+/// same: the repository may have settings too.
+fn alias(walk: &mut Walk, value: &str, call: &Call, at: usize, place: &Place) {
+    if let Some(script) = value.trim_start().strip_prefix('!') {
+        return shells::start(walk, script, "git alias", Dialect::Plain, place);
     }
+    // It may be made of another one.
+    let words = call.words[..=at].iter().cloned().chain(value.split_whitespace().map(Term::literal));
+    let words = words.chain(call.words[at + 1..].iter().skip(1).cloned()).collect();
+    walk.call(&Call { words, more: false, by: By::Program }, &place.through("git alias"));
 }
 
 /// `git bisect run COMMAND …`

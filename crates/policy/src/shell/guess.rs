@@ -43,6 +43,36 @@ impl Walk {
         }
     }
 
+    /// What a word that is one variable likely is: texts that the variable is set to.
+    pub(crate) fn likely(&self, written: &str) -> Vec<String> {
+        let Some(name) = written.trim_matches('"').strip_prefix('$') else { return Vec::new() };
+        let name = name.trim_matches(['{', '}']);
+        let value = |fact: &Fact| match fact {
+            Fact::Set(set, Word::Literal(text), _) if set == name => Some(text.clone()),
+            _ => None,
+        };
+        self.facts.iter().rev().filter_map(value).take(VALUES).collect()
+    }
+
+    /// Lists what aliases likely stand for where their names are used.
+    pub(crate) fn expand_aliases(&mut self) {
+        let mut expanded = Vec::new();
+        for (name, value) in &self.aliases {
+            let is_use =
+                |command: &&Command| matches!(&command.words[0], Word::Literal(word) if word == name);
+            for call in self.out.commands.iter().filter(is_use) {
+                let value = value.split_whitespace().map(|word| Word::Literal(word.to_owned()));
+                let words: Vec<Word> = value.chain(call.words[1..].iter().cloned()).collect();
+                let through = call.through.iter().chain([name]).cloned().collect();
+                if !words.is_empty() {
+                    expanded.push(Command { words, through, built_in: false, ..call.clone() });
+                }
+            }
+        }
+        expanded.truncate(MAX_COMMANDS.saturating_sub(self.out.commands.len()));
+        self.out.commands.extend(expanded);
+    }
+
     /// Lists what functions that run their own words are given to run.
     pub(crate) fn pass_on(&mut self) {
         let passes = |command: &Command| match &command.words[0] {

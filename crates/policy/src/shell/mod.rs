@@ -83,7 +83,7 @@ pub struct Command {
     pub redirects: Vec<Redirect>,
     /// What starts it, the outermost first, e.g. `["bash -lc", "env", "xargs"]`.
     pub through: Vec<String>,
-    /// Its standard input is the output of another command of the script.
+    /// Its standard input is the output of another command of the script, or what was opened before as another descriptor.
     pub fed: bool,
     /// Its name means a command that the shell has built in, and no program.
     pub built_in: bool,

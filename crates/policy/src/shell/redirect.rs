@@ -110,8 +110,11 @@ impl Reader<'_> {
             return Ok(Target { redirect, input, fed: false, verbatim: None });
         }
         if self.eat('&') {
+            self.blanks();
+            // What was opened as another descriptor may be anything.
+            let fed = input && !matches!(self.peek(), Some('-' | '0'));
             self.duplicate(true)?;
-            return Ok(Target { redirect: None, input, fed: false, verbatim: None });
+            return Ok(Target { redirect: None, input, fed, verbatim: None });
         }
         let both_ways = self.eat('>');
         if !both_ways

@@ -61,6 +61,9 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) -> O
         if place.through.last().is_some_and(adds) {
             text(walk, script.text(), &by, dialect(name), place);
         }
+        for likely in walk.likely(script.text()) {
+            text(walk, &likely, &by, dialect(name), place);
+        }
         return None;
     };
     text(walk, known, &by, dialect(name), place);
@@ -84,8 +87,10 @@ fn guess(walk: &mut Walk, name: &str, args: &[Term], place: &Place) {
         matches!(word, "--command" | "-Command") || word.strip_prefix('-').is_some_and(|it| it.ends_with('c'))
     };
     let at = args.iter().position(|arg| arg.known().is_some_and(is_flag));
-    if let Some(script) = at.and_then(|at| args.get(at + 1)).and_then(Term::known) {
-        text(walk, script, &format!("{name} -c"), dialect(name), place);
+    let Some(script) = at.and_then(|at| args.get(at + 1)) else { return };
+    let likely = script.known().map_or_else(|| walk.likely(script.text()), |known| vec![known.to_owned()]);
+    for likely in likely {
+        text(walk, &likely, &format!("{name} -c"), dialect(name), place);
     }
 }
 

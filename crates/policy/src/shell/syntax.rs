@@ -138,7 +138,7 @@ pub(crate) struct Target {
     pub(crate) redirect: Option<Redirect>,
     /// It is about standard input.
     pub(crate) input: bool,
-    /// It takes the output of a process substitution.
+    /// It takes the output of a process substitution, or what another descriptor stands for.
     pub(crate) fed: bool,
     /// The text of a here-document that nothing is replaced in.
     pub(crate) verbatim: Option<String>,

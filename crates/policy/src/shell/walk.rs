@@ -53,6 +53,8 @@ pub(crate) struct Walk {
     /// Variables that may be arrays, and those that are declared with a value that is not known.
     arrays: HashSet<String>,
     declared: Vec<String>,
+    /// What names are made to stand for.
+    pub(crate) aliases: Vec<(String, String)>,
     /// In how many functions it is.
     pub(crate) inside: usize,
     /// Which of the commands belong to a function.
@@ -401,6 +403,7 @@ impl Walk {
         }
         self.feed_functions();
         self.pass_on();
+        self.expand_aliases();
         self.out
     }
 

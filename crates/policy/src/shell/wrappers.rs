@@ -143,10 +143,10 @@ fn variables(walk: &mut Walk, args: &[Term], mut at: usize, place: &mut Place) -
 
 const ENV: Options = Options {
     flags: "i0v",
-    valued: "uCS",
+    valued: "auCS",
     attached: "",
     long: &["ignore-environment", "null", "debug", "list-signal-handling"],
-    long_valued: &["unset", "chdir", "split-string"],
+    long_valued: &["argv0", "unset", "chdir", "split-string"],
     long_attached: &["block-signal", "default-signal", "ignore-signal"],
 };
 

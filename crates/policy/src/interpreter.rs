@@ -1,0 +1,129 @@
+//! What an interpreter runs, by its words: a text, a file, or what it reads.
+
+use crate::account::text;
+use crate::shell::Word;
+
+/// Interpreters that take options as a shell does.
+pub(crate) const SHELLS: &[&str] =
+    &["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "yash", "zsh"];
+/// Options of other interpreters that take the next word, which is no program.
+const VALUED: &[&str] = &["-C", "-I", "-O", "-W", "-X", "-r", "--import", "--require"];
+/// Options of all other interpreters that take a text; those of a single letter may stand behind other letters.
+const TEXTS: &[&str] = &["-c", "-e", "-E", "--eval", "--print", "-Command", "--command", "eval"];
+/// Letters behind which the rest of a word is a value.
+const ATTACHED: &[char] = &['C', 'F', 'I', 'M', 'W', 'X', 'i', 'm', 'r', 'x'];
+
+/// What an interpreter runs.
+pub(crate) enum Program<'a> {
+    /// What it reads.
+    Input,
+    /// This text.
+    Text(&'a Word),
+    /// What is in this file.
+    File(&'a Word),
+}
+
+impl<'a> Program<'a> {
+    /// What the interpreter `name` runs if these are its words.
+    pub(crate) fn of(name: &str, words: &'a [Word]) -> Self {
+        if SHELLS.contains(&name) {
+            of_shell(words)
+        } else if name.ends_with("awk") {
+            of_awk(words)
+        } else {
+            of_other(name, words)
+        }
+    }
+}
+
+fn of_shell(rest: &[Word]) -> Program<'_> {
+    let mut words = rest.iter();
+    let mut texts = false;
+    // ends: each round takes a word
+    while let Some(word) = words.next() {
+        let written = text(word);
+        let Some(letters) = written.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) else {
+            if written == "-" {
+                continue;
+            }
+            return if texts { Program::Text(word) } else { Program::File(word) };
+        };
+        if let Some(long) = letters.strip_prefix('-') {
+            if long.starts_with("command=") {
+                return Program::Text(word);
+            }
+            texts |= long == "command";
+            if matches!(long, "rcfile" | "init-file") {
+                words.next();
+            }
+            continue;
+        }
+        texts |= written.starts_with('-') && letters.contains('c');
+        if letters.contains('s') && !texts {
+            return Program::Input;
+        }
+        if letters.ends_with(['o', 'O']) {
+            words.next();
+        }
+    }
+    Program::Input
+}
+
+/// The program of `awk` is its first operand, unless an option names a file.
+fn of_awk(rest: &[Word]) -> Program<'_> {
+    let mut words = rest.iter();
+    // ends: each round takes a word
+    while let Some(word) = words.next() {
+        match text(word) {
+            "-f" | "--file" => {
+                let file = words.next().filter(|file| text(file) != "-");
+                return file.map_or(Program::Input, Program::File);
+            }
+            "-e" | "--source" => return words.next().map_or(Program::Input, Program::Text),
+            "-F" | "-v" | "-i" | "-l" => drop(words.next()),
+            "--" => return words.next().map_or(Program::Input, Program::Text),
+            written if written.starts_with('-') && written.len() > 1 => {}
+            _ => return Program::Text(word),
+        }
+    }
+    Program::Input
+}
+
+fn of_other<'a>(name: &str, rest: &'a [Word]) -> Program<'a> {
+    let prints = name.starts_with("node") || name.starts_with("bun");
+    let mut words = rest.iter();
+    // ends: each round takes a word
+    while let Some(word) = words.next() {
+        let written = text(word);
+        let next_is_text = match written {
+            // To some it is a flag, to others it has a text.
+            "-E" => words.as_slice().first().is_some_and(|next| !text(next).starts_with('-')),
+            "-p" => prints,
+            "-r" => name.starts_with("php"),
+            _ => TEXTS.contains(&written) || ends_in_text(written),
+        };
+        if next_is_text {
+            return words.next().map_or(Program::Input, Program::Text);
+        }
+        let attached = |option: &str| written.strip_prefix(option).is_some_and(|text| text.starts_with('='));
+        match written {
+            "-" => return Program::Input,
+            "-m" => return words.next().map_or(Program::Input, Program::File),
+            _ if VALUED.contains(&written) => drop(words.next()),
+            _ if ["-c", "-e"].iter().any(|option| written.starts_with(option)) => return Program::Text(word),
+            _ if ["--eval", "--print", "--command"].iter().any(|option| attached(option)) => {
+                return Program::Text(word);
+            }
+            _ if written.starts_with('-') => {}
+            _ => return Program::File(word),
+        }
+    }
+    Program::Input
+}
+
+/// Whether the last of several letters takes a text: `-Bc`, `-lne`.
+fn ends_in_text(written: &str) -> bool {
+    let letters = written.strip_prefix('-').and_then(|rest| rest.strip_suffix(['c', 'e', 'E']));
+    let flags = |letter: char| letter.is_ascii_alphanumeric() && !ATTACHED.contains(&letter);
+    letters.is_some_and(|letters| !letters.is_empty() && letters.chars().all(flags))
+}

@@ -1,0 +1,46 @@
+//! What a line writes after it went to another directory: a plain name may then be one that lasts.
+
+use crate::account::{base, literal, text};
+use crate::known::{Known, LASTING, is_lasting, known};
+use crate::shell::{Command, Redirect};
+
+/// The most directories that are looked at.
+const PLACES: usize = 16;
+
+/// The directories that the commands of a line go to, each from the one before.
+pub(crate) fn to<'a>(commands: impl Iterator<Item = &'a Command>) -> Vec<String> {
+    let mut places: Vec<String> = Vec::new();
+    let goes =
+        |command: &&Command| literal(&command.words[0]).is_some_and(|name| matches!(name, "cd" | "pushd"));
+    for command in commands.filter(goes).take(PLACES) {
+        let mut operands = command.words[1..].iter().map(text).filter(|word| !word.starts_with('-'));
+        let place = operands.next().unwrap_or("~").trim_matches('"');
+        let from = places.last().map_or(".", String::as_str);
+        places.push(join(from, place));
+    }
+    places
+}
+
+/// Why somebody should look at what `command` writes if it runs in one of `places`.
+pub(crate) fn danger(command: &Command, places: &[String]) -> Option<&'static str> {
+    places.iter().find_map(|place| {
+        let lasts = |redirect: &Redirect| match redirect {
+            Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => {
+                is_lasting(&join(place, text(to)))
+            }
+            Redirect::Read(_) | Redirect::Text(_) => false,
+        };
+        let operand = |word: &str| if word.starts_with('-') { word.to_owned() } else { join(place, word) };
+        let words: Vec<String> = command.words[1..].iter().map(|word| operand(text(word))).collect();
+        let argv: Vec<&str> =
+            std::iter::once(base(text(&command.words[0]))).chain(words.iter().map(String::as_str)).collect();
+        let writes = known(&argv) == Known::Dangerous(LASTING);
+        (writes || command.redirects.iter().any(lasts)).then_some(LASTING)
+    })
+}
+
+/// `path` as it is named from `place`.
+fn join(place: &str, path: &str) -> String {
+    let path = path.trim_matches('"');
+    if path.starts_with(['/', '~', '$', '`']) { path.to_owned() } else { format!("{place}/{path}") }
+}
