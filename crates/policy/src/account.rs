@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::fed::{self, SINKS};
-use crate::known::{Known, dangerous_variable, known, known_partly};
+use crate::known::{Known, commands_inside, dangerous_variable, is_interpreter, known, known_partly};
 use crate::moved;
 use crate::rules::{Decision, Matched, On, Rule, Rules};
 use crate::shell::{Analysis, Command, Redirect, Undecided, Word, analyse_argv};
@@ -75,8 +75,9 @@ impl Account {
             let danger = danger.or_else(|| moved::danger(&part.command, &moved));
             part.known = danger.map_or(part.known, Known::Dangerous);
         }
-        // From a directory that the line itself chose, one step up may be all there is.
+        // From a directory that the line itself chose, one step up may be all there is, and a script another one.
         if parts.iter().any(Part::moves) {
+            parts.iter_mut().filter(|part| part.name().is_some_and(is_interpreter)).for_each(Part::mistrust);
             let climbing = parts.iter_mut().filter(|part| part.known == Known::ReadOnly && part.climbs());
             climbing.for_each(|part| part.known = Known::Ordinary);
         }
@@ -176,6 +177,11 @@ impl Part {
         let mut rules: Vec<Said> = matches.certain.into_iter().map(said(true)).collect();
         rules.extend(matches.possible.into_iter().map(said(false)));
         rules.extend(without_options(&command, all));
+        for rule in likely(&command, all) {
+            if !rules.iter().any(|said| said.rule == *rule) {
+                rules.push(Said { rule: rule.clone(), certain: false, by_name: false });
+            }
+        }
         rules.sort_by_key(|said| std::cmp::Reverse((said.rule.decision, said.certain)));
         Self { command, known, wraps, rules, program: None }
     }
@@ -200,6 +206,13 @@ impl Part {
         };
         matches!(self.name(), None | Some("cd" | "pushd" | "popd"))
             || (self.wraps || self.name() == Some("find")) && self.command.words.iter().any(elsewhere)
+    }
+
+    /// Makes rules that allow it by the name of a file no longer certain.
+    fn mistrust(&mut self) {
+        let names = |rule: &Rule| matches!(&rule.on, On::Command { pattern, .. } if pattern.len() > 1);
+        let allows = |said: &&mut Said| said.rule.decision == Decision::Allow && names(&said.rule);
+        self.rules.iter_mut().filter(allows).for_each(|said| said.certain = false);
     }
 
     /// Whether it may search a directory above the one that it runs in.
@@ -287,7 +300,7 @@ pub(crate) fn literal(word: &Word) -> Option<&str> {
 }
 
 /// Options of git before its sub-command that take the next word.
-const GIT_VALUED: &[&str] = &[
+pub(crate) const GIT_VALUED: &[&str] = &[
     "-C",
     "-c",
     "--attr-source",
@@ -330,6 +343,23 @@ fn without_options(command: &Command, rules: &Rules) -> Vec<Said> {
     };
     let certain = found.certain.into_iter().filter(strict).map(said(git));
     certain.chain(found.possible.into_iter().filter(strict).map(said(false))).collect()
+}
+
+/// The rules that may be about the command, or about one that it starts as far as is known.
+fn likely<'a>(command: &Command, rules: &'a Rules) -> Vec<&'a Rule> {
+    if rules.is_empty() {
+        return Vec::new();
+    }
+    let words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
+    let word = |word: Option<&str>| match word {
+        Some(word) => Word::Literal(word.to_owned()),
+        None => Word::Unknown(String::new()),
+    };
+    let started = commands_inside(&words);
+    let started = started.into_iter().map(|argv| argv.into_iter().map(word).collect::<Vec<Word>>());
+    let mut found = rules.likely(&command.words);
+    found.extend(started.flat_map(|argv| rules.likely(&argv)));
+    found
 }
 
 /// A word as far as it is known, and the rest as it is written.

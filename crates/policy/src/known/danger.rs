@@ -46,6 +46,19 @@ pub(super) fn why(argv: &[Word<'_>]) -> Option<&'static str> {
     Some("runs a command inside too many others")
 }
 
+/// The commands inside the command `argv`, as far as wrappers are known; not all if there are very many.
+pub(crate) fn commands_inside<'a>(argv: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+    let mut all: Vec<Vec<Word<'a>>> = Vec::new();
+    let mut last = wrapper::inner(argv);
+    for _ in 0..DEPTH {
+        last.truncate(INSIDE);
+        let next = last.iter().flat_map(|argv| wrapper::inner(argv)).take(INSIDE).collect();
+        all.append(&mut last);
+        last = next;
+    }
+    all
+}
+
 /// What `{a,b}` becomes, if it is in no quotes: that is not known here, and whatever it becomes may be dangerous.
 fn spread(word: Word<'_>) -> Vec<Word<'_>> {
     let list = word.and_then(|word| word.strip_prefix('{')?.strip_suffix('}'));

@@ -28,6 +28,7 @@ pub(crate) use added::{find_only_starts, prints_names, reads_whatever_is_added, 
 pub use stem::{is_interpreter, stem};
 pub use variables::dangerous_variable;
 
+pub(crate) use danger::commands_inside;
 pub(crate) use places::{is_lasting, plain};
 pub(crate) use predicate::drops_data;
 pub(crate) use ways::{leads_astray, may_be_read};

@@ -42,7 +42,8 @@ const WRAPPERS: &[(&str, &str, usize)] = &[
 const ANYWHERE: &str = "
     aa-exec asdf aws-vault choom concurrently coreutils cross-env daemonize dbus-launch direnv doppler dotenv envdir expect
     gdb hyperfine i386 mise numactl perf prlimit proot rlwrap run-parts runcon screen setarch softlimit tmux tsocks
-    uname26 valgrind x86_64 fish csh tcsh pwsh nu elvish xonsh";
+    conda cpulimit dpkg-architecture dumb-init fakechroot ifne logsave mamba micromamba nix nix-shell nocache pee pyenv
+    rbenv rustup systemd-cat systemd-inhibit torify uname26 valgrind x86_64 fish csh tcsh pwsh nu elvish xonsh";
 
 /// Programs, and the sub-commands behind which another command stands.
 const RUNNERS: &[(&str, &str)] = &[
@@ -51,7 +52,6 @@ const RUNNERS: &[(&str, &str)] = &[
     ("bundle npm pnpm yarn", "exec"),
     ("npm bun", "x"),
     ("pnpm yarn", "dlx"),
-    ("rustup", "run"),
 ];
 
 /// The commands that `argv` runs, each with its program first; not all if there are very many.
@@ -75,14 +75,21 @@ pub(super) fn inner_of<'a>(name: &str, words: &[Word<'a>]) -> Vec<Vec<Word<'a>>>
         let module = words[..options].iter().position(|word| *word == Some("-m"));
         return module.map_or_else(Vec::new, |at| non_empty(&words[at + 1..]));
     }
+    if name == "git" {
+        // It runs git in one repository after another.
+        let rest = sub_command("for-each-repo", words).map(|rest| behind_options(rest, "--config", name));
+        return rest.map_or_else(Vec::new, |rest| vec![[&[Some("git")], rest].concat()]);
+    }
     let behind = |(names, subs): &(&str, &str)| {
         let found = subs.split(' ').try_fold(words, |rest, sub| sub_command(sub, rest));
         found
             .filter(|_| lists(names, name))
             .map(|rest| behind_options(rest, "--with --from -p --package", name))
     };
+    let calls = words.iter().flatten().any(|word| lists("-c --call", word));
     if let Some(rest) = RUNNERS.iter().find_map(behind) {
-        return non_empty(rest);
+        let texts = if calls { texts(words) } else { Vec::new() };
+        return [non_empty(rest), texts].concat();
     }
     let Some((_, with_value, before)) = WRAPPERS.iter().find(|(names, ..)| lists(names, name)) else {
         return Vec::new();
@@ -96,7 +103,6 @@ pub(super) fn inner_of<'a>(name: &str, words: &[Word<'a>]) -> Vec<Vec<Word<'a>>>
         return split;
     }
     let rest = behind_options(words, with_value, name);
-    let calls = words.iter().flatten().any(|word| lists("-c --call", word));
     let has_texts = lists("parallel watch", name) || name == "npx" && calls;
     let texts = if has_texts { texts(words) } else { Vec::new() };
     [non_empty(rest.get(*before..).unwrap_or_default()), texts].concat()

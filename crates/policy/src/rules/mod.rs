@@ -25,6 +25,7 @@ mod example;
 mod fault;
 mod field;
 pub mod import;
+mod likely;
 mod parse;
 mod path;
 mod subject;
@@ -207,6 +208,12 @@ impl Rules {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// The rules that do not allow, and that may be about the command `words` though they do not match it as it is written:
+    /// options stand between its words, or its program is given by another path.
+    pub(crate) fn likely(&self, words: &[Word]) -> Vec<&Rule> {
+        likely::likely(self, words)
     }
 
     /// The rules for a command of these words, of which `more` may follow that nobody knows.

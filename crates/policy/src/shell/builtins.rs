@@ -160,6 +160,12 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
             shopt(args)
         }
         "hash" | "jobs" => {
+            if let [option, path, name] = args
+                && option.known() == Some("-p")
+                && walk.aliases.len() < MAX_DEPTH
+            {
+                walk.aliases.push((name.text().to_owned(), path.text().to_owned()));
+            }
             args.iter().all(|arg| matches!(arg.known(), Some(word) if !word.contains(['p', 'x'])))
         }
         "wait" => args.iter().all(|arg| match arg.known() {

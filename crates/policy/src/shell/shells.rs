@@ -61,7 +61,7 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) -> O
         if place.through.last().is_some_and(adds) {
             text(walk, script.text(), &by, dialect(name), place);
         }
-        for likely in walk.likely(script.text()) {
+        for likely in likely(walk, script) {
             text(walk, &likely, &by, dialect(name), place);
         }
         return None;
@@ -88,10 +88,20 @@ fn guess(walk: &mut Walk, name: &str, args: &[Term], place: &Place) {
     };
     let at = args.iter().position(|arg| arg.known().is_some_and(is_flag));
     let Some(script) = at.and_then(|at| args.get(at + 1)) else { return };
-    let likely = script.known().map_or_else(|| walk.likely(script.text()), |known| vec![known.to_owned()]);
-    for likely in likely {
+    for likely in likely(walk, script) {
         text(walk, &likely, &format!("{name} -c"), dialect(name), place);
     }
+}
+
+/// What a script likely is: what its variable is set to, or what stands around the variables in it.
+fn likely(walk: &Walk, script: &Term) -> Vec<String> {
+    if let Some(known) = script.known() {
+        return vec![known.to_owned()];
+    }
+    let inside = script.text().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let begins = |text: &&str| text.starts_with(|c: char| c.is_ascii_alphabetic());
+    let plain = inside.filter(begins).filter(|text| !text.contains(['\\', '"', '`']) && !text.contains("$("));
+    walk.likely(script.text()).into_iter().chain(plain.map(str::to_owned)).collect()
 }
 
 /// Lists the shell that `by` starts, and goes through the script that it gives to it.

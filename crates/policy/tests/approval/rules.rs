@@ -20,6 +20,13 @@ const ASK_GIT: &str = "pattern = [\"git\"]\ndecision = \"ask\"";
 const GIT: &str = "pattern = [\"git\"]\ndecision = \"allow\"";
 const RM: &str = "pattern = [\"rm\", \"-rf\", \"target\"]\nexact = true\ndecision = \"allow\"";
 const DOCKER: &str = "pattern = [\"docker\", \"ps\"]\ndecision = \"allow\"\nunsandboxed = true";
+const NO_DEPLOY: &str = "pattern = [\"make\", \"deploy\"]\ndecision = \"forbid\"";
+const ASK_DEPLOY: &str = "pattern = [\"npm\", \"run\", \"deploy\"]\ndecision = \"ask\"";
+const NO_WC: &str = "pattern = [\"/usr/bin/wc\"]\ndecision = \"forbid\"";
+const ASK_GET: &str = "pattern = [\"kubectl\", \"get\"]\ndecision = \"ask\"";
+const MAKE: &str = "pattern = [\"make\"]\ndecision = \"allow\"";
+const SED: &str = "pattern = [\"sed\"]\ndecision = \"allow\"";
+const SCRIPT: &str = "pattern = [\"python3\", \"x.py\"]\ndecision = \"allow\"";
 const TOOL: &str = "tool = \"shell_*\"\ndecision = \"allow\"";
 const NO_TOOL: &str = "tool = \"shell_command\"\ndecision = \"forbid\"";
 
@@ -88,6 +95,71 @@ fn the_strictest_rule_wins_and_covers_no_more_than_it_says() {
         let said =
             policies.map(|approval| says(&ruled(approval, rules).decide("shell_command", &script(line))));
         assert_eq!(said, expected, "{rules:?} {line}");
+    }
+}
+
+/// A command that may be what a rule asks about or forbids is asked about.
+#[test]
+fn nobody_gets_round_a_rule_by_writing_a_command_otherwise() {
+    for (rule, lines, expected) in [
+        (NO_PUSH, "git --attr-source HEAD push|git -c ALIAS.p=push p|git -c Alias.P=push P", "forbid"),
+        (NO_PUSH, "git -c alias.a=b -c alias.b=push a|env -a x git push|alias g=git; g push", "forbid"),
+        (
+            NO_PUSH,
+            "hash -p /usr/bin/git g; g push|mapfile -C 'git push' a|X='git push'; sh -c \"$X\"",
+            "forbid",
+        ),
+        (NO_PUSH, "env -S '\"git\" push'|env --spl='git push'|fd -x git push|parallel git push ::: x", "ask"),
+        (NO_PUSH, "parallel git ::: push|tmux new -d 'git push'|poetry run git push|npx git push", "ask"),
+        (NO_PUSH, "mise x -- git push|perf stat git push|ltrace git push|gdb --args git push", "ask"),
+        (NO_PUSH, "valgrind git push|hyperfine 'git push'|entr git push|uv run git -C . push", "ask"),
+        (NO_PUSH, "npm exec -c 'git push'|conda run git push|nix-shell --run 'git push'", "ask"),
+        (
+            NO_PUSH,
+            "rustup run stable git push|dumb-init git push|toybox nice git push|torify git push",
+            "ask",
+        ),
+        (NO_PUSH, "git for-each-repo --config=x push|bash -c \"git $X\"", "ask"),
+        (NO_PUSH, "git --no-pager log push|git commit -m push|tmux ls|poetry run pytest push", "allow"),
+        (NO_DEPLOY, "make -k deploy|make -j4 deploy|make -j 4 deploy|make -- deploy|make X=1 deploy", "ask"),
+        (
+            NO_DEPLOY,
+            "make all deploy|make -ks deploy|make -j$(nproc) deploy|make -k $x|npx make -k deploy",
+            "ask",
+        ),
+        (NO_DEPLOY, "make -k test|make -j $(nproc) test|make X=deploy|make", "allow"),
+        (
+            ASK_DEPLOY,
+            "npm run -s deploy|npm run-script deploy|npm --silent run deploy|npm -w x rum deploy",
+            "ask",
+        ),
+        (ASK_DEPLOY, "npm run build|npm run build deploy|npm run-script test|npm test", "allow"),
+        (ASK_GET, "kubectl -A get x|kubectl --insecure-skip-tls-verify get x", "ask"),
+        (NO_WC, "wc f|/bin/wc f|/usr/./bin/wc f|//usr/bin/wc f|/usr/bin/../bin/wc f|env wc f", "ask"),
+        (NO_WC, "/usr/bin/wc f", "forbid"),
+    ] {
+        for line in lines.split('|') {
+            let said = ruled(ApprovalPolicy::OnRequest, &[rule]).decide("shell_command", &script(line));
+            assert_eq!(says(&said), expected, "{rule} {line}");
+        }
+    }
+}
+
+#[test]
+fn a_rule_that_allows_does_not_cover_what_it_cannot_know() {
+    for (rule, line, expected) in [
+        (MAKE, "make -f /dev/stdin <<< x", "ask"),
+        (MAKE, "make -f - <<< x", "ask"),
+        (MAKE, "make test", "allow"),
+        (SED, "sed --expr=1etouch f", "ask"),
+        (SED, "sed -i s/a/b/ f", "allow"),
+        (SCRIPT, "cd sub; python3 x.py", "ask"),
+        (SCRIPT, "cd sub && python3 x.py", "ask"),
+        (SCRIPT, "python3 x.py", "allow"),
+        (TEST, "cd sub && cargo test", "allow"),
+    ] {
+        let said = ruled(ApprovalPolicy::Untrusted, &[rule]).decide("shell_command", &script(line));
+        assert_eq!(says(&said), expected, "{rule} {line}");
     }
 }
 

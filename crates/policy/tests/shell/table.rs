@@ -113,7 +113,7 @@ const TABLE: &[(&str, &str)] = &[
     ("trap 'touch PWN' EXIT", "trap 'touch PWN' EXIT ¶ touch PWN  [through trap]"),
     ("PS4='$(touch PWN)'; set -x", "set -x ¶ sets PS4='$(touch PWN)' ¶ undecided: this variable changes how commands are found or run: PS4"),
     ("command_not_found_handle() { touch PWN; }; nosuch", "touch PWN ¶ nosuch ¶ defines command_not_found_handle"),
-    ("hash -p ./evil.sh ls; ls", "hash -p ./evil.sh ls ¶ ls ¶ undecided: this built-in may run anything: hash -p ./evil.sh ls"),
+    ("hash -p ./evil.sh ls; ls", "hash -p ./evil.sh ls ¶ ls ¶ ./evil.sh  [through ls] ¶ undecided: this built-in may run anything: hash -p ./evil.sh ls"),
     ("ls\r\ntouch PWN", "'ls\\u{d}' ¶ touch PWN ¶ undecided: an unusual character without quotes: "),
     ("ls & touch PWN", "ls ¶ touch PWN"),
     ("ls |& tee PWN", "ls ¶ tee PWN  [fed]"),
