@@ -73,6 +73,7 @@ impl Account {
         for part in parts.iter_mut().filter(|part| !matches!(part.known, Known::Dangerous(_))) {
             let danger = fed::by_variable(&part.command, &assigned);
             let danger = danger.or_else(|| moved::danger(&part.command, &moved));
+            let danger = danger.or_else(|| moved::by_variable(&part.command, &assigned));
             part.known = danger.map_or(part.known, Known::Dangerous);
         }
         // From a directory that the line itself chose, one step up may be all there is, and a script another one.
@@ -411,7 +412,7 @@ fn weigh(command: &Command, wraps: bool, starts: bool) -> Known {
     let mut words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
     words.extend(command.more.then_some(None));
     let known = known_partly(&words);
-    let written: Vec<&str> = command.words.iter().map(text).collect();
+    let written: Vec<&str> = command.words.iter().map(|word| text(word).trim_matches('"')).collect();
     let dangers = [
         [Some(known), words.contains(&None).then(|| crate::known::known(&written))]
             .into_iter()

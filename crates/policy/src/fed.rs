@@ -2,7 +2,7 @@
 
 use crate::account::{base, literal, text};
 use crate::interpreter::{Program, SHELLS};
-use crate::known::{LASTING, REMOVES, drops_data, is_interpreter, is_lasting, plain};
+use crate::known::{LASTING, REMOVES, commands_inside, drops_data, is_interpreter, is_lasting, plain};
 use crate::shell::{Command, Redirect, Word};
 
 const RUNS: &str = "runs whatever another command writes";
@@ -58,12 +58,18 @@ fn by_added(command: &Command) -> Option<&'static str> {
     let program = match Program::of(name, rest) {
         // The text begins with what is added.
         Program::Text(script) => {
-            literal(script).is_none() && !text(script).starts_with(|c: char| c.is_ascii_alphabetic())
+            let written = text(script);
+            let added = !written.starts_with(|c: char| c.is_ascii_alphabetic()) || !written.contains(' ');
+            let passed = written.trim_start_matches('"').starts_with(['$', '@']);
+            if literal(script).is_none() { added } else { command.more && passed }
         }
         Program::Input => command.more,
         Program::File(_) => false,
     };
-    let runs = STARTERS.contains(&name) && command.more && no_command || is_interpreter(name) && program;
+    let first = rest.iter().find(|word| !text(word).starts_with('-'));
+    let named = name != "find" && first.is_some_and(|word| literal(word).is_none());
+    let starts = STARTERS.contains(&name) && (command.more && no_command || named);
+    let runs = starts || is_interpreter(name) && program;
     (fed && runs).then_some(RUNS)
 }
 
@@ -76,6 +82,9 @@ fn by_input(command: &Command) -> Option<&'static str> {
     }
     if matches!(name, "declare" | "export" | "readonly" | "typeset") && rest.iter().any(begins_as_output) {
         return Some("sets variables that another command names");
+    }
+    if command.fed && feeds_inside(command) {
+        return Some(RUNS);
     }
     if !is_interpreter(name) {
         return None;
@@ -97,6 +106,20 @@ fn by_input(command: &Command) -> Option<&'static str> {
         Program::Text(script) if literal(script).is_none() && is_output(text(script)) => Some(RUNS),
         Program::Input | Program::File(_) | Program::Text(_) => None,
     }
+}
+
+/// Whether a command that this one starts runs what it reads. What `xargs` and its like read is not read by what they start.
+fn feeds_inside(command: &Command) -> bool {
+    let words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
+    if matches!(words[0].map(base), Some("xargs" | "gxargs" | "parallel" | "find" | "fd" | "entr")) {
+        return false;
+    }
+    commands_inside(&words).into_iter().any(|argv| {
+        let word = |word: &Option<&str>| Word::Literal(word.unwrap_or("?").to_owned());
+        let words: Vec<Word> = argv.iter().map(word).collect();
+        let name = base(text(&words[0]));
+        is_interpreter(name) && matches!(Program::of(name, &words[1..]), Program::Input)
+    })
 }
 
 /// Whether the program `name` is told to run what it reads: by its words, or by having none.
@@ -166,15 +189,25 @@ fn is_output(text: &str) -> bool {
 
 /// Whether a path leads to what is read anyway.
 fn is_input(path: &str) -> bool {
-    let path = plain(path);
+    let path = from_above(path);
     path == "/dev/stdin" || path == "/dev/fd/0" || (path.starts_with("/proc/") && path.ends_with("/fd/0"))
 }
 
 /// Whether a path leads to what was opened before, by a number that is not zero.
 fn is_descriptor(path: &str) -> bool {
+    let path = from_above(path);
+    let of_process =
+        path.strip_prefix("/proc/").and_then(|rest| rest.split_once("/fd/")).map(|(_, number)| number);
+    path.strip_prefix("/dev/fd/").or(of_process).is_some_and(|number| number != "0")
+}
+
+/// A path without what changes nothing. One that goes up may come from the root.
+fn from_above(path: &str) -> String {
     let path = plain(path);
-    let number = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"));
-    number.is_some_and(|number| number != "0")
+    match path.strip_prefix("../") {
+        Some(rest) => format!("/{}", rest.trim_start_matches("../")),
+        None => path,
+    }
 }
 
 /// Why the redirections of a command deserve a look.

@@ -100,7 +100,7 @@ fn of_other<'a>(name: &str, rest: &'a [Word]) -> Program<'a> {
             "-E" => words.as_slice().first().is_some_and(|next| !text(next).starts_with('-')),
             "-p" => prints,
             "-r" => name.starts_with("php"),
-            _ => TEXTS.contains(&written) || ends_in_text(written),
+            _ => TEXTS.contains(&written) || ends_in_text(name, written),
         };
         if next_is_text {
             return words.next().map_or(Program::Input, Program::Text);
@@ -122,8 +122,10 @@ fn of_other<'a>(name: &str, rest: &'a [Word]) -> Program<'a> {
 }
 
 /// Whether the last of several letters takes a text: `-Bc`, `-lne`.
-fn ends_in_text(written: &str) -> bool {
+fn ends_in_text(name: &str, written: &str) -> bool {
     let letters = written.strip_prefix('-').and_then(|rest| rest.strip_suffix(['c', 'e', 'E']));
-    let flags = |letter: char| letter.is_ascii_alphanumeric() && !ATTACHED.contains(&letter);
+    let of_python = |letter: char| name.starts_with("py") && "Iix".contains(letter);
+    let flags =
+        |letter: char| letter.is_ascii_alphanumeric() && (!ATTACHED.contains(&letter) || of_python(letter));
     letters.is_some_and(|letters| !letters.is_empty() && letters.chars().all(flags))
 }

@@ -2,7 +2,7 @@
 
 use crate::account::{base, literal, text};
 use crate::known::{Known, LASTING, is_lasting, known};
-use crate::shell::{Command, Redirect};
+use crate::shell::{Command, Redirect, Word};
 
 /// The most directories that are looked at.
 const PLACES: usize = 16;
@@ -37,6 +37,21 @@ pub(crate) fn danger(command: &Command, places: &[String]) -> Option<&'static st
         let writes = known(&argv) == Known::Dangerous(LASTING);
         (writes || command.redirects.iter().any(lasts)).then_some(LASTING)
     })
+}
+
+/// Why somebody should look at where the output of `command` goes if variables are what the line sets them to.
+pub(crate) fn by_variable(command: &Command, assigned: &[(String, Word)]) -> Option<&'static str> {
+    let lasts = |redirect: &Redirect| match redirect {
+        Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => {
+            let set = |(name, value): &(String, Word)| {
+                let named = text(to).replace(&format!("${{{name}}}"), text(value));
+                is_lasting(&named.replace(&format!("${name}"), text(value)))
+            };
+            assigned.iter().any(set)
+        }
+        Redirect::Read(_) | Redirect::Text(_) => false,
+    };
+    command.redirects.iter().any(lasts).then_some(LASTING)
 }
 
 /// `path` as it is named from `place`.

@@ -59,6 +59,19 @@ pub(super) const ROWS: &[Row] = &[
     ("git", "credential,credential-store,credential-cache", "handles credentials"),
 ];
 
+/// Whether `words` fit the predicate `name`, if it is one of these.
+pub(super) fn predicate(name: &str, words: &[Word<'_>]) -> bool {
+    let has = |option: &str| danger::has_option("git", option, words);
+    match name {
+        "{config}" => configures(words),
+        "{keys}" => runs_by_key(words),
+        "{lands}" => lands(words),
+        "{expires}" => expires(words),
+        "{worktree}" => !has("-S") && !has("--staged") || has("-W") || has("--worktree"),
+        _ => false,
+    }
+}
+
 /// Keys whose value git runs, or that lead it to a program; `*` is any part between dots. In lower case.
 const KEYS: &str = "
     core.pager core.editor core.sshcommand core.fsmonitor core.hookspath core.gitproxy core.askpass
@@ -95,7 +108,7 @@ fn runs(key: &str, value: Option<&str>) -> bool {
 }
 
 /// Whether an option of git, or of `git clone`, sets a key that runs something.
-pub(super) fn runs_by_key(words: &[Word<'_>]) -> bool {
+fn runs_by_key(words: &[Word<'_>]) -> bool {
     let set = |text: &str| match text.split_once('=') {
         Some((key, value)) => runs(key, Some(value)),
         None => runs(text, Some("true")),
@@ -107,7 +120,7 @@ pub(super) fn runs_by_key(words: &[Word<'_>]) -> bool {
 }
 
 /// Whether an option of git makes it forget commits that nothing names.
-pub(super) fn expires(words: &[Word<'_>]) -> bool {
+fn expires(words: &[Word<'_>]) -> bool {
     let set = |text: &str| {
         let key = text.split('=').next().unwrap_or(text).to_ascii_lowercase();
         key.starts_with("gc.") && key.contains("expire")
@@ -116,7 +129,7 @@ pub(super) fn expires(words: &[Word<'_>]) -> bool {
 }
 
 /// Whether the words behind `git fetch` overwrite a branch of this repository.
-pub(super) fn lands(words: &[Word<'_>]) -> bool {
+fn lands(words: &[Word<'_>]) -> bool {
     let forced = danger::has_option("git", "-f", words) || danger::has_option("git", "--force", words);
     let mut refs = words.iter().flatten().filter(|word| !word.starts_with('-')).skip(1);
     refs.any(|word| {
@@ -136,7 +149,7 @@ const WRITES: &str = "
     --remove-section";
 
 /// Whether the words behind `git config` set a key that runs something, or anything for all repositories.
-pub(super) fn configures(words: &[Word<'_>]) -> bool {
+fn configures(words: &[Word<'_>]) -> bool {
     let known: Vec<&str> = words.iter().copied().flatten().collect();
     let mut operands = Vec::new();
     let mut before = "";

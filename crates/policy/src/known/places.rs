@@ -9,7 +9,9 @@ const HOME: &str = "
     .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
     .kshrc .cshrc .tcshrc .xinitrc .xprofile .xsession .inputrc .gitconfig .vimrc .npmrc .pypirc .netrc .ssh .gnupg
     .config/fish .config/systemd .config/autostart .config/git .config/environment.d .cargo/config.toml .cargo/env
-    .local/bin .bash_history .zsh_history Library/LaunchAgents";
+    .curlrc .wgetrc .tmux.conf .emacs .emacs.d .pam_environment .xsessionrc .rhosts .forward .yarnrc .bunfig.toml .aws
+    .cargo/config .docker/config.json .kube/config .m2/settings.xml .gradle/init.gradle .config/nvim .config/pip
+    .pip/pip.conf .local/bin .bash_history .zsh_history Library/LaunchAgents";
 /// What git runs, or takes its settings from.
 const GIT: &str = "hooks config config.worktree";
 /// From so many steps up on, a path may be one from the root.

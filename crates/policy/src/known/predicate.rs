@@ -1,6 +1,6 @@
 //! What a row of `danger` or `git` asks for by name.
 
-use super::danger::{self, has_option, values};
+use super::danger::{self, values};
 use super::places::{is_lasting, is_named, plain};
 use super::{Word, git, last_part, lists, sed, sending, wrapper};
 
@@ -55,19 +55,11 @@ pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
         "{everything}" => stops_everything(words),
         "{group}" => any(|word| word == "0"),
         "{sed}" => sed::runs_programs(words),
-        "{config}" => git::configures(words),
-        "{keys}" => git::runs_by_key(words),
-        "{worktree}" => {
-            !has_option("git", "-S", words) && !has_option("git", "--staged", words)
-                || has_option("git", "-W", words)
-                || has_option("git", "--worktree", words)
-        }
+        "{config}" | "{keys}" | "{lands}" | "{expires}" | "{worktree}" => git::predicate(name, words),
         "{remote}" => {
             any(|word| ["ext::", "fd::"].iter().any(|vcs| word.starts_with(vcs)) || runs_by_address(word))
         }
         "{reference}" => operands(words).count() > 1,
-        "{lands}" => git::lands(words),
-        "{expires}" => git::expires(words),
         "{refs}" => any(|word| word.starts_with('+') || word.starts_with(':')),
         _ => sending::predicate(name, program, words),
     }

@@ -21,7 +21,12 @@ impl Walk {
         let written = call.words[0].text();
         let bare = written.trim_matches('"');
         let mut likely = Vec::new();
-        if let Some(list) = bare.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+        if let Some(name) = asked_for(bare) {
+            likely.push(vec![name.to_owned()]);
+        } else if matches!(bare.trim_matches(['$', '{', '}']).split(':').next(), Some("SHELL" | "BASH" | "0"))
+        {
+            likely.push(vec!["bash".to_owned()]);
+        } else if let Some(list) = bare.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
             likely.push(list.split(',').map(str::to_owned).collect());
         } else if let Some(name) = bare.strip_prefix('$') {
             let name = name.trim_matches(['{', '}']).trim_end_matches("[@]");
@@ -99,6 +104,14 @@ impl Walk {
         passed.truncate(MAX_COMMANDS.saturating_sub(self.out.commands.len()));
         self.out.commands.extend(passed);
     }
+}
+
+/// The program whose place a substitution asks for: `$(which rm)`.
+fn asked_for(written: &str) -> Option<&str> {
+    let inside = written.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
+    let inside = inside.or_else(|| written.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')))?;
+    let asks = ["which ", "command -v ", "type -p ", "type -P "];
+    asks.iter().find_map(|asks| inside.trim().strip_prefix(asks)).map(str::trim)
 }
 
 /// The words that the variable `name` stands for where it is `written`, if `fact` sets it.
