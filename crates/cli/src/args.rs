@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Pipe(Pipe),
     Sandbox(SandboxCommand),
     Patch(Patch),
+    Diff(Diff),
     Policy(Policy),
     Doctor(Doctor),
     Config(Config),
@@ -79,6 +80,25 @@ pub(crate) struct Patch {
     /// Replace files that have several names (hard links) under this name alone
     #[arg(long)]
     pub(crate) break_links: bool,
+    /// Print JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show what the last turn changed, by patches and by commands
+///
+/// A turn is one `toolgate call`, or what a `toolgate pipe --events` session did until all its calls were answered. What
+/// ignore files hide is not looked at.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate diff
+  toolgate diff | git apply --reverse
+  toolgate diff --json -C ~/project")]
+pub(crate) struct Diff {
+    /// The directory that was worked in
+    #[arg(short = 'C', long = "cwd", value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
     /// Print JSON, for programs
     #[arg(long)]
     pub(crate) json: bool,

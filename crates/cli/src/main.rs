@@ -8,6 +8,7 @@ mod config;
 mod fault;
 mod screen;
 mod shelf;
+mod turns;
 
 use std::process::ExitCode;
 
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Command::Pipe(args) => commands::pipe::run(&args),
         Command::Sandbox(args) => commands::sandbox::run(args),
         Command::Patch(args) => commands::patch::run(&args),
+        Command::Diff(args) => commands::diff::run(&args),
         Command::Policy(args) => commands::policy::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Config(args) => commands::config::run(&args),

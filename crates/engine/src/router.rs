@@ -125,6 +125,11 @@ impl ToolRouter {
         &self.shared.orchestrator.gate
     }
 
+    /// Where it works.
+    pub fn place(&self) -> &Place {
+        &self.shared.place
+    }
+
     /// The tools it answers with.
     pub fn registry(&self) -> &ToolRegistry {
         &self.shared.registry

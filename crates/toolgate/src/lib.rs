@@ -20,6 +20,8 @@ mod commands;
 mod hooks;
 #[cfg(feature = "tools")]
 mod sandbox;
+#[cfg(feature = "tools")]
+mod turn;
 
 pub use build::{BuildFault, Builder};
 pub use engine::{
@@ -56,6 +58,8 @@ pub use tool::{
 };
 #[cfg(feature = "tools")]
 pub use tools::Pictures;
+#[cfg(feature = "tools")]
+pub use turn::{TurnDiff, TurnDiffTracker};
 #[cfg(feature = "wire")]
 pub use wire;
 
@@ -73,6 +77,12 @@ impl Toolgate {
     /// Starts a tool system that works in `directory` and may read what is below it.
     pub fn at(directory: impl Into<std::path::PathBuf>) -> Builder {
         Builder::new(directory.into())
+    }
+
+    /// Begins to watch what turns change below the working directory.
+    #[cfg(feature = "tools")]
+    pub fn track(&self) -> TurnDiffTracker {
+        TurnDiffTracker::begin(self.router.gate(), &self.router.place().cwd)
     }
 
     /// Answers one call.

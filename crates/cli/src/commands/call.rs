@@ -9,13 +9,15 @@ use std::time::Duration;
 use base64::Engine;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate::{Approver, CancellationToken, ErrorKind, Item, ToolCall, ToolOutput, Usage};
+use toolgate::{Approver, CancellationToken, ErrorKind, Item, Lane, ToolCall, ToolOutput, Toolgate, Usage};
 
 use crate::approve::TerminalApprover;
 use crate::args::{Call, Output};
 use crate::compose::compose;
+use crate::config::Dirs;
 use crate::fault::{Fault, INTERRUPTED, TERMINATED, USAGE};
 use crate::screen;
+use crate::turns::Turns;
 
 pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     let call = ToolCall::function("call", args.name.as_str(), arguments(args)?);
@@ -26,6 +28,7 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
         composed = composed.asking(Arc::clone(person) as Arc<dyn Approver>);
     }
     let toolgate = composed.build()?;
+    let mut turns = turns(&toolgate, &args.name)?;
     let asks = || person.as_ref().is_some_and(|person| person.asks());
     let (output, ended) = super::block_on(async {
         // Whoever ends us finds the terminal as it was, even while it asks.
@@ -54,11 +57,21 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
         toolgate.close().await;
         Ok((output, ended))
     })?;
+    if let Some(turns) = &mut turns {
+        turns.end();
+    }
     match args.output {
         Output::Json => screen::text(&as_json(&args.name, &output).to_string())?,
         Output::Text => print(&output)?,
     }
     Ok(if ended { ExitCode::from(TERMINATED) } else { code(&output) })
+}
+
+/// Watches what a tool changes, if it is one that may change anything.
+fn turns(toolgate: &Toolgate, tool: &str) -> Result<Option<Turns>, Fault> {
+    let changes = toolgate.router().registry().find(tool).is_ok_and(|tool| tool.lane() == Lane::Alone);
+    let state = Dirs::from_env()?.state;
+    Ok(changes.then(|| Turns::begin(toolgate, state.as_deref())))
 }
 
 fn arguments(args: &Call) -> Result<String, Fault> {

@@ -67,6 +67,8 @@ pub struct Stat {
     pub modified: Option<SystemTime>,
     /// Its device and inode: two paths with the same identity are the same thing.
     pub identity: (u64, u64),
+    /// Whether anybody may run it.
+    pub executable: bool,
 }
 
 impl Stat {
@@ -76,6 +78,7 @@ impl Stat {
             size: wide(stat.st_size),
             modified: moment(stat.st_mtime, stat.st_mtime_nsec),
             identity: (wide(stat.st_dev), wide(stat.st_ino)),
+            executable: stat.st_mode & 0o111 != 0,
         }
     }
 }

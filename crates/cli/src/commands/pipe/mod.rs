@@ -18,8 +18,10 @@ use toolgate::{Approver, Metrics, Observer};
 
 use crate::args::Pipe;
 use crate::compose::{Composed, compose};
+use crate::config::Dirs;
 use crate::fault::{Fault, INTERRUPTED};
 use crate::screen;
+use crate::turns::Turns;
 
 pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
     let composed = compose(&args.place)?;
@@ -35,7 +37,9 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
     }
     let code = super::block_on(async {
         let write = |line: &Value| screen::text(&line.to_string());
-        let mut session = session::Session::new(args.wire.dialect(), &toolgate, write);
+        let state = Dirs::from_env()?.state;
+        let turns = args.events.then(|| Turns::begin(&toolgate, state.as_deref()));
+        let mut session = session::Session::new(args.wire.dialect(), &toolgate, write, turns);
         let stopped = session.run(lines::lines(), happened, asked, interrupts()?).await?;
         toolgate.close().await;
         if let Some(hint) = session.hint() {

@@ -6,11 +6,12 @@ use std::io;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolgate::wire::{CallReader, Dialect, Reading};
-use toolgate::{Answer, CallId, ErrorKind, ToolCallRuntime, Toolgate};
+use toolgate::{Answer, CallId, ErrorKind, Lane, ToolCallRuntime, Toolgate, TurnDiff};
 
 use super::asking::{Asked, INPUT_ENDED, NO_ROOM, Questions};
 use super::events::Happened;
 use super::lines::{Line, MAX_LINE, parse};
+use crate::turns::Turns;
 
 /// Answers that are not written yet; no call is started while there are more.
 const MAX_OPEN: usize = 1024;
@@ -37,6 +38,9 @@ pub(super) struct Session<W> {
     after: Vec<Value>,
     questions: Questions,
     seen: Seen,
+    turns: Option<Turns>,
+    /// Something ran that may have changed files, and nobody has looked yet.
+    stirred: bool,
 }
 
 /// What came in so far.
@@ -49,7 +53,7 @@ struct Seen {
 }
 
 impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
-    pub(super) fn new(dialect: Dialect, toolgate: &Toolgate, write: W) -> Self {
+    pub(super) fn new(dialect: Dialect, toolgate: &Toolgate, write: W, turns: Option<Turns>) -> Self {
         Self {
             write,
             dialect,
@@ -61,6 +65,8 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
             after: Vec::new(),
             questions: Questions::default(),
             seen: Seen::default(),
+            turns,
+            stirred: false,
         }
     }
 
@@ -76,6 +82,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         // ends: when the input has ended and every call is answered
         while open || !self.held.is_empty() || self.runtime.open() > 0 {
             self.start_held()?;
+            self.end_turn()?;
             let room = open && self.held.len() < MAX_HELD;
             if !room {
                 self.questions.deny(if open { NO_ROOM } else { INPUT_ENDED });
@@ -108,7 +115,23 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
             }
         }
         self.drain(&mut events)?;
+        self.end_turn()?;
         Ok(interrupted)
+    }
+
+    /// Tells what changed, once every call is answered.
+    fn end_turn(&mut self) -> io::Result<()> {
+        if !self.stirred || !self.held.is_empty() || self.runtime.open() > 0 {
+            return Ok(());
+        }
+        self.stirred = false;
+        // It looks at many files, and nobody waits for anything else.
+        let turn = tokio::task::block_in_place(|| self.turns.as_mut()?.end());
+        let Some(TurnDiff { text, files, partial }) = turn else { return Ok(()) };
+        let (kind, event) = ("toolgate.event", "turn_diff");
+        (self.write)(
+            &json!({"type": kind, "event": event, "files": files, "partial": partial, "unified_diff": text}),
+        )
     }
 
     /// What to say to somebody whose input held no call at all.
@@ -201,6 +224,8 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         let slot = match reading {
             Reading::Call(call) => {
                 self.seen.calls += 1;
+                let found = self.toolgate.router().registry().find(&call.name);
+                self.stirred |= self.turns.is_some() && found.is_ok_and(|tool| tool.lane() == Lane::Alone);
                 match self.runtime.start(call) {
                     Ok(()) => Slot::Running,
                     Err(twice) => Slot::Ready(fault(Some(twice.0.as_str()), &twice.to_string())),

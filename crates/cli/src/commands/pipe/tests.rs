@@ -66,7 +66,7 @@ async fn session(
         std::thread::sleep(Duration::from_micros(200));
         read(line, &input, &interrupt)
     };
-    let mut session = Session::new(Dialect::Responses, &toolgate, write);
+    let mut session = Session::new(Dialect::Responses, &toolgate, write, None);
     let running = session.run(lines, happened, super::asking::channel().1, interrupts);
     tokio::time::timeout(Duration::from_secs(60), running).await.unwrap()
 }

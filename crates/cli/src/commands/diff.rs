@@ -1,0 +1,28 @@
+//! `toolgate diff`: what the last turn changed.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::args::Diff;
+use crate::config::Dirs;
+use crate::fault::Fault;
+use crate::{screen, turns};
+
+pub(crate) fn run(args: &Diff) -> Result<ExitCode, Fault> {
+    let directory = args.cwd.clone().unwrap_or_else(|| ".".into());
+    let directory = exec::fs::real(&directory)
+        .map_err(|fault| Fault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?;
+    let state = Dirs::from_env()?.state;
+    let last = state.map(|state| turns::last(&state, &directory)).transpose()?.flatten();
+    if args.json {
+        let all = json!({"cwd": directory.display().to_string(), "unified_diff": last});
+        screen::text(&all.to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match last {
+        Some(diff) => super::patch::show(&diff)?,
+        None => screen::hint("no turn has changed anything in this directory yet"),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,62 @@
+//! What the last turn in a directory changed, kept for `toolgate diff`.
+#![expect(clippy::disallowed_methods, reason = "our own files, in the user's own state directory")]
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use toolgate::{Toolgate, TurnDiff, TurnDiffTracker};
+
+/// Watches the turns of a session, and keeps what the last of them changed.
+pub(crate) struct Turns {
+    tracker: TurnDiffTracker,
+    kept: Option<PathBuf>,
+}
+
+impl Turns {
+    /// Begins to watch; nothing is kept if there is no directory for `state`.
+    pub(crate) fn begin(toolgate: &Toolgate, state: Option<&Path>) -> Self {
+        let kept = state.map(|state| file(state, &toolgate.router().place().cwd));
+        Self { tracker: toolgate.track(), kept }
+    }
+
+    /// Ends a turn: what it changed, if it changed anything.
+    pub(crate) fn end(&mut self) -> Option<TurnDiff> {
+        let turn = self.tracker.turn();
+        if turn.files == 0 {
+            return None;
+        }
+        if let Some(Err(fault)) = self.kept.as_deref().map(|kept| keep(kept, &turn.text)) {
+            tracing::warn!("what the turn changed was not kept: {fault}");
+        }
+        Some(turn)
+    }
+}
+
+/// What the last turn in `directory` changed, if any did.
+pub(crate) fn last(state: &Path, directory: &Path) -> io::Result<Option<String>> {
+    match std::fs::read_to_string(file(state, directory)) {
+        Ok(text) => Ok(Some(text)),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// One file a directory: its name is made of the directory's, which may be longer than a name can be.
+fn file(state: &Path, directory: &Path) -> PathBuf {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = directory.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
+    state.join("turns").join(format!("{hash:016x}.diff"))
+}
+
+fn keep(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    }
+    let part = path.with_extension(format!("{}.part", std::process::id()));
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+    io::Write::write_all(&mut file, text.as_bytes())?;
+    std::fs::rename(&part, path)
+}
