@@ -60,7 +60,9 @@ pub fn diff(path: &str, from: Option<&str>, before: Option<&Content>, after: Opt
         let _ = writeln!(out, "Binary files {} and {} differ", name(before, &old), name(after, &new));
         return out;
     };
-    let _ = write!(out, "--- {}\n+++ {}\n", name(before, &old), name(after, &new));
+    // A tab ends a name with a blank in it, as git has it.
+    let ended = |name: &str| if name.contains(' ') { format!("{name}\t") } else { name.to_owned() };
+    let _ = write!(out, "--- {}\n+++ {}\n", ended(name(before, &old)), ended(name(after, &new)));
     let lines = |text: &Text| -> Vec<String> {
         (0..text.len()).map(|at| text.line(at).to_owned() + text.ending(at)).collect()
     };

@@ -1,0 +1,118 @@
+//! What a turn changed, by patches and by commands, as `toolgate diff` and as an event.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests may unwrap, and set up and look at real files"
+)]
+
+mod support;
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use support::Home;
+use testkit::Workspace;
+
+const MAY_WRITE: [&str; 2] = ["--sandbox", "workspace-write"];
+
+/// Runs a script as one call, which is one turn.
+fn turn(home: &Home, workspace: &Workspace, script: &str) {
+    let arguments = json!({ "command": script }).to_string();
+    let args = [&["call", "shell_command", "--json", &arguments], MAY_WRITE.as_slice()].concat();
+    let ran = home.run(&workspace.path(), &args, "");
+    assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
+}
+
+fn diff(home: &Home, workspace: &Workspace) -> String {
+    let ran = home.run(&workspace.path(), &["diff"], "");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    ran.out
+}
+
+#[test]
+fn what_a_command_changed_is_shown() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    workspace.file("a.txt", "one\ntwo\n");
+    workspace.file("moved.sh", "echo\n");
+    workspace.file(".gitignore", "hidden\n");
+    let none = home.run(&workspace.path(), &["diff"], "");
+    assert_eq!((none.code, none.out.as_str()), (Some(0), ""));
+    assert!(none.err.contains("no turn has changed anything"), "{}", none.err);
+    let script = "sed -i s/two/2/ a.txt && mv moved.sh run.sh && chmod +x run.sh && echo x > hidden && echo y > 'new file'";
+    turn(&home, &workspace, script);
+    assert_snapshot!(diff(&home, &workspace), @"
+    diff --git a/a.txt b/a.txt
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1,2 +1,2 @@
+     one
+    -two
+    +2
+    diff --git a/new file b/new file
+    new file mode 100644
+    --- /dev/null
+    +++ b/new file	
+    @@ -0,0 +1 @@
+    +y
+    diff --git a/moved.sh b/run.sh
+    old mode 100644
+    new mode 100755
+    rename from moved.sh
+    rename to run.sh
+    ");
+    // A turn that changes nothing leaves what the last one did.
+    let before = diff(&home, &workspace);
+    turn(&home, &workspace, "cat a.txt");
+    assert_eq!(diff(&home, &workspace), before);
+    let json: Value =
+        serde_json::from_str(&home.run(&workspace.path(), &["diff", "--json"], "").out).unwrap();
+    assert_eq!(json["unified_diff"], before);
+}
+
+#[test]
+fn what_it_shows_can_be_taken_back() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let files = ["a.txt", "b/c.txt", "gone.txt"];
+    for name in files {
+        workspace.file(name, &format!("{name}\nsecond\nno newline at the end"));
+    }
+    turn(
+        &home,
+        &workspace,
+        "echo more >> a.txt; rm gone.txt; sed -i 1d b/c.txt; printf 'new' > new; chmod 755 a.txt",
+    );
+    let mut git = Command::new("git");
+    git.args(["apply", "--reverse", "-"]).current_dir(workspace.path()).stdin(Stdio::piped());
+    let mut git = git.spawn().unwrap();
+    std::io::Write::write_all(&mut git.stdin.take().unwrap(), diff(&home, &workspace).as_bytes()).unwrap();
+    assert!(git.wait().unwrap().success());
+    for name in files {
+        let text = fs::read_to_string(workspace.path().join(name)).unwrap();
+        assert_eq!(text, format!("{name}\nsecond\nno newline at the end"));
+    }
+    assert!(!workspace.path().join("new").exists());
+}
+
+#[test]
+fn a_session_tells_what_each_turn_changed() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    workspace.file("a.txt", "one\ntwo\n");
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n-one\n+uno\n*** End Patch";
+    let calls = [
+        json!({"type": "custom_tool_call", "call_id": "1", "name": "apply_patch", "input": patch}),
+        json!({"type": "function_call", "call_id": "2", "name": "shell_command", "arguments": "{\"command\": \"echo x > b\"}"}),
+        json!({"type": "function_call", "call_id": "3", "name": "read_file", "arguments": "{\"path\": \"b\"}"}),
+    ];
+    let input: String = calls.iter().map(|call| format!("{call}\n")).collect();
+    let ran = home.run(&workspace.path(), &[&["pipe", "--events"], MAY_WRITE.as_slice()].concat(), &input);
+    let lines: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<&Value> = lines.iter().filter(|line| line["event"] == "turn_diff").collect();
+    assert_eq!(told.len(), 1, "{}", ran.out);
+    assert_eq!((told[0]["files"].as_u64(), told[0]["partial"].as_bool()), (Some(2), Some(false)));
+    let shown = told[0]["unified_diff"].as_str().unwrap();
+    assert!(shown.contains("-one\n+uno\n") && shown.contains("b/b\n@@ -0,0 +1 @@\n+x\n"), "{shown}");
+    assert_eq!(shown, diff(&home, &workspace));
+    assert!(lines.iter().any(|line| line["event"] == "file_changed" && line["path"] == "a.txt"));
+}
