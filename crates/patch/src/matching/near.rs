@@ -259,26 +259,40 @@ fn align(
     if !score.is_finite() {
         return None;
     }
-    let mut at = vec![None; olds.len()];
+    let (mut at, there) = back(&ways, width, |row, column| {
+        (start + column, alike(&olds[row], &folds[start + column], strict) * olds[row].weight)
+    });
+    if strict {
+        reworded(olds, &mut at);
+    }
+    let all: f64 = olds.iter().map(|old| old.weight).sum();
+    at.iter().any(Option::is_some).then_some((there / all, Fit { pass: Pass::Near, at, doubt: None }))
+}
+
+/// The way back from the last cell: where each old line is, and how much is there. `both` tells that of a row and a column.
+fn back(
+    ways: &[Way],
+    width: usize,
+    both: impl Fn(usize, usize) -> (usize, f64),
+) -> (Vec<Option<usize>>, f64) {
+    let rows = ways.len() / width;
+    let mut at = vec![None; rows - 1];
     let (mut row, mut column, mut there) = (rows - 1, width - 1, 0.0);
     // ends: the row or the column goes down
     while row > 0 {
         match ways[row * width + column] {
             Way::Both => {
                 (row, column) = (row - 1, column - 1);
-                at[row] = Some(start + column);
-                there += alike(&olds[row], &folds[start + column], strict) * olds[row].weight;
+                let (place, weight) = both(row, column);
+                at[row] = Some(place);
+                there += weight;
             }
             Way::Old => row -= 1,
             Way::File => column -= 1,
             Way::Begin => break,
         }
     }
-    if strict {
-        reworded(olds, &mut at);
-    }
-    let all: f64 = olds.iter().map(|old| old.weight).sum();
-    at.iter().any(Option::is_some).then_some((there / all, Fit { pass: Pass::Near, at, doubt: None }))
+    (at, there)
 }
 
 /// How much of the old line the file's line is. What goes must be the same; not even nothing is like something.
