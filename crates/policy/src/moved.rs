@@ -18,6 +18,12 @@ pub(crate) fn to<'a>(commands: impl Iterator<Item = &'a Command>) -> Vec<String>
         let from = places.last().map_or(".", String::as_str);
         places.push(join(from, place));
     }
+    // Below where the line runs nothing lasts but what is git's.
+    places.retain(|place| {
+        place.starts_with(['/', '~', '$', '`']) || place.contains("..") || place.contains(".git")
+    });
+    places.sort_unstable();
+    places.dedup();
     places
 }
 
