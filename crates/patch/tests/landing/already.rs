@@ -1,0 +1,160 @@
+//! A patch that was applied says so and changes nothing, whatever format it has.
+
+use super::{apply, envelope, replace, tell, unified, update};
+use toolgate_patch::Memory;
+
+#[test]
+fn a_hunk_that_was_applied_is_done() {
+    insta::assert_snapshot!(update("one\n2\nthree\n", " one\n-two\n+2\n three\n"), @"  f is as the patch wants it already");
+}
+
+#[test]
+fn a_hunk_that_adds_was_applied() {
+    insta::assert_snapshot!(update("one\nnew\ntwo\n", " one\n+new\n two\n"), @"  f is as the patch wants it already");
+}
+
+#[test]
+fn a_hunk_that_removes_was_applied() {
+    insta::assert_snapshot!(update("first line\nlast line\n", " first line\n-gone\n last line\n"), @"  f is as the patch wants it already");
+}
+
+#[test]
+fn too_little_is_left_to_tell_that_it_was_removed() {
+    insta::assert_snapshot!(update("first line\nlast line\n", " first line\n-gone\n"), @"
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-2. Lines with `-` are what the patch expects, with `+` what is there
+         1  first line
+           -gone
+         2 +last line
+    ");
+    insta::assert_snapshot!(update("first line\nlast line\n", "-gone\n"), @"`f` is unchanged: the hunk at line 3 of the patch does not match: none of its lines is in the file; read the file again");
+}
+
+#[test]
+fn a_hunk_that_was_applied_and_one_that_was_not() {
+    insta::assert_snapshot!(update("one\n2\nthree\nfour\n", "@@\n one\n-two\n+2\n@@\n three\n-four\n+4\n"), @"
+    M f
+    |one
+    |2
+    |three
+    |4
+    ");
+}
+
+#[test]
+fn what_stands_at_the_end_already_is_not_added_again() {
+    insta::assert_snapshot!(update("one\ntwo\n", "+two\n"), @"  f is as the patch wants it already");
+}
+
+#[test]
+fn what_stands_below_its_header_already_is_not_added_again() {
+    insta::assert_snapshot!(update("def f():\n    x = 1\n    pass\n", "@@ def f():\n+    x = 1\n"), @"  f is as the patch wants it already");
+}
+
+#[test]
+fn done_in_one_place_and_possible_in_another_is_not_sure() {
+    let file = "fn a() {\n    log(2);\n    end();\n}\n\nfn b() {\n    log(1);\n    end();\n}\n";
+    insta::assert_snapshot!(update(file, "-    log(1);\n+    log(2);\n     end();\n"), @"
+    `f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
+    lines 2-3, below `fn a() {` (line 1)
+    lines 7-8, below `fn b() {` (line 6)
+    ");
+}
+
+#[test]
+fn a_header_says_which() {
+    let file = "fn a() {\n    log(2);\n    end();\n}\n\nfn b() {\n    log(1);\n    end();\n}\n";
+    insta::assert_snapshot!(update(file, "@@ fn a() {\n-    log(1);\n+    log(2);\n     end();\n"), @"  f is as the patch wants it already");
+    insta::assert_snapshot!(update(file, "@@ fn b() {\n-    log(1);\n+    log(2);\n     end();\n"), @"
+    M f
+    |fn a() {
+    |    log(2);
+    |    end();
+    |}
+    |
+    |fn b() {
+    |    log(2);
+    |    end();
+    |}
+    ");
+}
+
+#[test]
+fn a_line_that_became_part_of_another() {
+    insta::assert_snapshot!(update("x\nlet a = 1;\nlet b = a;\n", " x\n-let a = 1;\n+let a = 1;\n+let b = a;\n"), @"  f is as the patch wants it already");
+}
+
+#[test]
+fn a_file_that_was_written_is_done() {
+    insta::assert_snapshot!(apply([("f", "one\n")], &envelope("*** Add File: f\n+one\n")), @"  f is as the patch wants it already");
+}
+
+#[test]
+fn a_file_that_was_deleted_alone_cannot_be_told_from_one_that_never_was() {
+    insta::assert_snapshot!(apply([("g", "")], &envelope("*** Delete File: f\n")), @"`f` does not exist, so it cannot be deleted");
+}
+
+#[test]
+fn a_file_that_was_deleted_with_the_rest_is_done() {
+    let patch = envelope("*** Delete File: f\n*** Add File: g\n+one\n");
+    insta::assert_snapshot!(apply([("g", "one\n")], &patch), @"  g is as the patch wants it already");
+    insta::assert_snapshot!(apply([("g", "two\n")], &patch), @"`f` does not exist, so it cannot be deleted");
+}
+
+#[test]
+fn a_file_that_was_moved_is_done() {
+    let patch = envelope("*** Update File: f\n*** Move to: g\n one\n-two\n+2\n");
+    insta::assert_snapshot!(apply([("g", "one\n2\n")], &patch), @"  g is as the patch wants it already");
+    insta::assert_snapshot!(apply([("g", "one\ntwo\n")], &patch), @"`f` does not exist; check the path, or add it as a new file");
+}
+
+#[test]
+fn a_move_alone_cannot_be_told() {
+    let patch = envelope("*** Update File: f\n*** Move to: g\n");
+    insta::assert_snapshot!(apply([("g", "one\n2\n")], &patch), @"`f` does not exist; check the path, or add it as a new file");
+}
+
+#[test]
+fn a_diff_that_was_applied_is_done() {
+    insta::assert_snapshot!(unified("one\n2\nthree\n", "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"), @"  f is as the patch wants it already");
+    let new = "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+one\n";
+    insta::assert_snapshot!(apply([("f", "one\n")], new), @"  f is as the patch wants it already");
+    insta::assert_snapshot!(apply([("f", "two\n")], new), @"
+    M f
+    |one
+    ");
+}
+
+#[test]
+fn a_mode_that_is_set_is_done() {
+    let patch = "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n";
+    let mut tree = Memory::of([("f", "x\n")]);
+    insta::assert_snapshot!(tell(&tree, patch), @"
+    M f
+    (can be run)
+    |x
+    ");
+    tree.files.get_mut("f").unwrap().1 = true;
+    insta::assert_snapshot!(tell(&tree, patch), @"  f is as the patch wants it already");
+}
+
+#[test]
+fn a_text_that_was_replaced_is_done() {
+    insta::assert_snapshot!(replace("one\nnew text\nthree\n", "old text", "new text"), @"  f is as the patch wants it already");
+    insta::assert_snapshot!(replace("one\ntwo\n", "one", "one\ntwo"), @"  f is as the patch wants it already");
+    let call = r#"{"file_path": "f", "original_content": "a", "updated_content": "b", "replace_all": true}"#;
+    insta::assert_snapshot!(apply([("f", "b b b\n")], call), @"  f is as the patch wants it already");
+}
+
+#[test]
+fn whole_files_that_are_there_are_done() {
+    let call = r#"{"files": [{"path": "f", "content": "one\n"}, {"path": "g", "content": "two\n"}]}"#;
+    insta::assert_snapshot!(apply([("f", "one\n"), ("g", "two\n")], call), @"
+    f is as the patch wants it already
+    g is as the patch wants it already
+    ");
+    insta::assert_snapshot!(apply([("f", "one\n"), ("g", "three\n")], call), @"
+    M g
+      f is as the patch wants it already
+    |two
+    ");
+}

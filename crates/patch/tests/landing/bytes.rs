@@ -1,0 +1,218 @@
+//! Bytes that no hunk names stay: line endings, byte order marks, encodings; and what cannot be edited as text.
+
+use super::{apply, envelope, replace, update};
+
+#[test]
+fn windows_endings_stay_and_new_lines_get_them() {
+    insta::assert_snapshot!(update("one\r\ntwo\r\nthree\r\n", " one\n-two\n+2\n+2.5\n three\n"), @"
+    M f
+    |one␍
+    |2␍
+    |2.5␍
+    |three␍
+    ");
+    insta::assert_snapshot!(update("one\r\ntwo\r\n", "@@\n+three\n"), @"
+    M f
+    |one␍
+    |two␍
+    |three␍
+    ");
+    insta::assert_snapshot!(update("one\r\ntwo", " two\n+three\n"), @"
+    M f
+    |one␍
+    |two␍
+    |three⌿
+    ");
+}
+
+#[test]
+fn a_patch_with_windows_endings_does_not_bring_them() {
+    let patch = envelope("*** Update File: f\n one\n-two\n+2\n").replace('\n', "\r\n");
+    insta::assert_snapshot!(apply([("f", "one\ntwo\n")], &patch), @"
+    M f
+    |one
+    |2
+    ");
+    insta::assert_snapshot!(apply([("f", "one\r\ntwo\r\n")], &patch), @"
+    M f
+    |one␍
+    |2␍
+    ");
+    let patch = envelope("*** Add File: g\n+one\n").replace('\n', "\r\n");
+    insta::assert_snapshot!(apply([("f", "")], &patch), @"
+    A g
+    |one
+    ");
+}
+
+#[test]
+fn mixed_endings_stay_line_by_line() {
+    insta::assert_snapshot!(update("one\r\ntwo\nthree\r\nfour\n", " one\n-two\n+2\n three\n"), @"
+    M f
+    |one␍
+    |2
+    |three␍
+    |four
+    ");
+    insta::assert_snapshot!(update("one\ntwo\r\nthree\n", " one\n two\n-three\n+3\n"), @"
+    M f
+    |one
+    |two␍
+    |3
+    ");
+}
+
+#[test]
+fn a_line_of_mixed_endings_takes_its_neighbours() {
+    insta::assert_snapshot!(update("one\r\ntwo\nthree\n", " two\n+new\n three\n"), @"
+    M f
+    |one␍
+    |two
+    |new
+    |three
+    ");
+    insta::assert_snapshot!(update("one\ntwo\r\nthree\r\n", " two\n+new\n three\n"), @"
+    M f
+    |one
+    |two␍
+    |new␍
+    |three␍
+    ");
+}
+
+#[test]
+fn old_mac_endings_are_endings() {
+    insta::assert_snapshot!(update("one\rtwo\rthree\r", " one\n-two\n+2\n three\n"), @"
+    M f
+    |one␍2␍three␍⌿
+    ");
+}
+
+#[test]
+fn a_carriage_return_within_a_line_is_a_character() {
+    insta::assert_snapshot!(update("one\rtwo\nthree\n", "-three\n+3\n"), @"
+    M f
+    |one␍two
+    |3
+    ");
+}
+
+#[test]
+fn a_text_is_replaced_with_the_files_endings() {
+    insta::assert_snapshot!(replace("one\r\ntwo\r\nthree\r\n", "one\ntwo\n", "1\n2\n"), @"
+    M f
+    |1␍
+    |2␍
+    |three␍
+    ");
+    insta::assert_snapshot!(replace("one\r\ntwo\r\nthree\r\n", "two", "2\n2.5"), @"
+    M f
+    |one␍
+    |2␍
+    |2.5␍
+    |three␍
+    ");
+    insta::assert_snapshot!(replace("one\r\ntwo\nthree\n", "one\ntwo\n", "1\ntwo\n"), @"
+    M f
+    |1␍
+    |two
+    |three
+    ");
+}
+
+#[test]
+fn a_whole_file_is_written_with_the_files_endings_and_mark() {
+    let patch = envelope("*** Add File: f\n+one\n+two\n");
+    insta::assert_snapshot!(apply([("f", "1\r\n2\r\n")], &patch), @"
+    M f
+    |one␍
+    |two␍
+    ");
+    insta::assert_snapshot!(apply([("f", "\u{feff}1\n2\n")], &patch).replace('\u{feff}', "<BOM>"), @"
+    M f
+    |<BOM>one
+    |two
+    ");
+    insta::assert_snapshot!(apply([("f", "1\r\n2\n")], &patch), @"
+    M f
+    |one
+    |two
+    ");
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_first_line_and_stays() {
+    let told = update("\u{feff}one\ntwo\n", "-one\n+1\n two\n");
+    insta::assert_snapshot!(told.replace('\u{feff}', "<BOM>"), @"
+    M f
+    |<BOM>1
+    |two
+    ");
+    let told = update("\u{feff}one\ntwo\n", "+zero\n one\n");
+    insta::assert_snapshot!(told.replace('\u{feff}', "<BOM>"), @"
+    M f
+    |<BOM>zero
+    |one
+    |two
+    ");
+    let told = replace("\u{feff}one\ntwo\n", "one\n", "1\n");
+    insta::assert_snapshot!(told.replace('\u{feff}', "<BOM>"), @"
+    M f
+    |<BOM>1
+    |two
+    ");
+}
+
+fn utf16(text: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    ["\u{feff}", text].concat().encode_utf16().flat_map(unit).collect()
+}
+
+#[test]
+fn utf_16_stays_utf_16() {
+    insta::assert_snapshot!(update(utf16("aé\r\nb\r\n", u16::to_le_bytes), " aé\n-b\n+ü\n"), @r"
+    M f
+    \xff\xfea\x00\xe9\x00\r\x00\n\x00\xfc\x00\r\x00\n\x00
+    ");
+    insta::assert_snapshot!(update(utf16("a\nb\n", u16::to_be_bytes), " a\n-b\n+c\n"), @r"
+    M f
+    \xfe\xff\x00a\x00\n\x00c\x00\n
+    ");
+    insta::assert_snapshot!(replace(utf16("a\nb\n", u16::to_le_bytes), "b", "𝄞"), @r"
+    M f
+    \xff\xfea\x00\n\x004\xd8\x1e\xdd\n\x00
+    ");
+}
+
+#[test]
+fn latin_1_stays_latin_1() {
+    insta::assert_snapshot!(update(b"caf\xe9 cr\xe8me\nd\xe9j\xe0 vu\nfin\n", " déjà vu\n-fin\n+forêt\n"), @r"
+    M f
+    caf\xe9 cr\xe8me\nd\xe9j\xe0 vu\nfor\xeat\n
+    ");
+    insta::assert_snapshot!(update(b"caf\xe9 cr\xe8me\nd\xe9j\xe0 vu\nfin\n", "-fin\n+終\n"), @"`f` is encoded as windows-1252, which has no '終'; leave that out, or convert the file to UTF-8 first");
+}
+
+#[test]
+fn a_binary_file_is_not_edited() {
+    insta::assert_snapshot!(update(b"a\0b\n", "-a\n+b\n"), @"`f` is a binary file, so no text in it can be changed; replace it as a whole with another tool");
+    insta::assert_snapshot!(replace(b"a\0b\n", "a", "b"), @"`f` is a binary file, so no text in it can be changed; replace it as a whole with another tool");
+    insta::assert_snapshot!(update(b"\xff\xfea", "-a\n+b\n"), @"`f` is encoded as UTF-16LE, and would not come out as it was; convert it to UTF-8 first, or use another tool");
+}
+
+#[test]
+fn a_binary_file_may_be_moved_deleted_and_written_over() {
+    insta::assert_snapshot!(apply([("f", b"a\0b")], &envelope("*** Update File: f\n*** Move to: g\n")), @"
+    R f -> g
+    |a␀b⌿
+    ");
+    insta::assert_snapshot!(apply([("f", b"a\0b")], &envelope("*** Delete File: f\n")), @"D f");
+    insta::assert_snapshot!(apply([("f", b"a\0b")], &envelope("*** Add File: f\n+text\n")), @"
+    M f
+    |text
+    ");
+}
+
+#[test]
+fn form_feeds_and_other_ends_of_lines_are_characters() {
+    insta::assert_snapshot!(update("a\u{c}b\nc\u{2028}d\ne\u{85}\n", "-c\u{2028}d\n+c\n"), @"M f\n|a\u{c}b\n|c\n|e");
+}

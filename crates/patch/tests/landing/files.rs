@@ -1,0 +1,227 @@
+//! Files as a whole: written, deleted, moved, copied, made to be run; and several at once, all or none.
+
+use super::{apply, envelope, tell};
+use toolgate_patch::Memory;
+
+#[test]
+fn a_file_is_added() {
+    insta::assert_snapshot!(apply([("f", "")], &envelope("*** Add File: dir/g\n+one\n+\n+two\n")), @"
+    A dir/g
+    |one
+    |
+    |two
+    ");
+    insta::assert_snapshot!(apply([("f", "")], &envelope("*** Add File: g\n")), @"A g");
+}
+
+#[test]
+fn a_file_that_is_there_is_written_over() {
+    insta::assert_snapshot!(apply([("f", "old\n")], &envelope("*** Add File: f\n+new\n")), @"
+    M f
+    |new
+    ");
+}
+
+#[test]
+fn a_file_that_is_written_over_can_still_be_run() {
+    let tree = Memory { files: [("f".to_owned(), (b"old\n".to_vec(), true))].into() };
+    insta::assert_snapshot!(tell(&tree, &envelope("*** Add File: f\n+new\n")), @"
+    M f
+    (can be run)
+    |new
+    ");
+    insta::assert_snapshot!(tell(&tree, &envelope("*** Update File: f\n*** Move to: g\n-old\n+new\n")), @"
+    R f -> g
+    (can be run)
+    |new
+    ");
+}
+
+#[test]
+fn a_file_is_deleted() {
+    insta::assert_snapshot!(apply([("f", "old\n")], &envelope("*** Delete File: f\n")), @"D f");
+    insta::assert_snapshot!(apply([("f", "old\n")], &envelope("*** Delete File: g\n")), @"`g` does not exist, so it cannot be deleted");
+}
+
+#[test]
+fn a_diff_that_deletes_must_know_all_of_it() {
+    let diff =
+        "diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n";
+    insta::assert_snapshot!(apply([("f", "one\ntwo\n")], diff), @"D f");
+    insta::assert_snapshot!(apply([("f", "one\ntwo\nthree\n")], diff), @"`f` has lines that the patch does not delete; update it, or delete it as a whole");
+    insta::assert_snapshot!(apply([("f", "one\nthree\n")], diff), @"
+    `f` is unchanged: the hunk at line 5 of the patch does not match; the closest place is lines 1-2. Lines with `-` are what the patch expects, with `+` what is there
+         1  one
+           -two
+         2 +three
+    ");
+}
+
+#[test]
+fn a_file_is_moved_with_and_without_a_change() {
+    insta::assert_snapshot!(apply([("f", "one\ntwo\n")], &envelope("*** Update File: f\n*** Move to: d/g\n-two\n+2\n")), @"
+    R f -> d/g
+    |one
+    |2
+    ");
+    insta::assert_snapshot!(apply([("f", "one\n")], &envelope("*** Update File: f\n*** Move to: g\n")), @"
+    R f -> g
+    |one
+    ");
+}
+
+#[test]
+fn a_move_writes_over_what_is_there() {
+    // FIXME: the diff does not say that `f` goes.
+    let patch = envelope("*** Update File: f\n*** Move to: g\n-one\n+1\n");
+    insta::assert_snapshot!(apply([("f", "one\n"), ("g", "other\n")], &patch), @"
+    R f -> g
+    |1
+    WRONG: its diff does otherwise
+    diff --git a/g b/g
+    --- a/g
+    +++ b/g
+    @@ -1 +1 @@
+    -other
+    +1
+    ");
+}
+
+#[test]
+fn a_move_to_itself_is_an_update() {
+    insta::assert_snapshot!(apply([("f", "one\n")], &envelope("*** Update File: f\n*** Move to: f\n-one\n+1\n")), @"
+    M f
+    |1
+    ");
+}
+
+#[test]
+fn two_files_change_places() {
+    // FIXME: `t` never was. That a second time changes them back cannot be told from a first.
+    let patch = envelope(
+        "*** Update File: f\n*** Move to: t\n*** Update File: g\n*** Move to: f\n*** Update File: t\n*** Move to: g\n",
+    );
+    insta::assert_snapshot!(apply([("f", "one\n"), ("g", "two\n")], &patch), @"
+    R g -> f
+    R t -> g
+      t is as the patch wants it already
+    = f
+    |two
+    = g
+    |one
+    WRONG: applied twice, it changes more
+    ");
+}
+
+#[test]
+fn a_diff_moves_and_copies() {
+    let diff = "diff --git a/f b/g\nsimilarity index 100%\nrename from f\nrename to g\n";
+    insta::assert_snapshot!(apply([("f", "one\n")], diff), @"
+    R f -> g
+    |one
+    ");
+    let diff = "diff --git a/f b/g\nsimilarity index 50%\ncopy from f\ncopy to g\n--- a/f\n+++ b/g\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n";
+    insta::assert_snapshot!(apply([("f", "one\ntwo\n")], diff), @"
+    A g
+    |one
+    |2
+    ");
+}
+
+#[test]
+fn a_copy_is_of_what_the_patch_leaves() {
+    // FIXME: the diff says that `f` was renamed.
+    let diff = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+1\ndiff --git a/f b/g\ncopy from f\ncopy to g\n";
+    insta::assert_snapshot!(apply([("f", "one\n")], diff), @"
+    M f
+    A g
+    = f
+    |1
+    = g
+    |1
+    WRONG: its diff does otherwise
+    diff --git a/f b/f
+    --- a/f
+    +++ b/f
+    @@ -1 +1 @@
+    -one
+    +1
+    diff --git a/f b/g
+    rename from f
+    rename to g
+    --- a/f
+    +++ b/g
+    @@ -1 +1 @@
+    -one
+    +1
+    ");
+}
+
+#[test]
+fn a_mode_changes_alone_or_with_lines() {
+    let diff = "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n";
+    insta::assert_snapshot!(apply([("f", "one\n")], diff), @"
+    M f
+    (can be run)
+    |one
+    ");
+    let diff =
+        "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+1\n";
+    insta::assert_snapshot!(apply([("f", "one\n")], diff), @"
+    M f
+    (can be run)
+    |1
+    ");
+    let diff = "diff --git a/g b/g\nnew file mode 100755\n--- /dev/null\n+++ b/g\n@@ -0,0 +1 @@\n+one\n";
+    insta::assert_snapshot!(apply([("f", "")], diff), @"
+    A g
+    (can be run)
+    |one
+    ");
+}
+
+#[test]
+fn whole_files_in_json() {
+    let call = r#"{"files": [{"path": "f", "content": "1"}, {"path": "d/g", "content": "one\ntwo\n"}]}"#;
+    insta::assert_snapshot!(apply([("f", "0\n")], call), @"
+    M f
+    A d/g
+    = f
+    |1⌿
+    = d/g
+    |one
+    |two
+    ");
+}
+
+#[test]
+fn one_file_that_cannot_stops_all() {
+    let patch = envelope(
+        "*** Add File: new\n+x\n*** Update File: f\n-two\n+2\n*** Delete File: gone\n*** Update File: missing\n-x\n+y\n",
+    );
+    insta::assert_snapshot!(apply([("f", "one\n")], &patch), @"
+    `f` is unchanged: the hunk at line 5 of the patch does not match: none of its lines is in the file; read the file again
+    `missing` does not exist; check the path, or add it as a new file
+    `gone` does not exist, so it cannot be deleted
+    ");
+}
+
+#[test]
+fn several_files_are_told_in_the_patchs_order() {
+    let patch = envelope("*** Update File: b\n-two\n+2\n*** Delete File: c\n*** Add File: a\n+one\n");
+    insta::assert_snapshot!(apply([("b", "two\n"), ("c", "three\n"), ("d", "four\n")], &patch), @"
+    M b
+    D c
+    A a
+    = b
+    |2
+    = a
+    |one
+    ");
+}
+
+#[test]
+fn added_and_deleted_again_is_nothing() {
+    let patch = envelope("*** Add File: g\n+x\n*** Delete File: g\n");
+    insta::assert_snapshot!(apply([("f", "one\n")], &patch), @"  g is as the patch wants it already");
+}

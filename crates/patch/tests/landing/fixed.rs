@@ -1,0 +1,358 @@
+//! What once landed wrong, in the edit benchmark: each must land right or be refused.
+
+use super::update;
+
+/// A stale line at the edge of a hunk that only removes.
+#[test]
+fn a_stale_line_that_is_to_go_is_not_done_already() {
+    let file = "\
+alpha();
+beta();
+gamma(1);
+";
+    let body = "\
+@@
+ alpha();
+ beta();
+-gamma(2);
+";
+    insta::assert_snapshot!(update(file, body), @"
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-3. Lines with `-` are what the patch expects, with `+` what is there
+         1  alpha();
+         2  beta();
+           -gamma(2);
+         3 +gamma(1);
+    ");
+}
+
+/// The same, but for its quotes.
+#[test]
+fn a_line_that_is_to_go_is_found_in_spite_of_its_quotes() {
+    let file = "\
+alpha();
+beta();
+cfg(\"x\");
+";
+    let body = "\
+@@
+ alpha();
+ beta();
+-cfg(“x”);
+";
+    insta::assert_snapshot!(update(file, body), @"
+    M f
+      at line 3, overlooking quotes, dashes or blanks
+    |alpha();
+    |beta();
+    ");
+}
+
+/// The same in a patch of two hunks: the second must not be left out without a word.
+#[test]
+fn one_stale_hunk_of_two_stops_both() {
+    let file = "\
+fn a() {
+    one();
+}
+
+alpha();
+beta();
+gamma(1);
+";
+    let body = "\
+@@
+ fn a() {
+-    one();
++    two();
+ }
+@@
+ alpha();
+ beta();
+-gamma(2);
+";
+    insta::assert_snapshot!(update(file, body), @"
+    `f` is unchanged: hunk 2 of 2 (line 8 of the patch) does not match; the closest place is lines 5-7. Lines with `-` are what the patch expects, with `+` what is there
+         5  alpha();
+         6  beta();
+           -gamma(2);
+         7 +gamma(1);
+    ");
+}
+
+/// The new lines stand in another block; the own place lacks one line of context.
+#[test]
+fn what_stands_in_another_block_is_not_done_already() {
+    // FIXME: must land in `impl B`, or be refused.
+    let file = "\
+impl A
+where
+    S: Service,
+    I: Read,
+    B: Body,
+    E: Exec,
+{
+    x();
+}
+
+impl B
+where
+    S: Service,
+    I: Read + 'static,
+    E: Exec,
+{
+    y();
+}
+";
+    let body = "\
+@@
+     S: Service,
+-    I: Read + 'static,
++    I: Read,
+     B: Body,
+     E: Exec,
+";
+    insta::assert_snapshot!(update(file, body), @"  f is as the patch wants it already");
+}
+
+/// The context that stays also stands inside what is to go.
+#[test]
+fn context_that_also_stands_in_what_goes_is_not_done_already() {
+    let file = "\
+fn g() {
+    match c {
+        X => open(),
+        _ => span(),
+    extra();
+    }
+}
+
+fn h() {
+    match c {
+        X => close(),
+        _ => span(),
+    }
+}
+";
+    let body = "\
+@@
+         _ => span(),
+     }
+ }
+-
+-fn h() {
+-    match c {
+-        X => close(),
+-        _ => span(),
+-    }
+-}
+";
+    insta::assert_snapshot!(update(file, body), @"
+    M f
+      at line 8, overlooking lines nearby that differ
+    |fn g() {
+    |    match c {
+    |        X => open(),
+    |        _ => span(),
+    |    extra();
+    |    }
+    |}
+    ");
+}
+
+/// A neighbour resembles the hunk in two lines, the right place is exact in one.
+#[test]
+fn resemblance_does_not_beat_what_is_exact() {
+    // FIXME: a second time lands in the other function.
+    let file = "\
+impl From<&'_ String> for S {
+    fn from(name: &'_ String) -> Self {
+        let mut s = S::new();
+        s.push_str(name);
+        s
+    }
+}
+
+    fn from(name: &'static str) -> Self {
+        let mut s = S::new();
+        s.push_str(name);
+        s
+    }
+}
+";
+    let body = "\
+@@
+\x20
+ impl From<&'static str> for S {
+     fn from(name: &'static str) -> Self {
+-        let mut s = S::new();
++        let mut s = Self::new();
+         s.push_str(name);
+         s
+     }
+";
+    insta::assert_snapshot!(update(file, body), @"
+    M f
+      at line 10, overlooking lines nearby that differ
+    |impl From<&'_ String> for S {
+    |    fn from(name: &'_ String) -> Self {
+    |        let mut s = S::new();
+    |        s.push_str(name);
+    |        s
+    |    }
+    |}
+    |
+    |    fn from(name: &'static str) -> Self {
+    |        let mut s = Self::new();
+    |        s.push_str(name);
+    |        s
+    |    }
+    |}
+    WRONG: applied twice, it changes more
+    ");
+}
+
+/// One context line was edited; another place has it but lacks a `}`.
+#[test]
+fn a_line_that_was_edited_does_not_send_the_hunk_elsewhere() {
+    let file = "    #[t]
+    fn a() {
+        let e = [
+            1,
+        ];
+        for &e in &expected {
+            assert_eq!(rng.next_u64(), e);
+        }
+    }
+
+    #[t]
+    fn b() {
+        let e = [
+            2,
+        ];
+        for &e in &request {
+            assert_eq!(rng.next_u64(), e);
+        }
+    }
+}
+";
+    let body = "\
+@@
+         ];
+         for &e in &expected {
+             assert_eq!(rng.next_u64(), e);
++            assert_eq!(other.next_u64(), e);
+         }
+     }
+ }
+";
+    insta::assert_snapshot!(update(file, body), @"
+    `f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
+    lines 5-10, below `fn a() {` (line 2)
+    lines 15-20, below `fn b() {` (line 12)
+    ");
+}
+
+/// The neighbour of the blank line that is to go is not in the file.
+#[test]
+fn a_blank_line_goes_with_its_neighbour_only() {
+    let file = "\
+int x;
+
+GIT_END_DECL
+
+#state
+
+";
+    let body = "\
+@@
+ GIT_END_DECL
+\x20
+ #endif
+-
+";
+    insta::assert_snapshot!(update(file, body), @"
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 3-4. Lines with `-` are what the patch expects, with `+` what is there
+         3  GIT_END_DECL
+         4··
+           -#endif
+           -
+    ");
+}
+
+/// Within the right region, some lines are alike and others the same.
+#[test]
+fn lines_lie_on_what_is_exact() {
+    let file = "\
+fn t() {
+    let bytes = ByteBuf::from(vec![237, 160, 188, 10]);
+    let v: ByteBuf = from_str(\"x83c-n\").unwrap();
+    assert_eq!(v, bytes);
+
+    let bytes = ByteBuf::from(vec![237, 160, 188, 32]);
+    let v: ByteBuf = from_str(\"x83c-o\").unwrap();
+    assert_eq!(v, bytes);
+
+    let bytes = ByteBuf::from(vec![237, 176, 129]);
+    assert_eq!(v, bytes);
+
+    let res = bad();
+}
+";
+    let body = "\
+@@
+     let v: ByteBuf = from_str(\"x83c-o\").unwrap();
+     assert_eq!(v, bytes);
+\x20
++    // lone trailing surrogate
+     let bytes = ByteBuf::from(vec![237, 176, 129]);
+     let v: ByteBuf = from_str(\"x83c-p\").unwrap();
+     assert_eq!(v, bytes);
+\x20
+-    let res = bad();
++    let res = good();
+ }
+";
+    insta::assert_snapshot!(update(file, body), @r#"
+    M f
+      at line 10, overlooking lines nearby that differ
+    |fn t() {
+    |    let bytes = ByteBuf::from(vec![237, 160, 188, 10]);
+    |    let v: ByteBuf = from_str("x83c-n").unwrap();
+    |    assert_eq!(v, bytes);
+    |
+    |    let bytes = ByteBuf::from(vec![237, 160, 188, 32]);
+    |    let v: ByteBuf = from_str("x83c-o").unwrap();
+    |    assert_eq!(v, bytes);
+    |
+    |    // lone trailing surrogate
+    |    let bytes = ByteBuf::from(vec![237, 176, 129]);
+    |    assert_eq!(v, bytes);
+    |
+    |    let res = good();
+    |}
+    "#);
+}
+
+/// Thirty blocks, and only brackets to tell them by.
+#[test]
+fn a_rival_far_down_is_seen() {
+    // FIXME: `}` is in the file; there are too many places to look at, and the words do not say so.
+    let block = |nth: usize| {
+        let call = match nth {
+            1 => "self.as_os_str().to_owned()".to_owned(),
+            29 => "self.as_os_str().hash(state)".to_owned(),
+            nth => format!("x{nth}()"),
+        };
+        format!("impl A{nth} {{\n    fn f() {{\n        {call}\n    }}\n}}\n")
+    };
+    let file = (0..30).map(block).collect::<Vec<_>>().join("\n");
+    let body = "\
+@@
+         self.as_os_str(...
+     }
+ }
++
++mod tests {}
+";
+    insta::assert_snapshot!(update(file, body), @"`f` is unchanged: the hunk at line 3 of the patch does not match: none of its lines is in the file; read the file again");
+}

@@ -1,0 +1,116 @@
+//! Where patches land: file and patch in, the new file or the refusal out, as literal tables over trees in memory.
+//!
+//! Shown are the report, then every file that changed. Marks: `|` begins a line, `→` is a tab, `␍` a carriage return,
+//! `·` a blank at the end of a line, `⌿` the end of a file that has no newline there.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests may unwrap and look at their own trees"
+)]
+
+mod already;
+mod bytes;
+mod ends;
+mod files;
+mod fixed;
+mod headers;
+mod indentation;
+mod laws;
+mod learned;
+mod names;
+mod order;
+mod passes;
+mod places;
+mod refused;
+mod repair;
+mod replace;
+mod unified;
+
+use std::fmt::Write;
+
+use toolgate_patch::{Memory, Plan, parse};
+
+/// What the hunks in `body` make of a file called `f`.
+fn update(file: impl AsRef<[u8]>, body: &str) -> String {
+    apply([("f", file)], &envelope(&format!("*** Update File: f\n{body}")))
+}
+
+/// What a unified diff's hunks in `body` make of a file called `f`.
+fn unified(file: &str, body: &str) -> String {
+    apply([("f", file)], &format!("--- a/f\n+++ b/f\n{body}"))
+}
+
+/// What becomes of a file called `f` if `old` is to become `new`, once.
+fn replace(file: impl AsRef<[u8]>, old: &str, new: &str) -> String {
+    let call = serde_json::json!({"file_path": "f", "original_content": old, "updated_content": new});
+    apply([("f", file)], &call.to_string())
+}
+
+fn envelope(body: &str) -> String {
+    format!("*** Begin Patch\n{body}*** End Patch\n")
+}
+
+/// What `patch` makes of `files`, in words.
+fn apply<'a, B: AsRef<[u8]>>(files: impl IntoIterator<Item = (&'a str, B)>, patch: &str) -> String {
+    tell(&Memory::of(files.into_iter().map(|(name, bytes)| (name, bytes.as_ref().to_vec()))), patch)
+}
+
+fn tell(tree: &Memory, patch: &str) -> String {
+    let parsed = match parse(patch) {
+        Ok(parsed) => parsed,
+        Err(syntax) => return format!("not a patch: {syntax}"),
+    };
+    let plan = match Plan::of(&parsed, tree) {
+        Ok(plan) => plan,
+        Err(failure) => return marked(&failure.to_string()),
+    };
+    let after = committed(tree, &plan);
+    let mut out = plan.to_string();
+    for change in plan.changes.iter().filter(|change| change.after.is_some()) {
+        if plan.told().count() > 1 {
+            let _ = write!(out, "\n= {}", change.path);
+        }
+        let (bytes, executable) = &after.files[&change.path];
+        if *executable {
+            out.push_str("\n(can be run)");
+        }
+        out.push_str(&shown(bytes));
+    }
+    if let Ok(again) = Plan::of(&parsed, &after)
+        && !again.changes.is_empty()
+    {
+        out.push_str("\nWRONG: applied twice, it changes more");
+    }
+    if parse(&plan.diff())
+        .is_ok_and(|diff| Plan::of(&diff, tree).map(|plan| committed(tree, &plan)) != Ok(after))
+        && !plan.diff().contains("Binary files")
+    {
+        let _ = write!(out, "\nWRONG: its diff does otherwise\n{}", plan.diff());
+    }
+    out
+}
+
+fn committed(tree: &Memory, plan: &Plan) -> Memory {
+    let mut after = tree.clone();
+    after.commit(&plan.steps());
+    after
+}
+
+/// A file's lines, so that every byte can be told.
+fn shown(bytes: &[u8]) -> String {
+    let Ok(text) = std::str::from_utf8(bytes) else { return format!("\n{}", bytes.escape_ascii()) };
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        let bare = if line.ends_with('\n') { "" } else { "⌿" };
+        let _ = write!(out, "\n|{}{bare}", marked(line.trim_end_matches('\n')));
+    }
+    out
+}
+
+fn marked(text: &str) -> String {
+    let line = |line: &str| {
+        let end = line.trim_end_matches(' ').len();
+        line[..end].replace('\t', "→").replace('\r', "␍").replace('\0', "␀") + &"·".repeat(line.len() - end)
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
