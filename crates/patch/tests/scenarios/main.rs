@@ -1,0 +1,77 @@
+//! The peer's list of scenarios, told anew: patch, tree before, tree after, byte for byte on disk.
+//!
+//! One differs on purpose: a patch of which a part cannot be applied changes nothing at all (15).
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests may unwrap and look at their own trees"
+)]
+
+mod landed;
+mod refused;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use toolgate_patch::{Disk, Plan, parse};
+
+/// Files by name; a name that ends with `/` is a directory.
+type Files = &'static [(&'static str, &'static str)];
+
+/// A scenario: what it is about, the patch, the tree before and after.
+struct Scenario {
+    name: &'static str,
+    patch: &'static str,
+    before: Files,
+    after: Files,
+}
+
+impl Scenario {
+    /// Runs it as the tool does: parse, plan, commit; whether it was applied.
+    fn run(&self) -> bool {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().join("root");
+        fs::create_dir(&root).unwrap();
+        for (name, content) in self.before {
+            let path = root.join(name);
+            if name.ends_with('/') {
+                fs::create_dir_all(path).unwrap();
+                continue;
+            }
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let applied = apply(&root, self.patch, &temp.path().join("records"));
+        let after: BTreeMap<String, String> =
+            self.after.iter().map(|(name, content)| ((*name).to_owned(), (*content).to_owned())).collect();
+        assert_eq!(files(&root, &root), after, "{}", self.name);
+        applied
+    }
+}
+
+fn apply(root: &Path, patch: &str, records: &Path) -> bool {
+    let disk = Disk::at(root).unwrap();
+    let Ok(patch) = parse(patch) else { return false };
+    let Ok(plan) = Plan::of(&patch, &disk) else { return false };
+    disk.commit(&plan.steps(), records).is_ok()
+}
+
+/// Everything below `dir`; an empty directory by its name and `/`.
+fn files(root: &Path, dir: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+        if path.is_file() {
+            found.insert(name, fs::read_to_string(&path).unwrap());
+            continue;
+        }
+        let inside = files(root, &path);
+        if inside.is_empty() {
+            found.insert(name + "/", String::new());
+        }
+        found.extend(inside);
+    }
+    found
+}
