@@ -477,6 +477,7 @@ fn help_is_committed() {
         &["call", "--help"],
         &["tools", "--help"],
         &["pipe", "--help"],
+        &["patch", "--help"],
         &["policy", "--help"],
         &["policy", "check", "--help"],
         &["policy", "test", "--help"],

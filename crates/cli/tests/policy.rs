@@ -61,7 +61,7 @@ fn a_command_without_dashes_before_it_gets_a_hint() {
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
     assert!(ran.err.starts_with("error: unexpected argument 'rm' found"), "{}", ran.err);
     assert!(
-        ran.err.ends_with("hint: put -- before the command: toolgate policy explain -- rm -rf build\n"),
+        ran.err.ends_with("hint: put -- before the command: toolgate policy explain -- rm -rf src\n"),
         "{}",
         ran.err
     );

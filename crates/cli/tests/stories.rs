@@ -4,7 +4,7 @@
 mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -23,9 +23,16 @@ fn every_story_ends_as_committed() {
             }
             let items = std::fs::read_to_string(&story).unwrap();
             let mut args = vec!["pipe", "--wire", wire];
+            let copy = tempfile::tempdir().unwrap();
             let is = |stem: &str| story.file_stem().is_some_and(|name| name == stem);
             if is("commands") || is("asking") {
                 args.extend(["--sandbox", "danger-full-access"]);
+            }
+            // What changes files gets some of its own.
+            let mut workspace = workspace.clone();
+            if is("patches") {
+                args.extend(["--sandbox", "workspace-write"]);
+                workspace = copied(&workspace, copy.path());
             }
             let ran = if is("asking") {
                 args.push("--ask");
@@ -41,6 +48,15 @@ fn every_story_ends_as_committed() {
         }
     }
     assert!(told >= 5);
+}
+
+/// The files of `workspace` in the directory `to`, which really is there.
+fn copied(workspace: &Path, to: &Path) -> PathBuf {
+    for name in ["README.md", "src/lib.rs", "src/main.rs"] {
+        std::fs::create_dir_all(to.join(name).parent().unwrap()).unwrap();
+        std::fs::copy(workspace.join(name), to.join(name)).unwrap();
+    }
+    std::fs::canonicalize(to).unwrap()
 }
 
 /// Runs `toolgate` and sends it line by line: a decision once its question was seen, a call once those before it are
