@@ -100,11 +100,11 @@ impl Attempt for Applying {
             let (patch, permit, place) = (self.patch.clone(), glimpse.clone(), cx.place().clone());
             let planned = cx.blocking(move |_| {
                 let reach = Arc::clone(permit.reach());
-                let (disk, _) = open(&permit, &place, move |real| reach.judge(real))?;
-                Ok(Plan::of(&located(&patch, &permit, &place)?, &disk).ok())
+                let (disk, _) = open(&place, move |real| reach.judge(real))?;
+                let (located, spelling) = Spelling::of(&patch, &permit, &place)?;
+                Ok(Plan::of(&located, &disk).ok().map(|plan| (spelling.plan(&plan).diff(), plan)))
             });
-            let plan = planned.await.ok().flatten()?;
-            let diff = plan.diff();
+            let (diff, plan) = planned.await.ok().flatten()?;
             // The first that was shown is what was said yes to.
             let _shown_before = self.shown.set(plan);
             Some(diff)
@@ -152,37 +152,40 @@ impl Work {
     fn apply(self) -> Result<ToolOutput, ToolError> {
         let Self { patch, permit, cx, edits, shown } = self;
         let judge = permit.clone();
-        let (disk, denied) = open(&permit, cx.place(), move |real| judge.may_change(real))?;
-        let patch = located(&patch, &permit, cx.place())?;
+        let (disk, denied) = open(cx.place(), move |real| judge.may_change(real))?;
+        let (patch, spelling) = Spelling::of(&patch, &permit, cx.place())?;
         let blocked = || denied.lock().unwrap_or_else(PoisonError::into_inner).take().map(ToolError::Blocked);
         let plan = match Plan::of(&patch, &disk) {
             Ok(plan) => plan,
-            Err(failure) => return blocked().map_or_else(|| Ok(refused(&failure.to_string())), Err),
+            Err(failure) => {
+                let mut why = failure.to_string();
+                for path in patch.paths().filter(|path| is_stale(&edits, &disk, path)) {
+                    let _ = write!(why, "\n`{path}` has changed since you read it; read it again");
+                }
+                return blocked().map_or_else(|| Ok(refused(&spelling.text(&why))), Err);
+            }
         };
         if shown.is_some_and(|shown| shown != plan) {
             return Ok(refused(
                 "a file has changed since the user was shown what would become of it; try again",
             ));
         }
-        let stale: Vec<&Change> =
-            plan.changes.iter().filter(|change| is_stale(&edits, &disk, change)).collect();
-        let stale: Vec<String> = stale.into_iter().map(|change| change.path.clone()).collect();
+        let paths = plan.changes.iter().map(|change| change.path.as_str());
+        let stale = paths.filter(|path| is_stale(&edits, &disk, path));
+        let stale: Vec<String> = stale.map(|path| spelling.back(path)).collect();
         let steps = plan.steps();
-        let mut at = 0;
-        let mut tell = |_: &patch::Step| {
-            if let Some(change) = plan.changes.get(at) {
-                cx.tell(Notice::FileChanged { kind: change.letter(), path: change.path.clone() });
+        let mut tell = |step: &patch::Step| {
+            if let Some(change) = plan.told().find(|change| change.path == step.path) {
+                cx.tell(Notice::FileChanged { kind: change.letter(), path: spelling.back(&change.path) });
             }
-            at += 1;
         };
         if let Err(refusal) = disk.commit_with(&steps, &edits.records, &mut tell) {
-            return blocked()
-                .map_or_else(|| Ok(refused(&format!("`{}` {}", refusal.path, refusal.what))), Err);
+            return blocked().map_or_else(|| Ok(refused(&spelling.text(&refusal.what))), Err);
         }
         for change in &plan.changes {
             remember(&edits, &disk, change);
         }
-        Ok(report(&plan, &stale))
+        Ok(report(&spelling.plan(&plan), &stale))
     }
 }
 
@@ -195,7 +198,6 @@ type Denied = Arc<Mutex<Option<Denial>>>;
 
 /// The tree that `judge` lets a patch touch.
 fn open(
-    _permit: &Permit,
     place: &Place,
     judge: impl Fn(&std::path::Path) -> Result<(), Denial> + Send + Sync + 'static,
 ) -> Result<(Disk, Denied), ToolError> {
@@ -213,25 +215,63 @@ fn open(
     Ok((disk, denied))
 }
 
-/// The patch with each path below where its root really is: what is spelled `/tmp` may be a directory of the session's own.
-fn located(patch: &Patch, permit: &Permit, place: &Place) -> Result<Patch, ToolError> {
-    let mut patch = patch.clone();
-    let mut fault = None;
-    patch.rename(|path| match place.path("input", path) {
-        Ok(whole) => {
-            let real = permit.reach().real(&whole);
-            if real == whole { path.to_owned() } else { real.to_string_lossy().into_owned() }
-        }
-        Err(error) => {
-            fault.get_or_insert(error);
-            path.to_owned()
-        }
-    });
-    fault.map_or(Ok(patch), Err)
+/// Paths that are elsewhere than they are spelled: what is spelled `/tmp` may be a directory of the session's own.
+struct Spelling {
+    /// Where it is, and as it is spelled.
+    elsewhere: Vec<(String, String)>,
 }
 
-fn is_stale(edits: &Edits, disk: &Disk, change: &Change) -> bool {
-    let spot = patch::Tree::look(disk, &change.path).ok();
+impl Spelling {
+    /// The patch with each path below where its root really is, and the way back.
+    fn of(patch: &Patch, permit: &Permit, place: &Place) -> Result<(Patch, Self), ToolError> {
+        let mut patch = patch.clone();
+        let (mut fault, mut elsewhere) = (None, Vec::new());
+        patch.rename(|path| match place.path("input", path) {
+            Ok(whole) => {
+                let real = permit.reach().real(&whole);
+                if real == whole {
+                    return path.to_owned();
+                }
+                let real = real.to_string_lossy().into_owned();
+                elsewhere.push((real.clone(), path.to_owned()));
+                real
+            }
+            Err(error) => {
+                fault.get_or_insert(error);
+                path.to_owned()
+            }
+        });
+        fault.map_or(Ok((patch, Self { elsewhere })), Err)
+    }
+
+    /// The path as the patch spells it.
+    fn back(&self, path: &str) -> String {
+        let spelled = self.elsewhere.iter().find(|(real, _)| real == path).map(|(_, spelled)| spelled);
+        spelled.map_or(path, String::as_str).to_owned()
+    }
+
+    /// The plan as it is told.
+    fn plan(&self, plan: &Plan) -> Plan {
+        let mut plan = plan.clone();
+        for change in &mut plan.changes {
+            change.path = self.back(&change.path);
+            change.from = change.from.as_ref().map(|from| self.back(from));
+        }
+        plan.already = plan.already.iter().map(|path| self.back(path)).collect();
+        plan
+    }
+
+    /// A sentence as it is told.
+    fn text(&self, text: &str) -> String {
+        let told = |text: String, (real, spelled): &(String, String)| {
+            text.replace(&format!("`{real}`"), &format!("`{spelled}`"))
+        };
+        self.elsewhere.iter().fold(text.to_owned(), told)
+    }
+}
+
+fn is_stale(edits: &Edits, disk: &Disk, path: &str) -> bool {
+    let spot = patch::Tree::look(disk, path).ok();
     spot.is_some_and(|spot| spot.file.is_some_and(|held| edits.is_stale(&spot.real, held.stamp)))
 }
 
