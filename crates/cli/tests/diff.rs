@@ -1,9 +1,5 @@
 //! What a turn changed, by patches and by commands, as `toolgate diff` and as an event.
-#![expect(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests may unwrap, and set up and look at real files"
-)]
+#![expect(clippy::disallowed_methods, reason = "tests look at real files, and run git")]
 
 mod support;
 
@@ -76,7 +72,7 @@ fn what_it_shows_can_be_taken_back() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let files = ["a.txt", "b/c.txt", "gone.txt"];
     for name in files {
-        workspace.file(name, &format!("{name}\nsecond\nno newline at the end"));
+        workspace.file(name, format!("{name}\nsecond\nno newline at the end"));
     }
     turn(
         &home,
