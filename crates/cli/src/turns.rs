@@ -11,26 +11,24 @@ use toolgate::{Toolgate, TurnDiff, TurnDiffTracker};
 /// Watches the turns of a session, and keeps what the last of them changed.
 pub(crate) struct Turns {
     tracker: TurnDiffTracker,
-    kept: Option<PathBuf>,
+    /// The directory for it, and that which is watched.
+    kept: Option<(PathBuf, PathBuf)>,
 }
 
 impl Turns {
     /// Begins to watch; nothing is kept if there is no directory for `state`.
     pub(crate) fn begin(toolgate: &Toolgate, state: Option<&Path>) -> Self {
-        let kept = state.map(|state| file(state, &toolgate.router().place().cwd));
+        let kept = state.map(|state| (state.to_owned(), toolgate.router().place().cwd.clone()));
         Self { tracker: toolgate.track(), kept }
     }
 
     /// Ends a turn: what it changed, if it changed anything.
     pub(crate) fn end(&mut self) -> Option<TurnDiff> {
         let turn = self.tracker.turn();
-        if turn.files == 0 {
-            return None;
+        if let Some((state, directory)) = &self.kept {
+            keep(state, directory, &turn.text);
         }
-        if let Some(Err(fault)) = self.kept.as_deref().map(|kept| keep(kept, &turn.text)) {
-            tracing::warn!("what the turn changed was not kept: {fault}");
-        }
-        Some(turn)
+        (turn.files > 0).then_some(turn)
     }
 }
 
@@ -50,7 +48,14 @@ fn file(state: &Path, directory: &Path) -> PathBuf {
     state.join("turns").join(format!("{hash:016x}.diff"))
 }
 
-fn keep(path: &Path, text: &str) -> io::Result<()> {
+/// Keeps what a turn in `directory` changed; it may be nothing.
+pub(crate) fn keep(state: &Path, directory: &Path, text: &str) {
+    if let Err(fault) = write(&file(state, directory), text) {
+        tracing::warn!("what the turn changed was not kept: {fault}");
+    }
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
     }

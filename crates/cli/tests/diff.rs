@@ -58,13 +58,15 @@ fn what_a_command_changed_is_shown() {
     rename from moved.sh
     rename to run.sh
     ");
-    // A turn that changes nothing leaves what the last one did.
     let before = diff(&home, &workspace);
+    let json = home.run(&workspace.path(), &["diff", "--json"], "").out;
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["unified_diff"], before);
+    // A turn that changes nothing is a turn.
     turn(&home, &workspace, "cat a.txt");
-    assert_eq!(diff(&home, &workspace), before);
-    let json: Value =
-        serde_json::from_str(&home.run(&workspace.path(), &["diff", "--json"], "").out).unwrap();
-    assert_eq!(json["unified_diff"], before);
+    assert_eq!(diff(&home, &workspace), "");
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n-2\n+zwei\n*** End Patch\n";
+    assert_eq!(home.run(&workspace.path(), &["patch"], patch).code, Some(0));
+    assert!(diff(&home, &workspace).ends_with("-2\n+zwei\n"));
 }
 
 #[test]

@@ -81,7 +81,10 @@ impl Fault {
             None => "the text to replace".to_owned(),
         };
         let (what, detail) = match miss {
-            Miss::Absent => absent(text, hunk),
+            Miss::Absent => {
+                let (what, detail) = absent(text, hunk);
+                (what + &perhaps_done(text, hunk), detail)
+            }
             Miss::Ambiguous(places) => ambiguous(text, hunk, places),
             Miss::Doubtful(at, doubt) => {
                 let what =
@@ -128,12 +131,25 @@ fn absent(text: &Text, hunk: &Hunk) -> (String, Option<String>) {
     (what, Some(detail))
 }
 
+/// Where the new lines stand, if they do: then it may be that there is nothing to do.
+fn perhaps_done(text: &Text, hunk: &Hunk) -> String {
+    let new: Vec<&str> = hunk.new_lines().collect();
+    let stands = |at: &usize| new.iter().zip(*at..).all(|(line, at)| *line == text.line(at));
+    let telling = new.iter().any(|line| !line.trim().is_empty());
+    let found = (0..(text.len() + 1).saturating_sub(new.len())).find(stands).filter(|_| telling);
+    found.map_or(String::new(), |at| {
+        format!("; its new lines stand at line {}: perhaps it is applied already", at + 1)
+    })
+}
+
 fn ambiguous(text: &Text, hunk: &Hunk, places: &[usize]) -> (String, Option<String>) {
     let count = places.len();
     let more = if count > NAMED { format!(" (the first {NAMED} of {count})") } else { String::new() };
-    let what = format!(
-        "fits in {count} places{more}; add lines around it that only one of them has, or an `@@` header that stands above it"
-    );
+    let try_this = match hunk.line {
+        0 => "give more of the text around it, or set `replace_all`",
+        _ => "add lines around it that only one of them has, or an `@@` header that stands above it",
+    };
+    let what = format!("fits in {count} places{more}; {try_this}");
     let mut detail = String::new();
     for at in places.iter().take(NAMED) {
         let above = (0..*at).rev().find(|above| is_heading(text.line(*above), text.line(*at)));

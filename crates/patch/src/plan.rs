@@ -153,7 +153,11 @@ type Faults = Vec<Fault>;
 impl Planning<'_> {
     /// The file at `path`, as the patch so far leaves it.
     fn file(&mut self, edit: &Edit, path: &str) -> Result<usize, Faults> {
-        let spot = self.tree.look(path).map_err(|refusal| vec![Fault::at(edit, path, refusal.what)])?;
+        let spot = self.tree.look(path).map_err(|refusal| {
+            // It begins with the name, as a fault does.
+            let what = refusal.what.strip_prefix(&format!("`{path}` ")).unwrap_or(&refusal.what).to_owned();
+            vec![Fault::at(edit, path, what)]
+        })?;
         if let Some(index) = self.by_real.get(&spot.real) {
             return Ok(*index);
         }

@@ -68,8 +68,9 @@ fn elsewhere(whole: &str, at: usize, old: &str, new: &str) -> Option<usize> {
     whole.match_indices(new).map(|(place, _)| place).find(apart)
 }
 
+/// So much text does not stand there by chance.
 fn already(whole: &str, new: &str) -> bool {
-    !new.trim().is_empty() && whole.contains(new)
+    new.lines().filter(|line| !line.trim().is_empty()).count() > 2 && whole.contains(new)
 }
 
 fn by_lines(text: &Text, old: &str, new: &str) -> Result<Replaced, Miss> {

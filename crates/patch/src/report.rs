@@ -4,6 +4,16 @@ use std::fmt;
 
 use crate::plan::{Change, Plan};
 
+impl Change {
+    /// Whether what was there is all gone, and something else is there.
+    fn replaces(&self) -> bool {
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) => before.bytes != after.bytes,
+            _ => false,
+        }
+    }
+}
+
 impl Plan {
     /// The changes that a reader is told of: what was moved is one, not two.
     pub fn told(&self) -> impl Iterator<Item = &Change> {
@@ -23,6 +33,9 @@ impl fmt::Display for Plan {
                 Some(from) => format!("R {from} -> {path}"),
                 None => format!("{} {path}", change.letter()),
             });
+            if from.is_none() && landed.is_empty() && change.replaces() {
+                lines.push("  all of it was replaced".to_owned());
+            }
             for (line, pass) in landed {
                 if let Some(overlooked) = pass.overlooks() {
                     lines.push(format!("  at line {line}, overlooking {overlooked}"));

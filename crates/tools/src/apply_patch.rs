@@ -72,6 +72,7 @@ impl AnyTool for ApplyPatch {
         }
         let intent = Intent::of(paths.iter().cloned().map(Effect::Write).collect());
         Ok(Box::new(Applying {
+            text: call.payload.arguments().into_owned(),
             patch,
             paths,
             intent,
@@ -82,6 +83,8 @@ impl AnyTool for ApplyPatch {
 }
 
 struct Applying {
+    /// As the model wrote it.
+    text: String,
     patch: Patch,
     paths: Vec<PathBuf>,
     intent: Intent,
@@ -100,14 +103,24 @@ impl Attempt for Applying {
             let (patch, permit, place) = (self.patch.clone(), glimpse.clone(), cx.place().clone());
             let planned = cx.blocking(move |_| {
                 let reach = Arc::clone(permit.reach());
-                let (disk, _) = open(&place, move |real| reach.judge(real))?;
+                let (disk, denied) = open(&place, move |real| reach.judge(real))?;
                 let (located, spelling) = Spelling::of(&patch, &permit, &place)?;
-                Ok(Plan::of(&located, &disk).ok().map(|plan| (spelling.plan(&plan).diff(), plan)))
+                Ok(match Plan::of(&located, &disk) {
+                    Ok(plan) => Ok((spelling.plan(&plan).diff(), plan)),
+                    Err(failure) if lock(&denied).is_none() => Err(Some(spelling.text(&failure.to_string()))),
+                    Err(_) => Err(None),
+                })
             });
-            let (diff, plan) = planned.await.ok().flatten()?;
-            // The first that was shown is what was said yes to.
-            let _shown_before = self.shown.set(plan);
-            Some(diff)
+            match planned.await.ok()? {
+                Ok((diff, plan)) => {
+                    // The first that was shown is what was said yes to.
+                    let _shown_before = self.shown.set(plan);
+                    Some(diff)
+                }
+                Err(Some(failure)) => Some(format!("As things are it cannot be applied:\n{failure}")),
+                // What is there may not be read yet, so that all there is to show is what the model wrote.
+                Err(None) => Some(self.text.clone()),
+            }
         })
     }
 
@@ -154,7 +167,7 @@ impl Work {
         let judge = permit.clone();
         let (disk, denied) = open(cx.place(), move |real| judge.may_change(real))?;
         let (patch, spelling) = Spelling::of(&patch, &permit, cx.place())?;
-        let blocked = || denied.lock().unwrap_or_else(PoisonError::into_inner).take().map(ToolError::Blocked);
+        let blocked = || lock(&denied).take().map(ToolError::Blocked);
         let plan = match Plan::of(&patch, &disk) {
             Ok(plan) => plan,
             Err(failure) => {
@@ -196,6 +209,10 @@ fn refused(why: &str) -> ToolOutput {
 /// What the judge said no to, if it did.
 type Denied = Arc<Mutex<Option<Denial>>>;
 
+fn lock(denied: &Denied) -> std::sync::MutexGuard<'_, Option<Denial>> {
+    denied.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The tree that `judge` lets a patch touch.
 fn open(
     place: &Place,
@@ -208,7 +225,7 @@ fn open(
     let disk = disk.judged_by(Arc::new(move |real, _access| {
         judge(real).map_err(|denial| {
             let why = denial.to_string();
-            noted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(denial);
+            lock(&noted).get_or_insert(denial);
             why
         })
     }));
@@ -229,7 +246,9 @@ impl Spelling {
         patch.rename(|path| match place.path("input", path) {
             Ok(whole) => {
                 let real = permit.reach().real(&whole);
-                if real == whole {
+                // A way up is spelled in full: whoever said yes to it knows where it leads.
+                let climbs = path.split('/').any(|part| part == "..");
+                if real == whole && !climbs {
                     return path.to_owned();
                 }
                 let real = real.to_string_lossy().into_owned();

@@ -21,6 +21,7 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode, Fault> {
         return Ok(ExitCode::SUCCESS);
     }
     match last {
+        Some(diff) if diff.is_empty() => screen::hint("the last turn in this directory changed nothing"),
         Some(diff) => super::patch::show(&diff)?,
         None => screen::hint("no turn has changed anything in this directory yet"),
     }

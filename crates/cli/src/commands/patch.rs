@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::json;
@@ -13,7 +14,7 @@ use toolgate::patch::{self, Disk, Format, Outcome, Plan, Recovered};
 use crate::args::{self, PatchFormat};
 use crate::config::Dirs;
 use crate::fault::Fault;
-use crate::screen;
+use crate::{screen, turns};
 
 /// The longest patch that is read.
 const LONGEST: u64 = 64 << 20;
@@ -32,6 +33,9 @@ pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
     let disk = Disk::at(&directory)
         .map_err(|fault| Fault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?
         .breaking_links(args.break_links);
+    let root = disk.root().to_owned();
+    let within = root.clone();
+    let disk = disk.judged_by(Arc::new(move |real, _| judge(&within, real)));
     let records = records()?;
     for Recovered { files, outcome, record } in patch::recover(&records)? {
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
@@ -53,10 +57,24 @@ pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
     if !args.dry_run
         && let Err(refusal) = disk.commit(&plan.steps(), &records)
     {
-        return refuse(args, &format!("`{}` {}", refusal.path, refusal.what));
+        return refuse(args, &refusal.what);
+    }
+    if !args.dry_run {
+        turns::keep(state()?.as_path(), &root, &plan.diff());
     }
     told(args, &plan)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Nothing outside the directory is touched, nor what git keeps for itself.
+fn judge(root: &Path, real: &Path) -> Result<(), String> {
+    let Ok(below) = real.strip_prefix(root) else {
+        return Err(format!("`{}` is outside `{}`; use -C to work there", real.display(), root.display()));
+    };
+    match below.components().any(|part| part.as_os_str() == ".git") {
+        true => Err(format!("`{}` is git's own; no patch changes that", below.display())),
+        false => Ok(()),
+    }
 }
 
 fn format(format: PatchFormat) -> Option<Format> {
@@ -100,10 +118,12 @@ fn text(args: &args::Patch) -> Result<String, Fault> {
 
 /// Where it is written down what is about to be done.
 fn records() -> Result<PathBuf, Fault> {
+    Ok(state()?.join("edits"))
+}
+
+fn state() -> Result<PathBuf, Fault> {
     let state = Dirs::from_env()?.state;
-    let state = state
-        .ok_or_else(|| Fault::usage("there is no home to keep records in; set HOME or TOOLGATE_HOME"))?;
-    Ok(state.join("edits"))
+    state.ok_or_else(|| Fault::usage("there is no home to keep records in; set HOME or TOOLGATE_HOME"))
 }
 
 fn refuse(args: &args::Patch, why: &str) -> Result<ExitCode, Fault> {

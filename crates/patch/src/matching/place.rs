@@ -271,11 +271,13 @@ fn adds(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
 
 /// Where the new lines of `hunk` stand, if they say enough.
 fn applied(text: &Text, hunk: &Hunk) -> Vec<usize> {
-    let telling = hunk.new_lines().filter(|line| !is_blank(line)).count();
-    let adds = hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if !is_blank(text)));
+    let telling = |line: &&str| line.chars().filter(|char| char.is_alphanumeric()).count() > 1;
+    let stays = hunk.lines.iter().any(|line| matches!(line, Line::Keep(text) if telling(&text.as_str())));
     // Where lines only go from an end of the hunk, the rest of it stands there before and after.
     let (old, new): (Vec<&str>, Vec<&str>) = (hunk.old().collect(), hunk.new_lines().collect());
-    if telling < if adds { 1 } else { 2 } || old.windows(new.len()).any(|part| part == new) {
+    // One line may stand anywhere.
+    let few = !stays || hunk.new_lines().filter(telling).count() < 2;
+    if few || old.windows(new.len()).any(|part| part == new) {
         return Vec::new();
     }
     let done =
