@@ -159,8 +159,21 @@ fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
     }
     let headers = places(text, &hunk.headers);
     let heads = |at: usize| headers.iter().any(|header| *header <= at && at < scope(text, *header));
-    let done = applied(text, hunk);
-    if !done.is_empty() {
+    let (done, sure) = applied(text, hunk);
+    let length = hunk.new_lines().count();
+    let on_it = |fit: &Fit| done.iter().any(|at| *at < fit.end() && fit.first() < at + length);
+    if !done.is_empty() && !sure {
+        // What still fits where it was applied has been.
+        let fits = contiguous(text, hunk, Likeness::Exact, Pass::Exact);
+        if let Some(fit) = fits.iter().find(|fit| on_it(fit)) {
+            return Ok(Found::Already(fit.first()));
+        }
+        // What only resembles the old lines may be another place, where it was never to be done.
+        if fits.is_empty() {
+            return Err(Miss::Absent);
+        }
+    }
+    if !done.is_empty() && sure {
         let mut fits = search(text, hunk);
         if fits.first().is_none_or(|fit| fit.pass == Pass::Near) {
             fits = again(text, hunk, &done).into_iter().collect();
@@ -269,20 +282,20 @@ fn adds(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
     }
 }
 
-/// Where the new lines of `hunk` stand, if they say enough.
-fn applied(text: &Text, hunk: &Hunk) -> Vec<usize> {
-    let telling = |line: &&str| line.chars().filter(|char| char.is_alphanumeric()).count() > 1;
+/// Where the new lines of `hunk` stand, and whether they say enough to take that for its doing.
+fn applied(text: &Text, hunk: &Hunk) -> (Vec<usize>, bool) {
+    let telling = |line: &&str| line.chars().any(char::is_alphanumeric);
     let stays = hunk.lines.iter().any(|line| matches!(line, Line::Keep(text) if telling(&text.as_str())));
-    // Where lines only go from an end of the hunk, the rest of it stands there before and after.
     let (old, new): (Vec<&str>, Vec<&str>) = (hunk.old().collect(), hunk.new_lines().collect());
-    // One line may stand anywhere.
-    let few = !stays || hunk.new_lines().filter(telling).count() < 2;
-    if few || old.windows(new.len()).any(|part| part == new) {
-        return Vec::new();
+    // Where lines only go from an end of the hunk, the rest of it stands there before and after.
+    if !new.iter().any(telling) || old.windows(new.len()).any(|part| part == new) {
+        return (Vec::new(), false);
     }
+    // One line may stand anywhere.
+    let sure = stays && new.iter().filter(|line| telling(line)).count() > 1;
     let done =
-        Hunk { lines: hunk.new_lines().map(|line| Line::Keep(line.to_owned())).collect(), ..Hunk::default() };
-    contiguous(text, &done, Likeness::Exact, Pass::Exact).iter().map(Fit::first).collect()
+        Hunk { lines: new.iter().map(|line| Line::Keep((*line).to_owned())).collect(), ..Hunk::default() };
+    (contiguous(text, &done, Likeness::Exact, Pass::Exact).iter().map(Fit::first).collect(), sure)
 }
 
 /// Leaves each hunk those places that lie between the places of its neighbours.

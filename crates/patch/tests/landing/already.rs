@@ -21,7 +21,7 @@ fn a_hunk_that_removes_was_applied() {
 #[test]
 fn too_little_is_left_to_tell_that_it_was_removed() {
     insta::assert_snapshot!(update("first line\nlast line\n", " first line\n-gone\n"), @"
-    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-2. Lines with `-` are what the patch expects, with `+` what is there
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-2. Lines with `-` are what the patch expects, with `+` what is there; its new lines stand at line 1: perhaps it is applied already
          1  first line
            -gone
          2 +last line
@@ -120,6 +120,7 @@ fn a_diff_that_was_applied_is_done() {
     insta::assert_snapshot!(apply([("f", "one\n")], new), @"  f is as the patch wants it already");
     insta::assert_snapshot!(apply([("f", "two\n")], new), @"
     M f
+      all of it was replaced
     |one
     ");
 }
@@ -139,10 +140,10 @@ fn a_mode_that_is_set_is_done() {
 
 #[test]
 fn a_text_that_was_replaced_is_done() {
-    insta::assert_snapshot!(replace("one\nnew text\nthree\n", "old text", "new text"), @"  f is as the patch wants it already");
+    insta::assert_snapshot!(replace("one\nnew text\nthree\n", "old text", "new text"), @"`f` is unchanged: the text to replace does not match: none of its lines is in the file; read the file again; its new lines stand at line 2: perhaps it is applied already");
     insta::assert_snapshot!(replace("one\ntwo\n", "one", "one\ntwo"), @"  f is as the patch wants it already");
     let call = r#"{"file_path": "f", "original_content": "a", "updated_content": "b", "replace_all": true}"#;
-    insta::assert_snapshot!(apply([("f", "b b b\n")], call), @"  f is as the patch wants it already");
+    insta::assert_snapshot!(apply([("f", "b b b\n")], call), @"`f` is unchanged: the text to replace does not match: none of its lines is in the file; read the file again");
 }
 
 #[test]
@@ -154,6 +155,7 @@ fn whole_files_that_are_there_are_done() {
     ");
     insta::assert_snapshot!(apply([("f", "one\n"), ("g", "three\n")], call), @"
     M g
+      all of it was replaced
       f is as the patch wants it already
     |two
     ");

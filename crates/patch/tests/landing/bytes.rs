@@ -125,16 +125,19 @@ fn a_whole_file_is_written_with_the_files_endings_and_mark() {
     let patch = envelope("*** Add File: f\n+one\n+two\n");
     insta::assert_snapshot!(apply([("f", "1\r\n2\r\n")], &patch), @"
     M f
+      all of it was replaced
     |one␍
     |two␍
     ");
     insta::assert_snapshot!(apply([("f", "\u{feff}1\n2\n")], &patch).replace('\u{feff}', "<BOM>"), @"
     M f
+      all of it was replaced
     |<BOM>one
     |two
     ");
     insta::assert_snapshot!(apply([("f", "1\r\n2\n")], &patch), @"
     M f
+      all of it was replaced
     |one
     |two
     ");
@@ -208,6 +211,7 @@ fn a_binary_file_may_be_moved_deleted_and_written_over() {
     insta::assert_snapshot!(apply([("f", b"a\0b")], &envelope("*** Delete File: f\n")), @"D f");
     insta::assert_snapshot!(apply([("f", b"a\0b")], &envelope("*** Add File: f\n+text\n")), @"
     M f
+      all of it was replaced
     |text
     ");
 }

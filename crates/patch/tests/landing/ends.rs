@@ -193,7 +193,6 @@ fn empty_lines_at_the_end_are_lines() {
     |one
     |
     |
-    WRONG: applied twice, it changes more
     ");
 }
 

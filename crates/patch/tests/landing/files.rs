@@ -18,6 +18,7 @@ fn a_file_is_added() {
 fn a_file_that_is_there_is_written_over() {
     insta::assert_snapshot!(apply([("f", "old\n")], &envelope("*** Add File: f\n+new\n")), @"
     M f
+      all of it was replaced
     |new
     ");
 }
@@ -27,6 +28,7 @@ fn a_file_that_is_written_over_can_still_be_run() {
     let tree = Memory { files: [("f".to_owned(), (b"old\n".to_vec(), true))].into() };
     insta::assert_snapshot!(tell(&tree, &envelope("*** Add File: f\n+new\n")), @"
     M f
+      all of it was replaced
     (can be run)
     |new
     ");
@@ -185,6 +187,7 @@ fn whole_files_in_json() {
     let call = r#"{"files": [{"path": "f", "content": "1"}, {"path": "d/g", "content": "one\ntwo\n"}]}"#;
     insta::assert_snapshot!(apply([("f", "0\n")], call), @"
     M f
+      all of it was replaced
     A d/g
     = f
     |1⌿

@@ -17,7 +17,7 @@ gamma(1);
 -gamma(2);
 ";
     insta::assert_snapshot!(update(file, body), @"
-    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-3. Lines with `-` are what the patch expects, with `+` what is there
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-3. Lines with `-` are what the patch expects, with `+` what is there; its new lines stand at line 1: perhaps it is applied already
          1  alpha();
          2  beta();
            -gamma(2);
@@ -71,7 +71,7 @@ gamma(1);
 -gamma(2);
 ";
     insta::assert_snapshot!(update(file, body), @"
-    `f` is unchanged: hunk 2 of 2 (line 8 of the patch) does not match; the closest place is lines 5-7. Lines with `-` are what the patch expects, with `+` what is there
+    `f` is unchanged: hunk 2 of 2 (line 8 of the patch) does not match; the closest place is lines 5-7. Lines with `-` are what the patch expects, with `+` what is there; its new lines stand at line 5: perhaps it is applied already
          5  alpha();
          6  beta();
            -gamma(2);

@@ -198,6 +198,7 @@ fn the_second_time_a_file_is_what_the_first_left() {
     let patch = envelope("*** Delete File: f\n*** Add File: f\n+one\n");
     insta::assert_snapshot!(apply([("f", "old\n")], &patch), @"
     M f
+      all of it was replaced
     |one
     ");
 }

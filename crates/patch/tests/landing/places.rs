@@ -84,6 +84,7 @@ fn the_neighbour_above_leaves_one() {
     |    rest();
     |    close();
     |}
+    WRONG: applied twice, it changes more
     ");
 }
 
@@ -192,7 +193,7 @@ fn a_wrong_number_leaves_two() {
 #[test]
 fn a_text_that_is_there_twice_is_refused() {
     insta::assert_snapshot!(replace(TWICE, "work();", "rest();"), @"
-    `f` is unchanged: the text to replace fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
+    `f` is unchanged: the text to replace fits in 2 places; give more of the text around it, or set `replace_all`
     lines 3-3, below `fn a() {` (line 1)
     lines 9-9, below `fn b() {` (line 7)
     ");

@@ -31,12 +31,12 @@ fn a_text_that_is_there_once_is_replaced() {
 #[test]
 fn a_text_that_is_there_twice_is_not() {
     insta::assert_snapshot!(replace("a\nb\na\n", "a", "c"), @"
-    `f` is unchanged: the text to replace fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
+    `f` is unchanged: the text to replace fits in 2 places; give more of the text around it, or set `replace_all`
     lines 1-1
     lines 3-3
     ");
     insta::assert_snapshot!(replace("a a\n", "a", "c"), @"
-    `f` is unchanged: the text to replace fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
+    `f` is unchanged: the text to replace fits in 2 places; give more of the text around it, or set `replace_all`
     lines 1-1
     lines 1-1
     ");
@@ -130,6 +130,7 @@ fn nothing_becomes_a_new_file() {
     ");
     insta::assert_snapshot!(replace("", "", "one\n"), @"
     M f
+      all of it was replaced
     |one
     ");
     insta::assert_snapshot!(replace("one\n", "", "two\n"), @"`f` exists, and the text to replace is empty; give the text that is to be replaced");
