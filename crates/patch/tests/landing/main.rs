@@ -81,11 +81,11 @@ fn tell(tree: &Memory, patch: &str) -> String {
     {
         out.push_str("\nWRONG: applied twice, it changes more");
     }
-    if parse(&plan.diff())
-        .is_ok_and(|diff| Plan::of(&diff, tree).map(|plan| committed(tree, &plan)) != Ok(after))
-        && !plan.diff().contains("Binary files")
-    {
-        let _ = write!(out, "\nWRONG: its diff does otherwise\n{}", plan.diff());
+    let diff = plan.diff();
+    let same =
+        parse(&diff).is_ok_and(|diff| Plan::of(&diff, tree).map(|plan| committed(tree, &plan)) == Ok(after));
+    if !(same || plan.changes.is_empty() || diff.contains("Binary files")) {
+        let _ = write!(out, "\nWRONG: its diff does otherwise\n{}", marked(&diff));
     }
     out
 }

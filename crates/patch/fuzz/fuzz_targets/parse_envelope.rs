@@ -1,0 +1,13 @@
+//! Any bytes as an envelope: read or refused, and no file without a name.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use toolgate_patch::{Format, parse_as};
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = String::from_utf8_lossy(bytes);
+    match parse_as(Format::Envelope, &text) {
+        Ok(patch) => assert!(patch.edits.iter().all(|edit| !edit.path.is_empty())),
+        Err(syntax) => assert!(!syntax.to_string().is_empty()),
+    }
+});
