@@ -1,7 +1,7 @@
 //! `apply_patch`: files are changed as a patch says, all of them or none.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use patch::{Change, Disk, Patch, Plan};
@@ -165,7 +165,7 @@ impl Work {
     fn apply(self) -> Result<ToolOutput, ToolError> {
         let Self { patch, permit, cx, edits, shown } = self;
         let judge = permit.clone();
-        let (disk, denied) = open(cx.place(), move |real| judge.may_change(real))?;
+        let (disk, denied) = open(cx.place(), move |real| may_edit(&judge, real))?;
         let (patch, spelling) = Spelling::of(&patch, &permit, cx.place())?;
         let blocked = || lock(&denied).take().map(ToolError::Blocked);
         let plan = match Plan::of(&patch, &disk) {
@@ -216,7 +216,7 @@ fn lock(denied: &Denied) -> std::sync::MutexGuard<'_, Option<Denial>> {
 /// The tree that `judge` lets a patch touch.
 fn open(
     place: &Place,
-    judge: impl Fn(&std::path::Path) -> Result<(), Denial> + Send + Sync + 'static,
+    judge: impl Fn(&Path) -> Result<(), Denial> + Send + Sync + 'static,
 ) -> Result<(Disk, Denied), ToolError> {
     let denied = Denied::default();
     let noted = Arc::clone(&denied);
@@ -230,6 +230,21 @@ fn open(
         })
     }));
     Ok((disk, denied))
+}
+
+/// Whether the file that really is at `real` may be edited: wherever commands may write, but for what git keeps for itself.
+/// What is in there decides what git does for the user, so it needs their word even where a command could change it.
+fn may_edit(permit: &Permit, real: &Path) -> Result<(), Denial> {
+    permit.may_change(real)?;
+    let Some(confinement) = permit.confinement() else { return Ok(()) };
+    // A root may be such a directory itself: then somebody has given it.
+    let below = confinement.writable.iter().filter_map(|root| real.strip_prefix(root).ok());
+    let below = below.min_by_key(|below| below.components().count());
+    let is_git = |part: std::path::Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
+    match below.is_some_and(|below| below.components().any(is_git)) {
+        true => Err(Denial::MayNotWrite { path: real.to_owned(), roots: confinement.writable.clone() }),
+        false => Ok(()),
+    }
 }
 
 /// Paths that are elsewhere than they are spelled: what is spelled `/tmp` may be a directory of the session's own.

@@ -1,0 +1,148 @@
+//! Every shape in which a model sends a patch, and what it is told when it landed.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::{Bench, envelope};
+
+const CHANGE: &str = "*** Update File: a.txt\n one\n-two\n+2\n";
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.w.file("a.txt", "one\ntwo\nthree\n");
+    bench
+}
+
+#[test]
+fn freeform() {
+    let bench = bench();
+    assert_snapshot!(bench.told(&bench.envelope(CHANGE)), @"
+    Applied:
+    M a.txt
+    ");
+    assert_eq!(bench.text("a.txt"), "one\n2\nthree\n");
+}
+
+#[test]
+fn as_a_function_by_any_of_its_names() {
+    for name in ["apply_patch", "applypatch", "edit_file"] {
+        for arguments in [json!({"input": envelope(CHANGE)}), json!({"patch": envelope(CHANGE)})] {
+            let bench = bench();
+            let answer = bench.call(name, &arguments);
+            assert!(answer.success, "{name} {}", answer.joined_text());
+            assert_eq!(bench.text("a.txt"), "one\n2\nthree\n");
+        }
+    }
+}
+
+#[test]
+fn search_and_replace() {
+    let bench = bench();
+    let edit = json!({"file_path": "a.txt", "original_content": "two\n", "updated_content": "2\n"});
+    assert!(bench.call("apply_patch", &edit).success);
+    assert_eq!(bench.text("a.txt"), "one\n2\nthree\n");
+    let all = json!({"file_path": "a.txt", "old_string": "e", "new_string": "E", "replace_all": true});
+    assert!(bench.call("apply_patch", &all).success);
+    assert_eq!(bench.text("a.txt"), "onE\n2\nthrEE\n");
+    let twice = json!({"file_path": "a.txt", "old_string": "E", "new_string": "e"});
+    let answer = bench.call("apply_patch", &twice);
+    assert!(!answer.success, "{}", answer.joined_text());
+    assert_eq!(bench.text("a.txt"), "onE\n2\nthrEE\n");
+}
+
+#[test]
+fn whole_files() {
+    let bench = bench();
+    let files =
+        json!({"files": [{"path": "a.txt", "content": "new\n"}, {"path": "b/c.txt", "content": "c"}]});
+    assert_snapshot!(bench.told(&bench.call("apply_patch", &files)), @"
+    Applied:
+    M a.txt
+    A b/c.txt
+    ");
+    assert_eq!((bench.text("a.txt"), bench.text("b/c.txt")), ("new\n".into(), "c".into()));
+}
+
+#[test]
+fn a_unified_diff() {
+    let diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n";
+    for sent in [diff.to_owned(), format!("```diff\n{diff}```\n")] {
+        let bench = bench();
+        let answer = bench.patch(&sent);
+        assert!(answer.success, "{}", answer.joined_text());
+        assert_eq!(bench.text("a.txt"), "one\n2\nthree\n");
+    }
+}
+
+#[test]
+fn all_four_letters() {
+    let bench = bench();
+    bench.w.file("gone.txt", "x\n").file("old.txt", "y\n").file("done.txt", "z\n");
+    let answer = bench.envelope(
+        "*** Update File: a.txt\n-two\n+2\n*** Add File: new/n.txt\n+n\n*** Delete File: gone.txt\n\
+         *** Update File: old.txt\n*** Move to: moved.txt\n-y\n+Y\n*** Update File: done.txt\n-y\n+z\n",
+    );
+    assert_snapshot!(bench.told(&answer), @"
+    Applied:
+    M a.txt
+    A new/n.txt
+    D gone.txt
+    R old.txt -> moved.txt
+      done.txt is as the patch wants it already
+    ");
+    assert_snapshot!(answer.structured.unwrap(), @r#"{"changes":[{"from":null,"kind":"M","path":"a.txt"},{"from":null,"kind":"A","path":"new/n.txt"},{"from":null,"kind":"D","path":"gone.txt"},{"from":"old.txt","kind":"R","path":"moved.txt"}]}"#);
+    assert!(!bench.path("gone.txt").exists() && !bench.path("old.txt").exists());
+    assert_eq!(bench.text("moved.txt"), "Y\n");
+}
+
+#[test]
+fn whoever_watches_sees_each_file() {
+    let bench = bench();
+    bench.w.file("gone.txt", "x\n").file("old.txt", "y\n");
+    bench.envelope(
+        "*** Update File: a.txt\n-two\n+2\n*** Add File: n.txt\n+n\n*** Delete File: gone.txt\n\
+         *** Update File: old.txt\n*** Move to: moved.txt\n-y\n+Y\n",
+    );
+    let mut changes = bench.changes();
+    changes.sort();
+    assert_eq!(changes, ["A n.txt", "D gone.txt", "M a.txt", "R moved.txt"]);
+}
+
+#[test]
+fn what_was_overlooked_is_told() {
+    let bench = bench();
+    bench.w.file("p.py", "def f():\n    x = 1\n    y = 2\n");
+    let answer = bench.envelope("*** Update File: p.py\n def f():\n   x = 1\n-  y = 2\n+  y = 3\n");
+    assert_snapshot!(bench.told(&answer), @"
+    Applied:
+    M p.py
+      at line 3, overlooking indentation
+    Look whether what was overlooked is as you meant it.
+    ");
+    assert_eq!(bench.text("p.py"), "def f():\n    x = 1\n    y = 3\n");
+}
+
+#[test]
+fn a_patch_that_is_applied_already_changes_nothing() {
+    let bench = bench();
+    bench.envelope(CHANGE);
+    let before = bench.everything();
+    let again = bench.envelope(CHANGE);
+    assert!(again.success);
+    assert_snapshot!(bench.told(&again), @"
+    Nothing was changed:
+      a.txt is as the patch wants it already
+    ");
+    assert_eq!(bench.everything(), before);
+}
+
+#[test]
+fn every_file_keeps_its_mode_and_its_line_endings() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = bench();
+    bench.w.file("run.sh", "#!/bin/sh\r\necho two\r\n");
+    std::fs::set_permissions(bench.path("run.sh"), std::fs::Permissions::from_mode(0o750)).unwrap();
+    assert!(bench.envelope("*** Update File: run.sh\n-echo two\n+echo 2\n+echo 3\n").success);
+    assert_eq!(bench.text("run.sh"), "#!/bin/sh\r\necho 2\r\necho 3\r\n");
+    assert_eq!(std::fs::metadata(bench.path("run.sh")).unwrap().permissions().mode() & 0o7777, 0o750);
+}

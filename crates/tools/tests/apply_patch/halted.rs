@@ -1,0 +1,90 @@
+//! A call that is given up while it applies a patch leaves all of it, or nothing.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use engine::{Event, Observer};
+use tokio_util::sync::CancellationToken;
+use tool::{CallId, ErrorKind, Notice, ToolCall, ToolPayload};
+
+use super::{Bench, envelope};
+
+const FILES: usize = 40;
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    for at in 0..FILES {
+        bench.w.file(format!("d{}/f{at}.txt", at % 4), "old\n");
+    }
+    bench
+}
+
+fn call() -> ToolCall {
+    let update = |at: usize| format!("*** Update File: d{}/f{at}.txt\n-old\n+new\n", at % 4);
+    let input = envelope(&(0..FILES).map(update).collect::<String>());
+    ToolCall { id: "call".into(), name: "apply_patch".to_owned(), payload: ToolPayload::Custom { input } }
+}
+
+/// How many files are new. Nothing else lies about.
+fn new(bench: &Bench) -> usize {
+    let all = bench.everything();
+    assert_eq!(all.len(), FILES, "{all:?}");
+    assert!(all.iter().all(|(_, bytes)| bytes == b"old\n" || bytes == b"new\n"));
+    assert!(fs::read_dir(bench.w.outside().join("../records")).map_or(true, |left| {
+        left.flatten().all(|entry| entry.path().extension().is_none_or(|kind| kind != "json"))
+    }));
+    all.iter().filter(|(_, bytes)| bytes == b"new\n").count()
+}
+
+/// Cancels when the first file has changed.
+struct Hasty(Mutex<Option<CancellationToken>>);
+
+impl Observer for Hasty {
+    fn saw(&self, _: &CallId, event: &Event) {
+        if matches!(event, Event::Notice(Notice::FileChanged { .. }))
+            && let Some(cancel) = self.0.lock().unwrap().take()
+        {
+            cancel.cancel();
+        }
+    }
+}
+
+#[test]
+fn what_has_begun_is_finished_and_told() {
+    let mut bench = bench();
+    let cancel = CancellationToken::new();
+    let hasty = Hasty(Mutex::new(Some(cancel.clone())));
+    bench.router = bench.router.with_observer(Arc::new(hasty));
+    let answer = bench.runtime.block_on(bench.router.dispatch(call(), cancel.clone()));
+    assert!(cancel.is_cancelled());
+    assert_eq!(new(&bench), FILES);
+    assert!(answer.joined_text().starts_with("Applied:\nM d0/f0.txt"), "{}", answer.joined_text());
+    // It may have been done before anybody noticed.
+    assert!(matches!(answer.facts.error, None | Some(ErrorKind::Cancelled)), "{:?}", answer.facts);
+}
+
+#[test]
+fn what_has_not_begun_is_not_begun() {
+    let bench = bench();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let answer = bench.runtime.block_on(bench.router.dispatch(call(), cancel));
+    assert_eq!((answer.facts.error, new(&bench)), (Some(ErrorKind::Cancelled), 0));
+}
+
+#[test]
+fn a_call_that_is_dropped_at_any_moment_leaves_no_half() {
+    for round in 0..30 {
+        let bench = bench();
+        let call = bench.router.dispatch(call(), CancellationToken::new());
+        let given_up = Duration::from_micros(round * 300);
+        bench.runtime.block_on(async { tokio::time::timeout(given_up, call).await }).ok();
+        let Bench { w, router, approver, events, runtime } = bench;
+        // Waits for what is under way.
+        runtime.shutdown_timeout(Duration::from_secs(60));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let all = new(&Bench { w, router, approver, events, runtime });
+        assert!(all == 0 || all == FILES, "{all} files are new");
+    }
+}

@@ -1,0 +1,170 @@
+//! `apply_patch` as a model meets it: through the router, with a real gate and real files.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests may unwrap, and look at real files"
+)]
+
+mod asking;
+mod formats;
+mod guarded;
+mod halted;
+mod refusals;
+mod seen;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use engine::{Event, Observer, ToolRegistry, ToolRouter};
+use exec::machine::ThisMachine;
+use policy::rules::{Layer, Rules};
+use policy::{
+    ApprovalPolicy, Confinement, DEFAULT_DENY_READ, DenyRead, Gate, Grant, Grants, Question, Reach,
+    ReviewDecision, Root, SandboxPolicy,
+};
+use serde_json::Value;
+use testkit::{Scripted, Workspace};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+use tool::{CallId, Notice, Place, ToolCall, ToolOutput, ToolPayload};
+use toolgate_tools::{Edits, Pictures};
+
+/// A workspace, and tools that answer in it.
+struct Bench {
+    w: Workspace,
+    router: ToolRouter,
+    approver: Arc<Scripted>,
+    events: Arc<Log>,
+    runtime: Runtime,
+}
+
+/// What observers saw.
+#[derive(Default)]
+struct Log(Mutex<Vec<Event>>);
+
+impl Observer for Log {
+    fn saw(&self, _: &CallId, event: &Event) {
+        self.0.lock().unwrap().push(event.clone());
+    }
+}
+
+impl Bench {
+    /// Files below the workspace may be changed; whoever is asked says no.
+    fn new() -> Self {
+        Self::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, "", no)
+    }
+
+    fn asking(answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static) -> Self {
+        Self::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, "", answer)
+    }
+
+    fn with(
+        sandbox: SandboxPolicy,
+        approval: ApprovalPolicy,
+        rules: &str,
+        answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static,
+    ) -> Self {
+        let w = Workspace::new();
+        let root = w.path();
+        let deny = DenyRead::new(DEFAULT_DENY_READ, None).unwrap();
+        let writable = match sandbox {
+            SandboxPolicy::WorkspaceWrite => vec![root.clone()],
+            _ => Vec::new(),
+        };
+        let rules = rules.replace("WORK", root.to_str().unwrap());
+        let gate = Gate::new(Reach::new(vec![Root::new(&root)], deny), sandbox)
+            .confined_to(Confinement { writable, ..Confinement::default() })
+            .on(Arc::new(ThisMachine::new("/usr/bin", vec![root.clone()])))
+            .asking(approval)
+            .ruled_by(Rules::parse(&rules, "/rules.toml".as_ref(), Layer::User).unwrap());
+        let edits = Arc::new(Edits::recorded_in(w.outside().join("../records")));
+        let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &edits).unwrap();
+        let registry = tools.into_iter().fold(ToolRegistry::builder(), |all, tool| all.any(tool));
+        let (approver, events) = (Scripted::new(answer), Arc::new(Log::default()));
+        let router = ToolRouter::new(registry.build().unwrap(), gate, Place { cwd: root })
+            .with_approver(approver.clone())
+            .with_observer(Arc::clone(&events) as Arc<dyn Observer>);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        Self { w, router, approver, events, runtime: runtime.unwrap() }
+    }
+
+    /// Applies a patch that is sent as it is.
+    fn patch(&self, text: &str) -> ToolOutput {
+        self.dispatch("apply_patch", ToolPayload::Custom { input: text.to_owned() })
+    }
+
+    /// Applies an envelope with these lines.
+    fn envelope(&self, lines: &str) -> ToolOutput {
+        self.patch(&envelope(lines))
+    }
+
+    fn call(&self, name: &str, arguments: &Value) -> ToolOutput {
+        self.dispatch(name, ToolPayload::Function { arguments: arguments.to_string() })
+    }
+
+    fn dispatch(&self, name: &str, payload: ToolPayload) -> ToolOutput {
+        let call = ToolCall { id: "call".into(), name: name.to_owned(), payload };
+        self.runtime.block_on(self.router.dispatch(call, CancellationToken::new()))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.w.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|fault| format!("({name}: {fault})"))
+    }
+
+    fn told(&self, answer: &ToolOutput) -> String {
+        self.w.normal(&answer.joined_text())
+    }
+
+    /// What each question would have given.
+    fn asked(&self) -> Vec<Grants> {
+        self.approver.asked().into_iter().map(|question| question.grants).collect()
+    }
+
+    /// The files that observers were told of.
+    fn changes(&self) -> Vec<String> {
+        let events = self.events.0.lock().unwrap();
+        let changed = |event: &Event| match event {
+            Event::Notice(Notice::FileChanged { kind, path }) => Some(format!("{kind} {path}")),
+            _ => None,
+        };
+        events.iter().filter_map(changed).collect()
+    }
+
+    /// Every file below the workspace with its bytes, however it is named.
+    fn everything(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let (mut found, mut directories) = (Vec::new(), vec![self.w.path()]);
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                match fs::symlink_metadata(&path).unwrap() {
+                    there if there.is_dir() => directories.push(path),
+                    there if there.is_file() => found.push((path.clone(), fs::read(&path).unwrap())),
+                    _ => found.push((path, Vec::new())),
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+fn envelope(lines: &str) -> String {
+    format!("*** Begin Patch\n{}\n*** End Patch\n", lines.trim_end())
+}
+
+fn yes(_: &Question) -> ReviewDecision {
+    ReviewDecision::Approved
+}
+
+fn no(_: &Question) -> ReviewDecision {
+    ReviewDecision::Denied { note: None }
+}
+
+fn writes<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Grants {
+    paths.into_iter().map(|path| Grant::Write(path.into())).collect()
+}

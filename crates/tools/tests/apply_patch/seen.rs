@@ -1,0 +1,93 @@
+//! What the model saw of a file, and what it is told if that is no longer so.
+
+use std::fs;
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::Bench;
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.w.file("a.txt", "one\ntwo\nthree\n");
+    bench
+}
+
+fn read(bench: &Bench) {
+    assert!(bench.call("read_file", &json!({"path": "a.txt"})).success);
+}
+
+/// Somebody else writes to it, as editors do and as shells do.
+fn change(bench: &Bench, text: &str) {
+    fs::write(bench.path("aside"), text).unwrap();
+    fs::rename(bench.path("aside"), bench.path("a.txt")).unwrap();
+}
+
+#[test]
+fn a_file_that_somebody_else_changed_is_reported() {
+    let bench = bench();
+    read(&bench);
+    change(&bench, "zero\none\ntwo\nthree\n");
+    let answer = bench.envelope("*** Update File: a.txt\n one\n-two\n+2\n");
+    assert!(answer.success);
+    assert_snapshot!(bench.told(&answer), @"
+    Applied:
+    M a.txt
+    `a.txt` had changed since you read it; what you did not name is as it was
+    ");
+    // Once: what is there now is what the model made.
+    let answer = bench.envelope("*** Update File: a.txt\n-2\n+two\n");
+    assert_snapshot!(bench.told(&answer), @"
+    Applied:
+    M a.txt
+    ");
+}
+
+#[test]
+fn a_write_in_place_is_a_change_too() {
+    let bench = bench();
+    read(&bench);
+    fs::write(bench.path("a.txt"), "one\ntwo\nthree\nfour\n").unwrap();
+    let answer = bench.envelope("*** Update File: a.txt\n-two\n+2\n");
+    assert!(answer.joined_text().contains("had changed since you read it"), "{}", answer.joined_text());
+}
+
+#[test]
+fn our_own_edits_are_no_surprise() {
+    let bench = bench();
+    read(&bench);
+    for patch in [
+        "*** Update File: a.txt\n-two\n+2\n",
+        "*** Update File: a.txt\n-three\n+3\n",
+        "*** Update File: a.txt\n*** Move to: b.txt\n-one\n+1\n",
+        "*** Update File: b.txt\n-1\n+uno\n",
+    ] {
+        let answer = bench.envelope(patch);
+        assert!(answer.success && !answer.joined_text().contains("had changed"), "{}", answer.joined_text());
+    }
+}
+
+#[test]
+fn a_file_that_was_never_read_is_no_surprise_either() {
+    let bench = bench();
+    change(&bench, "one\ntwo\n");
+    let answer = bench.envelope("*** Update File: a.txt\n-two\n+2\n");
+    assert_snapshot!(bench.told(&answer), @"
+    Applied:
+    M a.txt
+    ");
+}
+
+#[test]
+fn a_patch_that_fails_says_that_the_file_had_changed() {
+    let bench = bench();
+    read(&bench);
+    change(&bench, "1\n2\n3\n");
+    let answer = bench.envelope("*** Update File: a.txt\n one\n-two\n+deux\n");
+    assert!(!answer.success);
+    assert_snapshot!(bench.told(&answer), @"
+    The patch was not applied, and nothing was changed.
+    `a.txt` is unchanged: the hunk at line 3 of the patch does not match: none of its lines is in the file; read the file again
+    `a.txt` has changed since you read it; read it again
+    ");
+}
