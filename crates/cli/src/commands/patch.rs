@@ -151,7 +151,10 @@ fn told(args: &args::Patch, plan: &Plan) -> Result<(), Fault> {
         return Ok(screen::text(&all.to_string())?);
     }
     if args.dry_run {
-        show(&plan.diff())?;
+        let diff = plan.diff();
+        if !diff.is_empty() {
+            show(&diff)?;
+        }
         for path in &plan.already {
             screen::hint(&format!("{path} is as the patch wants it already"));
         }

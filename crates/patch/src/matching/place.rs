@@ -168,6 +168,10 @@ fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
         if let Some(fit) = fits.iter().find(|fit| on_it(fit)) {
             return Ok(Found::Already(fit.first()));
         }
+        let headed = done.iter().find(|at| heads(**at));
+        if let Some(at) = headed.filter(|_| !fits.iter().any(|fit| heads(fit.first()))) {
+            return Ok(Found::Already(*at));
+        }
         // What only resembles the old lines may be another place, where it was never to be done.
         if fits.is_empty() {
             return Err(Miss::Absent);

@@ -1,0 +1,149 @@
+//! Beside git: what `git diff` writes is applied, and what a dry run writes is applied by `git apply`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use super::Shell;
+
+/// Runs git, as nobody in particular.
+fn git(directory: &Path, args: &[&str]) -> String {
+    let out = Command::new("git")
+        .args(["-c", "user.name=me", "-c", "user.email=a@b.c", "-c", "core.autocrlf=false"])
+        .args(args)
+        .current_dir(directory)
+        .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")])
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).unwrap()
+}
+
+/// A repository in which everything is as the first commit has it.
+fn repository() -> Shell {
+    let shell = Shell::new();
+    shell
+        .w
+        .file("src/lib.rs", "fn one() {}\n\nfn two() {}\n\nfn three() {}\n\nfn four() {}\n\nfn five() {}\n")
+        .file("run.sh", "#!/bin/sh\n")
+        .file("old name.txt", "a\nb\nc\nd\ne\nf\n")
+        .file("gone.txt", "x\n")
+        .file("open.txt", "no newline")
+        .file("closed.txt", "newline\n")
+        .file("crlf.txt", "one\r\ntwo\r\nthree\r\n")
+        .file("umlaut-ä.txt", "ä\n");
+    let directory = shell.w.path();
+    git(&directory, &["init", "-q", "-b", "main", "."]);
+    git(&directory, &["add", "-A"]);
+    git(&directory, &["commit", "-q", "-m", "first"]);
+    shell
+}
+
+/// Changes all kinds of things.
+fn change(shell: &Shell) {
+    let at = |name: &str| shell.w.path().join(name);
+    shell
+        .w
+        .file(
+            "src/lib.rs",
+            "fn one() {}\n\nfn two() { 2 }\n\nfn three() {}\n\nfn four() {}\n\nfn five() { 5 }\n",
+        )
+        .file("new/deep/n.txt", "n\n")
+        .file("empty.txt", "")
+        .file("open.txt", "newline now\n")
+        .file("closed.txt", "no newline now")
+        .file("crlf.txt", "one\r\n2\r\nthree\r\n")
+        .file("umlaut-ä.txt", "Ä\n");
+    fs::set_permissions(at("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(at("old name.txt"), at("new name.txt")).unwrap();
+    fs::write(at("new name.txt"), "a\nb\nC\nd\ne\nf\n").unwrap();
+    fs::remove_file(at("gone.txt")).unwrap();
+}
+
+/// What git knows of all files: names, modes and contents.
+fn tree(shell: &Shell) -> String {
+    let directory = shell.w.path();
+    git(&directory, &["add", "-A"]);
+    git(&directory, &["write-tree"])
+}
+
+fn reset(shell: &Shell) {
+    let directory = shell.w.path();
+    git(&directory, &["reset", "-q", "--hard"]);
+    git(&directory, &["clean", "-qfdx"]);
+}
+
+#[test]
+fn what_git_diff_writes_is_applied() {
+    for options in
+        [&[][..], &["--no-renames"], &["-U0"], &["-U10"], &["--no-prefix"], &["-C", "--find-copies-harder"]]
+    {
+        let shell = repository();
+        let first = tree(&shell);
+        change(&shell);
+        let wanted = tree(&shell);
+        let diff = git(&shell.w.path(), &[&["diff", "--cached"], options].concat());
+        reset(&shell);
+        let ran = shell.fed(&[], &diff);
+        assert_eq!(ran.code, Some(0), "{options:?}: {}{}\n{diff}", ran.out, ran.err);
+        assert_eq!(tree(&shell), wanted, "{options:?}\n{diff}");
+        // Again, it is there already; and backwards it is as before.
+        let again = shell.fed(&[], &diff);
+        assert_eq!(again.code, Some(0), "{options:?} again: {}{}", again.out, again.err);
+        assert_eq!(tree(&shell), wanted, "{options:?} again");
+        let back = git(&shell.w.path(), &[&["diff", "--cached", "-R"], options].concat());
+        let ran = shell.fed(&[], &back);
+        assert_eq!(ran.code, Some(0), "{options:?} back: {}{}\n{back}", ran.out, ran.err);
+        assert_eq!(tree(&shell), first, "{options:?} back");
+    }
+}
+
+#[test]
+fn what_a_dry_run_writes_git_applies() {
+    let shell = repository();
+    change(&shell);
+    let wanted = tree(&shell);
+    let diff = git(&shell.w.path(), &["diff", "--cached"]);
+    reset(&shell);
+    let ran = shell.fed(&["--dry-run"], &diff);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
+    assert_eq!(git(&shell.w.path(), &["status", "--porcelain"]), "");
+    fs::write(shell.w.outside().join("dry.diff"), &ran.out).unwrap();
+    git(&shell.w.path(), &["apply", "../outside/dry.diff"]);
+    assert_eq!(tree(&shell), wanted, "{}", ran.out);
+}
+
+#[test]
+fn a_mail_of_git_format_patch_is_applied() {
+    let shell = repository();
+    change(&shell);
+    let wanted = tree(&shell);
+    git(&shell.w.path(), &["commit", "-q", "-m", "second: --- a/x is no file\n\nNor is\n+++ b/x"]);
+    let mail = git(&shell.w.path(), &["format-patch", "-1", "--stdout"]);
+    git(&shell.w.path(), &["reset", "-q", "--hard", "HEAD~1"]);
+    let ran = shell.fed(&[], &mail);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert_eq!(tree(&shell), wanted);
+}
+
+#[test]
+fn wrong_numbers_are_no_obstacle() {
+    let shell = repository();
+    change(&shell);
+    let wanted = tree(&shell);
+    let diff = git(&shell.w.path(), &["diff", "--cached"]);
+    reset(&shell);
+    let wrong: String = diff
+        .lines()
+        .map(|line| match line.strip_prefix("@@ -") {
+            Some(_) if !line.contains("-0,0") && !line.contains("+0,0") => {
+                "@@ -900,70 +901,3 @@\n".to_owned()
+            }
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let ran = shell.fed(&[], &wrong);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert_eq!(tree(&shell), wanted);
+}
