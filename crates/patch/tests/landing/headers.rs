@@ -268,7 +268,6 @@ fn a_header_may_be_printed_or_spaced_otherwise() {
     |it("fails", () => {
     |  b();
     |});
-    WRONG: applied twice, it changes more
     "#);
 }
 
