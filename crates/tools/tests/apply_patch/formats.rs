@@ -58,6 +58,7 @@ fn whole_files() {
     assert_snapshot!(bench.told(&bench.call("apply_patch", &files)), @"
     Applied:
     M a.txt
+      all of it was replaced
     A b/c.txt
     ");
     assert_eq!((bench.text("a.txt"), bench.text("b/c.txt")), ("new\n".into(), "c".into()));
@@ -83,12 +84,8 @@ fn all_four_letters() {
          *** Update File: old.txt\n*** Move to: moved.txt\n-y\n+Y\n*** Update File: done.txt\n-y\n+z\n",
     );
     assert_snapshot!(bench.told(&answer), @"
-    Applied:
-    M a.txt
-    A new/n.txt
-    D gone.txt
-    R old.txt -> moved.txt
-      done.txt is as the patch wants it already
+    The patch was not applied, and nothing was changed.
+    `done.txt` is unchanged: the hunk at line 13 of the patch does not match: none of its lines is in the file; read the file again; its new lines stand at line 1: perhaps it is applied already
     ");
     assert_snapshot!(answer.structured.unwrap(), @r#"{"changes":[{"from":null,"kind":"M","path":"a.txt"},{"from":null,"kind":"A","path":"new/n.txt"},{"from":null,"kind":"D","path":"gone.txt"},{"from":"old.txt","kind":"R","path":"moved.txt"}]}"#);
     assert!(!bench.path("gone.txt").exists() && !bench.path("old.txt").exists());

@@ -90,7 +90,9 @@ fn what_may_not_be_read_is_neither_shown_nor_changed() {
             assert!(!told.contains("hunter2") && told.contains(".env"), "{patch}: {told}");
             assert_eq!((bench.text(".env"), bench.text("a.txt")), ("KEY=hunter2\n".into(), "one\n".into()));
             for question in bench.approver.asked() {
-                assert!(!question.intent.diff.unwrap_or_default().contains("hunter2"), "{patch}");
+                // What the model wrote itself may be shown.
+                let shown = question.intent.diff.unwrap_or_default();
+                assert!(!shown.contains("hunter2") || patch.contains("hunter2"), "{patch}");
             }
         }
         if sandbox == SandboxPolicy::WorkspaceWrite {
