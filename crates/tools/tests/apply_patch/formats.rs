@@ -78,14 +78,18 @@ fn a_unified_diff() {
 #[test]
 fn all_four_letters() {
     let bench = bench();
-    bench.w.file("gone.txt", "x\n").file("old.txt", "y\n").file("done.txt", "z\n");
+    bench.w.file("gone.txt", "x\n").file("old.txt", "y\n").file("done.txt", "first\nz\n");
     let answer = bench.envelope(
         "*** Update File: a.txt\n-two\n+2\n*** Add File: new/n.txt\n+n\n*** Delete File: gone.txt\n\
-         *** Update File: old.txt\n*** Move to: moved.txt\n-y\n+Y\n*** Update File: done.txt\n-y\n+z\n",
+         *** Update File: old.txt\n*** Move to: moved.txt\n-y\n+Y\n*** Update File: done.txt\n first\n-y\n+z\n",
     );
     assert_snapshot!(bench.told(&answer), @"
-    The patch was not applied, and nothing was changed.
-    `done.txt` is unchanged: the hunk at line 13 of the patch does not match: none of its lines is in the file; read the file again; its new lines stand at line 1: perhaps it is applied already
+    Applied:
+    M a.txt
+    A new/n.txt
+    D gone.txt
+    R old.txt -> moved.txt
+      done.txt is as the patch wants it already
     ");
     assert_snapshot!(answer.structured.unwrap(), @r#"{"changes":[{"from":null,"kind":"M","path":"a.txt"},{"from":null,"kind":"A","path":"new/n.txt"},{"from":null,"kind":"D","path":"gone.txt"},{"from":"old.txt","kind":"R","path":"moved.txt"}]}"#);
     assert!(!bench.path("gone.txt").exists() && !bench.path("old.txt").exists());
