@@ -267,7 +267,10 @@ impl Planning<'_> {
         target: &Target,
         executable: Option<bool>,
     ) -> Result<(), Faults> {
-        let Some(now) = self.files[index].now.clone() else {
+        let file = &self.files[index];
+        // What another edit has put in its place, or a copy does not mean, is not what the patch speaks of.
+        let first = file.from.is_some() || matches!(target, Target::Copied(_));
+        let Some(now) = (if first { file.before() } else { file.now.clone() }) else {
             return self.moved_already(edit, hunks, target);
         };
         let (bytes, landed) =
@@ -279,7 +282,7 @@ impl Planning<'_> {
             Target::Copied(to) => (self.file(edit, to)?, false),
         };
         if to != index {
-            if moves {
+            if moves && self.files[index].from.is_none() {
                 self.files[index].now = None;
                 self.files[index].bystander = false;
             }

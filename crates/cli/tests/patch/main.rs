@@ -125,7 +125,8 @@ fn the_format_is_seen_or_said() {
     for (format, text) in formats {
         for said in ["auto", format] {
             let shell = Shell::new();
-            assert_eq!(shell.told(&["--format", said], text), "0\n-- out\nM a.txt\n-- err\n", "{format}");
+            let told = shell.told(&["--format", said], text).replace("  all of it was replaced\n", "");
+            assert_eq!(told, "0\n-- out\nM a.txt\n-- err\n", "{format}");
             assert_eq!(shell.text("a.txt"), "one\n2\n");
         }
         for (other, _) in formats.iter().filter(|(other, _)| *other != format) {

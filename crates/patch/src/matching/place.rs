@@ -295,11 +295,14 @@ fn applied(text: &Text, hunk: &Hunk) -> (Vec<usize>, bool) {
     if !new.iter().any(telling) || old.windows(new.len()).any(|part| part == new) {
         return (Vec::new(), false);
     }
-    // One line may stand anywhere.
-    let sure = stays && new.iter().filter(|line| telling(line)).count() > 1;
     let done =
         Hunk { lines: new.iter().map(|line| Line::Keep((*line).to_owned())).collect(), ..Hunk::default() };
-    (contiguous(text, &done, Likeness::Exact, Pass::Exact).iter().map(Fit::first).collect(), sure)
+    let fits = contiguous(text, &done, Likeness::Exact, Pass::Exact);
+    let places: Vec<usize> = fits.iter().map(Fit::first).collect();
+    // One line may stand anywhere, unless it is all there is, or stands just where the patch says.
+    let there = places.iter().any(|at| new.len() == text.len() || hunk.at == Some(at + 1));
+    let sure = there || stays && new.iter().filter(|line| telling(line)).count() > 1;
+    (places, sure)
 }
 
 /// Leaves each hunk those places that lie between the places of its neighbours.
