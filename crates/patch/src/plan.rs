@@ -126,6 +126,11 @@ impl File {
         !self.bystander && self.before() == self.now
     }
 
+    /// Whether another file has come in its place.
+    fn is_replaced(&self) -> bool {
+        self.from.is_some() && self.found.is_some()
+    }
+
     fn before(&self) -> Option<Content> {
         self.found.as_ref().map(|held| Content { bytes: held.bytes.clone(), executable: held.executable })
     }
@@ -269,7 +274,7 @@ impl Planning<'_> {
     ) -> Result<(), Faults> {
         let file = &self.files[index];
         // What another edit has put in its place, or a copy does not mean, is not what the patch speaks of.
-        let first = file.from.is_some() || matches!(target, Target::Copied(_));
+        let first = file.is_replaced() || matches!(target, Target::Copied(_));
         let Some(now) = (if first { file.before() } else { file.now.clone() }) else {
             return self.moved_already(edit, hunks, target);
         };
@@ -282,7 +287,7 @@ impl Planning<'_> {
             Target::Copied(to) => (self.file(edit, to)?, false),
         };
         if to != index {
-            if moves && self.files[index].from.is_none() {
+            if moves && !self.files[index].is_replaced() {
                 self.files[index].now = None;
                 self.files[index].bystander = false;
             }

@@ -103,7 +103,16 @@ fn two_files_change_places() {
     let patch = envelope(
         "*** Update File: f\n*** Move to: t\n*** Update File: g\n*** Move to: f\n*** Update File: t\n*** Move to: g\n",
     );
-    insta::assert_snapshot!(apply([("f", "one\n"), ("g", "two\n")], &patch), @"`t` does not exist; check the path, or add it as a new file");
+    insta::assert_snapshot!(apply([("f", "one\n"), ("g", "two\n")], &patch), @"
+    R g -> f
+    R t -> g
+      t is as the patch wants it already
+    = f
+    |two
+    = g
+    |one
+    WRONG: applied twice, it changes more
+    ");
 }
 
 #[test]
@@ -214,4 +223,40 @@ fn several_files_are_told_in_the_patchs_order() {
 fn added_and_deleted_again_is_nothing() {
     let patch = envelope("*** Add File: g\n+x\n*** Delete File: g\n");
     insta::assert_snapshot!(apply([("f", "one\n")], &patch), @"  g is as the patch wants it already");
+}
+
+#[test]
+fn renames_of_a_diff_happen_at_once() {
+    let rename = |from: &str, to: &str| {
+        format!("diff --git a/{from} b/{to}\nsimilarity index 100%\nrename from {from}\nrename to {to}\n")
+    };
+    let swap = rename("a", "b") + &rename("b", "a");
+    insta::assert_snapshot!(apply([("a", "one\n"), ("b", "two\n")], &swap), @"
+    R b -> a
+    R a -> b
+    = a
+    |two
+    = b
+    |one
+    WRONG: applied twice, it changes more
+    ");
+    let chain = rename("a", "b") + &rename("b", "c");
+    insta::assert_snapshot!(apply([("a", "one\n"), ("b", "two\n")], &chain), @"
+    R a -> b
+    R b -> c
+    = b
+    |one
+    = c
+    |two
+    WRONG: its diff does otherwise
+    diff --git a/b b/b
+    --- a/b
+    +++ b/b
+    @@ -1 +1 @@
+    -two
+    +one
+    diff --git a/b b/c
+    rename from b
+    rename to c
+    ");
 }

@@ -185,7 +185,11 @@ fn the_second_time_a_file_is_what_the_first_left() {
     |h
     ");
     let patch = envelope("*** Update File: f\n*** Move to: g\n-b\n+B\n*** Update File: g\n-B\n+BB\n");
-    insta::assert_snapshot!(apply([("f", "a\nb\n")], &patch), @"`g` does not exist; check the path, or add it as a new file");
+    insta::assert_snapshot!(apply([("f", "a\nb\n")], &patch), @"
+    R f -> g
+    |a
+    |BB
+    ");
     let patch = envelope("*** Add File: f\n+one\n*** Update File: f\n-one\n+two\n");
     insta::assert_snapshot!(apply([("g", "")], &patch), @"
     A f
