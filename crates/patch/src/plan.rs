@@ -123,7 +123,15 @@ struct File {
 
 impl File {
     fn is_done(&self) -> bool {
-        !self.bystander && self.before() == self.now
+        !self.bystander && self.is_as_found()
+    }
+
+    fn is_as_found(&self) -> bool {
+        match (&self.found, &self.now) {
+            (None, None) => true,
+            (Some(held), Some(now)) => held.executable == now.executable && held.bytes == now.bytes,
+            _ => false,
+        }
     }
 
     /// Whether another file has come in its place.
@@ -136,12 +144,13 @@ impl File {
     }
 
     fn change(self) -> Option<Change> {
-        let before = self.before();
-        if before == self.now {
+        if self.is_as_found() {
             return None;
         }
-        let Self { path, from, moved, found, now: after, landed, .. } = self;
-        Some(Change { path, from, moved, before, after, landed, found: found.map(|held| held.stamp) })
+        let Self { path, from, moved, found: held, now: after, landed, .. } = self;
+        let found = held.as_ref().map(|held| held.stamp);
+        let before = held.map(|held| Content { bytes: held.bytes, executable: held.executable });
+        Some(Change { path, from, moved, before, after, landed, found })
     }
 }
 
@@ -252,7 +261,7 @@ impl Planning<'_> {
             Ok(Replaced::Already) => Ok(()),
             Ok(Replaced::New(whole, landed)) => {
                 now.bytes = text
-                    .write(&whole)
+                    .write(whole)
                     .map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
                 file.landed.extend(landed.into_iter().map(|(at, pass)| (at + 1, pass)));
                 Ok(())
@@ -275,11 +284,15 @@ impl Planning<'_> {
         let file = &self.files[index];
         // What another edit has put in its place, or a copy does not mean, is not what the patch speaks of.
         let first = file.is_replaced() || matches!(target, Target::Copied(_));
-        let Some(now) = (if first { file.before() } else { file.now.clone() }) else {
+        let before = first.then(|| file.before()).flatten();
+        let Some(now) = (if first { before.as_ref() } else { file.now.as_ref() }) else {
             return self.moved_already(edit, hunks, target);
         };
-        let (bytes, landed) =
-            if hunks.is_empty() { (now.bytes, Vec::new()) } else { updated(edit, &now.bytes, hunks)? };
+        let (bytes, landed) = if hunks.is_empty() {
+            (now.bytes.clone(), Vec::new())
+        } else {
+            updated(edit, &now.bytes, hunks)?
+        };
         let new = Content { bytes, executable: executable.unwrap_or(now.executable) };
         let (to, moves) = match target {
             Target::Same => (index, false),
@@ -352,7 +365,7 @@ fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<u8>, Places
             (rewrite(&text, &all, bare), places)
         }
     };
-    let written = text.write(&whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
+    let written = text.write(whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
     Ok((written, places))
 }
 
@@ -411,5 +424,5 @@ fn written_like(content: &str, before: &[u8]) -> Vec<u8> {
         (0..text.len()).all(|at| matches!(text.ending(at), "\r\n" | "")) && text.first_ending() == "\r\n";
     let content =
         if windows && !content.contains('\r') { content.replace('\n', "\r\n") } else { content.to_owned() };
-    text.write(&content).unwrap_or_else(|_| content.into_bytes())
+    text.write(content.clone()).unwrap_or_else(|_| content.into_bytes())
 }

@@ -91,23 +91,16 @@ impl Text {
     }
 
     /// The bytes of `whole`, encoded as this was.
-    pub(crate) fn write(&self, whole: &str) -> Result<Vec<u8>, Illegible> {
-        let mut marked = String::new();
-        let whole = if self.marked {
-            marked.push(BOM);
-            marked.push_str(whole);
-            &marked
-        } else {
-            whole
-        };
+    pub(crate) fn write(&self, whole: String) -> Result<Vec<u8>, Illegible> {
+        let whole = if self.marked { format!("{BOM}{whole}") } else { whole };
         match self.code {
             Code::Utf16 { little } => {
                 let unit = |unit: u16| if little { unit.to_le_bytes() } else { unit.to_be_bytes() };
                 Ok(whole.encode_utf16().flat_map(unit).collect())
             }
-            Code::Other(encoding) if encoding == UTF_8 => Ok(whole.as_bytes().to_vec()),
+            Code::Other(encoding) if encoding == UTF_8 => Ok(whole.into_bytes()),
             Code::Other(encoding) => {
-                let (bytes, _, lost) = encoding.encode(whole);
+                let (bytes, _, lost) = encoding.encode(&whole);
                 if !lost {
                     return Ok(bytes.into_owned());
                 }
@@ -138,7 +131,7 @@ fn decode(bytes: &[u8]) -> Result<(Code, String), Illegible> {
         let decoded = decoded.map_err(|_| Illegible::Lossy(name))?;
         return Ok((Code::Utf16 { little }, decoded));
     }
-    if bytes.contains(&0) {
+    if memchr::memchr(0, bytes).is_some() {
         return Err(Illegible::Binary);
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
@@ -158,12 +151,12 @@ fn decode(bytes: &[u8]) -> Result<(Code, String), Illegible> {
 /// Lines end with `\n` or `\r\n`; with `\r` only in a file that has no other.
 fn split(whole: &str) -> Vec<Span> {
     let bytes = whole.as_bytes();
-    let newline = if bytes.contains(&b'\n') { b'\n' } else { b'\r' };
+    let newline = if memchr::memchr(b'\n', bytes).is_some() { b'\n' } else { b'\r' };
     let mut lines = Vec::new();
     let mut start = 0;
     // ends: each round begins after the last
     while start < bytes.len() {
-        let found = bytes[start..].iter().position(|byte| *byte == newline).map(|at| start + at);
+        let found = memchr::memchr(newline, &bytes[start..]).map(|at| start + at);
         let (mut end, next) = found.map_or((bytes.len(), bytes.len()), |at| (at, at + 1));
         if newline == b'\n' && found.is_some() && end > start && bytes[end - 1] == b'\r' {
             end -= 1;
@@ -200,7 +193,7 @@ mod tests {
             assert_eq!(text.iter().collect::<Vec<_>>(), lines);
             let whole: String =
                 (0..text.len()).map(|at| text.line(at).to_owned() + text.ending(at)).collect();
-            assert_eq!(text.write(&whole).unwrap(), bytes);
+            assert_eq!(text.write(whole).unwrap(), bytes);
         }
     }
 
@@ -209,6 +202,6 @@ mod tests {
         assert_eq!(Text::read(b"a\0b"), Err(Illegible::Binary));
         assert_eq!(Text::read(b"\xff\xfea"), Err(Illegible::Lossy("UTF-16LE")));
         let latin = Text::read(b"caf\xe9 au lait, d\xe9j\xe0 vu\n").unwrap();
-        assert_eq!(latin.write("語"), Err(Illegible::Unwritable("windows-1252", '語')));
+        assert_eq!(latin.write("語".to_owned()), Err(Illegible::Unwritable("windows-1252", '語')));
     }
 }
