@@ -24,3 +24,7 @@ pub use tree::{Held, Memory, Put, Refusal, Spot, Stamp, Step, Tree};
 
 /// The grammar of `*** Begin Patch`, in Lark, for providers that hold a model to it.
 pub const GRAMMAR: &str = include_str!("../grammar/envelope.lark");
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
