@@ -69,7 +69,7 @@ fn a_line_that_was_forgotten_is_shown() {
 #[test]
 fn a_text_that_is_not_there_is_shown_beside_what_is() {
     let old = "    let text = toml::to_string_pretty(settings)?;\n    fs::write(path, text)\n";
-    insta::assert_snapshot!(replace(FILE, old, "    todo!()\n"), @"
+    insta::assert_snapshot!(replace(FILE, old, "    later()\n"), @"
     `f` is unchanged: the text to replace does not match; the closest place is lines 12-13. Lines with `-` are what the patch expects, with `+` what is there
            -    let text = toml::to_string_pretty(settings)?;
         12 +    let text = toml::to_string(settings)?;
