@@ -11,6 +11,9 @@ use crate::rewrite::rewrite;
 use crate::text::Text;
 use crate::tree::{Held, Put, Stamp, Step, Tree};
 
+/// Hunks of one file: each is looked for in all of it.
+const MOST_HUNKS: usize = 5_000;
+
 /// What a patch does to a tree, worked out and not yet done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
@@ -345,6 +348,10 @@ type Places = Vec<(usize, Pass)>;
 
 /// The bytes after `hunks`, and where they landed.
 fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<u8>, Places), Faults> {
+    if hunks.len() > MOST_HUNKS {
+        let what = format!("has {} hunks, and {MOST_HUNKS} are the most; send them in parts", hunks.len());
+        return Err(vec![Fault::at(edit, &edit.path, what)]);
+    }
     let text = legible(edit, bytes)?;
     let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
     let bare = says.map(|hunk| hunk.new_bare);

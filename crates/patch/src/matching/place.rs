@@ -10,6 +10,9 @@ use super::spelling::Manner;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
+/// So many hunks without a place are enough to be told of.
+const TOLD: usize = 20;
+
 /// What becomes of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Placed {
@@ -52,6 +55,9 @@ pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usi
         match find(text, hunk) {
             Ok(found) => founds.push(found),
             Err(miss) => misses.push((index, miss)),
+        }
+        if misses.len() >= TOLD {
+            break;
         }
     }
     if !misses.is_empty() {
