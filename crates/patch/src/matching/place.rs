@@ -171,8 +171,8 @@ fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
     if !done.is_empty() && !sure {
         // What still fits where it was applied has been.
         let fits = contiguous(text, hunk, Likeness::Exact, Pass::Exact);
-        if let Some(fit) = fits.iter().find(|fit| on_it(fit)) {
-            return Ok(Found::Already(fit.first()));
+        if !fits.is_empty() && fits.iter().all(on_it) {
+            return Ok(Found::Already(fits[0].first()));
         }
         let headed = done.iter().find(|at| heads(**at));
         if let Some(at) = headed.filter(|_| !fits.iter().any(|fit| heads(fit.first()))) {

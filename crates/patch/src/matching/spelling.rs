@@ -57,8 +57,9 @@ impl Manner {
 
     /// Whether the patch has what a printer makes of quotes and dashes, where the file has what is on a keyboard.
     fn is_printed(&self) -> bool {
-        let made =
-            |(ours, theirs): (&char, &Option<char>)| plain(*ours) != *ours && *theirs == Some(plain(*ours));
+        let made = |(ours, theirs): (&char, &Option<char>)| {
+            plain(*ours) != *ours && plain(*ours) != ' ' && *theirs == Some(plain(*ours))
+        };
         self.chars.iter().any(made)
     }
 
