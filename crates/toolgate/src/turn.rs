@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use exec::fs::{Door, Entry, Flow, IgnoreFiles, Kind, Stat, WalkOptions};
 use patch::{Content, diff};
@@ -18,6 +19,10 @@ const MOST_BYTES: usize = 128 << 20;
 const MOST_FILES: usize = 100_000;
 /// Threads that look.
 const THREADS: usize = 4;
+/// So long files are read to be remembered; of the others only that they changed will be known.
+const READING: Duration = Duration::from_millis(200);
+/// So long they are looked for.
+const LOOKING: Duration = Duration::from_secs(1);
 
 /// Knows what files below a directory were like, and so what became of them. What ignore files hide, or rules deny to be
 /// read, it does not look at.
@@ -91,9 +96,14 @@ impl TurnDiffTracker {
         let door = Door::new(&permit);
         let Ok(start) = door.look(&self.root) else { return Seen { partial: true, ..Seen::default() } };
         let seen = Mutex::new(Seen::default());
+        let began = Instant::now();
+        let first = self.before.files.is_empty();
         let options = WalkOptions { ignore: IgnoreFiles::Respect, max_depth: None, threads: THREADS };
         let visit = |entry: &Entry<'_>| {
-            let Some(file) = (entry.kind() == Kind::File).then(|| self.read(entry)).flatten() else {
+            let Some(file) = (entry.kind() == Kind::File)
+                .then(|| self.read(entry, first && began.elapsed() > READING))
+                .flatten()
+            else {
                 return Flow::Continue;
             };
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,19 +114,19 @@ impl TurnDiffTracker {
             }
             Flow::Continue
         };
-        let walked = door.walk(&start, &options, &|| false, || visit);
+        let walked = door.walk(&start, &options, &|| began.elapsed() > LOOKING, || visit);
         let mut seen = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
-        seen.partial |= walked.is_err();
+        seen.partial |= walked.map_or(true, |walked| walked.stopped);
         seen
     }
 
-    /// A file as it is: what was not written to since it was seen is not read again.
-    fn read(&self, entry: &Entry<'_>) -> Option<File> {
+    /// A file as it is: what was not written to since it was seen is not read again, and nothing if it is `late`.
+    fn read(&self, entry: &Entry<'_>, late: bool) -> Option<File> {
         let stat = entry.stat().ok()?;
         if let Some(known) = self.before.files.get(entry.path()).filter(|known| known.stat == stat) {
             return Some(known.clone());
         }
-        if stat.size > LONGEST {
+        if late || stat.size > LONGEST {
             return Some(File { stat, bytes: None });
         }
         let (file, stat) = entry.open().ok()?;
@@ -149,6 +159,8 @@ fn between(before: &Seen, after: &Seen) -> TurnDiff {
         match before.files.get(path) {
             Some(was) if was.is_as(file) => {}
             Some(was) => out.show(path, None, Some(was), Some(file)),
+            // Nobody looked whether it was there.
+            None if before.partial => {}
             None => {
                 // A file that was moved is the same file still.
                 let from = by_identity.get(&file.stat.identity).filter(|from| gone.contains_key(**from));
@@ -157,7 +169,7 @@ fn between(before: &Seen, after: &Seen) -> TurnDiff {
             }
         }
     }
-    for (path, file) in gone {
+    for (path, file) in gone.into_iter().filter(|_| !after.partial) {
         out.show(path, None, Some(file), None);
     }
     out
@@ -175,7 +187,7 @@ impl TurnDiff {
                 let (was, is) = (size(before), size(after));
                 let _ = writeln!(
                     self.text,
-                    "diff --git a/{name} b/{name}\nToo long to be shown: {was} bytes before, {is} after"
+                    "diff --git a/{name} b/{name}\nNot shown: {was} bytes before, {is} after"
                 );
             }
             (before, after) => {
