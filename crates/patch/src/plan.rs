@@ -7,7 +7,7 @@ use crate::edit::{Action, Edit, Hunk, Line, Patch, Target};
 use crate::fault::{Failure, Fault};
 use crate::matching::{Landing, Miss, Pass, Placed, place};
 use crate::replace::{Replaced, replace};
-use crate::rewrite::rewrite;
+use crate::rewrite::{Endings, rewrite};
 use crate::text::Text;
 use crate::tree::{Held, Put, Stamp, Step, Tree};
 
@@ -354,11 +354,12 @@ fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<u8>, Places
     }
     let text = legible(edit, bytes)?;
     let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
-    let bare = says.map(|hunk| hunk.new_bare);
+    let unnumbered = hunks.iter().all(|hunk| hunk.at.is_none());
+    let endings = Endings { bare: says.map(|hunk| hunk.new_bare), first: unnumbered };
     let placed = place(&text, hunks);
     let sure = |placed: &Placed| !matches!(placed, Placed::Here(pass, _) if *pass > Pass::Trailing);
     let is_sure = placed.as_ref().is_ok_and(|placed| placed.iter().all(sure));
-    let turned = if is_sure { None } else { in_turn(&text, hunks, bare) };
+    let turned = if is_sure { None } else { in_turn(&text, hunks, endings) };
     let (whole, places) = match turned {
         Some(done) => done,
         None => {
@@ -369,7 +370,7 @@ fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<u8>, Places
             }
             let all: Vec<&Landing> = landings.iter().map(|(_, landing)| *landing).collect();
             let places = landings.iter().map(|(pass, landing)| (first(landing), *pass)).collect();
-            (rewrite(&text, &all, bare), places)
+            (rewrite(&text, &all, endings), places)
         }
     };
     let written = text.write(whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
@@ -410,7 +411,7 @@ fn builds_on_itself(text: &Text, hunks: &[Hunk]) -> bool {
 }
 
 /// The same if each hunk is written as those before it leave the file, and then fits just so.
-fn in_turn(text: &Text, hunks: &[Hunk], bare: Option<bool>) -> Option<(String, Places)> {
+fn in_turn(text: &Text, hunks: &[Hunk], endings: Endings) -> Option<(String, Places)> {
     if !builds_on_itself(text, hunks) {
         return None;
     }
@@ -419,7 +420,7 @@ fn in_turn(text: &Text, hunks: &[Hunk], bare: Option<bool>) -> Option<(String, P
         let placed = place(&text, std::slice::from_ref(hunk)).ok()?;
         let (pass, landing) = placed.first().and_then(landing).filter(|(pass, _)| *pass <= Pass::Trailing)?;
         places.push((first(landing), pass));
-        text = text.rewritten(rewrite(&text, &[landing], bare));
+        text = text.rewritten(rewrite(&text, &[landing], endings));
     }
     Some((text.as_str().to_owned(), places))
 }

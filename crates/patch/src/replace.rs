@@ -4,7 +4,7 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::edit::{Hunk, Line};
 use crate::matching::{Miss, Pass, Placed, place};
-use crate::rewrite::rewrite;
+use crate::rewrite::{Endings, rewrite};
 use crate::text::Text;
 
 /// What comes of it: the new text and how it was found, or nothing if it is done already.
@@ -80,7 +80,10 @@ fn by_lines(text: &Text, old: &str, new: &str) -> Result<Replaced, Miss> {
             Some(Placed::Here(Pass::Trailing, _)) if moves(&hunk) => Err(Miss::Absent),
             Some(Placed::Here(pass, landing)) => {
                 let at = landing.drops.first().or(landing.adds.first().map(|(at, _)| at)).copied();
-                Ok(Replaced::New(rewrite(text, &[&landing], None), vec![(at.unwrap_or(0), pass)]))
+                Ok(Replaced::New(
+                    rewrite(text, &[&landing], Endings::default()),
+                    vec![(at.unwrap_or(0), pass)],
+                ))
             }
             Some(Placed::Already(_)) => Ok(Replaced::Already),
             None => Err(Miss::Absent),

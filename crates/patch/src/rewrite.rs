@@ -3,9 +3,18 @@
 use crate::matching::Landing;
 use crate::text::Text;
 
-/// The new text. `bare`: whether the patch says that its last line has no newline; if it does not say, and any line stays,
-/// that is as it was.
-pub(crate) fn rewrite(text: &Text, landings: &[&Landing], bare: Option<bool>) -> String {
+/// How new lines end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Endings {
+    /// Whether the patch says that the last line has no newline.
+    pub(crate) bare: Option<bool>,
+    /// As the file's first line does, and not as their neighbours do: that is how the envelope means it.
+    pub(crate) first: bool,
+}
+
+/// The new text. If the patch does not say whether its last line has a newline, and any line stays, that is as it was.
+pub(crate) fn rewrite(text: &Text, landings: &[&Landing], manner: Endings) -> String {
+    let Endings { bare, first } = manner;
     let mut drops = vec![false; text.len()];
     let mut adds: Vec<(usize, &str)> = Vec::new();
     for landing in landings {
@@ -15,7 +24,7 @@ pub(crate) fn rewrite(text: &Text, landings: &[&Landing], bare: Option<bool>) ->
         }
     }
     adds.sort_by_key(|(at, _)| *at);
-    let mut out = Output { text, whole: String::with_capacity(text.as_str().len() + 256), new: false };
+    let mut out = Output { text, whole: String::with_capacity(text.as_str().len() + 256), new: false, first };
     let mut adds = adds.into_iter().peekable();
     for (at, dropped) in drops.iter().enumerate() {
         // ends: each round takes a line
@@ -44,6 +53,7 @@ struct Output<'a> {
     whole: String,
     /// The last line is new.
     new: bool,
+    first: bool,
 }
 
 impl Output<'_> {
@@ -54,12 +64,13 @@ impl Output<'_> {
         self.new = false;
     }
 
-    /// A new line before the line at `at` ends as its neighbours do.
+    /// A new line before the line at `at` ends as its neighbours do, or as the file's first does.
     fn add(&mut self, at: usize, line: &str) {
         self.end_line();
         self.whole.push_str(line);
-        let neighbours = [at.checked_sub(1), Some(at)].into_iter().flatten().map(|at| self.text.ending(at));
-        let ending = neighbours.into_iter().find(|ending| !ending.is_empty());
+        let near = if self.first { [None, None] } else { [at.checked_sub(1), Some(at)] };
+        let endings = near.into_iter().flatten().map(|at| self.text.ending(at));
+        let ending = endings.into_iter().find(|ending| !ending.is_empty());
         self.whole.push_str(ending.unwrap_or(self.text.first_ending()));
         self.new = true;
     }

@@ -50,9 +50,19 @@ fn mixed_endings_stay_line_by_line() {
     insta::assert_snapshot!(update("one\r\ntwo\nthree\r\nfour\n", " one\n-two\n+2\n three\n"), @"
     M f
     |one␍
-    |2
+    |2␍
     |three␍
     |four
+    WRONG: its diff does otherwise
+    diff --git a/f b/f
+    --- a/f
+    +++ b/f
+    @@ -1,4 +1,4 @@
+     one␍
+    -two
+    +2␍
+     three␍
+     four
     ");
     insta::assert_snapshot!(update("one\ntwo\r\nthree\n", " one\n two\n-three\n+3\n"), @"
     M f
@@ -68,15 +78,33 @@ fn a_line_of_mixed_endings_takes_its_neighbours() {
     M f
     |one␍
     |two
-    |new
+    |new␍
     |three
+    WRONG: its diff does otherwise
+    diff --git a/f b/f
+    --- a/f
+    +++ b/f
+    @@ -1,3 +1,4 @@
+     one␍
+     two
+    +new␍
+     three
     ");
     insta::assert_snapshot!(update("one\ntwo\r\nthree\r\n", " two\n+new\n three\n"), @"
     M f
     |one
     |two␍
-    |new␍
+    |new
     |three␍
+    WRONG: its diff does otherwise
+    diff --git a/f b/f
+    --- a/f
+    +++ b/f
+    @@ -1,3 +1,4 @@
+     one
+     two␍
+    +new
+     three␍
     ");
 }
 
