@@ -250,6 +250,9 @@ impl Part {
     /// The rule that allows it, if it is as the rule means it: every word known, no variable set for it, a program that
     /// lies where it should, and no danger that the rule itself does not name.
     pub fn allowed_by(&self) -> Option<&Said> {
+        if !self.rules.iter().any(|said| said.rule.decision == Decision::Allow) {
+            return None;
+        }
         let argv = self.argv()?;
         // A rule about words says nothing about variables, nor about where its data comes from and goes to.
         if !self.command.variables.is_empty() || fed::danger(&self.command).is_some() {

@@ -207,7 +207,7 @@ pub(super) fn has_option(program: &str, option: &str, words: &[Word<'_>]) -> boo
 }
 
 /// The values of the options `names`, abbreviated or not: attached, or in the next word.
-pub(super) fn values<'a>(program: &str, names: &str, words: &[Word<'a>]) -> Vec<&'a str> {
+pub(super) fn values<'a>(program: &str, names: &'static str, words: &[Word<'a>]) -> Vec<&'a str> {
     let stops = with_value(program);
     let value = |at: usize| {
         let word = words[at]?;

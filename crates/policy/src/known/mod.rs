@@ -4,6 +4,9 @@
 //! list is not read-only. `danger` lists what somebody should look at, and whatever it does not list is ordinary: a gap
 //! there costs a question, never the confinement.
 
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
 mod added;
 mod awk;
 mod danger;
@@ -84,14 +87,15 @@ pub(crate) fn last_part(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
+thread_local! {
+    /// Lists that were taken apart: doing that each time is what would take time here.
+    static APART: RefCell<HashMap<(usize, usize), HashSet<&'static str>>> = RefCell::default();
+}
+
 /// Whether `list`, names between blanks, holds `name`.
-fn lists(list: &str, name: &str) -> bool {
-    // Taking the list apart each time is what takes time here.
-    let bytes = list.as_bytes();
-    let is_blank = |at: Option<&u8>| at.is_none_or(u8::is_ascii_whitespace);
-    !name.is_empty()
-        && !name.contains(char::is_whitespace)
-        && list.match_indices(name).any(|(at, _)| {
-            is_blank(at.checked_sub(1).and_then(|at| bytes.get(at))) && is_blank(bytes.get(at + name.len()))
-        })
+fn lists(list: &'static str, name: &str) -> bool {
+    APART.with_borrow_mut(|apart| {
+        let key = (list.as_ptr().addr(), list.len());
+        apart.entry(key).or_insert_with(|| list.split_whitespace().collect()).contains(name)
+    })
 }

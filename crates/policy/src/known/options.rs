@@ -34,7 +34,7 @@ impl<'a> Said<'a> {
     }
 
     /// Whether one of `names`, a list between blanks, is given, with a value or without.
-    pub(super) fn has(&self, names: &str) -> bool {
+    pub(super) fn has(&self, names: &'static str) -> bool {
         let values = self.values.iter().map(|(name, _)| name);
         values.chain(&self.flags).any(|name| super::lists(names, name))
     }
@@ -42,7 +42,7 @@ impl<'a> Said<'a> {
 
 /// Reads `words` by the list `options`. `None` if one of them is not understood: it is not listed, it is abbreviated, its
 /// value is missing, or nobody knows whether it is an option.
-pub(super) fn scan<'a>(options: &str, words: &[Word<'a>]) -> Option<Said<'a>> {
+pub(super) fn scan<'a>(options: &'static str, words: &[Word<'a>]) -> Option<Said<'a>> {
     let mut said = Said::default();
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
@@ -69,7 +69,7 @@ pub(super) fn scan<'a>(options: &str, words: &[Word<'a>]) -> Option<Said<'a>> {
 }
 
 fn long<'a>(
-    options: &str,
+    options: &'static str,
     word: &'a str,
     words: &mut impl Iterator<Item = Word<'a>>,
     said: &mut Said<'a>,
@@ -93,7 +93,7 @@ fn long<'a>(
 }
 
 fn short<'a>(
-    options: &str,
+    options: &'static str,
     word: &'a str,
     words: &mut impl Iterator<Item = Word<'a>>,
     said: &mut Said<'a>,
@@ -144,6 +144,6 @@ pub(super) fn looks_like_option(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|next: char| !next.is_ascii_digit()))
 }
 
-fn has(options: &str, item: &str) -> bool {
+fn has(options: &'static str, item: &str) -> bool {
     super::lists(options, item)
 }

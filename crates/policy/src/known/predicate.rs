@@ -7,7 +7,8 @@ use super::{Word, git, last_part, lists, sed, sending, wrapper};
 /// Whether `words` of `program` fit the predicate `name`, written with its braces.
 pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
     let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
-    let has_value = |names: &str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
+    let has_value =
+        |names: &'static str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
     let others = |fits: fn(&str) -> bool| {
         operands(words).next().is_none() || operands(words).any(|word| !word.is_some_and(fits))
     };

@@ -361,7 +361,7 @@ fn holds(rule: &Rule, said: &Said<'_>) -> bool {
 const GREP_SEARCHES: &str = "r R --recursive --dereference-recursive d --directories";
 
 /// Whether the operand `path` may be read, and all below it if one of `options` is given.
-fn searched(said: &Said<'_>, options: &str, path: &str) -> bool {
+fn searched(said: &Said<'_>, options: &'static str, path: &str) -> bool {
     if said.has(options) { may_be_searched(path) } else { may_be_read(path) }
 }
 

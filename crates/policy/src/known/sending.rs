@@ -6,7 +6,8 @@ use super::{Word, lists};
 
 /// Whether `words` of `program` fit the predicate `name`, if it is one of these.
 pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
-    let has_value = |names: &str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
+    let has_value =
+        |names: &'static str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
     match name {
         "{method}" => has_value("-X --request --method", |method| {
             !lists("GET HEAD OPTIONS", &method.to_ascii_uppercase())

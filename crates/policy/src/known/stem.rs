@@ -93,7 +93,7 @@ fn words_taken(argv: &[&str], deep: usize) -> Option<usize> {
     let (program, words) = argv.split_first()?;
     let name = last_part(program);
     let first = words.first().copied().filter(|word| is_plain(word));
-    let has = |table: &str| lists(table, name);
+    let has = |table: &'static str| lists(table, name);
     if let Some((_, lead)) =
         RUNNERS.iter().find(|(names, lead)| has(names) && (lead.is_empty() || first == Some(*lead)))
     {

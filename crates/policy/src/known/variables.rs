@@ -115,8 +115,9 @@ pub fn dangerous_variable(name: &str) -> Option<&'static str> {
     // npm reads its own in any case.
     let lower = name.to_ascii_lowercase();
     let name = if lower.starts_with("npm_config_") { &lower } else { name };
-    let names =
-        |listed: &str| lists(listed, name) || listed.split_whitespace().any(|pattern| fits(pattern, name));
+    let names = |listed: &'static str| {
+        lists(listed, name) || listed.split_whitespace().any(|pattern| fits(pattern, name))
+    };
     VARIABLES.iter().find(|(listed, _)| names(listed)).map(|(_, why)| *why)
 }
 

@@ -80,7 +80,7 @@ pub(super) fn inner_of<'a>(name: &str, words: &[Word<'a>]) -> Vec<Vec<Word<'a>>>
         let rest = sub_command("for-each-repo", words).map(|rest| behind_options(rest, "--config", name));
         return rest.map_or_else(Vec::new, |rest| vec![[&[Some("git")], rest].concat()]);
     }
-    let behind = |(names, subs): &(&str, &str)| {
+    let behind = |(names, subs): &(&'static str, &'static str)| {
         let found = subs.split(' ').try_fold(words, |rest, sub| sub_command(sub, rest));
         found
             .filter(|_| lists(names, name))
@@ -139,7 +139,7 @@ fn non_empty<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
 }
 
 /// What follows the options of the program `name`, of which some take the next word.
-fn behind_options<'w, 'a>(words: &'w [Word<'a>], with_value: &str, name: &str) -> &'w [Word<'a>] {
+fn behind_options<'w, 'a>(words: &'w [Word<'a>], with_value: &'static str, name: &str) -> &'w [Word<'a>] {
     let mut at = 0;
     // ends: each round passes a word
     while let Some(Some(word)) = words.get(at) {
