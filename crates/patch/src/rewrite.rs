@@ -25,19 +25,21 @@ pub(crate) fn rewrite(text: &Text, landings: &[&Landing], manner: Endings) -> St
     }
     adds.sort_by_key(|(at, _)| *at);
     let mut out = Output { text, whole: String::with_capacity(text.as_str().len() + 256), new: false, first };
+    let mut stops: Vec<usize> = adds.iter().map(|(at, _)| *at).collect();
+    stops.extend(drops.iter().enumerate().filter(|(_, dropped)| **dropped).map(|(at, _)| at));
+    stops.sort_unstable();
+    stops.dedup();
     let mut adds = adds.into_iter().peekable();
-    for (at, dropped) in drops.iter().enumerate() {
+    let mut from = 0;
+    for stop in stops {
+        out.keep(from, stop);
         // ends: each round takes a line
-        while let Some((_, line)) = adds.next_if(|(before, _)| *before <= at) {
-            out.add(at, line);
+        while let Some((_, line)) = adds.next_if(|(before, _)| *before <= stop) {
+            out.add(stop, line);
         }
-        if !dropped {
-            out.keep(at);
-        }
+        from = stop + usize::from(drops.get(stop).is_some_and(|dropped| *dropped));
     }
-    for (_, line) in adds {
-        out.add(text.len(), line);
-    }
+    out.keep(from, text.len());
     let stays = drops.iter().any(|dropped| !dropped);
     let was_bare = text.len() > 0 && text.ending(text.len() - 1).is_empty();
     let touches_end = out.new || drops.last().is_some_and(|dropped| *dropped);
@@ -57,11 +59,13 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
-    fn keep(&mut self, at: usize) {
-        self.end_line();
-        self.whole.push_str(self.text.line(at));
-        self.whole.push_str(self.text.ending(at));
-        self.new = false;
+    /// Lines that stay, one after another.
+    fn keep(&mut self, from: usize, until: usize) {
+        if from < until {
+            self.end_line();
+            self.whole.push_str(self.text.between(from, until));
+            self.new = false;
+        }
     }
 
     /// A new line before the line at `at` ends as its neighbours do, or as the file's first does.

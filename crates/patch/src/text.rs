@@ -79,6 +79,13 @@ impl Text {
         self.lines.get(at).map_or("", |span| &self.whole[span.end..span.next])
     }
 
+    /// The lines from one up to another, with their endings.
+    pub(crate) fn between(&self, from: usize, until: usize) -> &str {
+        let start = self.lines.get(from).map_or(self.whole.len(), |span| span.start);
+        let end = self.lines.get(until).map_or(self.whole.len(), |span| span.start);
+        &self.whole[start..end.max(start)]
+    }
+
     /// All of it.
     pub(crate) fn as_str(&self) -> &str {
         &self.whole
