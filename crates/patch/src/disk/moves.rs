@@ -89,17 +89,17 @@ impl Move {
             (_, Some(_)) if kept_old && here.is_none() => sys::rename_new(dir, self.temp(), &leaf)?,
             (true | false, _) => {}
         }
-        if self.holds_foreign(dir, &leaf)? { Err(Trouble::Changed) } else { Ok(()) }
+        if self.holds_foreign(dir)? { Err(Trouble::Changed) } else { Ok(()) }
     }
 
     /// Whether the temporary name holds what somebody had put at the leaf, and it cannot go back there: by now
     /// something else is there. It is never removed, and its record is kept.
-    fn holds_foreign(&self, dir: BorrowedFd<'_>, leaf: &Path) -> Result<bool, Trouble> {
+    fn holds_foreign(&self, dir: BorrowedFd<'_>) -> Result<bool, Trouble> {
         let found = self.found.map(|found| found.id);
-        let (here, kept) = (sys::peek(dir, leaf)?, sys::peek(dir, self.temp())?);
+        let kept = sys::peek(dir, self.temp())?;
         let is_found = |seen: Option<Seen>| seen.map(|seen| seen.id()) == found;
         let is_foreign = kept.is_some() && !self.is_staged(kept) && !is_found(kept);
-        Ok(found.is_some() && self.staged.is_some() == self.puts && is_foreign && !is_found(here))
+        Ok(found.is_some() && self.staged.is_some() == self.puts && is_foreign)
     }
 
     /// How far it has come. For after the commit point, when everything new is staged.

@@ -108,7 +108,8 @@ fn another_file_under_the_temporary_name_is_not_touched() {
     let path = ground.path("dir").join(temp(0));
     fs::write(ground.out("bait"), "bait").unwrap();
     fs::rename(ground.out("bait"), &path).unwrap();
-    assert_eq!(outcome(&ground), Outcome::Back);
+    // It may be what an exchange took from somebody, so that its record is kept.
+    assert!(matches!(outcome(&ground), Outcome::Left(_)));
     assert_eq!((ground.read("dir/file"), fs::read_to_string(path).unwrap()), ("old".into(), "bait".into()));
 }
 
