@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use exec::fs::Found;
 use patch::Stamp;
 
-/// Files that are remembered; what was seen longest ago is not worth more.
+/// Files that are remembered; when there are more, all are forgotten, and nothing is said to have changed.
 const REMEMBERED: usize = 10_000;
 
 /// What is known of files that were seen, and where a commit notes what it is about to do.
