@@ -100,7 +100,22 @@ impl Fault {
             Miss::Nowhere => {
                 ("only adds lines, and gives none that stand around them; give some".to_owned(), None)
             }
+            Miss::Made(done, at) => {
+                let what = format!(
+                    "seems to be applied already, at line {}: its old lines are only almost those at line {}; if it belongs there, write them as the file has them",
+                    done + 1,
+                    at + 1
+                );
+                (what, Some(shown(text, *at, at + hunk.old().count())))
+            }
             Miss::Disordered(at) => {
+                let what = format!(
+                    "almost fits at line {}, which is before the hunk before it; give the hunks in the file's order, or write it as the file has it",
+                    at + 1
+                );
+                (what, Some(shown(text, *at, at + hunk.old().count())))
+            }
+            Miss::Shared(at) => {
                 (format!("changes line {} too, which another hunk changes; make them one", at + 1), None)
             }
         };

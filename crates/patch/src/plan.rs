@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::edit::{Action, Edit, Hunk, Line, Patch, Target};
 use crate::fault::{Failure, Fault};
-use crate::matching::{Landing, Miss, Pass, Placed, place};
+use crate::matching::{Landing, Miss, Pass, Placed, is_in, place};
 use crate::replace::{Replaced, replace};
 use crate::rewrite::{Endings, rewrite};
 use crate::text::Text;
@@ -370,11 +370,30 @@ fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<u8>, Places
             }
             let all: Vec<&Landing> = landings.iter().map(|(_, landing)| *landing).collect();
             let places = landings.iter().map(|(pass, landing)| (first(landing), *pass)).collect();
-            (rewrite(&text, &all, endings), places)
+            let whole = rewrite(&text, &all, endings);
+            let misses = if all.len() < hunks.len() {
+                revived(&text, &text.rewritten(whole.clone()), hunks, &placed)
+            } else {
+                Vec::new()
+            };
+            if !misses.is_empty() {
+                return Err(missed(edit, &text, hunks, misses));
+            }
+            (whole, places)
         }
     };
     let written = text.write(whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
     Ok((written, places))
+}
+
+/// Hunks that seem to be done in `text`, and whose old lines come to stand in `after`: which is meant, nobody can tell.
+fn revived(text: &Text, after: &Text, hunks: &[Hunk], placed: &[Placed]) -> Vec<(usize, Miss)> {
+    let doubt = || "its new lines stand there, and its old lines are what another hunk makes".to_owned();
+    let seem_done = hunks.iter().zip(placed).enumerate().filter_map(|(index, (hunk, placed))| match placed {
+        Placed::Already(at) if !is_in(text, hunk) && is_in(after, hunk) => Some((index, *at)),
+        _ => None,
+    });
+    seem_done.map(|(index, at)| (index, Miss::Doubtful(at, doubt()))).collect()
 }
 
 fn missed(edit: &Edit, text: &Text, hunks: &[Hunk], misses: Vec<(usize, Miss)>) -> Faults {

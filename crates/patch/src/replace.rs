@@ -47,6 +47,7 @@ pub(crate) fn replace(text: &Text, old: &str, new: &str, all: bool) -> Result<Re
             let replaced = [&whole[..*at], &new, &whole[at + old.len()..]].concat();
             Ok(Replaced::New(replaced, vec![(line(*at), Pass::Exact)]))
         }
+        some if all && some.iter().all(|at| is_there(whole, *at, &old, &new)) => Ok(Replaced::Already),
         some if all => {
             let places = some.iter().map(|at| (line(*at), Pass::Exact)).collect();
             Ok(Replaced::New(whole.replace(&old, &new), places))

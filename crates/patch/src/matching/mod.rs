@@ -15,5 +15,5 @@ mod spelling;
 pub use fit::Pass;
 
 pub(crate) use near::closest;
-pub(crate) use place::{Miss, Placed, place};
+pub(crate) use place::{Miss, Placed, is_in, place};
 pub(crate) use settle::Landing;

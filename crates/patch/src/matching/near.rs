@@ -141,7 +141,55 @@ pub(crate) fn again(text: &Text, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
     let places =
         offsets(&folds, &olds).into_iter().filter_map(|offset| align(&folds, &olds, offset, (false, &taken)));
     let (share, fit) = places.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    (share >= AGAIN).then_some(fit)
+    let mut goes = olds.iter().zip(&fit.at).filter(|(old, _)| old.goes && old.weight >= TELLING).peekable();
+    let all_there =
+        goes.peek().is_some() && goes.all(|(old, at)| at.is_some_and(|at| old.folded == folds[at]));
+    (share >= AGAIN || share >= ENOUGH && all_there).then_some(fit)
+}
+
+/// Whether a hunk from which lines only go is still there, more or less: what would be left of it may stand anywhere.
+pub(crate) fn stands(text: &Text, hunk: &Hunk) -> bool {
+    if hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if weight(text) >= TELLING)) {
+        return false;
+    }
+    let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
+    let olds = olds(&folds, hunk);
+    let goes = |fit: Option<&Fit>| -> f64 {
+        let there = |row: usize| fit.is_none_or(|fit| fit.at[row].is_some());
+        olds.iter().enumerate().filter(|(row, old)| old.goes && there(*row)).map(|(_, old)| old.weight).sum()
+    };
+    let places =
+        offsets(&folds, &olds).into_iter().filter_map(|offset| align(&folds, &olds, offset, (false, &[])));
+    places.into_iter().any(|(share, fit)| share >= ENOUGH && goes(Some(&fit)) > 0.5 * goes(None))
+}
+
+/// Where what `hunk` makes stands, at least as surely as what it takes stands at `fit`: there it may have been done.
+pub(crate) fn made(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<usize> {
+    if !hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if weight(text) >= TELLING)) {
+        return None;
+    }
+    // What came is sought as strictly as what goes.
+    let lines = hunk.lines.iter().filter_map(|line| match line {
+        Line::Keep(_) => Some(line.clone()),
+        Line::Add(text) => Some(Line::Drop(text.clone())),
+        Line::Drop(_) => None,
+    });
+    let new = Hunk { lines: lines.collect(), ..Hunk::default() };
+    let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
+    let (before, after) = (olds(&folds, hunk), olds(&folds, &new));
+    let weigh = |olds: &[Old<'_>], fit: &Fit| -> f64 {
+        let there = olds.iter().zip(&fit.at).filter(|(old, at)| at.is_some_and(|at| old.folded == folds[at]));
+        there.map(|(old, _)| old.weight).sum::<f64>() / olds.iter().map(|old| old.weight).sum::<f64>()
+    };
+    let (_, place) = best(&folds, &after, &offsets(&folds, &after), &[])?;
+    let counts = |row: &usize| place.at[*row].is_some() || !after[*row].folded.is_empty();
+    let rows: Vec<usize> = (0..after.len()).filter(counts).collect();
+    let beside = |pair: &[usize]| {
+        let changes = pair.iter().any(|row| after[*row].goes);
+        !changes || place.at[pair[0]].zip(place.at[pair[1]]).is_some_and(|(this, next)| this + 1 == next)
+    };
+    let together = rows.len() > 1 && rows.windows(2).all(beside);
+    (together && weigh(&after, &place) >= weigh(&before, fit)).then(|| place.first())
 }
 
 /// Another place than `fit` where nearly all of `hunk` is.

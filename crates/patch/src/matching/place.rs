@@ -3,8 +3,8 @@
 use super::blanks::spaced;
 use super::fit::{Fit, Pass, contiguous};
 use super::header::{places, scope};
-use super::line::{Likeness, is_blank};
-use super::near::{again, near, rival};
+use super::line::{Likeness, indent, is_blank};
+use super::near::{again, made, near, rival, stands};
 use super::settle::{Doubt, Landing};
 use super::spelling::Manner;
 use crate::edit::{Hunk, Line};
@@ -29,13 +29,17 @@ pub(crate) enum Miss {
     Absent,
     /// They are in more than one place: where they begin.
     Ambiguous(Vec<usize>),
+    /// They are not quite at the second of these lines, and what it makes is at the first.
+    Made(usize, usize),
     /// They are at this place, but not so that anybody can tell what to do.
     Doubtful(usize, Doubt),
     /// It only adds, and the header that says where is not there.
     NoHeader(String),
     /// It only adds, and nothing says where.
     Nowhere,
-    /// It belongs before the hunk before it, or changes what that one changes.
+    /// It changes what another hunk changes.
+    Shared(usize),
+    /// It belongs before the hunk before it, and its lines are not just those of the file.
     Disordered(usize),
 }
 
@@ -82,7 +86,7 @@ pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usi
                     core.is_some_and(|(start, end)| start < other.1 && other.0 < end)
                 };
                 if cores.iter().any(collides) {
-                    misses.push((index, Miss::Disordered(core.map_or(0, |core| core.0))));
+                    misses.push((index, Miss::Shared(core.map_or(0, |core| core.0))));
                 }
                 cores.extend(core);
                 placed.push(here);
@@ -93,7 +97,8 @@ pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usi
     if misses.is_empty() { Ok(placed) } else { Err(misses) }
 }
 
-/// Hunks that are not quite as the file is, and out of order, or keep a line that another takes away.
+/// Hunks that are out of order and not quite as the file is, or come after one that is done already; and such that keep a
+/// line that another takes away.
 fn contradictions(text: &Text, hunks: &[Hunk], founds: &[Found]) -> Vec<(usize, Miss)> {
     let single = |found: &Found| match found {
         Found::Fits(fits) if fits.len() == 1 => Some(fits[0].clone()),
@@ -102,27 +107,36 @@ fn contradictions(text: &Text, hunks: &[Hunk], founds: &[Found]) -> Vec<(usize, 
     let fits: Vec<(usize, Fit)> =
         founds.iter().enumerate().filter_map(|(at, found)| Some((at, single(found)?))).collect();
     let mut misses = Vec::new();
-    let mut last = 0;
-    for (index, fit) in &fits {
-        let before = fit.first() < last;
+    let (mut last, mut done) = (0, 0);
+    let mut places = fits.iter().peekable();
+    for (index, found) in founds.iter().enumerate() {
+        if let Found::Already(at) = found {
+            done = done.max(*at);
+        }
+        let Some((_, fit)) = places.next_if(|(at, _)| *at == index) else { continue };
+        let before = fit.first() < last && fit.pass > Pass::Trailing || fit.first() < done;
         last = last.max(fit.first());
-        let loose = fit.pass > Pass::Trailing;
-        let lost =
-            hunks[*index].old().zip(&fit.at).zip(kept(&hunks[*index])).find_map(|((line, at), kept)| {
-                let at = at.filter(|at| kept && line != text.line(*at))?;
-                // It may be written as another hunk leaves it.
-                let takes = |(other, fit): &(usize, Fit)| {
-                    other != index
-                        && dropped(&hunks[*other], fit).contains(&at)
-                        && !adds_line(&hunks[*other], line)
-                };
-                fits.iter().any(takes).then_some(at)
-            });
-        if before && loose || lost.is_some() {
-            misses.push((*index, Miss::Disordered(lost.unwrap_or(fit.first()))));
+        match lost(text, hunks, &fits, (index, fit)) {
+            Some(at) => misses.push((index, Miss::Shared(at))),
+            None if before => misses.push((index, Miss::Disordered(fit.first()))),
+            None => {}
         }
     }
     misses
+}
+
+/// A line that the hunk at `index` keeps, though not just as it is, and another takes away.
+fn lost(text: &Text, hunks: &[Hunk], fits: &[(usize, Fit)], (index, fit): (usize, &Fit)) -> Option<usize> {
+    let olds = hunks[index].old().zip(&fit.at).zip(kept(&hunks[index]));
+    olds.into_iter().find_map(|((line, at), kept)| {
+        let at = at.filter(|at| kept && line != text.line(*at))?;
+        // It may be written as another hunk leaves it; but then it says nothing about how the file is indented.
+        let leaves = |other: usize| adds_line(&hunks[other], line) && indent(line) == indent(text.line(at));
+        let takes = |(other, fit): &(usize, Fit)| {
+            *other != index && dropped(&hunks[*other], fit).contains(&at) && !leaves(*other)
+        };
+        fits.iter().any(takes).then_some(at)
+    })
 }
 
 /// Whether each old line of a hunk stays.
@@ -186,6 +200,9 @@ fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
     if !done.is_empty() && sure {
         let mut fits = search(text, hunk);
         if fits.first().is_none_or(|fit| fit.pass == Pass::Near) {
+            if stands(text, hunk) {
+                return Err(Miss::Absent);
+            }
             fits = again(text, hunk, &done).into_iter().collect();
         }
         return already(hunk, fits, &done, heads);
@@ -214,6 +231,12 @@ fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
     {
         // What is only almost the same may have a twin that something has come in between.
         fits.extend(rival(text, hunk, &fits[0]));
+    }
+    if let [fit] = fits.as_slice()
+        && fit.pass > Pass::Exact
+        && let Some(done) = made(text, hunk, fit)
+    {
+        return Err(Miss::Made(done, fit.first()));
     }
     Ok(Found::Fits(fits))
 }
@@ -269,6 +292,11 @@ fn chosen(text: &Text, hunk: &Hunk, mut fits: Vec<Fit>, heads: impl Fn(usize) ->
     }
     keep(&|fit| fit.pass < Pass::Near && hunk.at == Some(fit.first() + 1));
     fits
+}
+
+/// Whether the old lines of `hunk` stand in `text`, just so.
+pub(crate) fn is_in(text: &Text, hunk: &Hunk) -> bool {
+    !contiguous(text, hunk, Likeness::Exact, Pass::Exact).is_empty()
 }
 
 /// Where a hunk that names no line of the file adds its own.

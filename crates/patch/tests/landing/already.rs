@@ -160,3 +160,73 @@ fn whole_files_that_are_there_are_done() {
     |two
     ");
 }
+
+/// What is left stands in another example; the lines that are to go stand in their own, where one line has changed.
+#[test]
+fn what_only_goes_is_not_done_while_it_is_there() {
+    let file = "\
+/// ```
+/// # if cfg!(miri) { return }
+/// use engine::Regex;
+/// let re = Regex::new();
+/// ```
+fn a() {}
+
+/// ```
+/// # if cfg!(miri) { return }
+/// # if cfg!(small) { return }
+/// use engine::{Regex, Span};
+/// let re = Regex::new();
+/// ```
+fn b() {}
+";
+    let body = "\
+@@
+ /// ```
+ /// # if cfg!(miri) { return }
+-/// # if cfg!(small) { return }
+ /// use engine::Regex;
+ /// let re = Regex::new();
+";
+    insta::assert_snapshot!(update(file, body), @"
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 8-12. Lines with `-` are what the patch expects, with `+` what is there; its new lines stand at line 1: perhaps it is applied already
+         8  /// ```
+         9  /// # if cfg!(miri) { return }
+        10  /// # if cfg!(small) { return }
+           -/// use engine::Regex;
+        11 +/// use engine::{Regex, Span};
+        12  /// let re = Regex::new();
+    ");
+}
+
+/// The second hunk is written as the first leaves the file, where what it makes stands already, further down.
+#[test]
+fn what_another_hunk_makes_is_still_to_be_changed() {
+    let file = "[features]\nx = []\n\n[target]\nold = 1\n\n[release]\ndebug = 1\n\n[lto]\nfat = 1\n";
+    let body = "\
+@@
+-[features]
+-x = []
++[release]
++debug = 1
+\x20
+@@
+ [release]
+ debug = 1
+\x20
+-[target]
+-old = 1
++[lto]
++fat = 1
+";
+    insta::assert_snapshot!(update(file, body), @"
+    `f` is unchanged: hunk 2 of 2 (line 9 of the patch) almost fits at line 7, but its new lines stand there, and its old lines are what another hunk makes; write it as the file has it
+         5 old = 1
+         6·
+         7 [release]
+         8 debug = 1
+         9·
+        10 [lto]
+        11 fat = 1
+    ");
+}

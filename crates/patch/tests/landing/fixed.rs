@@ -82,7 +82,6 @@ gamma(1);
 /// The new lines stand in another block; the own place lacks one line of context.
 #[test]
 fn what_stands_in_another_block_is_not_done_already() {
-    // FIXME: must land in `impl B`, or be refused.
     let file = "\
 impl A
 where
@@ -111,7 +110,11 @@ where
      B: Body,
      E: Exec,
 ";
-    insta::assert_snapshot!(update(file, body), @"  f is as the patch wants it already");
+    insta::assert_snapshot!(update(file, body), @"
+    `f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
+    lines 3-6, below `where` (line 2)
+    lines 13-16, below `where` (line 12)
+    ");
 }
 
 /// The context that stays also stands inside what is to go.
@@ -162,7 +165,6 @@ fn h() {
 /// A neighbour resembles the hunk in two lines, the right place is exact in one.
 #[test]
 fn resemblance_does_not_beat_what_is_exact() {
-    // FIXME: a second time lands in the other function.
     let file = "\
 impl From<&'_ String> for S {
     fn from(name: &'_ String) -> Self {
@@ -207,7 +209,6 @@ impl From<&'_ String> for S {
     |        s
     |    }
     |}
-    WRONG: applied twice, it changes more
     ");
 }
 

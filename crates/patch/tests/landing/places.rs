@@ -84,7 +84,6 @@ fn the_neighbour_above_leaves_one() {
     |    rest();
     |    close();
     |}
-    WRONG: applied twice, it changes more
     ");
 }
 
