@@ -29,6 +29,8 @@ const NAMED: usize = 6;
 const MOST: usize = 12;
 /// A line that stands in more places says nothing about where.
 const COMMON: usize = 200;
+/// So many lines may have come in between two of a hunk.
+const PASSED: usize = 4;
 /// Lines by which things may have moved within a hunk.
 const SLACK: usize = 12;
 
@@ -116,6 +118,22 @@ fn is_sure(folds: &[Cow<'_, str>], olds: &[Old<'_>], fit: &Fit) -> bool {
         && all().filter(same).any(|(old, _)| old.there == 1)
         && !all().any(astray)
         && !loose
+        && !is_stretched(folds, olds, fit)
+}
+
+/// Whether the hunk was drawn over more than its own lines: over one that stands in it, and was not taken for that; or over
+/// many, where it leaves none out.
+fn is_stretched(folds: &[Cow<'_, str>], olds: &[Old<'_>], fit: &Fit) -> bool {
+    let strangers = |from: usize, to: usize| (from..to).filter(|at| !fit.at.contains(&Some(*at)));
+    let goes = olds.iter().any(|old| old.goes);
+    let said = |at: usize| {
+        olds.iter().any(|old| old.weight >= TELLING && old.goes == goes && old.folded == folds[at])
+    };
+    let gap = |pair: &[Option<usize>]| {
+        let passed = pair[0].zip(pair[1]).map(|(this, next)| strangers(this, next).count());
+        passed.is_some_and(|passed| passed > PASSED)
+    };
+    strangers(fit.first(), fit.end()).any(said) || fit.at.windows(2).any(gap)
 }
 
 /// Takes a line of the file for the one line of the hunk that should stand there, if all around them is as it should be.
