@@ -1,9 +1,14 @@
 //! What a turn changed, by patches and by commands, as `toolgate diff` and as an event.
-#![expect(clippy::disallowed_methods, reason = "tests look at real files, and run git")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests look at real files, run git, and may unwrap"
+)]
 
 mod support;
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
@@ -25,6 +30,14 @@ fn diff(home: &Home, workspace: &Workspace) -> String {
     let ran = home.run(&workspace.path(), &["diff"], "");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     ran.out
+}
+
+fn git(workspace: &Workspace, args: &[&str], diff: &str) {
+    let mut git = Command::new("git");
+    git.args(args).current_dir(workspace.path()).stdin(Stdio::piped());
+    let mut git = git.spawn().unwrap();
+    std::io::Write::write_all(&mut git.stdin.take().unwrap(), diff.as_bytes()).unwrap();
+    assert!(git.wait().unwrap().success(), "{diff}");
 }
 
 #[test]
@@ -81,16 +94,98 @@ fn what_it_shows_can_be_taken_back() {
         &workspace,
         "echo more >> a.txt; rm gone.txt; sed -i 1d b/c.txt; printf 'new' > new; chmod 755 a.txt",
     );
-    let mut git = Command::new("git");
-    git.args(["apply", "--reverse", "-"]).current_dir(workspace.path()).stdin(Stdio::piped());
-    let mut git = git.spawn().unwrap();
-    std::io::Write::write_all(&mut git.stdin.take().unwrap(), diff(&home, &workspace).as_bytes()).unwrap();
-    assert!(git.wait().unwrap().success());
+    git(&workspace, &["apply", "--reverse", "-"], &diff(&home, &workspace));
     for name in files {
         let text = fs::read_to_string(workspace.path().join(name)).unwrap();
         assert_eq!(text, format!("{name}\nsecond\nno newline at the end"));
     }
     assert!(!workspace.path().join("new").exists());
+}
+
+/// A file, and links to it.
+fn linked() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.file("a.txt", "a\n").file("file", "f\n");
+    for name in ["gone", "turned", "moved", "link"] {
+        workspace.link(name, "a.txt");
+    }
+    workspace
+}
+
+/// Where the links lead, and what is in the files.
+fn contents(workspace: &Workspace) -> Vec<(String, Result<PathBuf, String>)> {
+    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    let names = fs::read_dir(workspace.path()).unwrap().map(|entry| entry.unwrap().path());
+    let mut all: Vec<_> = names
+        .map(|path| (name(&path), fs::read_link(&path).map_err(|_| fs::read_to_string(&path).unwrap())))
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn links_are_told_of_as_git_does() {
+    let (home, workspace) = (Home::new(), linked());
+    let script = "ln -s a.txt new; rm gone; ln -sfn nowhere turned; mv moved there; rm link; echo l > link; ln -sf a.txt file";
+    turn(&home, &workspace, script);
+    let shown = diff(&home, &workspace);
+    assert_snapshot!(shown, @r"
+    diff --git a/file b/file
+    deleted file mode 100644
+    --- a/file
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -f
+    diff --git a/file b/file
+    new file mode 120000
+    --- /dev/null
+    +++ b/file
+    @@ -0,0 +1 @@
+    +a.txt
+    \ No newline at end of file
+    diff --git a/link b/link
+    deleted file mode 120000
+    --- a/link
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -a.txt
+    \ No newline at end of file
+    diff --git a/link b/link
+    new file mode 100644
+    --- /dev/null
+    +++ b/link
+    @@ -0,0 +1 @@
+    +l
+    diff --git a/new b/new
+    new file mode 120000
+    --- /dev/null
+    +++ b/new
+    @@ -0,0 +1 @@
+    +a.txt
+    \ No newline at end of file
+    diff --git a/moved b/there
+    rename from moved
+    rename to there
+    diff --git a/turned b/turned
+    index 0000000..0000000 120000
+    --- a/turned
+    +++ b/turned
+    @@ -1 +1 @@
+    -a.txt
+    \ No newline at end of file
+    +nowhere
+    \ No newline at end of file
+    diff --git a/gone b/gone
+    deleted file mode 120000
+    --- a/gone
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -a.txt
+    \ No newline at end of file
+    ");
+    let other = linked();
+    git(&other, &["apply", "-"], &shown);
+    assert_eq!(contents(&other), contents(&workspace));
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub(crate) struct Patch {
 /// Show what the last turn changed, by patches and by commands
 ///
 /// A turn is one `toolgate call` of a tool that may change files, one `toolgate patch`, or what a `toolgate pipe --events`
-/// session did until all its calls were answered. Symbolic links, and what ignore files hide, are not looked at.
+/// session did until all its calls were answered. What ignore files hide is not looked at.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

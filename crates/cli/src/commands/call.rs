@@ -70,8 +70,9 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
 /// Watches what a tool changes, if it is one that may change anything.
 fn turns(toolgate: &Toolgate, tool: &str) -> Result<Option<Turns>, Fault> {
     let changes = toolgate.router().registry().find(tool).is_ok_and(|tool| tool.lane() == Lane::Alone);
-    let state = Dirs::from_env()?.state;
-    Ok(changes.then(|| Turns::begin(toolgate, state.as_deref())))
+    // Without a place to keep it nobody would be told, so nobody looks.
+    let state = Dirs::from_env()?.state.filter(|_| changes);
+    Ok(state.map(|state| Turns::begin(toolgate, Some(&state))))
 }
 
 fn arguments(args: &Call) -> Result<String, Fault> {

@@ -1,0 +1,238 @@
+//! Files before and after → the text that tells of it, as git would.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+use std::path::Path;
+
+use patch::{Content, diff};
+
+use super::TurnDiff;
+use super::seen::{Changed, File, Reach};
+
+/// What became of `changed`, if so much was seen `before` it and `after` it.
+pub(super) fn between(changed: &[Changed], before: Reach, after: Reach) -> TurnDiff {
+    let partial = [before, after].contains(&Reach::Part);
+    let mut out = TurnDiff { partial, ..TurnDiff::default() };
+    let (mut there, mut gone): (Vec<&Changed>, Vec<&Changed>) =
+        changed.iter().partition(|one| one.after.is_some());
+    for list in [&mut there, &mut gone] {
+        list.sort_by(|one, other| one.path().cmp(other.path()));
+    }
+    let identity = |file: &File| (file.stat.identity, file.stat.kind);
+    let known = |one: &Changed| one.before.as_ref().map(identity);
+    // A file that was moved is the same file still.
+    let mut by_identity: HashMap<_, &Changed> =
+        gone.iter().filter_map(|one| Some((known(one)?, *one))).collect();
+    let mut moved = HashSet::new();
+    for one in there {
+        match (&one.before, &one.after) {
+            (_, None) => {}
+            (Some(was), Some(is)) if was.is_as(is) => {}
+            (Some(was), Some(is)) => out.show(one.path(), None, Some(was), Some(is)),
+            // Nobody looked whether it was there.
+            (None, Some(_)) if before == Reach::Part => {}
+            (None, Some(is)) => {
+                let from = by_identity.remove(&identity(is));
+                moved.extend(from.map(Changed::path));
+                let was = from.and_then(|from| from.before.as_ref()).map(|was| read_since(was, is));
+                out.show(one.path(), from.map(Changed::path), was.as_ref(), Some(is));
+            }
+        }
+    }
+    // Nobody looked everywhere.
+    let gone = gone.iter().filter(|_| after == Reach::Everything);
+    for one in gone.filter(|one| !moved.contains(one.path())) {
+        out.show(one.path(), None, one.before.as_ref(), None);
+    }
+    out
+}
+
+/// What was in a file that was moved, even if nobody had read it before: nobody has written to it since.
+fn read_since(was: &File, is: &File) -> File {
+    let bytes = was.bytes.clone().or_else(|| is.bytes.clone().filter(|_| was.stat == is.stat));
+    File { stat: was.stat, bytes }
+}
+
+impl File {
+    fn content(&self) -> Option<Content> {
+        let executable = self.stat.executable && !self.is_link();
+        Some(Content { bytes: self.bytes.as_ref()?.to_vec(), executable })
+    }
+}
+
+impl TurnDiff {
+    fn show(&mut self, path: &Path, from: Option<&Path>, before: Option<&File>, after: Option<&File>) {
+        self.files += 1;
+        if let (Some(was), Some(is)) = (before, after)
+            && was.is_link() != is.is_link()
+        {
+            // What turns from one into the other goes and comes, as git has it.
+            self.text.push_str(&one(path, None, before, None));
+            self.text.push_str(&one(path, None, None, after));
+            return;
+        }
+        self.text.push_str(&one(path, from, before, after));
+    }
+}
+
+/// The part of one file.
+fn one(path: &Path, from: Option<&Path>, before: Option<&File>, after: Option<&File>) -> String {
+    let name = path.to_string_lossy();
+    let from = from.map(Path::to_string_lossy);
+    match (before.map(File::content), after.map(File::content)) {
+        (Some(None), _) | (_, Some(None)) => {
+            let size = |file: Option<&File>| file.map_or(0, |file| file.stat.size);
+            let (was, is) = (size(before), size(after));
+            let mut text = String::new();
+            let _ = writeln!(text, "diff --git a/{name} b/{name}\nNot shown: {was} bytes before, {is} after");
+            text
+        }
+        (was, is) => {
+            let (was, is) = (was.flatten(), is.flatten());
+            let text = diff(&name, from.as_deref(), was.as_ref(), is.as_ref());
+            if before.or(after).is_some_and(File::is_link) { as_link(&text) } else { text }
+        }
+    }
+}
+
+/// The part of a file as that of a symbolic link, which to git is a file of mode 120000 with its target in it. Only
+/// heads have lines that begin so: the lines of a file begin with a sign.
+fn as_link(text: &str) -> String {
+    for mode in ["\nnew file mode ", "\ndeleted file mode "] {
+        if text.contains(mode) {
+            return text.replacen(&format!("{mode}100644\n"), &format!("{mode}120000\n"), 1);
+        }
+    }
+    // Where the mode stays, git says it beside the hashes, which only matter to a merge.
+    text.replacen("\n--- ", "\nindex 0000000..0000000 120000\n--- ", 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use exec::fs::{Kind, Stat};
+
+    use super::*;
+
+    fn file(kind: Kind, id: u64, text: &str) -> File {
+        let (size, identity) = (text.len() as u64, (1, id));
+        let stat = Stat { kind, size, modified: None, identity, executable: kind == Kind::Symlink };
+        File { stat, bytes: Some(text.as_bytes().into()) }
+    }
+
+    fn changed(path: &str, before: Option<File>, after: Option<File>) -> Changed {
+        Changed { path: path.into(), before, after }
+    }
+
+    fn told(changes: &[Changed]) -> String {
+        between(changes, Reach::Everything, Reach::Everything).text
+    }
+
+    #[test]
+    fn what_came_went_and_changed_is_told() {
+        let plain = |id, text| Some(file(Kind::File, id, text));
+        let changes = [
+            changed("a", plain(1, "one\n"), plain(9, "uno\n")),
+            changed("b", plain(2, "two\n"), None),
+            changed("bb", plain(3, "three\n"), None),
+            changed("c", plain(3, "three\n"), None),
+            changed("d", None, plain(3, "three\n")),
+            changed("e", None, plain(5, "new\n")),
+            changed("same", plain(4, "same\n"), plain(6, "same\n")),
+        ];
+        let TurnDiff { text, files, partial } = between(&changes, Reach::Everything, Reach::Everything);
+        assert_eq!((files, partial), (5, false));
+        insta::assert_snapshot!(text, @"
+        diff --git a/a b/a
+        --- a/a
+        +++ b/a
+        @@ -1 +1 @@
+        -one
+        +uno
+        diff --git a/c b/d
+        rename from c
+        rename to d
+        diff --git a/e b/e
+        new file mode 100644
+        --- /dev/null
+        +++ b/e
+        @@ -0,0 +1 @@
+        +new
+        diff --git a/b b/b
+        deleted file mode 100644
+        --- a/b
+        +++ /dev/null
+        @@ -1 +0,0 @@
+        -two
+        diff --git a/bb b/bb
+        deleted file mode 100644
+        --- a/bb
+        +++ /dev/null
+        @@ -1 +0,0 @@
+        -three
+        ");
+        let unsure = between(&changes, Reach::Part, Reach::Part);
+        assert_eq!((unsure.files, unsure.partial), (1, true));
+    }
+
+    #[test]
+    fn links_are_files_of_their_own_mode() {
+        let link = |id, text| Some(file(Kind::Symlink, id, text));
+        let changes = [
+            changed("came", None, link(1, "a.txt")),
+            changed("moved", None, link(5, "a.txt")),
+            changed("turned", link(2, "a.txt"), link(2, "../b")),
+            changed("went", link(3, "a.txt"), None),
+            changed("was", link(5, "a.txt"), None),
+            changed("x", link(4, "a.txt"), Some(file(Kind::File, 4, "text\n"))),
+        ];
+        insta::assert_snapshot!(told(&changes), @r"
+        diff --git a/came b/came
+        new file mode 120000
+        --- /dev/null
+        +++ b/came
+        @@ -0,0 +1 @@
+        +a.txt
+        \ No newline at end of file
+        diff --git a/was b/moved
+        rename from was
+        rename to moved
+        diff --git a/turned b/turned
+        index 0000000..0000000 120000
+        --- a/turned
+        +++ b/turned
+        @@ -1 +1 @@
+        -a.txt
+        \ No newline at end of file
+        +../b
+        \ No newline at end of file
+        diff --git a/x b/x
+        deleted file mode 120000
+        --- a/x
+        +++ /dev/null
+        @@ -1 +0,0 @@
+        -a.txt
+        \ No newline at end of file
+        diff --git a/x b/x
+        new file mode 100644
+        --- /dev/null
+        +++ b/x
+        @@ -0,0 +1 @@
+        +text
+        diff --git a/went b/went
+        deleted file mode 120000
+        --- a/went
+        +++ /dev/null
+        @@ -1 +0,0 @@
+        -a.txt
+        \ No newline at end of file
+        ");
+    }
+
+    #[test]
+    fn what_was_moved_unread_is_known_by_what_it_is() {
+        let now = file(Kind::File, 1, "text\n");
+        let was = File { stat: now.stat, bytes: None };
+        let moved = [changed("a", Some(was), None), changed("b", None, Some(now))];
+        assert_eq!(told(&moved), "diff --git a/a b/b\nrename from a\nrename to b\n");
+    }
+}
