@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
@@ -57,12 +58,36 @@ impl Progress {
 
     /// Says how long it has been, over what was said before.
     pub(crate) fn tick(&mut self) {
+        let seconds = self.began.elapsed().as_secs();
+        self.say(&format!("{seconds} s, Ctrl-C stops it"));
+    }
+
+    /// Says how far it has come, over what was said before.
+    pub(crate) fn say(&mut self, how_far: &str) {
         if io::stderr().is_terminal() {
             self.shown = true;
-            let seconds = self.began.elapsed().as_secs();
-            let _nobody_reads = write!(io::stderr(), "\r{}: {seconds} s, Ctrl-C stops it", self.what);
+            let _nobody_reads = write!(io::stderr(), "\r{}: {how_far}\x1b[K", self.what);
         }
     }
+}
+
+/// Does `work`, and calls `tick` whenever it has taken so long again.
+pub(crate) fn ticking<T>(every: Duration, mut tick: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
+    let (working, done) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let ticks = move || {
+            // ends: with the work, which drops the other end
+            while done.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                tick();
+            }
+        };
+        // Without a thread nothing is told, and the work is done all the same.
+        let _nobody_tells =
+            std::thread::Builder::new().name("progress".to_owned()).spawn_scoped(scope, ticks);
+        let done = work();
+        drop(working);
+        done
+    })
 }
 
 impl Drop for Progress {
@@ -93,6 +118,14 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_that_takes_long_is_told_of_while_it_goes_on() {
+        let (told, heard) = mpsc::channel();
+        let tick = move || told.send(()).expect("whoever hears it ends after the work");
+        let done = ticking(Duration::from_millis(1), tick, || (heard.recv().is_ok(), heard.recv().is_ok()));
+        assert_eq!(done, (true, true));
+    }
 
     #[test]
     fn nothing_hides() {

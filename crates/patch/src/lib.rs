@@ -14,7 +14,7 @@ mod text;
 mod tree;
 
 pub use diff::diff;
-pub use disk::{Access, Disk, Judge, Outcome, Recovered, recover};
+pub use disk::{Access, Disk, Judge, Milestone, Outcome, Recovered, recover};
 pub use edit::{Action, Edit, Hunk, Line, Patch, Target};
 pub use fault::{Failure, Fault};
 pub use matching::Pass;

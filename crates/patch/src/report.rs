@@ -1,5 +1,6 @@
 //! What a plan does, a line a file.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::plan::{Change, Plan};
@@ -17,10 +18,9 @@ impl Change {
 impl Plan {
     /// The changes that a reader is told of: what was moved is one, not two.
     pub fn told(&self) -> impl Iterator<Item = &Change> {
-        let moved = |path: &str| {
-            self.changes.iter().any(|change| change.moved && change.from.as_deref() == Some(path))
-        };
-        self.changes.iter().filter(move |change| change.after.is_some() || !moved(&change.path))
+        let moved = self.changes.iter().filter(|change| change.moved);
+        let moved: HashSet<&str> = moved.filter_map(|change| change.from.as_deref()).collect();
+        self.changes.iter().filter(move |change| change.after.is_some() || !moved.contains(&*change.path))
     }
 }
 

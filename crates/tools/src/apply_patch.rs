@@ -1,10 +1,11 @@
 //! `apply_patch`: files are changed as a patch says, all of them or none.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use patch::{Change, Disk, Patch, Plan};
+use patch::{Change, Disk, Milestone, Patch, Plan};
 use policy::{Denial, Effect, Intent, Permit};
 use serde_json::json;
 use tool::{
@@ -31,6 +32,10 @@ Paths are relative to the working directory.
 *** End Patch
 
 `*** Move to: new/path` after an Update line renames. A git diff is understood too.";
+
+/// What a model can do about a file that has other names.
+const LINKED: &str = "write the whole file with a command (`cat > FILE`), which changes it under all of its names, or \
+ask the user which they want";
 
 const GRAMMAR: Grammar = Grammar { syntax: "lark", definition: patch::GRAMMAR };
 
@@ -105,9 +110,13 @@ impl Attempt for Applying {
                 let reach = Arc::clone(permit.reach());
                 let (disk, denied) = open(&place, move |real| reach.judge(real))?;
                 let (located, spelling) = Spelling::of(&patch, &permit, &place)?;
-                Ok(match Plan::of(&located, &disk) {
+                let plan = Plan::of(&located, &disk).map_err(|failure| failure.to_string());
+                let plan = plan.and_then(|plan| {
+                    disk.check(&plan.steps()).map(|()| plan).map_err(|refusal| refusal.what)
+                });
+                Ok(match plan {
                     Ok(plan) => Ok((spelling.plan(&plan).diff(), plan)),
-                    Err(failure) if lock(&denied).is_none() => Err(Some(spelling.text(&failure.to_string()))),
+                    Err(why) if lock(&denied).is_none() => Err(Some(spelling.text(&why))),
                     Err(_) => Err(None),
                 })
             });
@@ -187,9 +196,12 @@ impl Work {
         let stale = paths.filter(|path| is_stale(&edits, &disk, path));
         let stale: Vec<String> = stale.map(|path| spelling.back(path)).collect();
         let steps = plan.steps();
-        let mut tell = |step: &patch::Step| {
-            if let Some(change) = plan.told().find(|change| change.path == step.path) {
-                cx.tell(Notice::FileChanged { kind: change.letter(), path: spelling.back(&change.path) });
+        let kinds: HashMap<&str, char> =
+            plan.told().map(|change| (change.path.as_str(), change.letter())).collect();
+        let mut tell = |milestone: Milestone<'_>| {
+            let Milestone::Placed(step) = milestone else { return };
+            if let Some(kind) = kinds.get(step.path.as_str()) {
+                cx.tell(Notice::FileChanged { kind: *kind, path: spelling.back(&step.path) });
             }
         };
         if let Err(refusal) = disk.commit_with(&steps, &edits.records, &mut tell) {
@@ -222,7 +234,7 @@ fn open(
     let noted = Arc::clone(&denied);
     let disk = Disk::at(&place.cwd)
         .map_err(|fault| ToolError::io(format!("`{}` cannot be opened: {fault}", place.cwd.display())))?;
-    let disk = disk.judged_by(Arc::new(move |real, _access| {
+    let disk = disk.advising(LINKED).judged_by(Arc::new(move |real, _access| {
         judge(real).map_err(|denial| {
             let why = denial.to_string();
             lock(&noted).get_or_insert(denial);

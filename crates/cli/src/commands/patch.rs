@@ -1,15 +1,16 @@
 //! `toolgate patch`: files changed as a patch says, at a shell prompt.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::{IsTerminal, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::json;
-use toolgate::patch::{self, Disk, Format, Outcome, Plan, Recovered};
+use toolgate::patch::{self, Disk, Format, Milestone, Outcome, Plan, Recovered};
 
 use crate::args::{self, PatchFormat};
 use crate::config::Dirs;
@@ -32,12 +33,55 @@ pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
     };
     let disk = Disk::at(&directory)
         .map_err(|fault| Fault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?
-        .breaking_links(args.break_links);
+        .breaking_links(args.break_links)
+        .advising("`--break-links` changes it under this name alone");
     let root = disk.root().to_owned();
     let within = root.clone();
     let disk = disk.judged_by(Arc::new(move |real, _| judge(&within, real)));
     let records = records()?;
-    for Recovered { files, outcome, record } in patch::recover(&records)? {
+    mended(&records)?;
+    let tally = Tally::default();
+    let mut progress = screen::Progress::of("patch");
+    let tick = || progress.say(&tally.to_string());
+    let done = screen::ticking(screen::Progress::EVERY, tick, || {
+        let plan = Plan::of(&parsed, &disk).map_err(|failure| failure.to_string())?;
+        let steps = plan.steps();
+        tally.all.store(steps.len(), Relaxed);
+        let done = match args.dry_run {
+            true => disk.check(&steps),
+            false => disk.commit_with(&steps, &records, &mut |milestone| tally.count(milestone)),
+        };
+        done.map(|()| plan).map_err(|refusal| refusal.what)
+    });
+    drop(progress);
+    let plan = match done {
+        Ok(plan) => plan,
+        Err(why) => {
+            let refused = refuse(args, &why);
+            if let Some(hint) = seen_from_top(&root, &parsed).filter(|_| !args.json) {
+                screen::hint(&hint);
+            }
+            return refused;
+        }
+    };
+    if !args.dry_run {
+        turns::keep(state()?.as_path(), &root, &plan.diff());
+    }
+    told(args, &plan)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What to try if the patch means files as they are called at the top of the repository, where git names them from.
+fn seen_from_top(root: &Path, patch: &patch::Patch) -> Option<String> {
+    let top = root.ancestors().skip(1).find(|above| above.join(".git").exists())?;
+    let is_there = |path: &&str| !root.join(path).exists() && top.join(path).exists();
+    let path = patch.paths().find(is_there)?;
+    Some(format!("`{path}` is below `{top}`, where git names files from; use -C {top}", top = top.display()))
+}
+
+/// Ends what was stopped half-way, and says so.
+fn mended(records: &Path) -> Result<(), Fault> {
+    for Recovered { files, outcome, record } in patch::recover(records)? {
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let what = match outcome {
             Outcome::Back => format!("an edit was stopped half-way; it was taken back: {}", names.join(", ")),
@@ -50,20 +94,38 @@ pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
         };
         screen::hint(&what);
     }
-    let plan = match Plan::of(&parsed, &disk) {
-        Ok(plan) => plan,
-        Err(failure) => return refuse(args, &failure.to_string()),
-    };
-    if !args.dry_run
-        && let Err(refusal) = disk.commit(&plan.steps(), &records)
-    {
-        return refuse(args, &refusal.what);
+    Ok(())
+}
+
+/// How far a patch has come, for a person who waits.
+#[derive(Default)]
+struct Tally {
+    /// None while it is looked where they go.
+    all: AtomicUsize,
+    written: AtomicUsize,
+    placed: AtomicUsize,
+}
+
+impl Tally {
+    fn count(&self, milestone: Milestone<'_>) {
+        let counter = match milestone {
+            Milestone::Written(_) => &self.written,
+            Milestone::Placed(_) => &self.placed,
+        };
+        counter.fetch_add(1, Relaxed);
     }
-    if !args.dry_run {
-        turns::keep(state()?.as_path(), &root, &plan.diff());
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [all, written, placed] =
+            [&self.all, &self.written, &self.placed].map(|count| count.load(Relaxed));
+        match (all, placed) {
+            (0, _) => f.write_str("looking where its lines are"),
+            (all, 0) => write!(f, "{written} of {all} files written"),
+            (all, placed) => write!(f, "{placed} of {all} files in place"),
+        }
     }
-    told(args, &plan)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Nothing outside the directory is touched, nor what git keeps for itself.
@@ -106,14 +168,17 @@ fn text(args: &args::Patch) -> Result<String, Fault> {
             std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes)?;
         }
     }
-    if bytes.is_empty() {
+    if bytes.trim_ascii().is_empty() {
         return Err(Fault::usage("there is no patch: the input is empty")
             .hint("give a file, or a patch on standard input"));
     }
     if bytes.len() as u64 > LONGEST {
         return Err(Fault::usage(format!("the patch is longer than {} MiB", LONGEST >> 20)));
     }
-    String::from_utf8(bytes).map_err(|_| Fault::usage("the patch is not UTF-8 text"))
+    String::from_utf8(bytes).map_err(|_| {
+        Fault::usage("the patch is not UTF-8 text")
+            .hint("`git apply` takes other encodings as they are; or convert patch and files to UTF-8")
+    })
 }
 
 /// Where it is written down what is about to be done.
@@ -181,4 +246,21 @@ pub(crate) fn show(diff: &str) -> std::io::Result<()> {
         let _ = writeln!(out, "{style}{}{style:#}", screen::visible(line));
     }
     screen::styled(&out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_is_told_how_far_it_is() {
+        let tally = Tally::default();
+        assert_eq!(tally.to_string(), "looking where its lines are");
+        let step = patch::Step { path: "a.txt".to_owned(), found: None, put: None };
+        tally.all.store(3, Relaxed);
+        tally.count(Milestone::Written(&step));
+        assert_eq!(tally.to_string(), "1 of 3 files written");
+        tally.count(Milestone::Placed(&step));
+        assert_eq!(tally.to_string(), "1 of 3 files in place");
+    }
 }

@@ -12,7 +12,7 @@ mod stopped;
 mod support;
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
@@ -161,6 +161,8 @@ fn exit_codes_tell_them_apart() {
     assert_eq!(code(&[], &CHANGE.replace("two", "no such line")), 1);
     assert_eq!(code(&[], "hello"), 1);
     assert_eq!(code(&[], ""), 2);
+    assert_eq!(code(&[], "\n \n"), 2);
+    assert_eq!(code(&["."], ""), 2);
     assert_eq!(code(&["/dev/null"], ""), 2);
     assert_eq!(code(&["none.patch"], ""), 2);
     assert_eq!(code(&["--format", "ed"], CHANGE), 2);
@@ -217,12 +219,59 @@ fn a_file_with_several_names_is_changed_only_knowingly() {
     1
     -- out
     -- err
-    error: nothing was changed: `a.txt` has 2 names (hard links), and the others would keep the old content; allow breaking links, or change it with a command that writes in place
+    error: nothing was changed: `a.txt` has 2 names (hard links), and the others would keep the old content; `--break-links` changes it under this name alone
     ");
+    assert_eq!(shell.told(&["--dry-run"], CHANGE), shell.told(&[], CHANGE));
     assert_eq!((shell.text("a.txt"), shell.text("b.txt")), ("one\ntwo\n".into(), "one\ntwo\n".into()));
     assert_eq!(shell.fed(&["--break-links"], CHANGE).code, Some(0));
     assert_eq!((shell.text("a.txt"), shell.text("b.txt")), ("one\n2\n".into(), "one\ntwo\n".into()));
     assert_eq!(fs::metadata(shell.w.path().join("b.txt")).unwrap().nlink(), 1);
+}
+
+#[test]
+fn what_nobody_may_write_is_left_alone() {
+    let shell = Shell::new();
+    let path = shell.w.path().join("a.txt");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    assert_snapshot!(shell.told(&[], CHANGE), @"
+    1
+    -- out
+    -- err
+    error: nothing was changed: `a.txt` is read-only for everybody (mode 0444), so it is not meant to be changed; `chmod u+w` it first if it is
+    ");
+    assert_eq!(
+        (shell.text("a.txt").as_str(), fs::metadata(&path).unwrap().mode() & 0o777),
+        ("one\ntwo\n", 0o444)
+    );
+}
+
+#[test]
+fn who_works_below_the_top_of_a_repository_is_told_so() {
+    let shell = Shell::new();
+    shell.w.file(".git/HEAD", "").file("d/a.txt", "one\ntwo\n");
+    let diff = "--- a/d/a.txt\n+++ b/d/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n";
+    assert_snapshot!(shell.told(&["-C", "d"], diff), @"
+    1
+    -- out
+    -- err
+    error: nothing was changed: `d/a.txt` does not exist; check the path, or add it as a new file
+    hint: `d/a.txt` is below `$DIR`, where git names files from; use -C $DIR
+    ");
+    assert_eq!(shell.fed(&[], diff).code, Some(0));
+}
+
+#[test]
+fn a_patch_in_another_encoding_is_refused_with_what_to_try() {
+    let shell = Shell::new();
+    fs::write(shell.w.path().join("latin.diff"), b"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+\xe4\n")
+        .unwrap();
+    assert_snapshot!(shell.told(&["latin.diff"], ""), @"
+    2
+    -- out
+    -- err
+    error: the patch is not UTF-8 text
+    hint: `git apply` takes other encodings as they are; or convert patch and files to UTF-8
+    ");
 }
 
 #[test]

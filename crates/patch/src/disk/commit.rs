@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::record::{Phase, Record, Records};
 use super::resolve::{cannot, changed, refuse};
 use super::sys::{self, Id, Links};
-use super::{Disk, recover, stage};
+use super::{Disk, Milestone, recover, stage};
 use crate::tree::{Refusal, Step};
 
 impl Disk {
@@ -23,14 +23,14 @@ impl Disk {
         self.commit_with(steps, records, &mut |_| {})
     }
 
-    /// Does all `steps`, or none, and calls `progress` whenever a file is in place.
+    /// Does all `steps`, or none, and calls `progress` whenever a file is written, and when it is in place.
     ///
     /// If a later file cannot be put in place, those of which `progress` was told are taken back.
     pub fn commit_with(
         &self,
         steps: &[Step],
         records: &Path,
-        progress: &mut dyn FnMut(&Step),
+        progress: &mut dyn FnMut(Milestone<'_>),
     ) -> Result<(), Refusal> {
         let Some(first) = steps.first() else { return Ok(()) };
         let unusable = |error: std::io::Error| {
@@ -55,11 +55,11 @@ impl Disk {
         &self,
         plan: &mut Plan<'_>,
         records: &Records,
-        progress: &mut dyn FnMut(&Step),
+        progress: &mut dyn FnMut(Milestone<'_>),
     ) -> Result<(), Refusal> {
         note(plan, records)?;
         make_folders(plan)?;
-        self.stage(plan)?;
+        self.stage(plan, progress)?;
         // The names of the new files must be on disk before the record says that they are.
         sync_folders(plan)?;
         plan.verify()?;
@@ -67,13 +67,13 @@ impl Disk {
         note(plan, records)?;
         for (one, step) in plan.record.moves.iter().zip(&plan.steps) {
             one.forward(dir(plan, one.folder)?).map_err(|trouble| told(&step.path, trouble))?;
-            progress(step);
+            progress(Milestone::Placed(step));
         }
         sync_folders(plan)
     }
 
     /// Writes every new content next to where it will be, and waits until it is on disk.
-    fn stage(&self, plan: &mut Plan<'_>) -> Result<(), Refusal> {
+    fn stage(&self, plan: &mut Plan<'_>, progress: &mut dyn FnMut(Milestone<'_>)) -> Result<(), Refusal> {
         let puts: Vec<usize> = (0..plan.steps.len()).filter(|&at| plan.record.moves[at].puts).collect();
         for batch in puts.chunks(stage::BATCH) {
             let mut files = Vec::with_capacity(batch.len());
@@ -91,6 +91,7 @@ impl Disk {
             }
             let path = |at: usize| plan.steps[batch[at]].path.as_str();
             stage::sync_all(&files, sys::sync).map_err(|(at, errno)| cannot(path(at), "written", errno))?;
+            batch.iter().for_each(|&at| progress(Milestone::Written(plan.steps[at])));
         }
         Ok(())
     }

@@ -18,6 +18,8 @@ mod sys;
 
 pub use recover::{Outcome, Recovered, recover};
 
+use crate::tree::Step;
+
 /// What is to be done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
@@ -30,6 +32,9 @@ pub enum Access {
 /// Says whether the file at a real path may be touched; the error is a sentence that says why not.
 pub type Judge = Arc<dyn Fn(&Path, Access) -> Result<(), String> + Send + Sync>;
 
+/// What to do about a file that has other names, for whoever has no other way.
+const WRITE_IN_PLACE: &str = "change it with a command that writes in place";
+
 /// A tree of files on disk.
 pub struct Disk {
     root: PathBuf,
@@ -37,6 +42,16 @@ pub struct Disk {
     fd: OwnedFd,
     judge: Option<Judge>,
     links: HardLinks,
+    advice: &'static str,
+}
+
+/// What a commit has just done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Milestone<'a> {
+    /// What will be there is on disk, beside where it will be.
+    Written(&'a Step),
+    /// It is there, or gone.
+    Placed(&'a Step),
 }
 
 /// What to do with a file that has other names.
@@ -52,7 +67,7 @@ impl Disk {
         let fd = sys::open_dir(rustix::fs::CWD, root, sys::Links::Follow)?;
         let real = sys::real_path(fd.as_fd())?;
         let given = if root.is_absolute() { root.to_owned() } else { real.clone() };
-        Ok(Self { root: real, given, fd, judge: None, links: HardLinks::Refuse })
+        Ok(Self { root: real, given, fd, judge: None, links: HardLinks::Refuse, advice: WRITE_IN_PLACE })
     }
 
     /// Lets `judge` say what may be touched, inside the root and outside of it.
@@ -66,6 +81,13 @@ impl Disk {
     #[must_use]
     pub fn breaking_links(mut self, may: bool) -> Self {
         self.links = if may { HardLinks::Break } else { HardLinks::Refuse };
+        self
+    }
+
+    /// Says, in the words of whoever reads it, what to do about a file that has other names.
+    #[must_use]
+    pub fn advising(mut self, advice: &'static str) -> Self {
+        self.advice = advice;
         self
     }
 

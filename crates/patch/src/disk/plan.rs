@@ -4,13 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode};
 
 use super::record::{Folder, Move, Print, Record, Records, Text};
 use super::resolve::{Dir, Place, cannot, changed, refuse};
 use super::sys::{self, Id, Seen};
 use super::{Access, Disk, HardLinks};
 use crate::tree::{Refusal, Step};
+
+/// If none of these is set, somebody wants the file to stay as it is.
+const WRITE: Mode = Mode::WUSR.union(Mode::WGRP).union(Mode::WOTH);
 
 /// What a commit will do, with the directories in which it does it.
 #[derive(Debug)]
@@ -144,13 +147,30 @@ impl Disk {
         if seen.map(|seen| seen.stamp) != step.found {
             return Err(changed(path));
         }
-        let shared = seen.filter(|seen| seen.links > 1 && step.put.is_some());
-        if let (Some(seen), HardLinks::Refuse) = (shared, self.links) {
-            let what = format!("`{path}` has {} names (hard links), and the others would keep", seen.links);
-            let how = "allow breaking links, or change it with a command that writes in place";
-            return Err(refuse(path, format!("{what} the old content; {how}")));
+        if let (Some(seen), Some(_)) = (&seen, &step.put) {
+            self.may_change(path, seen)?;
         }
         Ok((place, seen))
+    }
+
+    /// Whether a file may get another content, for all that its mode and its names say.
+    fn may_change(&self, path: &str, seen: &Seen) -> Result<(), Refusal> {
+        if !seen.mode.intersects(WRITE) {
+            let mode = seen.mode.as_raw_mode() & 0o777;
+            let what =
+                format!("`{path}` is read-only for everybody (mode {mode:04o}), so it is not meant to be");
+            return Err(refuse(path, format!("{what} changed; `chmod u+w` it first if it is")));
+        }
+        if let (true, HardLinks::Refuse) = (seen.links > 1, self.links) {
+            let what = format!("`{path}` has {} names (hard links), and the others would keep", seen.links);
+            return Err(refuse(path, format!("{what} the old content; {}", self.advice)));
+        }
+        Ok(())
+    }
+
+    /// Whether `steps` could be done as things are: the same look as before a commit, and nothing else.
+    pub fn check(&self, steps: &[Step]) -> Result<(), Refusal> {
+        steps.iter().try_for_each(|step| self.find(step).map(drop))
     }
 
     /// Opens the file whose attributes `step` gets, if it follows one.

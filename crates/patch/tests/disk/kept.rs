@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 use rustix::fs::XattrFlags;
-use toolgate_patch::{Put, Step, Tree};
+use toolgate_patch::{Milestone, Put, Step, Tree};
 
 use super::{Ground, delete, is_root, put};
 
@@ -39,7 +39,7 @@ fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
 fn modes_are_kept_but_for_special_bits() {
     let ground = Ground::new();
     for (before, after) in
-        [(0o644, 0o644), (0o755, 0o755), (0o600, 0o600), (0o444, 0o444), (0o4755, 0o755), (0o2755, 0o755)]
+        [(0o644, 0o644), (0o755, 0o755), (0o600, 0o600), (0o464, 0o464), (0o4755, 0o755), (0o2755, 0o755)]
     {
         let path = ground.write("file", "old");
         set_mode(&path, before);
@@ -47,6 +47,41 @@ fn modes_are_kept_but_for_special_bits() {
         assert_eq!((mode(&path), ground.read("file").as_str()), (after, "new"), "{before:o}");
         fs::remove_file(path).unwrap();
     }
+}
+
+#[test]
+fn what_nobody_may_write_is_moved_and_deleted_but_not_changed() {
+    let ground = Ground::new();
+    for name in ["file", "moved"] {
+        set_mode(&ground.write(name, "old"), 0o444);
+    }
+    let steps = [put("new", None, "new"), put("file", ground.stamp("file"), "new")];
+    let what = "`file` is read-only for everybody (mode 0444), so it is not meant to be changed; `chmod u+w` it first if it is";
+    assert_eq!(ground.disk().check(&steps).unwrap_err().what, what);
+    assert_eq!(ground.commit(&steps).unwrap_err().what, what);
+    assert_eq!(ground.names(), ["in", "in/file", "in/moved", "out", "out/secret"]);
+    let moved = Put { bytes: b"old".to_vec(), executable: None, like: Some("moved".to_owned()) };
+    let moved = Step { path: "to".to_owned(), found: None, put: Some(moved) };
+    ground
+        .commit(&[delete("file", ground.stamp("file")), delete("moved", ground.stamp("moved")), moved])
+        .unwrap();
+    assert_eq!((ground.read("to").as_str(), mode(&ground.path("to"))), ("old", 0o444));
+}
+
+#[test]
+fn each_file_is_told_of_when_it_is_written_and_when_it_is_there() {
+    let ground = Ground::new();
+    ground.write("b", "old");
+    let steps = [put("c", None, "new"), delete("b", ground.stamp("b")), put("a", None, "new")];
+    let mut told = Vec::new();
+    let mut tell = |milestone: Milestone<'_>| {
+        told.push(match milestone {
+            Milestone::Written(step) => format!("{} written", step.path),
+            Milestone::Placed(step) => format!("{} placed", step.path),
+        });
+    };
+    ground.disk().commit_with(&steps, &ground.records(), &mut tell).unwrap();
+    assert_eq!(told, ["c written", "a written", "c placed", "b placed", "a placed"]);
 }
 
 #[test]
@@ -157,7 +192,8 @@ fn a_file_changed_meanwhile_stops_all() {
     for change in changes {
         let steps: Vec<Step> = steps.iter().cloned().map(|step| refreshed(&ground, step)).collect();
         let mut told = Vec::new();
-        let refusal = ground.disk().commit_with(&steps, &ground.records(), &mut |step| {
+        let refusal = ground.disk().commit_with(&steps, &ground.records(), &mut |milestone| {
+            let Milestone::Placed(step) = milestone else { return };
             told.push(step.path.clone());
             if step.path == "b" {
                 change(&ground.path("c"));

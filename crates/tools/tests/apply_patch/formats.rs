@@ -104,9 +104,20 @@ fn whoever_watches_sees_each_file() {
         "*** Update File: a.txt\n-two\n+2\n*** Add File: n.txt\n+n\n*** Delete File: gone.txt\n\
          *** Update File: old.txt\n*** Move to: moved.txt\n-y\n+Y\n",
     );
-    let mut changes = bench.changes();
-    changes.sort();
-    assert_eq!(changes, ["A n.txt", "D gone.txt", "M a.txt", "R moved.txt"]);
+    assert_eq!(bench.changes(), ["M a.txt", "A n.txt", "D gone.txt", "R moved.txt"]);
+}
+
+#[test]
+fn whoever_watches_sees_many_files_in_the_order_of_the_patch() {
+    const FILES: usize = 300;
+    let bench = bench();
+    let add = |at: usize| format!("*** Add File: d/f{at}.txt\n+{at}\n");
+    assert!(bench.envelope(&(0..FILES).map(add).collect::<String>()).success);
+    let delete = |at: usize| format!("*** Delete File: d/f{at}.txt\n");
+    assert!(bench.envelope(&(0..FILES).rev().map(delete).collect::<String>()).success);
+    let told = |kind: char| move |at: usize| format!("{kind} d/f{at}.txt");
+    let wanted: Vec<String> = (0..FILES).map(told('A')).chain((0..FILES).rev().map(told('D'))).collect();
+    assert_eq!(bench.changes(), wanted);
 }
 
 #[test]

@@ -113,6 +113,6 @@ fn a_file_with_several_names_is_left_alone() {
     std::fs::hard_link(bench.path("a.txt"), bench.path("b.txt")).unwrap();
     assert_snapshot!(refused(&bench, "*** Update File: a.txt\n-one\n+1\n"), @"
     The patch was not applied, and nothing was changed.
-    `a.txt` has 2 names (hard links), and the others would keep the old content; allow breaking links, or change it with a command that writes in place
+    `a.txt` has 2 names (hard links), and the others would keep the old content; write the whole file with a command (`cat > FILE`), which changes it under all of its names, or ask the user which they want
     ");
 }
