@@ -6,16 +6,19 @@ use clap::{Args, ValueEnum};
 
 /// Change files as a patch says: all of it, or nothing
 ///
-/// Understands what models write: `*** Begin Patch`, git diffs, search and replace as JSON, whole files as JSON. Where
+/// Understands what models write: `*** Begin Patch`, git diffs, search and replace as JSON, whole files as JSON; and what git,
+/// diff, svn and hg do. Where
 /// lines of the patch and of the file differ in blanks, indentation or quotes, it still lands if there is only one place
 /// for it; if there are two, or none, nothing is changed and the answer says what stands there.
 ///
-/// Exit status: 0 applied, or applied already; 1 not applied, and nothing changed; 2 the command line is wrong.
+/// Exit status: 0 applied, or applied already; 1 not applied, and nothing changed; 2 the command line is wrong, or there is
+/// no patch.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   toolgate patch fix.diff
   git diff HEAD~1 | toolgate patch -C ../other --dry-run
+  diff -ruN old new | toolgate patch -C old
   toolgate patch <<'EOF'
   *** Begin Patch
   *** Update File: README.md

@@ -119,7 +119,15 @@ fn a_mail_of_git_format_patch_is_applied() {
     let shell = repository();
     change(&shell);
     let wanted = tree(&shell);
-    git(&shell.w.path(), &["commit", "-q", "-m", "second: --- a/x is no file\n\nNor is\n+++ b/x"]);
+    git(
+        &shell.w.path(),
+        &[
+            "commit",
+            "-q",
+            "-m",
+            "second: --- a/x is no file\n\nNor is\n--- a/x\n+++ b/x\n\n@@ this\nBinary files a/x and b/x differ",
+        ],
+    );
     let mail = git(&shell.w.path(), &["format-patch", "-1", "--stdout"]);
     git(&shell.w.path(), &["reset", "-q", "--hard", "HEAD~1"]);
     let ran = shell.fed(&[], &mail);

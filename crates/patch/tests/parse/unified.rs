@@ -225,6 +225,67 @@ fn files_come_and_go_without_git() {
     assert_snapshot!(tell("diff --git b/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n"), @r#"1: write b/f -x "a\n""#);
 }
 
+#[test]
+fn what_diff_compares_is_one_file() {
+    let dated = |old: &str, new: &str| {
+        let (old, new) =
+            (format!("{old}\t2026-11-16 14:00:00.5 +0000"), format!("{new}\t2026-11-16 14:01:00.5 +0000"));
+        named(&old, &new)
+    };
+    for (old, new, expected) in [
+        ("old/sub/f", "new/sub/f", "1: update sub/f"),
+        ("project-1.0/f", "project-1.1/f", "1: update f"),
+        ("../old/f", "f", "1: update f"),
+        ("f", "/tmp/new/f", "1: update f"),
+        ("f", "f.new", "1: update f"),
+        ("f", "f.bak", "1: update f"),
+        ("d/f", "d/g", "1: `d/f` and `d/g` are two files"),
+    ] {
+        let told = dated(old, new).replace("line ", "");
+        assert!(told.starts_with(expected), "{told}");
+        // A model that wrote this could mean that a file is moved.
+        let plain = named(old, new);
+        assert!(plain.contains("are two files"), "{plain}");
+    }
+}
+
+#[test]
+fn what_svn_writes() {
+    let properties = "\nProperty changes on: f\n___\nAdded: svn:executable\n## -0,0 +1 ##\n+*\n\\ No newline at end of property\n";
+    let rule = "=".repeat(67);
+    let file = |name: &str, old: &str, new: &str, rest: &str| {
+        format!("Index: {name}\n{rule}\n--- {name}\t({old})\n+++ {name}\t({new})\n{rest}")
+    };
+    let all = [
+        file("run.sh", "revision 1", "working copy", properties),
+        file("f", "revision 1", "working copy", &format!("@@ -1 +1 @@\n-a\n+b\n{properties}")),
+        file("new", "nonexistent", "working copy", "@@ -0,0 +1 @@\n+n\n"),
+        file("older", "revision 0", "revision 0", "@@ -0,0 +1 @@\n+n\n"),
+        file("gone", "revision 1", "nonexistent", "@@ -1 +0,0 @@\n-x\n"),
+        file("last", "revision 1", "working copy", properties),
+    ];
+    assert_snapshot!(tell(&all.concat()), @r#"
+    14: update f
+      16: at 1 [-a] [+b]
+    28: write new "n\n"
+    34: write older "n\n"
+    40: delete gone
+      42: at 1 [-x]
+    "#);
+}
+
+#[test]
+fn what_hg_exports() {
+    let commit = "# HG changeset patch\n# User me\n# Node ID 01234567\nsecond\n\n--- a/x\n+++ b/x\n\n";
+    let f = "diff -r 000000000000 -r 0123456789ab f\n--- a/f\tThu Jan 01 00:00:00 1970 +0000\n+++ b/f\tTue Nov 14 22:13:20 2023 +0000\n@@ -1,1 +1,1 @@\n-a\n+b\n";
+    assert_snapshot!(tell(&format!("{commit}{f}{commit}{}", f.replace("/f", "/g"))), @"
+    10: update f
+      12: at 1 [-a] [+b]
+    24: update g
+      26: at 1 [-a] [+b]
+    ");
+}
+
 fn hunks(text: &str) -> String {
     tell(&format!("--- a/f\n+++ b/f\n{text}"))
 }

@@ -5,6 +5,9 @@ use super::name;
 use crate::parse::lines::Lines;
 use crate::parse::{Syntax, clip};
 
+/// What stands after the name of a file that is not there.
+const NO_FILE: [&str; 4] = ["1970-01-01", "1969-12-31", "(nonexistent)", "(revision 0)"];
+
 /// What the lines before the hunks of a file say.
 #[derive(Debug)]
 pub(super) struct Head {
@@ -35,8 +38,10 @@ pub(super) enum Kind {
 pub(super) struct Side {
     /// `None`: `/dev/null`.
     pub(super) name: Option<String>,
-    /// Its time is the first there is, which is how diff says that there is no file.
+    /// How diff says that there is no file: its time is the first there is. svn has words for it.
     epoch: bool,
+    /// A date stands after it, as diff writes it when it compares two files.
+    pub(super) dated: bool,
 }
 
 impl Head {
@@ -163,8 +168,9 @@ fn side(text: &str, number: usize) -> Result<Side, Syntax> {
         true => (text, ""),
         false => text.split_once('\t').unwrap_or((text, "")),
     };
-    let epoch = time.starts_with("1970-01-01") || time.starts_with("1969-12-31");
+    let epoch = NO_FILE.iter().any(|start| time.starts_with(start));
+    let dated = time.split_once('-').is_some_and(|(year, _)| year.len() == 4 && year.parse::<u16>().is_ok());
     let name = name.trim_end();
     let name = if name == "/dev/null" { None } else { Some(name::plain(name, number)?) };
-    Ok(Side { name, epoch })
+    Ok(Side { name, epoch, dated })
 }

@@ -42,10 +42,19 @@ pub(super) fn begins(lines: &Lines<'_>, at: usize) -> bool {
 
 /// The first line at or after `at` where a file's part begins, or the end.
 fn preamble(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
-    for at in at..lines.len() {
+    let (mut at, mut in_words) = (at, false);
+    // ends: each round takes a line
+    while at < lines.len() && !begins(lines, at) {
+        if let Some(after) = properties(lines, at) {
+            at = after;
+            continue;
+        }
         let line = lines.get(at).unwrap_or_default();
-        if begins(lines, at) {
-            return Ok(at);
+        in_words |= is_commit(line);
+        // Whatever stands in the words of a commit, it is no part of the diff.
+        if in_words {
+            at += 1;
+            continue;
         }
         if line.starts_with("@@") {
             let hint = "write `--- a/path` and `+++ b/path` before it";
@@ -56,8 +65,22 @@ fn preamble(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
             return Err(Syntax::new(lines.number(at), "a file is named and no hunk follows", hint));
         }
         refuse_binary(line, lines.number(at))?;
+        at += 1;
     }
-    Ok(lines.len())
+    Ok(at)
+}
+
+/// Where that ends what svn says of a file's properties, if it begins here.
+fn properties(lines: &Lines<'_>, at: usize) -> Option<usize> {
+    let starts = |at: usize, start: &str| lines.get(at).is_some_and(|line| line.starts_with(start));
+    // A file of which nothing else changes is named all the same.
+    let is_named = starts(at, "--- ") && starts(at + 1, "+++ ");
+    let first = if is_named { (at + 2..lines.len()).find(|at| !lines.is_blank(*at))? } else { at };
+    if !starts(first, "Property changes on: ") {
+        return None;
+    }
+    let is_next = |at: &usize| begins(lines, *at) || starts(*at, "Index: ");
+    Some((first..lines.len()).find(is_next).unwrap_or(lines.len()))
 }
 
 /// Passes over what may stand after a file's part.
@@ -70,6 +93,10 @@ fn between(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
             return preamble(lines, at);
         }
         refuse_binary(line, lines.number(at))?;
+        if let Some(after) = properties(lines, at) {
+            at = after;
+            continue;
+        }
         if hunks::is_signature(lines, at) {
             at += 2;
             continue;
@@ -88,6 +115,9 @@ fn between(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
 
 /// Whether the words of another commit begin here. A line that only looks so could be one of a hunk.
 fn is_commit(line: &str) -> bool {
+    if line == "# HG changeset patch" {
+        return true;
+    }
     let Some(rest) = line.strip_prefix("From ").or_else(|| line.strip_prefix("commit ")) else {
         return false;
     };

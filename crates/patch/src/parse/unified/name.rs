@@ -8,6 +8,9 @@ const PREFIXES: &[u8] = b"abciow12";
 /// What a copy that was kept for comparing is called.
 const KEPT: &[&str] = &[".orig", ".old", ".bak", "~"];
 
+/// What a copy that was made to be changed is called.
+const MADE: &[&str] = &[".new"];
+
 /// The file before and after; `None`: there is none.
 pub(super) struct Names {
     pub(super) old: Option<String>,
@@ -46,10 +49,14 @@ pub(super) fn settle(head: &Head) -> Result<Names, Syntax> {
         (Some(old), None) => {
             Ok(Names { old: Some(agreed(old, old.strip_prefix("a/").unwrap_or(old))?), new: None })
         }
-        (Some(old), Some(new)) => match same(old, new) {
-            Some(name) => agreed(&name, &name).map(both),
-            None => Err(two(old, new)),
-        },
+        (Some(old_name), Some(new_name)) => {
+            let dated = old.dated && new.dated && known.is_none();
+            let compared = || if dated { compared(old_name, new_name) } else { None };
+            match same(old_name, new_name).or_else(compared) {
+                Some(name) => agreed(&name, &name).map(both),
+                None => Err(two(old_name, new_name)),
+            }
+        }
     }
 }
 
@@ -66,6 +73,18 @@ pub(super) fn same(old: &str, new: &str) -> Option<String> {
     };
     let kept = KEPT.iter().any(|end| old.strip_suffix(end) == Some(new));
     (old == new || kept).then(|| new.to_owned())
+}
+
+/// The file that diff means by two names: one was copied from the other to be changed, or both are in trees of their own.
+fn compared(old: &str, new: &str) -> Option<String> {
+    if MADE.iter().chain(KEPT).any(|end| new.strip_suffix(end) == Some(old)) {
+        return Some(old.to_owned());
+    }
+    let ends = old.rsplit('/').zip(new.rsplit('/')).take_while(|(old, new)| old == new);
+    let mut parts: Vec<&str> = ends.map(|(part, _)| part).collect();
+    parts.reverse();
+    let name = parts.join("/");
+    (!name.is_empty()).then_some(name)
 }
 
 /// A name's prefix, and the rest.
