@@ -1,5 +1,7 @@
 //! A patch that does not fit, or is none: what a model is told, and that nothing was written.
 
+use std::os::unix::fs::PermissionsExt;
+
 use insta::assert_snapshot;
 use serde_json::json;
 use tool::ErrorKind;
@@ -115,4 +117,19 @@ fn a_file_with_several_names_is_left_alone() {
     The patch was not applied, and nothing was changed.
     `a.txt` has 2 names (hard links), and the others would keep the old content; write the whole file with a command (`cat > FILE`), which changes it under all of its names, or ask the user which they want
     ");
+}
+
+#[test]
+fn a_file_that_nobody_may_write_is_left_alone() {
+    let bench = bench();
+    let mode =
+        |mode| std::fs::set_permissions(bench.path("a.txt"), std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o444);
+    assert_snapshot!(refused(&bench, "*** Add File: n.txt\n+n\n*** Update File: a.txt\n-one\n+1\n"), @"
+    The patch was not applied, and nothing was changed.
+    `a.txt` is read-only for everybody (mode 0444), so it is not meant to be changed; `chmod u+w` it first if it is
+    ");
+    assert!(!bench.path("n.txt").exists());
+    mode(0o644);
+    assert!(bench.envelope("*** Update File: a.txt\n-one\n+1\n").success);
 }
