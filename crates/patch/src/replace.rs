@@ -104,7 +104,11 @@ fn moves(hunk: &Hunk) -> bool {
 
 /// The lines of `old` and `new` as a hunk: what both have stays.
 pub(crate) fn hunk(old: &str, new: &str) -> Hunk {
-    let (old, new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
+    let (old, mut new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
+    if new.ends_with('\n') && !old.ends_with('\n') {
+        // The newline after the old text stays: what the new text ends with is one more.
+        new.push('\n');
+    }
     let (ours, theirs): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let head = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
     let keep = |line: &&str| Line::Keep((*line).to_owned());

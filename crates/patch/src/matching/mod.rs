@@ -11,6 +11,7 @@ mod near;
 mod place;
 mod settle;
 mod spelling;
+mod sure;
 
 pub use fit::Pass;
 

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::fit::{Fit, Pass};
-use super::line::{fold, is_blank, similarity};
+use super::line::{fold, indent, is_blank, similarity};
+use super::sure::{TELLING, is_sure};
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
@@ -21,27 +22,23 @@ const AGAIN: f64 = 0.85;
 const STRANGER: f64 = 0.25;
 /// Lines that resemble less are not the same line.
 const ALIKE: f64 = 0.5;
-/// A line that weighs as much says something.
-const TELLING: f64 = 1.0;
 /// Places that are told apart.
 const NAMED: usize = 6;
 /// Places that are looked at closely.
 const MOST: usize = 12;
 /// A line that stands in more places says nothing about where.
 const COMMON: usize = 200;
-/// So many lines may have come in between two of a hunk.
-const PASSED: usize = 4;
 /// Lines by which things may have moved within a hunk.
 const SLACK: usize = 12;
 
 /// An old line of the hunk.
-struct Old<'a> {
-    text: &'a str,
-    folded: Cow<'a, str>,
-    goes: bool,
-    weight: f64,
+pub(super) struct Old<'a> {
+    pub(super) text: &'a str,
+    pub(super) folded: Cow<'a, str>,
+    pub(super) goes: bool,
+    pub(super) weight: f64,
     /// How often it is in the file, just as it is.
-    there: usize,
+    pub(super) there: usize,
 }
 
 fn olds<'a>(folds: &[Cow<'_, str>], hunk: &'a Hunk) -> Vec<Old<'a>> {
@@ -85,55 +82,20 @@ pub(crate) fn near(text: &Text, hunk: &Hunk) -> Vec<Fit> {
     {
         let most = *most.get_or_insert(share);
         let enough = if fits.is_empty() {
-            share >= ENOUGH && is_sure(&folds, &olds, &fit)
+            share >= ENOUGH && is_sure(&folds, &olds, hunk, &fit)
         } else {
             share > most - clearly
         };
         if !enough {
             break;
         }
-        fits.push(fit);
+        fits.push(if fits.is_empty() || is_sure(&folds, &olds, hunk, &fit) {
+            fit
+        } else {
+            Fit { doubt: Some("only some of its lines are there"), ..fit }
+        });
     }
     fits
-}
-
-/// Whether two lines that say something are just the same, and one of them stands nowhere else; whether no line that is
-/// missing here stands elsewhere; and whether what goes without saying anything goes with its neighbour.
-fn is_sure(folds: &[Cow<'_, str>], olds: &[Old<'_>], fit: &Fit) -> bool {
-    let all = || olds.iter().zip(&fit.at);
-    let same = |(old, at): &(&Old<'_>, &Option<usize>)| {
-        old.weight >= TELLING && at.is_some_and(|at| old.folded == folds[at])
-    };
-    let astray =
-        |(old, at): (&Old<'_>, &Option<usize>)| old.weight >= TELLING && at.is_none() && old.there == 1;
-    let beside = |row: usize, at: usize| {
-        let before = row.checked_sub(1).is_none_or(|row| fit.at[row].is_some_and(|other| other + 1 == at));
-        let after = fit.at.get(row + 1).is_none_or(|other| *other == Some(at + 1));
-        before && after
-    };
-    let loose = (0..olds.len()).any(|row| {
-        olds[row].goes && olds[row].weight < TELLING && fit.at[row].is_some_and(|at| !beside(row, at))
-    });
-    all().filter(same).count() > 1
-        && all().filter(same).any(|(old, _)| old.there == 1)
-        && !all().any(astray)
-        && !loose
-        && !is_stretched(folds, olds, fit)
-}
-
-/// Whether the hunk was drawn over more than its own lines: over one that stands in it, and was not taken for that; or over
-/// many, where it leaves none out.
-fn is_stretched(folds: &[Cow<'_, str>], olds: &[Old<'_>], fit: &Fit) -> bool {
-    let strangers = |from: usize, to: usize| (from..to).filter(|at| !fit.at.contains(&Some(*at)));
-    let goes = olds.iter().any(|old| old.goes);
-    let said = |at: usize| {
-        olds.iter().any(|old| old.weight >= TELLING && old.goes == goes && old.folded == folds[at])
-    };
-    let gap = |pair: &[Option<usize>]| {
-        let passed = pair[0].zip(pair[1]).map(|(this, next)| strangers(this, next).count());
-        passed.is_some_and(|passed| passed > PASSED)
-    };
-    strangers(fit.first(), fit.end()).any(said) || fit.at.windows(2).any(gap)
 }
 
 /// Takes a line of the file for the one line of the hunk that should stand there, if all around them is as it should be.
@@ -162,7 +124,33 @@ pub(crate) fn again(text: &Text, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
     let mut goes = olds.iter().zip(&fit.at).filter(|(old, _)| old.goes && old.weight >= TELLING).peekable();
     let all_there =
         goes.peek().is_some() && goes.all(|(old, at)| at.is_some_and(|at| old.folded == folds[at]));
-    (share >= AGAIN || share >= ENOUGH && all_there).then_some(fit)
+    let doubt = Some("lines of it differ there, and what it makes stands elsewhere");
+    (share >= AGAIN || share >= ENOUGH && all_there).then_some(Fit { doubt, ..fit })
+}
+
+/// How much of `hunk` is where its number says, and nowhere near `taken`: as it is there, a line may read otherwise.
+pub(crate) fn numbered(text: &Text, hunk: &Hunk, taken: &[usize]) -> Option<Fit> {
+    let number = hunk.at?.checked_sub(1)?;
+    let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
+    let olds = olds(&folds, hunk);
+    let (share, fit) = align(&folds, &olds, number.cast_signed(), (false, &[]))?;
+    let just_there = fit.at.iter().zip(number..).any(|(at, line)| *at == Some(line));
+    let apart = !taken.iter().any(|at| fit.first() <= *at && *at < fit.end());
+    (share >= ENOUGH && just_there && apart).then_some(fit)
+}
+
+/// Another place than `fit` that is indented as `hunk` is, and reads almost as it does.
+pub(crate) fn sibling(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
+    let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
+    let olds = olds(&folds, hunk);
+    let taken = std::slice::from_ref(fit);
+    let places =
+        offsets(&folds, &olds).into_iter().filter_map(|offset| align(&folds, &olds, offset, (false, taken)));
+    let level = |fit: &Fit| {
+        let mut rows = olds.iter().zip(&fit.at).filter(|(old, _)| old.weight >= TELLING);
+        rows.all(|(old, at)| at.is_some_and(|at| indent(old.text) == indent(text.line(at))))
+    };
+    places.filter(|(share, fit)| *share >= AGAIN && level(fit)).map(|(_, fit)| fit).next()
 }
 
 /// Whether a hunk from which lines only go is still there, more or less: what would be left of it may stand anywhere.

@@ -4,7 +4,7 @@ use super::blanks::spaced;
 use super::fit::{Fit, Pass, contiguous};
 use super::header::{places, scope};
 use super::line::{Likeness, indent, is_blank};
-use super::near::{again, made, near, rival, stands};
+use super::near::{again, made, near, numbered, rival, sibling, stands};
 use super::settle::{Doubt, Landing};
 use super::spelling::Manner;
 use crate::edit::{Hunk, Line};
@@ -56,7 +56,7 @@ pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usi
     let mut misses = Vec::new();
     let mut founds = Vec::new();
     for (index, hunk) in hunks.iter().enumerate() {
-        match find(text, hunk) {
+        match find(text, hunk, hunks.len() == 1) {
             Ok(found) => founds.push(found),
             Err(miss) => misses.push((index, miss)),
         }
@@ -85,7 +85,8 @@ pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usi
                 let collides = |other: &(usize, usize)| {
                     core.is_some_and(|(start, end)| start < other.1 && other.0 < end)
                 };
-                if cores.iter().any(collides) {
+                let twice = hunks[..index].contains(hunk) && core.is_some_and(|core| cores.contains(&core));
+                if twice || cores.iter().any(collides) {
                     misses.push((index, Miss::Shared(core.map_or(0, |core| core.0))));
                 }
                 cores.extend(core);
@@ -173,9 +174,9 @@ fn settle(text: &Text, hunk: &Hunk, found: Found, manner: &Manner) -> Result<(Pl
     }
 }
 
-fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
+fn find(text: &Text, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
     if hunk.old().next().is_none() {
-        return adds(text, hunk);
+        return adds(text, hunk, alone);
     }
     let headers = places(text, &hunk.headers);
     let heads = |at: usize| headers.iter().any(|header| *header <= at && at < scope(text, *header));
@@ -200,7 +201,7 @@ fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
     if !done.is_empty() && sure {
         let mut fits = search(text, hunk);
         if fits.first().is_none_or(|fit| fit.pass == Pass::Near) {
-            if stands(text, hunk) {
+            if stands(text, hunk) || numbered(text, hunk, &done).is_some() {
                 return Err(Miss::Absent);
             }
             fits = again(text, hunk, &done).into_iter().collect();
@@ -213,7 +214,7 @@ fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
     }
     // The header says here, the lines say there.
     let strays = !headers.is_empty() && !fits.iter().any(|fit| heads(fit.first()));
-    if strays && fits[0].pass == Pass::Near {
+    if fits[0].pass == Pass::Near && (strays || is_lost(hunk, &headers, &fits[0])) {
         return Err(Miss::Absent);
     }
     if strays {
@@ -225,6 +226,13 @@ fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
     }
     let mut fits = chosen(text, hunk, fits, heads);
     if let [fit] = fits.as_slice()
+        && let Some(there) = numbered(text, hunk, &[fit.first()])
+        && (heads(there.first()) || fit.pass > Pass::Trailing)
+        && !heads(fit.first())
+    {
+        return Err(Miss::Ambiguous(vec![there.first(), fit.first()]));
+    }
+    if let [fit] = fits.as_slice()
         && fit.pass > Pass::Trailing
         && fit.pass < Pass::Near
         && !heads(fit.first())
@@ -233,12 +241,26 @@ fn find(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
         fits.extend(rival(text, hunk, &fits[0]));
     }
     if let [fit] = fits.as_slice()
+        && fit.pass == Pass::Indent
+        && !heads(fit.first())
+    {
+        fits.extend(sibling(text, hunk, &fits[0]));
+    }
+    if let [fit] = fits.as_slice()
         && fit.pass > Pass::Exact
         && let Some(done) = made(text, hunk, fit)
     {
         return Err(Miss::Made(done, fit.first()));
     }
     Ok(Found::Fits(fits))
+}
+
+/// Whether neither the header of `hunk` is in the file, nor the first line of it that says something.
+fn is_lost(hunk: &Hunk, headers: &[usize], fit: &Fit) -> bool {
+    let named = hunk.headers.iter().any(|header| !is_blank(header));
+    let telling = |line: &str| line.chars().filter(|char| char.is_alphanumeric()).count() > 1;
+    let first = hunk.old().zip(&fit.at).find(|(line, _)| telling(line));
+    named && headers.is_empty() && first.is_some_and(|(_, at)| at.is_none())
 }
 
 /// The places where the old lines stand, of the first pass that finds any.
@@ -300,13 +322,21 @@ pub(crate) fn is_in(text: &Text, hunk: &Hunk) -> bool {
 }
 
 /// Where a hunk that names no line of the file adds its own.
-fn adds(text: &Text, hunk: &Hunk) -> Result<Found, Miss> {
+fn adds(text: &Text, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
     let headers = places(text, &hunk.headers);
+    let first = hunk.new_lines().find(|line| !is_blank(line)).unwrap_or_default();
+    // What opens a block has its lines deeper.
+    let shallow = |header: usize| {
+        let header = text.line(header);
+        header.trim_end().ends_with([':', '{']) && indent(first).len() <= indent(header).len()
+    };
     let at = match (headers.as_slice(), hunk.headers.iter().rfind(|header| !is_blank(header)), hunk.at) {
+        ([header], _, None) if shallow(*header) => return Err(Miss::Nowhere),
         ([header], _, None) => header + 1,
         ([], Some(header), None) => return Err(Miss::NoHeader(header.clone())),
         ([_, _, ..], _, None) => return Err(Miss::Ambiguous(headers)),
-        ([], None, None) => text.len(),
+        ([], None, None) if alone && indent(first).is_empty() => text.len(),
+        ([], None, None) => return Err(Miss::Nowhere),
         (_, _, Some(0 | 1)) => 0,
         (_, _, Some(at)) if at > text.len() => text.len(),
         (_, _, Some(_)) => return Err(Miss::Nowhere),

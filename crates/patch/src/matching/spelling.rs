@@ -45,7 +45,8 @@ impl Manner {
                 continue;
             }
             for (ours, theirs) in ours.chars().zip(theirs.chars()) {
-                if plain(ours) == plain(theirs) && (plain(ours) != ours || plain(theirs) != theirs) {
+                // What is the same says something too: the file has it now this way, now that.
+                if plain(ours) == plain(theirs) && is_written_variously(plain(ours)) {
                     let known = self.chars.entry(ours).or_insert(Some(theirs));
                     if *known != Some(theirs) {
                         *known = None;
@@ -81,6 +82,11 @@ fn pairs<'a>(text: &'a Text, hunk: &'a Hunk, fit: &'a Fit) -> impl Iterator<Item
     let pairs = hunk.old().zip(&fit.at).filter_map(|(ours, at)| Some((ours, text.line((*at)?))));
     // What only resembles says nothing about how things are written.
     pairs.filter(|(ours, theirs)| fit.pass < Pass::Near || fold(ours) == fold(theirs))
+}
+
+/// Whether there are several ways to write a character.
+fn is_written_variously(plain: char) -> bool {
+    matches!(plain, '\'' | '"' | '-' | ' ')
 }
 
 /// How the file writes what a hunk writes otherwise.
@@ -153,7 +159,7 @@ impl<'a> Spelling<'a> {
 
     fn respell(&self, text: &str) -> String {
         // Whoever writes one of them as a printer does, writes all of them so.
-        let printed = self.manner.is_printed();
+        let printed = self.manner.is_printed() && !text.contains(['\'', '"']);
         let char = |char: char| match self.manner.chars.get(&char) {
             Some(theirs) => theirs.unwrap_or(char),
             None if printed && matches!(plain(char), '\'' | '"' | '-') => plain(char),

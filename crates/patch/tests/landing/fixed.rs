@@ -193,22 +193,16 @@ impl From<&'_ String> for S {
      }
 ";
     insta::assert_snapshot!(update(file, body), @"
-    M f
-      at line 10, overlooking lines nearby that differ
-    |impl From<&'_ String> for S {
-    |    fn from(name: &'_ String) -> Self {
-    |        let mut s = S::new();
-    |        s.push_str(name);
-    |        s
-    |    }
-    |}
-    |
-    |    fn from(name: &'static str) -> Self {
-    |        let mut s = Self::new();
-    |        s.push_str(name);
-    |        s
-    |    }
-    |}
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-6. Lines with `-` are what the patch expects, with `+` what is there
+           -
+           -impl From<&'static str> for S {
+           -    fn from(name: &'static str) -> Self {
+         1 +impl From<&'_ String> for S {
+         2 +    fn from(name: &'_ String) -> Self {
+         3          let mut s = S::new();
+         4          s.push_str(name);
+         5          s
+         6      }
     ");
 }
 
@@ -314,23 +308,20 @@ fn t() {
  }
 ";
     insta::assert_snapshot!(update(file, body), @r#"
-    M f
-      at line 10, overlooking lines nearby that differ
-    |fn t() {
-    |    let bytes = ByteBuf::from(vec![237, 160, 188, 10]);
-    |    let v: ByteBuf = from_str("x83c-n").unwrap();
-    |    assert_eq!(v, bytes);
-    |
-    |    let bytes = ByteBuf::from(vec![237, 160, 188, 32]);
-    |    let v: ByteBuf = from_str("x83c-o").unwrap();
-    |    assert_eq!(v, bytes);
-    |
-    |    // lone trailing surrogate
-    |    let bytes = ByteBuf::from(vec![237, 176, 129]);
-    |    assert_eq!(v, bytes);
-    |
-    |    let res = good();
-    |}
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 3-14. Lines with `-` are what the patch expects, with `+` what is there
+         3 +    let v: ByteBuf = from_str("x83c-n").unwrap();
+         4 +    assert_eq!(v, bytes);
+         5 +
+         6 +    let bytes = ByteBuf::from(vec![237, 160, 188, 32]);
+         7      let v: ByteBuf = from_str("x83c-o").unwrap();
+         8      assert_eq!(v, bytes);
+         9··
+        10      let bytes = ByteBuf::from(vec![237, 176, 129]);
+           -    let v: ByteBuf = from_str("x83c-p").unwrap();
+        11      assert_eq!(v, bytes);
+        12··
+        13      let res = bad();
+        14  }
     "#);
 }
 
