@@ -1,0 +1,139 @@
+//! Whether a place where most of a hunk is, is the place that it means: all that changes must stand as the hunk has it.
+
+use std::borrow::Cow;
+
+use super::fit::Fit;
+use super::near::Old;
+use crate::edit::{Hunk, Line};
+
+/// A line that weighs as much says something.
+pub(super) const TELLING: f64 = 1.0;
+/// A line that weighs as much says enough by itself, if it stands only once.
+const ENOUGH_ALONE: f64 = 3.0;
+/// So many lines may have come in between two of a hunk.
+const PASSED: usize = 4;
+
+/// Whether `hunk` can be told to belong to `fit`, which is not all of it.
+pub(super) fn is_sure(folds: &[Cow<'_, str>], olds: &[Old<'_>], hunk: &Hunk, fit: &Fit) -> bool {
+    let place = Place { folds, olds, fit, adds: adds(hunk) };
+    place.is_known()
+        && !place.is_astray()
+        && !place.is_loose()
+        && !place.is_stretched()
+        && !place.is_touched()
+        && !place.is_torn()
+}
+
+/// For each old line of a hunk, and what is after the last: whether lines come before it.
+fn adds(hunk: &Hunk) -> Vec<bool> {
+    let mut adds = vec![false];
+    for line in &hunk.lines {
+        match line {
+            Line::Add(_) => *adds.last_mut().unwrap_or(&mut false) = true,
+            Line::Keep(_) | Line::Drop(_) => adds.push(false),
+        }
+    }
+    adds
+}
+
+/// Whether a line only says that lines are left out.
+fn stands_for_others(line: &str) -> bool {
+    line.trim_start_matches(['/', '#', '*', '-', '<', '!', '(', '{', ' ']).starts_with("...")
+}
+
+struct Place<'a> {
+    folds: &'a [Cow<'a, str>],
+    olds: &'a [Old<'a>],
+    fit: &'a Fit,
+    adds: Vec<bool>,
+}
+
+impl Place<'_> {
+    fn is_same(&self, row: usize) -> bool {
+        self.fit.at[row].is_some_and(|at| self.olds[row].folded == self.folds[at])
+    }
+
+    fn is_telling(&self, row: usize) -> bool {
+        self.olds[row].weight >= TELLING
+    }
+
+    /// Whether two lines that say something are just the same, and one of them stands nowhere else; or whether what goes says
+    /// enough, and only lines around it read otherwise.
+    fn is_known(&self) -> bool {
+        let rows = 0..self.olds.len();
+        let same: Vec<usize> =
+            rows.clone().filter(|row| self.is_telling(*row) && self.is_same(*row)).collect();
+        let once = |row: &usize| self.olds[*row].there == 1;
+        let alone = |row: &usize| once(row) && self.olds[*row].goes && self.olds[*row].weight >= ENOUGH_ALONE;
+        let reworded = || rows.clone().all(|row| !self.is_telling(row) || self.fit.at[row].is_some());
+        same.len() > 1 && same.iter().any(once) || same.iter().any(alone) && reworded()
+    }
+
+    /// Whether a line that is missing here stands elsewhere.
+    fn is_astray(&self) -> bool {
+        (0..self.olds.len())
+            .any(|row| self.is_telling(row) && self.fit.at[row].is_none() && self.olds[row].there == 1)
+    }
+
+    /// Whether something goes that says nothing, and not together with its neighbours.
+    fn is_loose(&self) -> bool {
+        let at = &self.fit.at;
+        let beside = |row: usize, here: usize| {
+            let before = row.checked_sub(1).is_none_or(|row| at[row].is_some_and(|other| other + 1 == here));
+            before && at.get(row + 1).is_none_or(|other| *other == Some(here + 1))
+        };
+        (0..self.olds.len()).any(|row| {
+            self.olds[row].goes && !self.is_telling(row) && at[row].is_some_and(|here| !beside(row, here))
+        })
+    }
+
+    /// Whether the hunk was drawn over more than its own lines: over one that goes, and was not taken for it; or over many,
+    /// where it leaves none out.
+    fn is_stretched(&self) -> bool {
+        let goes = self.olds.iter().any(|old| old.goes);
+        let said = |at: usize| {
+            self.olds
+                .iter()
+                .any(|old| old.weight >= TELLING && old.goes == goes && old.folded == self.folds[at])
+        };
+        let far = |pair: &[Option<usize>]| {
+            pair[0].zip(pair[1]).is_some_and(|(this, next)| self.strangers(this, next).count() > PASSED)
+        };
+        self.strangers(self.fit.first(), self.fit.end()).any(said) || self.fit.at.windows(2).any(far)
+    }
+
+    /// The lines of the file from one to another that are none of the hunk's.
+    fn strangers(&self, from: usize, to: usize) -> impl Iterator<Item = usize> {
+        (from..to).filter(|at| !self.fit.at.contains(&Some(*at)))
+    }
+
+    /// Whether a line that the hunk does not know stands beside what changes.
+    fn is_touched(&self) -> bool {
+        let there: Vec<usize> = (0..self.olds.len()).filter(|row| self.fit.at[*row].is_some()).collect();
+        there.windows(2).any(|pair| {
+            let (Some(this), Some(next)) = (self.fit.at[pair[0]], self.fit.at[pair[1]]) else { return false };
+            let passed = (this + 1..next).filter(|at| !self.folds[*at].is_empty()).count();
+            let missing = (pair[0] + 1..pair[1]).filter(|row| !self.olds[*row].folded.is_empty()).count();
+            if (pair[0] + 1..pair[1]).any(|row| stands_for_others(&self.olds[row].folded)) {
+                return false;
+            }
+            let changes = self.olds[pair[0]].goes
+                || self.olds[pair[1]].goes
+                || (pair[0] + 1..=pair[1]).any(|row| self.adds[row]);
+            changes && passed > missing
+        })
+    }
+
+    /// Whether a line that stays among those that change is missing, or is none that says anything and reads otherwise.
+    fn is_torn(&self) -> bool {
+        let changes = |row: usize| self.adds[row] || self.olds.get(row).is_some_and(|old| old.goes);
+        let rows = || (0..self.adds.len()).filter(|row| changes(*row));
+        let (Some(first), Some(last)) = (rows().next(), rows().next_back()) else { return false };
+        let says = |row: &usize| !self.olds[*row].folded.is_empty();
+        let missing = |row: usize| match self.fit.at[row] {
+            Some(_) => !self.is_telling(row) && !self.is_same(row),
+            None => !stands_for_others(&self.olds[row].folded),
+        };
+        (first..last.min(self.olds.len())).filter(says).any(missing)
+    }
+}
