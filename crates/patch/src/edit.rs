@@ -28,6 +28,13 @@ pub enum Action {
         /// Whether it can be run, if the patch says.
         executable: Option<bool>,
     },
+    /// The file is new and gets this content. Another that is there already is in the way.
+    Create {
+        /// All of it.
+        content: String,
+        /// Whether it can be run, if the patch says.
+        executable: Option<bool>,
+    },
     /// The file goes away.
     Delete {
         /// What the patch says was in it: nothing, or all of its lines.
@@ -76,6 +83,8 @@ pub struct Hunk {
     pub at: Option<usize>,
     /// What stays, goes and comes.
     pub lines: Vec<Line>,
+    /// Which of the lines end with `\r\n` in the file, if the patch says; empty: it does not.
+    pub returns: Vec<bool>,
     /// It is at the end of the file.
     pub at_end: bool,
     /// The patch says that the last of the old lines has no newline.

@@ -3,6 +3,7 @@
 mod diff;
 mod disk;
 mod edit;
+mod exact;
 mod fault;
 mod matching;
 mod parse;
@@ -12,6 +13,8 @@ mod report;
 mod rewrite;
 mod text;
 mod tree;
+mod update;
+mod whole;
 
 pub use diff::diff;
 pub use disk::{Access, Disk, Judge, Milestone, Outcome, Recovered, recover};
@@ -20,7 +23,7 @@ pub use fault::{Failure, Fault};
 pub use matching::Pass;
 pub use parse::{Format, Syntax, parse, parse_as};
 pub use plan::{Change, Content, Plan};
-pub use tree::{Held, Memory, Put, Refusal, Spot, Stamp, Step, Tree};
+pub use tree::{Held, Link, Memory, Put, Refusal, Spot, Stamp, Step, Tree};
 
 /// The grammar of `*** Begin Patch`, in Lark, for providers that hold a model to it.
 pub const GRAMMAR: &str = include_str!("../grammar/envelope.lark");

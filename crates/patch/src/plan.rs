@@ -3,16 +3,14 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use crate::edit::{Action, Edit, Hunk, Line, Patch, Target};
+use crate::edit::{Action, Edit, Hunk, Patch, Target};
 use crate::fault::{Failure, Fault};
-use crate::matching::{Landing, Miss, Pass, Placed, is_in, place};
+use crate::matching::Pass;
 use crate::replace::{Replaced, replace};
-use crate::rewrite::{Endings, rewrite};
-use crate::text::Text;
-use crate::tree::{Held, Put, Stamp, Step, Tree};
-
-/// Hunks of one file: each is looked for in all of it.
-const MOST_HUNKS: usize = 5_000;
+use crate::text::Illegible;
+use crate::tree::{Held, Link, Put, Stamp, Step, Tree};
+use crate::update::{Faults, legible, updated};
+use crate::whole::written_like;
 
 /// What a patch does to a tree, worked out and not yet done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +37,16 @@ pub struct Change {
     /// Where the patch's hunks landed, by lines of the old file from 1, and what was overlooked for it.
     pub landed: Vec<(usize, Pass)>,
     found: Option<Stamp>,
+    pub(crate) name: Option<String>,
+    pub(crate) link: Option<Link>,
+    pub(crate) origin: Option<Origin>,
+}
+
+/// The file that another comes from, as it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) content: Content,
+    name: Option<String>,
 }
 
 /// A file's content.
@@ -59,6 +67,20 @@ impl Change {
             (None, Some(_)) => 'A',
             (Some(_), Some(_)) => 'M',
         }
+    }
+}
+
+impl Change {
+    /// What a diff calls it.
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.path)
+    }
+}
+
+impl Origin {
+    /// What a diff calls the file that the patch calls `from`.
+    pub(crate) fn name<'a>(&'a self, from: &'a str) -> &'a str {
+        self.name.as_deref().unwrap_or(from)
     }
 }
 
@@ -115,8 +137,12 @@ impl Plan {
 /// A file while the patch is worked out.
 struct File {
     path: String,
+    /// What a diff calls it, if that is something else.
+    name: Option<String>,
+    link: Option<Link>,
     from: Option<String>,
     moved: bool,
+    origin: Option<Origin>,
     found: Option<Held>,
     now: Option<Content>,
     landed: Vec<(usize, Pass)>,
@@ -150,10 +176,10 @@ impl File {
         if self.is_as_found() {
             return None;
         }
-        let Self { path, from, moved, found: held, now: after, landed, .. } = self;
+        let Self { path, name, link, from, moved, origin, found: held, now: after, landed, .. } = self;
         let found = held.as_ref().map(|held| held.stamp);
         let before = held.map(|held| Content { bytes: held.bytes, executable: held.executable });
-        Some(Change { path, from, moved, before, after, landed, found })
+        Some(Change { path, from, moved, before, after, landed, found, name, link, origin })
     }
 }
 
@@ -164,8 +190,6 @@ struct Planning<'a> {
     /// Files that should go and are not there.
     gone: Vec<Fault>,
 }
-
-type Faults = Vec<Fault>;
 
 impl Planning<'_> {
     /// The file at `path`, as the patch so far leaves it.
@@ -180,14 +204,16 @@ impl Planning<'_> {
         }
         let now =
             spot.file.as_ref().map(|held| Content { bytes: held.bytes.clone(), executable: held.executable });
-        let (path, landed) = (path.to_owned(), Vec::new());
         self.files.push(File {
-            path,
+            path: path.to_owned(),
+            name: self.tree.name(&spot.real),
+            link: self.tree.link(path),
             from: None,
             moved: false,
+            origin: None,
             found: spot.file,
             now,
-            landed,
+            landed: Vec::new(),
             bystander: true,
         });
         self.by_real.insert(spot.real, self.files.len() - 1);
@@ -197,22 +223,48 @@ impl Planning<'_> {
     fn edit(&mut self, edit: &Edit) -> Result<(), Faults> {
         let index = self.file(edit, &edit.path)?;
         match &edit.action {
-            Action::Write { content, executable } => {
-                let file = &mut self.files[index];
-                let like = file.now.as_ref();
-                let executable = executable.or(like.map(|now| now.executable)).unwrap_or(false);
-                let bytes = like
-                    .map_or_else(|| content.clone().into_bytes(), |now| written_like(content, &now.bytes));
-                file.now = Some(Content { bytes, executable });
-                file.bystander = false;
-                Ok(())
-            }
+            Action::Write { content, executable } => self.write(edit, index, content, *executable),
+            Action::Create { content, executable } => self.create(edit, index, content, *executable),
             Action::Delete { hunks } => self.delete(edit, index, hunks),
             Action::Replace { old, new, all } => self.replace(edit, index, (old, new), *all),
             Action::Update { hunks, target, executable } => {
                 self.update(edit, index, hunks, target, *executable)
             }
         }
+    }
+
+    fn write(
+        &mut self,
+        edit: &Edit,
+        index: usize,
+        content: &str,
+        executable: Option<bool>,
+    ) -> Result<(), Faults> {
+        let file = &mut self.files[index];
+        let bytes = match &file.now {
+            Some(now) => written_like(content, &now.bytes).map_err(|fault| vec![unwritten(edit, &fault)])?,
+            None => content.as_bytes().to_vec(),
+        };
+        let was = file.now.as_ref().is_some_and(|now| now.executable);
+        file.now = Some(Content { bytes, executable: executable.unwrap_or(was) });
+        file.bystander = false;
+        Ok(())
+    }
+
+    /// What the patch says is new must not be there, unless it is just so.
+    fn create(
+        &mut self,
+        edit: &Edit,
+        index: usize,
+        content: &str,
+        executable: Option<bool>,
+    ) -> Result<(), Faults> {
+        let now = self.files[index].now.as_ref();
+        if now.is_some_and(|now| written_like(content, &now.bytes).as_ref() != Ok(&now.bytes)) {
+            let what = "exists, and is not what the diff says it makes new; read it, and write a diff of what is there";
+            return Err(vec![Fault::at(edit, &edit.path, what.to_owned())]);
+        }
+        self.write(edit, index, content, executable)
     }
 
     fn delete(&mut self, edit: &Edit, index: usize, hunks: &[Hunk]) -> Result<(), Faults> {
@@ -303,18 +355,30 @@ impl Planning<'_> {
             Target::Copied(to) => (self.file(edit, to)?, false),
         };
         if to != index {
-            if moves && !self.files[index].is_replaced() {
-                self.files[index].now = None;
-                self.files[index].bystander = false;
-            }
-            self.files[to].from = Some(edit.path.clone());
-            self.files[to].moved = moves;
+            self.comes_from(index, to, moves);
         }
         let file = &mut self.files[to];
         file.now = Some(new);
         file.landed.extend(landed);
         file.bystander = false;
         Ok(())
+    }
+
+    /// Notes where the file at `to` comes from. What only passed through `index` comes from where that came from.
+    fn comes_from(&mut self, index: usize, to: usize, moves: bool) {
+        let source = &mut self.files[index];
+        let (from, moved, origin) = match source.before() {
+            Some(content) => {
+                (Some(source.path.clone()), moves, Some(Origin { content, name: source.name.clone() }))
+            }
+            None => (source.from.clone(), source.moved, source.origin.clone()),
+        };
+        if moves && !source.is_replaced() {
+            source.now = None;
+            source.bystander = source.found.is_none();
+        }
+        let file = &mut self.files[to];
+        (file.from, file.moved, file.origin) = (from, moved, origin);
     }
 
     /// The file is not there: either it was moved by this very patch, or the patch is wrong.
@@ -334,122 +398,15 @@ impl Planning<'_> {
     }
 }
 
+fn unwritten(edit: &Edit, fault: &Illegible) -> Fault {
+    Fault::at(
+        edit,
+        &edit.path,
+        format!("{fault}; or delete it first in the same patch, and it is UTF-8 then"),
+    )
+}
+
 fn missing(edit: &Edit) -> Fault {
     let what = "does not exist; check the path, or add it as a new file".to_owned();
     Fault::at(edit, &edit.path, what)
-}
-
-fn legible(edit: &Edit, bytes: &[u8]) -> Result<Text, Faults> {
-    Text::read(bytes).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])
-}
-
-/// Where hunks landed, by lines from 1, and what was overlooked for it.
-type Places = Vec<(usize, Pass)>;
-
-/// The bytes after `hunks`, and where they landed.
-fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<u8>, Places), Faults> {
-    if hunks.len() > MOST_HUNKS {
-        let what = format!("has {} hunks, and {MOST_HUNKS} are the most; send them in parts", hunks.len());
-        return Err(vec![Fault::at(edit, &edit.path, what)]);
-    }
-    let text = legible(edit, bytes)?;
-    let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
-    let unnumbered = hunks.iter().all(|hunk| hunk.at.is_none());
-    let endings = Endings { bare: says.map(|hunk| hunk.new_bare), first: unnumbered };
-    let placed = place(&text, hunks);
-    let sure = |placed: &Placed| !matches!(placed, Placed::Here(pass, _) if *pass > Pass::Trailing);
-    let is_sure = placed.as_ref().is_ok_and(|placed| placed.iter().all(sure));
-    let turned = if is_sure { None } else { in_turn(&text, hunks, endings) };
-    let (whole, places) = match turned {
-        Some(done) => done,
-        None => {
-            let placed = placed.map_err(|misses| missed(edit, &text, hunks, misses))?;
-            let landings: Vec<(Pass, &Landing)> = placed.iter().filter_map(landing).collect();
-            if landings.is_empty() {
-                return Ok((bytes.to_vec(), Vec::new()));
-            }
-            let all: Vec<&Landing> = landings.iter().map(|(_, landing)| *landing).collect();
-            let places = landings.iter().map(|(pass, landing)| (first(landing), *pass)).collect();
-            let whole = rewrite(&text, &all, endings);
-            let misses = if all.len() < hunks.len() {
-                revived(&text, &text.rewritten(whole.clone()), hunks, &placed)
-            } else {
-                Vec::new()
-            };
-            if !misses.is_empty() {
-                return Err(missed(edit, &text, hunks, misses));
-            }
-            (whole, places)
-        }
-    };
-    let written = text.write(whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
-    Ok((written, places))
-}
-
-/// Hunks that seem to be done in `text`, and whose old lines come to stand in `after`: which is meant, nobody can tell.
-fn revived(text: &Text, after: &Text, hunks: &[Hunk], placed: &[Placed]) -> Vec<(usize, Miss)> {
-    let doubt = || "its new lines stand there, and its old lines are what another hunk makes".to_owned();
-    let seem_done = hunks.iter().zip(placed).enumerate().filter_map(|(index, (hunk, placed))| match placed {
-        Placed::Already(at) if !is_in(text, hunk) && is_in(after, hunk) => Some((index, *at)),
-        _ => None,
-    });
-    seem_done.map(|(index, at)| (index, Miss::Doubtful(at, doubt()))).collect()
-}
-
-fn missed(edit: &Edit, text: &Text, hunks: &[Hunk], misses: Vec<(usize, Miss)>) -> Faults {
-    let fault = |(index, miss): (usize, Miss)| {
-        let number = (hunks.len() > 1).then_some((index, hunks.len()));
-        Fault::missed(edit, text, number, &hunks[index], &miss)
-    };
-    misses.into_iter().map(fault).collect()
-}
-
-fn landing(placed: &Placed) -> Option<(Pass, &Landing)> {
-    match placed {
-        Placed::Here(pass, landing) => Some((*pass, landing)),
-        Placed::Already(_) => None,
-    }
-}
-
-/// The first line of the file that a landing is about, from 1.
-fn first(landing: &Landing) -> usize {
-    let added = landing.adds.first().map(|(at, _)| *at);
-    landing.drops.first().copied().into_iter().chain(added).min().unwrap_or(0) + 1
-}
-
-/// Whether a hunk stands on a line that is not in the file, and that one before it adds.
-fn builds_on_itself(text: &Text, hunks: &[Hunk]) -> bool {
-    let adds = |hunk: &Hunk, line: &str| hunk.lines.contains(&Line::Add(line.to_owned()));
-    let stands_on = |(at, hunk): (usize, &Hunk)| {
-        hunk.lines.iter().any(|line| {
-            matches!(line, Line::Keep(kept) if hunks[..at].iter().any(|before| adds(before, kept))
-                && !text.iter().any(|line| line == kept))
-        })
-    };
-    hunks.iter().enumerate().any(stands_on)
-}
-
-/// The same if each hunk is written as those before it leave the file, and then fits just so.
-fn in_turn(text: &Text, hunks: &[Hunk], endings: Endings) -> Option<(String, Places)> {
-    if !builds_on_itself(text, hunks) {
-        return None;
-    }
-    let (mut text, mut places) = (text.clone(), Vec::new());
-    for hunk in hunks {
-        let placed = place(&text, std::slice::from_ref(hunk)).ok()?;
-        let (pass, landing) = placed.first().and_then(landing).filter(|(pass, _)| *pass <= Pass::Trailing)?;
-        places.push((first(landing), pass));
-        text = text.rewritten(rewrite(&text, &[landing], endings));
-    }
-    Some((text.as_str().to_owned(), places))
-}
-
-/// New content for a file that is there: with its mark, and its line endings if they are all the same.
-fn written_like(content: &str, before: &[u8]) -> Vec<u8> {
-    let Ok(text) = Text::read(before) else { return content.as_bytes().to_vec() };
-    let windows =
-        (0..text.len()).all(|at| matches!(text.ending(at), "\r\n" | "")) && text.first_ending() == "\r\n";
-    let content =
-        if windows && !content.contains('\r') { content.replace('\n', "\r\n") } else { content.to_owned() };
-    text.write(content.clone()).unwrap_or_else(|_| content.into_bytes())
 }

@@ -91,6 +91,20 @@ impl Text {
         &self.whole
     }
 
+    /// What is written in place of all of it, without a mark if this has one already.
+    pub(crate) fn unmarked<'a>(&self, content: &'a str) -> &'a str {
+        content.strip_prefix(BOM).filter(|_| self.marked).unwrap_or(content)
+    }
+
+    /// What its encoding is called.
+    pub(crate) fn encoding(&self) -> &'static str {
+        match self.code {
+            Code::Utf16 { little: true } => "UTF-16LE",
+            Code::Utf16 { little: false } => "UTF-16BE",
+            Code::Other(encoding) => encoding.name(),
+        }
+    }
+
     /// How its first line ends, which is how new lines end where no neighbour says otherwise.
     pub(crate) fn first_ending(&self) -> &str {
         let ending = self.ending(0);

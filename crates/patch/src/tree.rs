@@ -1,12 +1,33 @@
 //! Where the files of a patch are: what planning looks at, and what a commit is made of.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Files by the names that a patch calls them.
 pub trait Tree {
     /// What is at `path`, as the patch spells it; an error if a patch may not touch it, or cannot.
     fn look(&self, path: &str) -> Result<Spot, Refusal>;
+
+    /// What a diff calls the file that really is at `real`: git follows no links. `None`: as the patch spells it.
+    fn name(&self, real: &Path) -> Option<String> {
+        let _ = real;
+        None
+    }
+
+    /// The link that `path` itself is, which goes in place of the file that it leads to.
+    fn link(&self, path: &str) -> Option<Link> {
+        let _ = path;
+        None
+    }
+}
+
+/// A symbolic link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// What a diff calls it.
+    pub name: String,
+    /// What it says.
+    pub to: String,
 }
 
 /// A place where a file is or can be.

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::name::{self, Name};
 use super::sys::{self, Id, Links, Seen};
 use super::{Access, Disk};
-use crate::tree::{Held, Refusal, Spot, Tree};
+use crate::tree::{Held, Link, Refusal, Spot, Tree};
 
 /// Larger files are not for patches.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -166,6 +166,17 @@ impl Tree for Disk {
             None => None,
         };
         Ok(Spot { real: place.real(), file })
+    }
+
+    fn name(&self, real: &Path) -> Option<String> {
+        real.strip_prefix(&self.root).ok()?.to_str().map(str::to_owned)
+    }
+
+    fn link(&self, path: &str) -> Option<Link> {
+        let place = self.place(path, Access::Read).ok()?;
+        place.peek(path).ok()?.filter(|seen| seen.kind == FileType::Symlink)?;
+        let to = rustix::fs::readlinkat(place.dir.fd.as_fd(), &place.leaf, Vec::new()).ok()?;
+        Some(Link { name: self.name(&place.real())?, to: to.into_string().ok()? })
     }
 }
 

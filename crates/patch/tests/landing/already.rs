@@ -118,11 +118,7 @@ fn a_diff_that_was_applied_is_done() {
     insta::assert_snapshot!(unified("one\n2\nthree\n", "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"), @"  f is as the patch wants it already");
     let new = "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+one\n";
     insta::assert_snapshot!(apply([("f", "one\n")], new), @"  f is as the patch wants it already");
-    insta::assert_snapshot!(apply([("f", "two\n")], new), @"
-    M f
-      all of it was replaced
-    |one
-    ");
+    insta::assert_snapshot!(apply([("f", "two\n")], new), @"`f` exists, and is not what the diff says it makes new; read it, and write a diff of what is there");
 }
 
 #[test]

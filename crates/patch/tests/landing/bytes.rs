@@ -1,6 +1,6 @@
 //! Bytes that no hunk names stay: line endings, byte order marks, encodings; and what cannot be edited as text.
 
-use super::{apply, envelope, replace, update};
+use super::{apply, envelope, replace, unified, update};
 
 #[test]
 fn windows_endings_stay_and_new_lines_get_them() {
@@ -53,16 +53,6 @@ fn mixed_endings_stay_line_by_line() {
     |2␍
     |three␍
     |four
-    WRONG: its diff does otherwise
-    diff --git a/f b/f
-    --- a/f
-    +++ b/f
-    @@ -1,4 +1,4 @@
-     one␍
-    -two
-    +2␍
-     three␍
-     four
     ");
     insta::assert_snapshot!(update("one\ntwo\r\nthree\n", " one\n two\n-three\n+3\n"), @"
     M f
@@ -80,15 +70,6 @@ fn a_line_of_mixed_endings_takes_its_neighbours() {
     |two
     |new␍
     |three
-    WRONG: its diff does otherwise
-    diff --git a/f b/f
-    --- a/f
-    +++ b/f
-    @@ -1,3 +1,4 @@
-     one␍
-     two
-    +new␍
-     three
     ");
     insta::assert_snapshot!(update("one\ntwo\r\nthree\r\n", " two\n+new\n three\n"), @"
     M f
@@ -96,30 +77,15 @@ fn a_line_of_mixed_endings_takes_its_neighbours() {
     |two␍
     |new
     |three␍
-    WRONG: its diff does otherwise
-    diff --git a/f b/f
-    --- a/f
-    +++ b/f
-    @@ -1,3 +1,4 @@
-     one
-     two␍
-    +new
-     three␍
     ");
 }
 
 #[test]
 fn old_mac_endings_are_endings() {
-    // FIXME: the diff puts all its lines into one.
+    // To git they are one line, and so they are in the diff.
     insta::assert_snapshot!(update("one\rtwo\rthree\r", " one\n-two\n+2\n three\n"), @"
     M f
     |one␍2␍three␍⌿
-    WRONG: its diff does otherwise
-    diff --git a/f b/f
-    --- a/f
-    +++ b/f
-    @@ -1,3 +1,3 @@
-     one␍-two␍+2␍ three␍
     ");
 }
 
@@ -173,7 +139,7 @@ fn a_whole_file_is_written_with_the_files_endings_and_mark() {
     insta::assert_snapshot!(apply([("f", "1\r\n2\n")], &patch), @"
     M f
       all of it was replaced
-    |one
+    |one␍
     |two
     ");
 }
@@ -228,6 +194,88 @@ fn latin_1_stays_latin_1() {
     caf\xe9 cr\xe8me\nd\xe9j\xe0 vu\nfor\xeat\n
     ");
     insta::assert_snapshot!(update(b"caf\xe9 cr\xe8me\nd\xe9j\xe0 vu\nfin\n", "-fin\n+終\n"), @"`f` is encoded as windows-1252, which has no '終'; leave that out, or convert the file to UTF-8 first");
+}
+
+#[test]
+fn a_whole_file_is_written_in_the_files_encoding() {
+    let patch = |line: &str| envelope(&format!("*** Add File: f\n+{line}\n"));
+    let latin = b"caf\xe9 cr\xe8me\nd\xe9j\xe0 vu\nfin\n";
+    insta::assert_snapshot!(apply([("f", latin)], &patch("forêt")), @r"
+    M f
+      all of it was replaced
+    for\xeat\n
+    ");
+    insta::assert_snapshot!(apply([("f", latin)], &patch("終")), @"`f` is encoded as windows-1252, which has no '終'; leave that out, or convert the file to UTF-8 first; or delete it first in the same patch, and it is UTF-8 then");
+    let (big5, ..) =
+        encoding_rs::BIG5.encode("這是一個用來測試的檔案，裡面有許多中文字。\n第二行也是中文。\n");
+    insta::assert_snapshot!(apply([("f", &big5)], &patch("中文")), @r"
+    M f
+      all of it was replaced
+    \xa4\xa4\xa4\xe5\n
+    ");
+    insta::assert_snapshot!(apply([("f", &big5)], &patch("déjà")), @"`f` is encoded as Big5, which has no 'é'; leave that out, or convert the file to UTF-8 first; or delete it first in the same patch, and it is UTF-8 then");
+    insta::assert_snapshot!(apply([("f", utf16("a\nb\n", u16::to_le_bytes))], &patch("é")), @r"
+    M f
+      all of it was replaced
+    \xff\xfe\xe9\x00\n\x00
+    ");
+    insta::assert_snapshot!(apply([("f", b"\xff\xfea")], &patch("b")), @"`f` is encoded as UTF-16LE, and would not come out as it was; convert it to UTF-8 first, or use another tool; or delete it first in the same patch, and it is UTF-8 then");
+    let anew = envelope("*** Delete File: f\n*** Add File: f\n+終\n");
+    insta::assert_snapshot!(apply([("f", latin)], &anew), @"
+    M f
+      all of it was replaced
+    |終
+    ");
+}
+
+#[test]
+fn a_whole_file_keeps_the_ends_of_lines_that_stay() {
+    let patch = envelope("*** Add File: f\n+one\n+1.5\n+two\n+3\n");
+    insta::assert_snapshot!(apply([("f", "one\ntwo\r\nthree\n")], &patch), @"
+    M f
+      all of it was replaced
+    |one
+    |1.5
+    |two␍
+    |3
+    ");
+    insta::assert_snapshot!(apply([("f", "one\rtwo\r")], &patch), @"
+    M f
+      all of it was replaced
+    |one␍1.5␍two␍3␍⌿
+    ");
+    let call = r#"{"files": [{"path": "f", "content": "one\ntwo"}]}"#;
+    insta::assert_snapshot!(apply([("f", "one\r\n")], call), @"
+    M f
+      all of it was replaced
+    |one␍
+    |two⌿
+    ");
+}
+
+#[test]
+fn a_diff_that_fits_to_the_byte_does_what_it_says() {
+    insta::assert_snapshot!(unified("a\r\nb\nc\r\n", "@@ -1,3 +1,4 @@\n a\r\n b\n+new\n c\r\n"), @"
+    M f
+    |a␍
+    |b
+    |new
+    |c␍
+    ");
+    let ends = "@@ -1,2 +1,2 @@\n-a\r\n-b\r\n+a\n+b\n";
+    insta::assert_snapshot!(unified("a\r\nb\r\n", ends), @"
+    M f
+    |a
+    |b
+    ");
+    insta::assert_snapshot!(unified("a\nb\n", ends), @"  f is as the patch wants it already");
+    insta::assert_snapshot!(unified("x\r\na\r\nb\r\n", ends), @"`f` is unchanged: the hunk at line 3 of the patch changes line ends alone, and does not fit to the byte; change them with a command");
+    let told = unified("\u{feff}a\nb\n", "@@ -1,2 +1,2 @@\n-\u{feff}a\n+a\n b\n");
+    insta::assert_snapshot!(told, @"
+    M f
+    |a
+    |b
+    ");
 }
 
 #[test]

@@ -157,9 +157,8 @@ proptest! {
             return Ok(());
         }
         let diff = parse(&plan.diff()).map_err(|syntax| TestCaseError::fail(syntax.to_string()))?;
-        if let Ok(same) = Plan::of(&diff, &before) {
-            prop_assert_eq!(committed(&before, &same), committed(&before, &plan), "{}", plan.diff());
-        }
+        let same = Plan::of(&diff, &before).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
+        prop_assert_eq!(committed(&before, &same), committed(&before, &plan), "{}", plan.diff());
     }
 
     #[test]

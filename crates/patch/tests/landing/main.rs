@@ -13,6 +13,7 @@ mod bytes;
 mod ends;
 mod files;
 mod fixed;
+mod git;
 mod headers;
 mod indentation;
 mod laws;
@@ -24,6 +25,7 @@ mod places;
 mod refused;
 mod repair;
 mod replace;
+mod shown;
 mod unified;
 
 use std::fmt::Write;

@@ -117,7 +117,7 @@ fn envelope(patch: &Patch) -> String {
     let mut out = "*** Begin Patch\n".to_owned();
     for Edit { path, action, .. } in &patch.edits {
         match action {
-            Action::Write { content, .. } => {
+            Action::Write { content, .. } | Action::Create { content, .. } => {
                 out += &format!("*** Add File: {path}\n");
                 content.lines().for_each(|line| out += &format!("+{line}\n"));
             }

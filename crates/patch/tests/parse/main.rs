@@ -51,6 +51,9 @@ fn edit(edit: &Edit) -> String {
         Action::Write { content, executable } => {
             format!("{line}: write {path}{} {content:?}\n", run(executable))
         }
+        Action::Create { content, executable } => {
+            format!("{line}: create {path}{} {content:?}\n", run(executable))
+        }
         Action::Delete { hunks } => format!("{line}: delete {path}\n{}", all(hunks)),
         Action::Update { hunks, target, executable } => {
             let target = match target {

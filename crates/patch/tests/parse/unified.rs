@@ -114,10 +114,10 @@ fn all_that_git_writes() {
     12: update big moved to big2
       19: <fn seven()> at 4 [ 6] [-7] [+77] [ 8]
       24: at 14 [ 16] [-17] [+177] [ 18]
-    29: write new file +x "x"
+    29: create new file +x "x"
     37: update empty moved to newempty
     41: update was copied to copied
-    45: write none -x ""
+    45: create none -x ""
     48: delete gone
       53: at 1 [-one] [-two]
     56: delete gone too
@@ -205,14 +205,14 @@ fn plain_diffs_name_files_with_and_without_prefixes() {
 
 #[test]
 fn files_come_and_go_without_git() {
-    assert_snapshot!(tell("--- /dev/null\n+++ b/d/f\n@@ -0,0 +1,2 @@\n+a\n+b\n"), @r#"1: write d/f "a\nb\n""#);
+    assert_snapshot!(tell("--- /dev/null\n+++ b/d/f\n@@ -0,0 +1,2 @@\n+a\n+b\n"), @r#"1: create d/f "a\nb\n""#);
     assert_snapshot!(tell("--- a/d/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"), @"
     1: delete d/f
       3: at 1 [-a] [-b]
     ");
-    assert_snapshot!(tell("--- /dev/null\n+++ b/f\n@@ -0,1 +1,2 @@\n+a\n\n"), @r#"1: write f "a\n""#);
+    assert_snapshot!(tell("--- /dev/null\n+++ b/f\n@@ -0,1 +1,2 @@\n+a\n\n"), @r#"1: create f "a\n""#);
     let epoch = "1970-01-01 00:00:00.000000000 +0000";
-    assert_snapshot!(tell(&format!("--- f\t{epoch}\n+++ f\t2024\n@@ -0,0 +1 @@\n+a\n")), @r#"1: write f "a\n""#);
+    assert_snapshot!(tell(&format!("--- f\t{epoch}\n+++ f\t2024\n@@ -0,0 +1 @@\n+a\n")), @r#"1: create f "a\n""#);
     assert_snapshot!(tell(&format!("--- f\t2024\n+++ f\t{epoch}\n@@ -1 +0,0 @@\n-a\n")), @"
     1: delete f
       3: at 1 [-a]
@@ -221,8 +221,8 @@ fn files_come_and_go_without_git() {
     1: update f
       3: at 1 [+a]
     ");
-    assert_snapshot!(tell("diff --git a/w/f b/w/f\nnew file mode 100644\n--- /dev/null\n+++ b/w/f\n@@ -0,0 +1 @@\n+a\n"), @r#"1: write w/f -x "a\n""#);
-    assert_snapshot!(tell("diff --git b/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n"), @r#"1: write b/f -x "a\n""#);
+    assert_snapshot!(tell("diff --git a/w/f b/w/f\nnew file mode 100644\n--- /dev/null\n+++ b/w/f\n@@ -0,0 +1 @@\n+a\n"), @r#"1: create w/f -x "a\n""#);
+    assert_snapshot!(tell("diff --git b/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n"), @r#"1: create b/f -x "a\n""#);
 }
 
 #[test]
@@ -382,8 +382,8 @@ fn names_that_were_left_out_are_taken_from_git() {
 #[test]
 fn carriage_returns_are_the_files_only_if_the_headers_have_none() {
     let new = "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\r\n+b\r\n";
-    assert_snapshot!(tell(new), @r#"1: write f "a\r\nb\r\n""#);
-    assert_snapshot!(tell(&new.replace("\r\n", "\n").replace('\n', "\r\n")), @r#"1: write f "a\nb\n""#);
+    assert_snapshot!(tell(new), @r#"1: create f "a\r\nb\r\n""#);
+    assert_snapshot!(tell(&new.replace("\r\n", "\n").replace('\n', "\r\n")), @r#"1: create f "a\nb\n""#);
     assert_snapshot!(hunks("@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n"), @"
     1: update f
       3: at 1 [ a] [-b] [+c]

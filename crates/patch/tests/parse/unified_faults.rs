@@ -32,7 +32,6 @@ fn what_no_patch_can_say() {
     assert_snapshot!(git("new file mode 40000\n"), @"line 2: `40000` is no mode of a file; write 100644, or 100755 for a program");
     assert_snapshot!(tell("diff --cc f\nindex 1,2..3\n--- a/f\n+++ b/f\n@@@ -1,1 -1,1 +1,1 @@@\n  x\n"), @"line 1: a diff against several files cannot be applied; compare with one file: write a diff with `@@` and two names");
     assert_snapshot!(hunks("@@@ -1 -1 +1 @@@\n  x\n"), @"line 3: a diff against several files cannot be applied; compare with one file: write a diff with `@@`");
-    assert_snapshot!(hunks("@@ -1,2 +1,2 @@\n-a\r\n-b\r\n+a\n+b\n"), @"line 3: only line ends change here, and those are kept as the file has them; write the whole file, or change its line ends with a command");
 }
 
 #[test]

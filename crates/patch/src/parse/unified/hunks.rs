@@ -30,17 +30,6 @@ impl Found {
         }
         content
     }
-
-    /// Only the line ends change, which no hunk can say once the ends are taken off.
-    fn is_ends_only(&self, lines: &Lines<'_>) -> bool {
-        let side = |sign: char| {
-            self.body.clone().filter(move |at| lines.get(*at).is_some_and(|line| line.starts_with(sign)))
-        };
-        let text = |at: usize| lines.get(at).and_then(|line| line.get(1..));
-        let same = side('-').map(text).eq(side('+').map(text));
-        let ends = |sign| side(sign).map(|at| lines.has_return(at));
-        !self.returns && same && !ends('-').eq(ends('+'))
-    }
 }
 
 /// Reads hunks as long as there are any, and says where they end.
@@ -88,8 +77,12 @@ fn hunk(lines: &Lines<'_>, start: usize, whole: bool) -> Result<Found, Syntax> {
     let end = counted.unwrap_or_else(|| open_end(lines, start + 1));
     let (headers, at) = (heading.headers(), heading.at());
     let mut hunk = Hunk { line: number, headers, at, ..Hunk::default() };
+    let returns = lines.has_return(start);
     for at in start + 1..end {
         body::take(&mut hunk, lines.get(at).unwrap_or_default(), lines.number(at))?;
+        if !returns && hunk.lines.len() > hunk.returns.len() {
+            hunk.returns.push(lines.has_return(at));
+        }
     }
     if counted.is_none() && !whole && end > lines.last() && is_short(&hunk, &heading) {
         let hint =
@@ -99,16 +92,7 @@ fn hunk(lines: &Lines<'_>, start: usize, whole: bool) -> Result<Found, Syntax> {
     if hunk.lines.is_empty() {
         return Err(Syntax::new(number, "no lines follow the `@@`", "write the lines that change after it"));
     }
-    let found = Found { hunk, body: start + 1..end, returns: lines.has_return(start) };
-    if found.is_ends_only(lines) {
-        let hint = "write the whole file, or change its line ends with a command";
-        return Err(Syntax::new(
-            number,
-            "only line ends change here, and those are kept as the file has them",
-            hint,
-        ));
-    }
-    Ok(found)
+    Ok(Found { hunk, body: start + 1..end, returns })
 }
 
 /// Where the hunk ends by its own counts; `None`: they are not right.

@@ -185,7 +185,7 @@ fn create(lines: &Lines<'_>, head: &Head, found: &[Found]) -> Result<Action, Syn
         }
         content = only.added(lines);
     }
-    Ok(Action::Write { content, executable: head.executable })
+    Ok(Action::Create { content, executable: head.executable })
 }
 
 fn delete(found: Vec<Found>) -> Result<Action, Syntax> {

@@ -1,0 +1,56 @@
+//! Two texts → the hunks between them, with lines as git has them: whatever ends with a newline, and nothing else.
+
+use std::fmt::Write;
+use std::ops::Range;
+use std::time::Duration;
+
+use similar::{Algorithm, DiffOp, TextDiff};
+
+/// A diff that takes longer is finished coarsely.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Lines around a change.
+const CONTEXT: usize = 3;
+
+/// The hunks that make `is` of `was`.
+pub(super) fn between(was: &str, is: &str) -> String {
+    let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
+    let (was, is) = (lines(was), lines(is));
+    let changes =
+        TextDiff::configure().algorithm(Algorithm::Histogram).timeout(PATIENCE).diff_slices(&was, &is);
+    let mut out = String::new();
+    for group in changes.grouped_ops(CONTEXT) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        let old = first.old_range().start..last.old_range().end;
+        let new = first.new_range().start..last.new_range().end;
+        let _ = writeln!(out, "@@ -{} +{} @@", range(&old), range(&new));
+        for op in &group {
+            write(&mut out, op, &was, &is);
+        }
+    }
+    out
+}
+
+fn write(out: &mut String, op: &DiffOp, was: &[&str], is: &[&str]) {
+    let (old, new) = (&was[op.old_range()], &is[op.new_range()]);
+    let parts = match op {
+        DiffOp::Equal { .. } => vec![(' ', old)],
+        DiffOp::Delete { .. } => vec![('-', old)],
+        DiffOp::Insert { .. } => vec![('+', new)],
+        DiffOp::Replace { .. } => vec![('-', old), ('+', new)],
+    };
+    for (sign, lines) in parts {
+        for line in lines {
+            let end = if line.ends_with('\n') { "" } else { "\n\\ No newline at end of file\n" };
+            let _ = write!(out, "{sign}{line}{end}");
+        }
+    }
+}
+
+/// First line and number of lines; where there are none, it is the line before.
+fn range(lines: &Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => (lines.start + 1).to_string(),
+        len => format!("{},{len}", lines.start + 1),
+    }
+}

@@ -1,0 +1,146 @@
+//! Two trees' worth of changes → one diff as git writes it, for people, models and `git apply`.
+
+mod hunks;
+mod name;
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use crate::plan::{Change, Content, Plan};
+use crate::text::Text;
+use crate::tree::Link;
+use name::{ended, quoted};
+
+impl Plan {
+    /// What it changes, as a git diff: `git apply` makes of the same files just what the plan does, to the byte.
+    ///
+    /// What a diff cannot hold, because it is binary or in another encoding than UTF-8, is a line `Binary files … differ`,
+    /// for which `git apply` refuses all of it; lines with `#` then show the text.
+    pub fn diff(&self) -> String {
+        let by_path: HashMap<&str, &Change> =
+            self.changes.iter().map(|change| (change.path.as_str(), change)).collect();
+        let goes = |path: &str| {
+            by_path.get(path).is_some_and(|change| change.after.is_none() && change.link.is_none())
+        };
+        // Only a name that was free, for a file that goes, is a rename to git; and a file can go but once.
+        let mut renames: HashMap<&str, &str> = HashMap::new();
+        for change in self.changes.iter().filter(|change| change.moved && change.before.is_none()) {
+            if let Some(from) = change.from.as_deref().filter(|from| goes(from)) {
+                renames.entry(from).or_insert(&change.path);
+            }
+        }
+        let shown = |change: &Change| {
+            if change.after.is_none() && renames.contains_key(change.path.as_str()) {
+                return String::new();
+            }
+            if let Some(link) = change.link.as_ref().filter(|_| change.after.is_none()) {
+                return unlinked(link);
+            }
+            let (path, after) = (change.name(), change.after.as_ref());
+            let came = change.from.as_deref().zip(change.origin.as_ref()).filter(|_| change.before.is_none());
+            let Some((from, origin)) = came else {
+                return part(path, Way::Same, change.before.as_ref(), after);
+            };
+            let name = origin.name(from);
+            let renamed = renames.get(from) == Some(&change.path.as_str());
+            let way = if renamed { Way::Renamed(name) } else { Way::Copied(name) };
+            part(path, way, Some(&origin.content), after)
+        };
+        self.changes.iter().map(shown).collect()
+    }
+}
+
+/// The change of one file from `before` to `after`, as a git diff; it is called `from` before if that is given.
+///
+/// ```
+/// use toolgate_patch::{Content, diff};
+/// let content = |text: &str| Content { bytes: text.into(), executable: false };
+/// let shown = diff("a.txt", None, Some(&content("one\n")), Some(&content("two\n")));
+/// assert_eq!(shown, "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n");
+/// ```
+pub fn diff(path: &str, from: Option<&str>, before: Option<&Content>, after: Option<&Content>) -> String {
+    part(path, from.map_or(Way::Same, Way::Renamed), before, after)
+}
+
+/// Where a file's old lines come from.
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    Same,
+    Renamed(&'a str),
+    Copied(&'a str),
+}
+
+/// The part of one file.
+fn part(path: &str, way: Way<'_>, before: Option<&Content>, after: Option<&Content>) -> String {
+    let from = match way {
+        Way::Same => path,
+        Way::Renamed(from) | Way::Copied(from) => from,
+    };
+    let (old, new) = (quoted("a/", from), quoted("b/", path));
+    let mut out = format!("diff --git {old} {new}\n");
+    let mode = |content: &Content| if content.executable { "100755" } else { "100644" };
+    let _ = match (before, after) {
+        (None, Some(after)) => writeln!(out, "new file mode {}", mode(after)),
+        (Some(before), None) => writeln!(out, "deleted file mode {}", mode(before)),
+        (Some(before), Some(after)) if mode(before) != mode(after) => {
+            writeln!(out, "old mode {}\nnew mode {}", mode(before), mode(after))
+        }
+        _ => Ok(()),
+    };
+    let verb = match way {
+        Way::Same => None,
+        Way::Renamed(_) => Some("rename"),
+        Way::Copied(_) => Some("copy"),
+    };
+    if let Some(verb) = verb {
+        let _ = writeln!(out, "{verb} from {}\n{verb} to {}", quoted("", from), quoted("", path));
+    }
+    let was = before.map(|content| content.bytes.as_slice());
+    let is = after.map(|content| content.bytes.as_slice());
+    let (was_all, is_all) = (was.unwrap_or_default(), is.unwrap_or_default());
+    if was_all == is_all {
+        return out;
+    }
+    let old = if before.is_some() { &old } else { "/dev/null" };
+    let new = if after.is_some() { &new } else { "/dev/null" };
+    let _ = match (plain(was_all), plain(is_all)) {
+        (Some(was), Some(is)) => {
+            write!(out, "--- {}\n+++ {}\n{}", ended(old), ended(new), hunks::between(was, is))
+        }
+        _ => {
+            // Without any such line, git would pass over the file instead of refusing it.
+            let alone = if out.lines().count() == 1 { "dissimilarity index 100%\n" } else { "" };
+            write!(out, "{alone}Binary files {old} and {new} differ\n{}", shown(was, is))
+        }
+    };
+    out
+}
+
+/// A link that goes, while the file that it leads to stays.
+fn unlinked(link: &Link) -> String {
+    let (old, new) = (quoted("a/", &link.name), quoted("b/", &link.name));
+    let (hunks, ended) = (hunks::between(&link.to, ""), ended(&old));
+    format!("diff --git {old} {new}\ndeleted file mode 120000\n--- {ended}\n+++ /dev/null\n{hunks}")
+}
+
+/// The bytes as git would put them into a diff, if that can be read.
+fn plain(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok().filter(|_| memchr::memchr(0, bytes).is_none())
+}
+
+/// The text of a file in another encoding, for whoever reads the diff: no program takes these lines for a part of it.
+fn shown(was: Option<&[u8]>, is: Option<&[u8]>) -> String {
+    let read = |bytes: Option<&[u8]>| Text::read(bytes.unwrap_or_default()).ok();
+    let (Some(old), Some(new)) = (read(was), read(is)) else { return String::new() };
+    let (from, to) = (old.encoding(), new.encoding());
+    let encoding = match (was, is) {
+        (Some(_), Some(_)) if from != to => format!("{from} becomes {to}"),
+        (Some(_), _) => from.to_owned(),
+        (None, _) => to.to_owned(),
+    };
+    let mut out = format!("# as text ({encoding}):\n");
+    for line in hunks::between(old.as_str(), new.as_str()).split_terminator('\n') {
+        let _ = writeln!(out, "# {line}");
+    }
+    out
+}

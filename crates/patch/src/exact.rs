@@ -1,0 +1,100 @@
+//! A diff that fits to the byte where its numbers say: it does what it says, line ends and byte order marks included.
+
+use crate::edit::{Hunk, Line};
+use crate::matching::Pass;
+use crate::update::Places;
+
+/// What `hunks` make of a file, if each stands just where it says.
+pub(crate) fn exact(bytes: &[u8], hunks: &[Hunk]) -> Option<(Vec<u8>, Places)> {
+    let lines: Vec<&str> = std::str::from_utf8(bytes).ok()?.split_inclusive('\n').collect();
+    let mut out = Output { whole: String::with_capacity(bytes.len() + 256) };
+    let (mut next, mut places) = (0, Vec::new());
+    for hunk in hunks {
+        let at = hunk.at?.checked_sub(1)?;
+        let (old, new) = sides(hunk);
+        let tells = !old.is_empty() || lines.is_empty();
+        let fits = at >= next && lines.get(at..at + old.len()).is_some_and(|there| there == old);
+        if !tells || !fits || !is_below_headers(&lines[..at], hunk) {
+            return None;
+        }
+        out.add(&lines[next..at])?;
+        out.add(&new)?;
+        next = at + old.len();
+        let kept = hunk.lines.iter().take_while(|line| matches!(line, Line::Keep(_))).count();
+        places.push((at + kept + 1, Pass::Exact));
+    }
+    out.add(&lines[next..])?;
+    Some((out.whole.into_bytes(), places))
+}
+
+/// Whether a file is as `hunks` would leave it, to the byte.
+pub(crate) fn stands(bytes: &[u8], hunks: &[Hunk]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let mut grown = 0;
+    hunks.iter().all(|hunk| {
+        let (old, new) = sides(hunk);
+        let at = hunk.at.and_then(|at| at.checked_sub(1)?.checked_add_signed(grown));
+        grown += new.len().cast_signed() - old.len().cast_signed();
+        at.and_then(|at| lines.get(at..at + new.len())).is_some_and(|there| there == new)
+    })
+}
+
+/// Whether nothing but line ends changes, which no hunk can say once the ends are taken off.
+pub(crate) fn is_ends_only(hunk: &Hunk) -> bool {
+    let side = |drops: bool| {
+        let said = hunk.lines.iter().zip(&hunk.returns);
+        said.filter_map(move |(line, returns)| match line {
+            Line::Drop(text) if drops => Some((text, *returns)),
+            Line::Add(text) if !drops => Some((text, *returns)),
+            Line::Keep(_) | Line::Drop(_) | Line::Add(_) => None,
+        })
+    };
+    let same = side(true).map(|(text, _)| text).eq(side(false).map(|(text, _)| text));
+    same && side(true).next().is_some() && !side(true).eq(side(false)) && hunk.old_bare == hunk.new_bare
+}
+
+/// The old lines and the new ones, with their ends.
+fn sides(hunk: &Hunk) -> (Vec<String>, Vec<String>) {
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    for (at, line) in hunk.lines.iter().enumerate() {
+        let end = if hunk.returns.get(at).is_some_and(|returns| *returns) { "\r\n" } else { "\n" };
+        match line {
+            Line::Keep(text) => {
+                old.push(format!("{text}{end}"));
+                new.push(format!("{text}{end}"));
+            }
+            Line::Drop(text) => old.push(format!("{text}{end}")),
+            Line::Add(text) => new.push(format!("{text}{end}")),
+        }
+    }
+    for (side, bare) in [(&mut old, hunk.old_bare), (&mut new, hunk.new_bare)] {
+        if let Some(last) = side.last_mut().filter(|_| bare) {
+            last.pop();
+        }
+    }
+    (old, new)
+}
+
+/// Whether what the hunk says of the lines above it is true: numbers alone do not overrule it.
+fn is_below_headers(above: &[&str], hunk: &Hunk) -> bool {
+    let stands = |header: &str| above.iter().any(|line| line.trim_start().starts_with(header));
+    hunk.headers.iter().all(|header| stands(header.trim()))
+}
+
+struct Output {
+    whole: String,
+}
+
+impl Output {
+    /// Nothing can come after a line without a newline.
+    fn add(&mut self, lines: &[impl AsRef<str>]) -> Option<()> {
+        for line in lines {
+            if !self.whole.is_empty() && !self.whole.ends_with('\n') {
+                return None;
+            }
+            self.whole.push_str(line.as_ref());
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,137 @@
+//! A file and its hunks → the new bytes, or what is in the way.
+
+use crate::edit::{Edit, Hunk, Line};
+use crate::exact::{exact, is_ends_only, stands};
+use crate::fault::Fault;
+use crate::matching::{Landing, Miss, Pass, Placed, is_in, place};
+use crate::rewrite::{Endings, rewrite};
+use crate::text::Text;
+
+/// Hunks of one file: each is looked for in all of it.
+const MOST_HUNKS: usize = 5_000;
+
+pub(crate) type Faults = Vec<Fault>;
+
+pub(crate) fn legible(edit: &Edit, bytes: &[u8]) -> Result<Text, Faults> {
+    Text::read(bytes).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])
+}
+
+/// Where hunks landed, by lines from 1, and what was overlooked for it.
+pub(crate) type Places = Vec<(usize, Pass)>;
+
+/// The bytes after `hunks`, and where they landed.
+pub(crate) fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<u8>, Places), Faults> {
+    if hunks.len() > MOST_HUNKS {
+        let what = format!("has {} hunks, and {MOST_HUNKS} are the most; send them in parts", hunks.len());
+        return Err(vec![Fault::at(edit, &edit.path, what)]);
+    }
+    if let Some(done) = exact(bytes, hunks) {
+        return Ok(done);
+    }
+    if let Some(hunk) = hunks.iter().find(|hunk| is_ends_only(hunk)) {
+        return if stands(bytes, hunks) {
+            Ok((bytes.to_vec(), Vec::new()))
+        } else {
+            Err(vec![ends(edit, hunk)])
+        };
+    }
+    let text = legible(edit, bytes)?;
+    let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
+    let unnumbered = hunks.iter().all(|hunk| hunk.at.is_none());
+    let endings = Endings { bare: says.map(|hunk| hunk.new_bare), first: unnumbered };
+    let placed = place(&text, hunks);
+    let sure = |placed: &Placed| !matches!(placed, Placed::Here(pass, _) if *pass > Pass::Trailing);
+    let is_sure = placed.as_ref().is_ok_and(|placed| placed.iter().all(sure));
+    let turned = if is_sure { None } else { in_turn(&text, hunks, endings) };
+    let (whole, places) = match turned {
+        Some(done) => done,
+        None => {
+            let placed = placed.map_err(|misses| missed(edit, &text, hunks, misses))?;
+            let landings: Vec<(Pass, &Landing)> = placed.iter().filter_map(landing).collect();
+            if landings.is_empty() {
+                return Ok((bytes.to_vec(), Vec::new()));
+            }
+            let all: Vec<&Landing> = landings.iter().map(|(_, landing)| *landing).collect();
+            let places = landings.iter().map(|(pass, landing)| (first(landing), *pass)).collect();
+            let whole = rewrite(&text, &all, endings);
+            let misses = if all.len() < hunks.len() {
+                revived(&text, &text.rewritten(whole.clone()), hunks, &placed)
+            } else {
+                Vec::new()
+            };
+            if !misses.is_empty() {
+                return Err(missed(edit, &text, hunks, misses));
+            }
+            (whole, places)
+        }
+    };
+    let written = text.write(whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
+    Ok((written, places))
+}
+
+/// Where a line is looked for by its text, its end is the file's.
+fn ends(edit: &Edit, hunk: &Hunk) -> Fault {
+    let what = format!(
+        "is unchanged: the hunk at line {} of the patch changes line ends alone, and does not fit to the byte; change them with a command",
+        hunk.line
+    );
+    Fault { line: hunk.line, ..Fault::at(edit, &edit.path, what) }
+}
+
+/// Hunks that seem to be done in `text`, and whose old lines come to stand in `after`: which is meant, nobody can tell.
+fn revived(text: &Text, after: &Text, hunks: &[Hunk], placed: &[Placed]) -> Vec<(usize, Miss)> {
+    let doubt = || "its new lines stand there, and its old lines are what another hunk makes".to_owned();
+    let seem_done = hunks.iter().zip(placed).enumerate().filter_map(|(index, (hunk, placed))| match placed {
+        Placed::Already(at) if !is_in(text, hunk) && is_in(after, hunk) => Some((index, *at)),
+        _ => None,
+    });
+    seem_done.map(|(index, at)| (index, Miss::Doubtful(at, doubt()))).collect()
+}
+
+fn missed(edit: &Edit, text: &Text, hunks: &[Hunk], misses: Vec<(usize, Miss)>) -> Faults {
+    let fault = |(index, miss): (usize, Miss)| {
+        let number = (hunks.len() > 1).then_some((index, hunks.len()));
+        Fault::missed(edit, text, number, &hunks[index], &miss)
+    };
+    misses.into_iter().map(fault).collect()
+}
+
+fn landing(placed: &Placed) -> Option<(Pass, &Landing)> {
+    match placed {
+        Placed::Here(pass, landing) => Some((*pass, landing)),
+        Placed::Already(_) => None,
+    }
+}
+
+/// The first line of the file that a landing is about, from 1.
+fn first(landing: &Landing) -> usize {
+    let added = landing.adds.first().map(|(at, _)| *at);
+    landing.drops.first().copied().into_iter().chain(added).min().unwrap_or(0) + 1
+}
+
+/// Whether a hunk stands on a line that is not in the file, and that one before it adds.
+fn builds_on_itself(text: &Text, hunks: &[Hunk]) -> bool {
+    let adds = |hunk: &Hunk, line: &str| hunk.lines.contains(&Line::Add(line.to_owned()));
+    let stands_on = |(at, hunk): (usize, &Hunk)| {
+        hunk.lines.iter().any(|line| {
+            matches!(line, Line::Keep(kept) if hunks[..at].iter().any(|before| adds(before, kept))
+                && !text.iter().any(|line| line == kept))
+        })
+    };
+    hunks.iter().enumerate().any(stands_on)
+}
+
+/// The same if each hunk is written as those before it leave the file, and then fits just so.
+fn in_turn(text: &Text, hunks: &[Hunk], endings: Endings) -> Option<(String, Places)> {
+    if !builds_on_itself(text, hunks) {
+        return None;
+    }
+    let (mut text, mut places) = (text.clone(), Vec::new());
+    for hunk in hunks {
+        let placed = place(&text, std::slice::from_ref(hunk)).ok()?;
+        let (pass, landing) = placed.first().and_then(landing).filter(|(pass, _)| *pass <= Pass::Trailing)?;
+        places.push((first(landing), pass));
+        text = text.rewritten(rewrite(&text, &[landing], endings));
+    }
+    Some((text.as_str().to_owned(), places))
+}

@@ -1,0 +1,46 @@
+//! A whole file in place of another: with that one's byte order mark, encoding and line ends.
+
+use std::time::{Duration, Instant};
+
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+
+use crate::text::{Illegible, Text};
+
+/// A comparison that takes longer is finished coarsely.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The bytes of `content` for a file that was `before`. An encoding that does not have it is not changed silently.
+pub(crate) fn written_like(content: &str, before: &[u8]) -> Result<Vec<u8>, Illegible> {
+    match Text::read(before) {
+        Ok(text) => text.write(with_ends(text.unmarked(content), &text)),
+        // Nothing in it was text, so there is nothing to keep.
+        Err(Illegible::Binary) => Ok(content.as_bytes().to_vec()),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// The content with the file's line ends, unless it has some of its own: lines that stay keep theirs, those that come in the
+/// place of others get theirs.
+fn with_ends(content: &str, text: &Text) -> String {
+    if content.contains('\r') || (0..text.len()).all(|at| matches!(text.ending(at), "\n" | "")) {
+        return content.to_owned();
+    }
+    let old: Vec<&str> = text.iter().collect();
+    let new: Vec<&str> = content.lines().collect();
+    let deadline = Instant::now() + PATIENCE;
+    let ops = capture_diff_slices_deadline(Algorithm::Histogram, &old, &new, Some(deadline));
+    let mut out = String::with_capacity(content.len() + new.len());
+    for op in ops {
+        let (old, new_range) = (op.old_range(), op.new_range());
+        let last = if matches!(op, DiffOp::Insert { .. }) { old.start } else { old.end }.saturating_sub(1);
+        for (at, line) in (old.start..).zip(&new[new_range]) {
+            let ending = text.ending(at.min(last));
+            out.push_str(line);
+            out.push_str(if ending.is_empty() { text.first_ending() } else { ending });
+        }
+    }
+    if !content.ends_with('\n') {
+        out.truncate(out.trim_end_matches('\n').trim_end_matches('\r').len());
+    }
+    out
+}

@@ -1,0 +1,180 @@
+//! Law: a plan's diff, given to the real `git apply` or to this crate, makes the same tree as the plan, to the byte.
+
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use proptest::sample::select;
+use toolgate_patch::{Action, Disk, Edit, Hunk, Line, Memory, Patch, Plan, Target, parse};
+
+use super::{committed, envelope};
+
+/// Names that git writes plainly, with a tab after them, or in quotes.
+const NAMES: &[&str] = &["f", "g", "d/h", "d/e/i", "a b", "ü", "q\"", "b\\", "n\nl", "t\t", " pad ", "b/a"];
+
+/// A file: lines that end in different ways or not at all, with a mark or without.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let end = select(&["\n", "\n", "\n", "\r\n", "\r\n", "\r"][..]);
+    let line = (0..4_usize, end);
+    let whole = (vec(line, 0..14), any::<bool>(), 0..6_u8, select(&["\n", "\r\n", "\r", ""][..]));
+    whole.prop_map(|(lines, bare, mark, all)| {
+        let line = |(nth, (kind, end)): (usize, &(usize, &str))| {
+            let end = if all.is_empty() { *end } else { all };
+            format!("{}{end}", ["", "same", &format!("line {nth}"), "-- x"][*kind])
+        };
+        let mut text: String = lines.iter().enumerate().map(line).collect();
+        if bare {
+            text.truncate(text.trim_end_matches(['\n', '\r']).len());
+        }
+        match mark {
+            0 => format!("\u{feff}{text}").into_bytes(),
+            1 if !bare => text.into_bytes().into_iter().chain(*b"d\xe9j\xe0 vu, caf\xe9\n").collect(),
+            _ => text.into_bytes(),
+        }
+    })
+}
+
+fn tree() -> impl Strategy<Value = Memory> {
+    let file = (bytes(), any::<bool>());
+    btree_map(select(NAMES).prop_map(str::to_owned), file, 1..8).prop_map(|files| Memory { files })
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let name = || select(NAMES).prop_map(str::to_owned);
+    let content = || bytes().prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let target = prop_oneof![
+        2 => Just(Target::Same),
+        3 => name().prop_map(Target::Moved),
+        2 => name().prop_map(Target::Copied),
+    ];
+    let hunk = (0..14_usize, vec("[a-c]{0,2}", 0..3)).prop_map(|(nth, adds)| {
+        let lines = [Line::Drop(format!("line {nth}"))].into_iter().chain(adds.into_iter().map(Line::Add));
+        Hunk { lines: lines.collect(), ..Hunk::default() }
+    });
+    prop_oneof![
+        (content(), any::<Option<bool>>())
+            .prop_map(|(content, executable)| Action::Write { content, executable }),
+        Just(Action::Delete { hunks: Vec::new() }),
+        (vec(hunk, 0..2), target, any::<Option<bool>>())
+            .prop_map(|(hunks, target, executable)| Action::Update { hunks, target, executable }),
+    ]
+}
+
+/// A patch for `tree`, mostly of files that are there.
+fn patch(tree: &Memory) -> impl Strategy<Value = Patch> + use<> {
+    let there: Vec<String> = tree.files.keys().cloned().collect();
+    let path = prop_oneof![4 => select(there), 1 => select(NAMES).prop_map(str::to_owned)];
+    let edit = (path, action()).prop_map(|(path, action)| Edit { path, line: 1, action });
+    vec(edit, 1..5).prop_map(|edits| Patch { edits })
+}
+
+fn write(tree: &Memory, root: &Path) {
+    for (name, (bytes, executable)) in &tree.files {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        let mode = if *executable { 0o755 } else { 0o644 };
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+}
+
+fn read(root: &Path, dir: &Path, tree: &mut Memory) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read(root, &path, tree);
+        } else {
+            let executable = path.metadata().unwrap().permissions().mode() & 0o100 != 0;
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            tree.files.insert(name, (std::fs::read(&path).unwrap(), executable));
+        }
+    }
+}
+
+/// What `git apply` makes of `tree`, and what it says.
+fn git_apply(tree: &Memory, diff: &str) -> (Memory, Output) {
+    let temp = tempfile::tempdir().unwrap();
+    let root = temp.path().join("root");
+    std::fs::create_dir(&root).unwrap();
+    write(tree, &root);
+    let output = git_apply_in(&root, diff);
+    let mut after = Memory::default();
+    read(&root, &root, &mut after);
+    (after, output)
+}
+
+fn git_apply_in(root: &Path, diff: &str) -> Output {
+    let mut git = Command::new("git")
+        // Names with `\` are refused for the sake of Windows otherwise.
+        .args(["-c", "core.protectNTFS=false", "apply", "-"])
+        .current_dir(root)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CEILING_DIRECTORIES", root.parent().unwrap())
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    git.stdin.take().unwrap().write_all(diff.as_bytes()).unwrap();
+    git.wait_with_output().unwrap()
+}
+
+/// git follows no links: the diff names what is behind them.
+#[test]
+fn git_makes_the_same_of_what_is_behind_links() {
+    let temp = tempfile::tempdir().unwrap();
+    let roots = ["ours", "gits"].map(|name| temp.path().join(name));
+    for root in &roots {
+        std::fs::create_dir_all(root.join("dir")).unwrap();
+        std::fs::write(root.join("dir/file"), "one\n").unwrap();
+        symlink("dir", root.join("way")).unwrap();
+        for link in ["to change", "to go", "to move"] {
+            std::fs::write(root.join("dir").join(link), "one\n").unwrap();
+            symlink(format!("dir/{link}"), root.join(link)).unwrap();
+        }
+    }
+    let patch = envelope(
+        "*** Update File: to change\n-one\n+1\n*** Delete File: to go\n*** Update File: to move\n*** Move to: new\n*** Update File: way/file\n-one\n+1\n",
+    );
+    let disk = Disk::at(&roots[0]).unwrap();
+    let plan = Plan::of(&parse(&patch).unwrap(), &disk).unwrap();
+    disk.commit(&plan.steps(), &temp.path().join("records")).unwrap();
+    let output = git_apply_in(&roots[1], &plan.diff());
+    assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stderr), plan.diff());
+    let look = |root: &Path| {
+        let mut tree = Memory::default();
+        read(root, root, &mut tree);
+        (tree, ["to change", "to go", "to move"].map(|link| root.join(link).is_symlink()))
+    };
+    assert_eq!(look(&roots[1]), look(&roots[0]), "{}", plan.diff());
+    assert_eq!(look(&roots[0]).1, [true, false, false]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn git_makes_the_same_of_a_plans_diff(
+        (tree, patch) in tree().prop_flat_map(|tree| (Just(tree.clone()), patch(&tree)))
+    ) {
+        let Ok(plan) = Plan::of(&patch, &tree) else { return Ok(()) };
+        if plan.changes.is_empty() {
+            return Ok(());
+        }
+        let (diff, expected) = (plan.diff(), committed(&tree, &plan));
+        let (after, output) = git_apply(&tree, &diff);
+        if diff.contains("\nBinary files ") {
+            prop_assert!(!output.status.success() && after == tree, "git takes what is no diff:\n{}", diff);
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        prop_assert!(output.status.success(), "{}\n{}", said, diff);
+        prop_assert_eq!(&after, &expected, "git does otherwise:\n{}", diff);
+        let ours = parse(&diff).map_err(|syntax| TestCaseError::fail(format!("{syntax}\n{diff}")))?;
+        let ours = Plan::of(&ours, &tree).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
+        prop_assert_eq!(committed(&tree, &ours), expected, "we do otherwise:\n{}", diff);
+    }
+}
