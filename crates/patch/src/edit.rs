@@ -83,7 +83,7 @@ pub struct Hunk {
     pub at: Option<usize>,
     /// What stays, goes and comes.
     pub lines: Vec<Line>,
-    /// Which of the lines end with `\r\n` in the file, if the patch says; empty: it does not.
+    /// Which of the lines end with `\r\n` in the file, if any do in the patch; empty: it does not say.
     pub returns: Vec<bool>,
     /// It is at the end of the file.
     pub at_end: bool,

@@ -84,6 +84,10 @@ fn hunk(lines: &Lines<'_>, start: usize, whole: bool) -> Result<Found, Syntax> {
             hunk.returns.push(lines.has_return(at));
         }
     }
+    // A diff without any says nothing: models leave them out.
+    if !hunk.returns.contains(&true) {
+        hunk.returns.clear();
+    }
     if counted.is_none() && !whole && end > lines.last() && is_short(&hunk, &heading) {
         let hint =
             "the last hunk has fewer lines than it says and its last line does not end; send all of it";
