@@ -36,7 +36,27 @@ pub(crate) fn stands(bytes: &[u8], hunks: &[Hunk]) -> bool {
         let (old, new) = sides(hunk);
         let at = hunk.at.and_then(|at| at.checked_sub(1)?.checked_add_signed(grown));
         grown += new.len().cast_signed() - old.len().cast_signed();
-        at.and_then(|at| lines.get(at..at + new.len())).is_some_and(|there| there == new)
+        // A hunk that leaves nothing leaves nothing to tell it by, but an empty file.
+        let tells = !new.is_empty() || lines.is_empty();
+        tells && at.and_then(|at| lines.get(at..at + new.len())).is_some_and(|there| there == new)
+    })
+}
+
+/// Whether what `hunks` make stands about where they say, so that what they find may be a part of it: where lines repeat, or
+/// where the numbers were wrong, what was done already may fit once more.
+pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    hunks.iter().all(|hunk| {
+        let (old, new) = sides(hunk);
+        let Some(at) = hunk.at.and_then(|at| at.checked_sub(1)).filter(|_| !new.is_empty()) else {
+            return false;
+        };
+        let end = at + old.len();
+        // What stands within the old lines was there before.
+        let mut about =
+            (at.saturating_sub(new.len())..=end).filter(|from| *from < at || from + new.len() > end);
+        about.any(|from| lines.get(from..from + new.len()).is_some_and(|there| there == new))
     })
 }
 

@@ -1,7 +1,7 @@
 //! A file and its hunks → the new bytes, or what is in the way.
 
 use crate::edit::{Edit, Hunk, Line};
-use crate::exact::{exact, is_ends_only, stands};
+use crate::exact::{exact, is_ends_only, may_stand, stands};
 use crate::fault::Fault;
 use crate::matching::{Landing, Miss, Pass, Placed, is_in, place};
 use crate::rewrite::{Endings, rewrite};
@@ -25,7 +25,8 @@ pub(crate) fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<
         let what = format!("has {} hunks, and {MOST_HUNKS} are the most; send them in parts", hunks.len());
         return Err(vec![Fault::at(edit, &edit.path, what)]);
     }
-    if let Some(done) = exact(bytes, hunks) {
+    // What may have been done already is for the lines to say.
+    if let Some(done) = exact(bytes, hunks).filter(|_| !may_stand(bytes, hunks)) {
         return Ok(done);
     }
     if let Some(hunk) = hunks.iter().find(|hunk| is_ends_only(hunk)) {

@@ -154,7 +154,7 @@ fn git_makes_the_same_of_what_is_behind_links() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn git_makes_the_same_of_a_plans_diff(
