@@ -91,6 +91,10 @@ impl Fault {
                     format!("almost fits at line {}, but {doubt}; write it as the file has it", at + 1);
                 (what, Some(shown(text, *at, at + hunk.old().count())))
             }
+            Miss::Sign(line) => {
+                let what = format!("has blanks before the sign of `{}`; begin the line with it", line.trim());
+                (what, None)
+            }
             Miss::NoHeader(header) => {
                 let what = format!(
                     "only adds lines, and its header `{header}` is not in the file; give lines that stand around them"

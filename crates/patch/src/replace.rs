@@ -33,7 +33,11 @@ pub(crate) fn replace(text: &Text, old: &str, new: &str, all: bool) -> Result<Re
     match places.as_slice() {
         [] if all => already(whole, &new).then_some(Replaced::Already).ok_or(Miss::Absent),
         [] => by_lines(text, &old, &new),
-        [at] if new.contains(&old) && is_there(whole, *at, &old, &new) => Ok(Replaced::Already),
+        // One more empty line beside one that is there is as likely.
+        [at] if old != new && new.trim() == old.trim() && is_there(whole, *at, &old, &new) => {
+            Err(Miss::Made(line(*at), line(*at)))
+        }
+        [at] if is_there(whole, *at, &old, &new) => Ok(Replaced::Already),
         // So much text does not stand there by chance: it may be done already.
         [at] if old.lines().count() > 2
             && new.lines().count() > 2

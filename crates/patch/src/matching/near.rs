@@ -82,14 +82,14 @@ pub(crate) fn near(text: &Text, hunk: &Hunk) -> Vec<Fit> {
     {
         let most = *most.get_or_insert(share);
         let enough = if fits.is_empty() {
-            share >= ENOUGH && is_sure(&folds, &olds, hunk, &fit)
+            share >= ENOUGH && is_sure(text, &folds, &olds, hunk, &fit)
         } else {
             share > most - clearly
         };
         if !enough {
             break;
         }
-        fits.push(if fits.is_empty() || is_sure(&folds, &olds, hunk, &fit) {
+        fits.push(if fits.is_empty() || is_sure(text, &folds, &olds, hunk, &fit) {
             fit
         } else {
             Fit { doubt: Some("only some of its lines are there"), ..fit }

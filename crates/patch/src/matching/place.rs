@@ -33,6 +33,8 @@ pub(crate) enum Miss {
     Made(usize, usize),
     /// They are at this place, but not so that anybody can tell what to do.
     Doubtful(usize, Doubt),
+    /// This line of it has blanks before its sign.
+    Sign(String),
     /// It only adds, and the header that says where is not there.
     NoHeader(String),
     /// It only adds, and nothing says where.
@@ -85,7 +87,8 @@ pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usi
                 let collides = |other: &(usize, usize)| {
                     core.is_some_and(|(start, end)| start < other.1 && other.0 < end)
                 };
-                let twice = hunks[..index].contains(hunk) && core.is_some_and(|core| cores.contains(&core));
+                let twice = hunks[..index].iter().any(|other| other.lines == hunk.lines)
+                    && core.is_some_and(|core| cores.contains(&core));
                 if twice || cores.iter().any(collides) {
                     misses.push((index, Miss::Shared(core.map_or(0, |core| core.0))));
                 }
@@ -178,6 +181,9 @@ fn find(text: &Text, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
     if hunk.old().next().is_none() {
         return adds(text, hunk, alone);
     }
+    if let Some(line) = misplaced_sign(text, hunk) {
+        return Err(Miss::Sign(line.to_owned()));
+    }
     let headers = places(text, &hunk.headers);
     let heads = |at: usize| headers.iter().any(|header| *header <= at && at < scope(text, *header));
     let (done, sure) = applied(text, hunk);
@@ -187,7 +193,11 @@ fn find(text: &Text, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
         // What still fits where it was applied has been.
         let fits = contiguous(text, hunk, Likeness::Exact, Pass::Exact);
         if !fits.is_empty() && fits.iter().all(on_it) {
-            return Ok(Found::Already(fits[0].first()));
+            // One more empty line beside one that is there is as likely.
+            return match adds_blanks(hunk) {
+                true => Err(Miss::Made(done[0], fits[0].first())),
+                false => Ok(Found::Already(fits[0].first())),
+            };
         }
         let headed = done.iter().find(|at| heads(**at));
         if let Some(at) = headed.filter(|_| !fits.iter().any(|fit| heads(fit.first()))) {
@@ -200,6 +210,9 @@ fn find(text: &Text, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
     }
     if !done.is_empty() && sure {
         let mut fits = search(text, hunk);
+        if adds_blanks(hunk) && fits.first().is_some_and(|fit| fit.pass == Pass::Exact && on_it(fit)) {
+            return Err(Miss::Made(done[0], fits[0].first()));
+        }
         if fits.first().is_none_or(|fit| fit.pass == Pass::Near) {
             if stands(text, hunk) || numbered(text, hunk, &done).is_some() {
                 return Err(Miss::Absent);
@@ -253,6 +266,24 @@ fn find(text: &Text, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
         return Err(Miss::Made(done, fit.first()));
     }
     Ok(Found::Fits(fits))
+}
+
+/// A line that should begin with its sign, and has blanks before it.
+fn misplaced_sign<'a>(text: &Text, hunk: &'a Hunk) -> Option<&'a str> {
+    let changes = hunk.lines.iter().any(|line| !matches!(line, Line::Keep(_)));
+    let stands = |sought: &str| text.iter().any(|line| line.trim() == sought);
+    let signed = hunk.old().filter(|line| line.trim_start().starts_with(['+', '-']) && !stands(line.trim()));
+    let gone = |line: &str| line.trim().strip_prefix('-').is_some_and(|line| stands(line.trim()));
+    signed.into_iter().find(|line| !changes || gone(line))
+}
+
+/// Whether all that comes is empty lines, and nothing goes.
+fn adds_blanks(hunk: &Hunk) -> bool {
+    hunk.lines.iter().all(|line| match line {
+        Line::Add(text) => is_blank(text),
+        Line::Keep(_) => true,
+        Line::Drop(_) => false,
+    })
 }
 
 /// Whether neither the header of `hunk` is in the file, nor the first line of it that says something.

@@ -164,8 +164,8 @@ fn insertion(
         (None, Some(after)) if seen == 0 => Ok(after),
         (Some(before), None) => match fit.at[seen..].iter().flatten().next() {
             Some(after) if *after == before + 1 => Ok(*after),
-            // Empty lines that are not there do not count.
-            _ if fit.pass == Pass::Blanks && fit.at[seen..].iter().all(Option::is_none) => Ok(before + 1),
+            // Empty lines that are not there do not count, if nothing else is.
+            _ if fit.pass == Pass::Blanks && before + 1 == text.len() => Ok(before + 1),
             Some(after) if fit.pass == Pass::Blanks => between(text, before, *after, run),
             _ => Err(format!("the line that should follow line {} is not there", before + 1)),
         },

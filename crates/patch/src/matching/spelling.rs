@@ -22,13 +22,17 @@ pub(crate) struct Manner {
     chars: BTreeMap<char, Option<char>>,
     /// How tabs and blanks stand for each other, if a hunk says.
     shift: Option<Shift>,
+    /// What is to be taken off lines that come, if a hunk says that the patch has a blank too many after its signs.
+    signs: Option<Shift>,
+    /// By how many blanks lines are indented deeper, mostly.
+    step: usize,
 }
 
 impl Manner {
     pub(crate) fn of(text: &Text) -> Self {
         let tabs = text.iter().filter(|line| line.starts_with('\t')).count();
         let blanks = text.iter().filter(|line| line.starts_with("  ") && !is_blank(line)).count();
-        Self { tabs, blanks, chars: BTreeMap::new(), shift: None }
+        Self { tabs, blanks, chars: BTreeMap::new(), shift: None, signs: None, step: step(text) }
     }
 
     /// Learns from the old lines of `hunk`, which are at `fit`.
@@ -36,6 +40,7 @@ impl Manner {
         if fit.pass <= Pass::Trailing {
             return;
         }
+        self.signs = self.signs.take().or_else(|| signs(text, hunk, fit));
         if let Some(shift @ (Shift::Tabs(_) | Shift::Spaces(_))) = Shift::between(pairs(text, hunk, fit)) {
             self.shift = Some(shift);
         }
@@ -77,6 +82,20 @@ impl Manner {
     }
 }
 
+/// By how many blanks lines of a file are indented deeper than the line before, mostly; 0: by none.
+fn step(text: &Text) -> usize {
+    let depths = text.iter().filter(|line| !is_blank(line)).map(|line| indent(line).len());
+    let mut often: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut last = 0;
+    for depth in depths {
+        if depth > last {
+            *often.entry(depth - last).or_default() += 1;
+        }
+        last = depth;
+    }
+    often.into_iter().max_by_key(|(_, times)| *times).map_or(0, |(step, _)| step)
+}
+
 /// Old lines as the patch has them and as the file has them.
 fn pairs<'a>(text: &'a Text, hunk: &'a Hunk, fit: &'a Fit) -> impl Iterator<Item = (&'a str, &'a str)> {
     let pairs = hunk.old().zip(&fit.at).filter_map(|(ours, at)| Some((ours, text.line((*at)?))));
@@ -97,16 +116,48 @@ pub(super) struct Spelling<'a> {
     sure: bool,
     /// Lines that go, as the patch has them and as the file does, where only their indentation differs.
     gone: Vec<(&'a str, &'a str)>,
+    /// How deep the old lines are in the patch.
+    levels: Vec<&'a str>,
+}
+
+/// What is to be taken off the added lines, if what goes has a blank too many after its sign, and what stays has not.
+fn signs(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<Shift> {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
+    let (mut kept, mut gone) = (Vec::new(), Vec::new());
+    for (line, at) in olds.zip(&fit.at) {
+        match (line, at) {
+            (Line::Keep(ours), Some(at)) => kept.push((ours.as_str(), text.line(*at))),
+            (Line::Drop(ours), Some(at)) => gone.push((ours.as_str(), text.line(*at))),
+            _ => {}
+        }
+    }
+    let stays = kept.iter().any(|(ours, _)| !is_blank(ours));
+    let shift = Shift::between(gone.into_iter())?;
+    let one = shift == Shift::Shallower(" ".to_owned());
+    (one && stays && Shift::between(kept.into_iter()) == Some(Shift::None)).then_some(shift)
 }
 
 impl<'a> Spelling<'a> {
-    pub(super) fn of(text: &'a Text, hunk: &'a Hunk, fit: &Fit, manner: &'a Manner) -> Result<Self, Doubt> {
+    pub(super) fn of(
+        text: &'a Text,
+        hunk: &'a Hunk,
+        fit: &'a Fit,
+        manner: &'a Manner,
+    ) -> Result<Self, Doubt> {
         if fit.pass <= Pass::Trailing {
-            return Ok(Self { manner, shift: Shift::None, sure: false, gone: Vec::new() });
+            // If no line says how it is indented, another hunk does.
+            let flat = hunk.old().all(|line| indent(line).is_empty());
+            let shift = manner.signs.clone().or(manner.shift.clone().filter(|_| flat)).unwrap_or(Shift::None);
+            return Ok(Self { manner, shift, sure: false, gone: Vec::new(), levels: Vec::new() });
         }
-        let shift = Shift::between(pairs(text, hunk, fit));
+        let shift = match signs(text, hunk, fit) {
+            Some(shift) => Some(shift),
+            None => Shift::between(pairs(text, hunk, fit)),
+        };
         let shift =
             shift.ok_or("the patch is indented in another way than the file, and not the same all over")?;
+        let telling = pairs(text, hunk, fit).filter(|(ours, _)| !is_blank(ours));
+        let levels: Vec<&str> = telling.map(|(ours, _)| indent(ours)).collect();
         let mut gone = Vec::new();
         if fit.pass == Pass::Indent {
             let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).zip(&fit.at);
@@ -115,12 +166,15 @@ impl<'a> Spelling<'a> {
                 _ => None,
             }));
         }
-        Ok(Self { manner, shift, sure: fit.pass < Pass::Near, gone })
+        Ok(Self { manner, shift, sure: fit.pass < Pass::Near, gone, levels })
     }
 
     /// An added line as the file would have it; `paired` is the line that it takes the place of, in the patch and in the
     /// file.
     pub(super) fn apply(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, Doubt> {
+        if !is_blank(line) && !self.is_level(line) {
+            return Err(format!("nobody can tell how deep `{}` is to be indented", line.trim()));
+        }
         // A line that takes the place of another is indented as that is, if it is in the patch.
         let level = paired.filter(|(ours, _)| self.sure && indent(ours) == indent(line) && !is_blank(line));
         let levelled = level.map(|(_, theirs)| indent(theirs).to_owned() + line.trim_start());
@@ -148,6 +202,21 @@ impl<'a> Spelling<'a> {
             return Ok(blanks.to_owned() + &self.transfer(ours.trim(), theirs.trim(), text));
         }
         Ok(blanks.to_owned() + &self.respell(text))
+    }
+
+    /// Whether it can be told how deep a line is: one that is as deep as an old line; or deeper, if the patch is off by whole
+    /// steps; or less deep, if old lines are of several depths.
+    fn is_level(&self, line: &str) -> bool {
+        let by = match &self.shift {
+            Shift::Deeper(by) | Shift::Shallower(by) => by,
+            _ => return true,
+        };
+        if self.levels.contains(&indent(line)) {
+            return true;
+        }
+        let whole = self.manner.step == 0 || by.contains('\t') || by.len().is_multiple_of(self.manner.step);
+        let only = self.levels.first().filter(|level| self.levels.iter().all(|other| other == *level));
+        whole && only.is_none_or(|level| indent(line).len() > level.len())
     }
 
     /// A line that goes in one place and comes in another is indented as it was.

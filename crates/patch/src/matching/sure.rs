@@ -3,25 +3,30 @@
 use std::borrow::Cow;
 
 use super::fit::Fit;
+use super::line::{indent, similarity};
 use super::near::Old;
 use crate::edit::{Hunk, Line};
+use crate::text::Text;
 
 /// A line that weighs as much says something.
 pub(super) const TELLING: f64 = 1.0;
 /// A line that weighs as much says enough by itself, if it stands only once.
 const ENOUGH_ALONE: f64 = 3.0;
+/// Lines that resemble each other as much may be one in two versions.
+const ALIKE: f64 = 0.6;
 /// So many lines may have come in between two of a hunk.
 const PASSED: usize = 4;
 
 /// Whether `hunk` can be told to belong to `fit`, which is not all of it.
-pub(super) fn is_sure(folds: &[Cow<'_, str>], olds: &[Old<'_>], hunk: &Hunk, fit: &Fit) -> bool {
-    let place = Place { folds, olds, fit, adds: adds(hunk) };
+pub(super) fn is_sure(text: &Text, folds: &[Cow<'_, str>], olds: &[Old<'_>], hunk: &Hunk, fit: &Fit) -> bool {
+    let place = Place { text, folds, olds, fit, adds: adds(hunk) };
     place.is_known()
         && !place.is_astray()
         && !place.is_loose()
         && !place.is_stretched()
         && !place.is_touched()
         && !place.is_torn()
+        && !place.is_half_done(hunk)
 }
 
 /// For each old line of a hunk, and what is after the last: whether lines come before it.
@@ -42,6 +47,7 @@ fn stands_for_others(line: &str) -> bool {
 }
 
 struct Place<'a> {
+    text: &'a Text,
     folds: &'a [Cow<'a, str>],
     olds: &'a [Old<'a>],
     fit: &'a Fit,
@@ -107,21 +113,35 @@ impl Place<'_> {
         (from..to).filter(|at| !self.fit.at.contains(&Some(*at)))
     }
 
-    /// Whether a line that the hunk does not know stands beside what changes.
+    /// Whether lines that the hunk does not know stand beside what changes: more than one, or one that belongs to what goes.
     fn is_touched(&self) -> bool {
         let there: Vec<usize> = (0..self.olds.len()).filter(|row| self.fit.at[*row].is_some()).collect();
         there.windows(2).any(|pair| {
             let (Some(this), Some(next)) = (self.fit.at[pair[0]], self.fit.at[pair[1]]) else { return false };
-            let passed = (this + 1..next).filter(|at| !self.folds[*at].is_empty()).count();
+            let passed: Vec<usize> = (this + 1..next).filter(|at| !self.folds[*at].is_empty()).collect();
             let missing = (pair[0] + 1..pair[1]).filter(|row| !self.olds[*row].folded.is_empty()).count();
             if (pair[0] + 1..pair[1]).any(|row| stands_for_others(&self.olds[row].folded)) {
                 return false;
             }
-            let changes = self.olds[pair[0]].goes
-                || self.olds[pair[1]].goes
-                || (pair[0] + 1..=pair[1]).any(|row| self.adds[row]);
-            changes && passed > missing
+            let goes = self.olds[pair[0]].goes || self.olds[pair[1]].goes;
+            let changes = goes || (pair[0] + 1..=pair[1]).any(|row| self.adds[row]);
+            let deeper = |at: &usize| {
+                let depth = |at: usize| indent(self.text.line(at)).len();
+                self.olds[pair[0]].goes && depth(*at) > depth(this)
+            };
+            changes && (passed.len() > missing + 1 || passed.len() > missing && passed.iter().any(deeper))
         })
+    }
+
+    /// Whether something like what is to come stands there, and the hunk does not know it: it is done in part, or that is to go.
+    fn is_half_done(&self, hunk: &Hunk) -> bool {
+        let comes = |at: usize| {
+            hunk.lines.iter().any(|line| {
+                matches!(line, Line::Add(text) if text.chars().any(char::is_alphanumeric)
+                    && similarity(text, &self.folds[at]) >= ALIKE)
+            })
+        };
+        self.strangers(self.fit.first(), self.fit.end()).any(comes)
     }
 
     /// Whether a line that stays among those that change is missing, or is none that says anything and reads otherwise.

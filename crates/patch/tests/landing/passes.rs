@@ -272,13 +272,14 @@ fn what_goes_is_never_taken_for_what_it_resembles() {
 fn nothing_is_added_where_a_stranger_stands() {
     let body = " fn total(items: &[Item]) -> u64 {\n+    check(items);\n     for item in items {\n         sum += item.price * item.count;\n     }\n     sum\n";
     insta::assert_snapshot!(update(NEAR, body), @"
-    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-6. Lines with `-` are what the patch expects, with `+` what is there
-         1  fn total(items: &[Item]) -> u64 {
-         2 +    let mut sum = 0;
-         3      for item in items {
-         4          sum += item.price * item.count;
-         5      }
-         6      sum
+    `f` is unchanged: the hunk at line 3 of the patch almost fits at line 1, but line 2 (`let mut sum = 0;`) stands where something is to be added, and the patch does not know it; write it as the file has it
+         1 fn total(items: &[Item]) -> u64 {
+         2     let mut sum = 0;
+         3     for item in items {
+         4         sum += item.price * item.count;
+         5     }
+         6     sum
+         7 }
     ");
 }
 

@@ -36,19 +36,33 @@ fn a_stale_line_is_shown_beside_what_is_there() {
 fn a_line_that_was_forgotten_is_shown() {
     let body = " pub fn write(path: &Path, settings: &Settings) -> io::Result<()> {\n-    fs::write(path, text)\n+    fs::write(path, text)?;\n+    Ok(())\n }\n";
     insta::assert_snapshot!(update(FILE, body), @"
-    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 11-14. Lines with `-` are what the patch expects, with `+` what is there
-        11  pub fn write(path: &Path, settings: &Settings) -> io::Result<()> {
-        12 +    let text = toml::to_string(settings)?;
-        13      fs::write(path, text)
-        14  }
+    M f
+      at line 13, overlooking lines nearby that differ
+    |use std::fs;
+    |
+    |/// Reads the settings.
+    |pub fn read(path: &Path) -> io::Result<Settings> {
+    |    let text = fs::read_to_string(path)?;
+    |    let settings = toml::from_str(&text)?;
+    |    Ok(settings)
+    |}
+    |
+    |/// Writes the settings.
+    |pub fn write(path: &Path, settings: &Settings) -> io::Result<()> {
+    |    let text = toml::to_string(settings)?;
+    |    fs::write(path, text)?;
+    |    Ok(())
+    |}
     ");
     let body = " pub fn write(path: &Path, settings: &Settings) -> io::Result<()> {\n+    check(settings)?;\n     fs::write(path, text)\n }\n";
     insta::assert_snapshot!(update(FILE, body), @"
-    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 11-14. Lines with `-` are what the patch expects, with `+` what is there
-        11  pub fn write(path: &Path, settings: &Settings) -> io::Result<()> {
-        12 +    let text = toml::to_string(settings)?;
-        13      fs::write(path, text)
-        14  }
+    `f` is unchanged: the hunk at line 3 of the patch almost fits at line 11, but line 12 (`let text = toml::to_string(settings)?;`) stands where something is to be added, and the patch does not know it; write it as the file has it
+         9·
+        10 /// Writes the settings.
+        11 pub fn write(path: &Path, settings: &Settings) -> io::Result<()> {
+        12     let text = toml::to_string(settings)?;
+        13     fs::write(path, text)
+        14 }
     ");
 }
 
