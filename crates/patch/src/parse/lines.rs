@@ -32,6 +32,12 @@ impl<'a> Lines<'a> {
         self.raw(at).map(|line| line.strip_suffix('\r').unwrap_or(line))
     }
 
+    /// The text of the lines from one up to another.
+    pub(super) fn span(&self, from: usize, until: usize) -> &'a str {
+        let start = |at: usize| self.starts.get(at).map_or(self.text.len(), |start| *start as usize);
+        self.text.get(start(from)..start(until)).unwrap_or_default()
+    }
+
     /// Whether the line ends with a carriage return.
     pub(super) fn has_return(&self, at: usize) -> bool {
         self.raw(at).is_some_and(|line| line.ends_with('\r'))

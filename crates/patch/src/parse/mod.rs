@@ -7,6 +7,7 @@ mod json;
 mod lines;
 mod marker;
 mod path;
+mod prose;
 mod unified;
 mod wrapper;
 
@@ -116,20 +117,25 @@ fn read(format: Option<Format>, text: &str) -> Result<Patch, Syntax> {
     }
     let source = wrapper::peel(text)?;
     if !json::looks_like(source.text) {
-        return read_plain(format, &source);
+        return read_plain(format, &prose::fenced(&source).unwrap_or(source));
     }
     match json::parse(&source)? {
         json::Document::Edits(found, patch) => fitting(format, found).map(|()| patch),
         json::Document::Text(text) => {
             let source = Source { whole: true, ..wrapper::peel(&text)? };
-            read_plain(format, &source)
+            read_plain(format, &prose::fenced(&source).unwrap_or(source))
         }
     }
 }
 
 /// Reads what is not JSON.
 fn read_plain(format: Option<Format>, source: &Source<'_>) -> Result<Patch, Syntax> {
-    let found = shape(source)?;
+    let found = match (shape(source), prose::dedented(source.text)) {
+        (Err(_), Some(text)) if shape(&Source { text: &text, ..*source }).is_ok() => {
+            return read_plain(format, &Source { text: &text, ..*source });
+        }
+        (found, _) => found?,
+    };
     match format.unwrap_or(found) {
         Format::Envelope => envelope::parse(source),
         Format::Unified => unified::parse(source),

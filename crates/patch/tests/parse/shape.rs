@@ -64,3 +64,41 @@ fn a_text_that_is_too_long_is_refused() {
     assert_eq!(line, 1);
     assert_snapshot!(format!("{what}; {hint}"), @"the patch has 67108912 bytes, and 67108864 can be read; send it in several parts");
 }
+
+#[test]
+fn the_only_fence_among_words_holds_the_patch() {
+    assert_snapshot!(tell(&format!("Here is the patch:\n\n```patch\n{ENVELOPE}```\n\nThis should fix it.\n")), @"5: delete a");
+    assert_snapshot!(tell(&format!("Here it is:\n~~~~diff\n{UNIFIED}~~~~\nThis should fix it.")), @"
+    3: update f
+      5: at 1 [-x] [+y]
+    ");
+    assert_snapshot!(tell(&format!("Words.\n  ```\n{UNIFIED}  ```\n")), @"
+    3: update f
+      5: at 1 [-x] [+y]
+    ");
+    assert_snapshot!(tell("Words.\n```\n--- a/f\n+++ b/f\n@@\n ```\n-x\n+y\n ```\n```\n"), @"
+    3: update f
+      5: [ ```] [-x] [+y] [ ```]
+    ");
+}
+
+#[test]
+fn two_fences_or_half_a_fence_are_refused() {
+    assert_snapshot!(tell(&format!("This:\n```\n{ENVELOPE}```\nor that:\n```\n{ENVELOPE}```\n")), @"line 1: the patch begins with `This:`; put `*** Begin Patch` on the first line and say nothing before it");
+    assert_snapshot!(tell(&format!("This:\n```\n{ENVELOPE}\nThis should fix it.\n")), @"line 1: the patch begins with `This:`; put `*** Begin Patch` on the first line and say nothing before it");
+    assert_snapshot!(tell(&format!("This:\n```\nlet x = 1;\n```\n{ENVELOPE}\n")), @"line 1: the patch begins with `This:`; put `*** Begin Patch` on the first line and say nothing before it");
+    assert_snapshot!(tell("This:\n```\n*** Begin Patch\n*** Add File: a\n+x\n```\n"), @"line 5: the patch is cut off: nothing was done; send all of it, up to `*** End Patch`");
+    assert_snapshot!(tell("This:\n```\nlet x = 1;\n```\n"), @"line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+}
+
+#[test]
+fn a_patch_that_is_indented_as_a_whole_is_read() {
+    let pad = |text: &str| text.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    assert_eq!(tell(&pad(UNIFIED)), tell(UNIFIED));
+    assert_eq!(tell(&pad(ENVELOPE)), tell(ENVELOPE));
+    assert_snapshot!(tell("  --- a/f\n  +++ b/f\n  @@\n   a\n\n  -x\n  +y\n   b\n"), @"
+    1: update f
+      3: [ a] [ ] [-x] [+y] [ b]
+    ");
+    assert_snapshot!(tell("  --- a/f\n  +++ b/f\n  @@\n -x\n  +y\n"), @"line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+}
