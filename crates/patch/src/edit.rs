@@ -91,6 +91,8 @@ pub struct Hunk {
     pub old_bare: bool,
     /// The patch says that the last of the new lines has no newline.
     pub new_bare: bool,
+    /// Which of the lines have no sign: they are taken to stay, if the file proves it. Others may then lack theirs too.
+    pub unsigned: Vec<usize>,
 }
 
 /// A line of a hunk, without its newline.

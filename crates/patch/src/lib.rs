@@ -8,6 +8,7 @@ mod fault;
 mod matching;
 mod parse;
 mod plan;
+mod reading;
 mod replace;
 mod report;
 mod rewrite;
@@ -23,6 +24,7 @@ pub use fault::{Failure, Fault};
 pub use matching::Pass;
 pub use parse::{Format, Syntax, parse, parse_as};
 pub use plan::{Change, Content, Plan};
+pub use reading::Reading;
 pub use tree::{Held, Link, Memory, Put, Refusal, Spot, Stamp, Step, Tree};
 
 /// The grammar of `*** Begin Patch`, in Lark, for providers that hold a model to it.

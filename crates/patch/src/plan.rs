@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use crate::edit::{Action, Edit, Hunk, Patch, Target};
 use crate::fault::{Failure, Fault};
 use crate::matching::Pass;
-use crate::replace::{Replaced, replace};
+use crate::reading;
+use crate::replace::Replaced;
 use crate::text::Illegible;
 use crate::tree::{Held, Link, Put, Stamp, Step, Tree};
 use crate::update::{Faults, legible, updated};
@@ -312,7 +313,7 @@ impl Planning<'_> {
             return Err(vec![Fault::at(edit, &edit.path, what)]);
         }
         let text = legible(edit, &now.bytes)?;
-        match replace(&text, old, new, all) {
+        match reading::replace(&text, old, new, all) {
             Ok(Replaced::Already) => Ok(()),
             Ok(Replaced::New(whole, landed)) => {
                 now.bytes = text

@@ -4,11 +4,14 @@ use crate::edit::{Edit, Hunk, Line};
 use crate::exact::{exact, is_ends_only, may_stand, stands};
 use crate::fault::Fault;
 use crate::matching::{Landing, Miss, Pass, Placed, is_in, place};
+use crate::reading;
 use crate::rewrite::{Endings, rewrite};
 use crate::text::Text;
 
 /// Hunks of one file: each is looked for in all of it.
 const MOST_HUNKS: usize = 5_000;
+/// How much of a line an error shows.
+const SHOWN: usize = 60;
 
 pub(crate) type Faults = Vec<Fault>;
 
@@ -44,6 +47,14 @@ pub(crate) fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<
     let sure = |placed: &Placed| !matches!(placed, Placed::Here(pass, _) if *pass > Pass::Trailing);
     let is_sure = placed.as_ref().is_ok_and(|placed| placed.iter().all(sure));
     let turned = if is_sure { None } else { in_turn(&text, hunks, endings) };
+    if turned.is_none() && !(is_sure && signed) {
+        let read =
+            reading::hunks(&text, hunks, &placed).map_err(|misses| missed(edit, &text, hunks, misses))?;
+        if let Some((how, read)) = read {
+            let (written, places) = updated(edit, bytes, &read)?;
+            return Ok((written, places.into_iter().map(|(at, _)| (at, Pass::Read(how))).collect()));
+        }
+    }
     let (whole, places) = match turned {
         Some(done) => done,
         None => {
@@ -92,7 +103,12 @@ fn revived(text: &Text, after: &Text, hunks: &[Hunk], placed: &[Placed]) -> Vec<
 fn missed(edit: &Edit, text: &Text, hunks: &[Hunk], misses: Vec<(usize, Miss)>) -> Faults {
     let fault = |(index, miss): (usize, Miss)| {
         let number = (hunks.len() > 1).then_some((index, hunks.len()));
-        Fault::missed(edit, text, number, &hunks[index], &miss)
+        let mut fault = Fault::missed(edit, text, number, &hunks[index], &miss);
+        if let Some(Line::Keep(line)) = hunks[index].unsigned.first().map(|at| &hunks[index].lines[*at]) {
+            let line: String = line.chars().take(SHOWN).collect();
+            fault.what += &format!("; `{line}` has no sign: begin a line that stays with a space");
+        }
+        fault
     };
     misses.into_iter().map(fault).collect()
 }
@@ -124,7 +140,7 @@ fn builds_on_itself(text: &Text, hunks: &[Hunk]) -> bool {
 
 /// The same if each hunk is written as those before it leave the file, and then fits just so.
 fn in_turn(text: &Text, hunks: &[Hunk], endings: Endings) -> Option<(String, Places)> {
-    if !builds_on_itself(text, hunks) {
+    if !builds_on_itself(text, hunks) || hunks.iter().any(|hunk| !hunk.unsigned.is_empty()) {
         return None;
     }
     let (mut text, mut places) = (text.clone(), Vec::new());

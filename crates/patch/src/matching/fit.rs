@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::line::Likeness;
 use crate::edit::{Hunk, Line};
+use crate::reading::Reading;
 use crate::text::Text;
 
 /// How a place was found, the strictest first.
@@ -21,6 +22,8 @@ pub enum Pass {
     Blanks,
     /// But for lines around it that have changed.
     Near,
+    /// Every line as the patch has it, read in another way.
+    Read(Reading),
 }
 
 impl Pass {
@@ -33,6 +36,7 @@ impl Pass {
             Self::Fold => Some("quotes, dashes or blanks"),
             Self::Blanks => Some("empty lines"),
             Self::Near => Some("lines nearby that differ"),
+            Self::Read(reading) => Some(reading.overlooks()),
         }
     }
 }

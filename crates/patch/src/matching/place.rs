@@ -304,6 +304,7 @@ fn search(text: &Text, hunk: &Hunk) -> Vec<Fit> {
         Pass::Fold => contiguous(text, hunk, Likeness::Folded, pass),
         Pass::Blanks => spaced(text, hunk),
         Pass::Near => near(text, hunk),
+        Pass::Read(_) => Vec::new(),
     });
     fits.into_iter().find(|fits| !fits.is_empty()).unwrap_or_default()
 }

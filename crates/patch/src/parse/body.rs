@@ -1,6 +1,6 @@
 //! The lines of a hunk, which envelopes and diffs write alike.
 
-use super::Syntax;
+use super::{Syntax, clip};
 use crate::edit::{Hunk, Line};
 
 /// Adds what a line says to `hunk`: what stays, goes or comes, or that it has no newline.
@@ -30,6 +30,26 @@ pub(super) fn take(hunk: &mut Hunk, text: &str, number: usize) -> Result<bool, S
     }
     hunk.lines.push(line);
     Ok(true)
+}
+
+/// Adds a line that has no sign, as it is.
+pub(super) fn take_unsigned(hunk: &mut Hunk, text: &str) {
+    hunk.unsigned.push(hunk.lines.len());
+    hunk.lines.push(Line::Keep(text.to_owned()));
+}
+
+/// Refuses lines without signs where no other line says that anything changes, or where the file is said to end.
+pub(super) fn check(hunk: &Hunk) -> Result<(), Syntax> {
+    let Some(Line::Keep(text)) = hunk.unsigned.first().and_then(|at| hunk.lines.get(*at)) else {
+        return Ok(());
+    };
+    let changes = hunk.lines.iter().any(|line| !matches!(line, Line::Keep(_)));
+    if changes && !hunk.old_bare && !hunk.new_bare {
+        return Ok(());
+    }
+    let what = format!("`{}` begins with none of ` `, `+`, `-`, `@@` and `***`", clip(text));
+    let hint = "begin a line that stays with a space, one that goes with `-`, one that comes with `+`";
+    Err(Syntax::new(hunk.line, what, hint))
 }
 
 fn bare(hunk: &mut Hunk, number: usize) -> Result<(), Syntax> {

@@ -264,26 +264,17 @@ impl Updating {
             let what = format!("`{}` follows `*** End of File`", clip(text));
             return Err(Syntax::new(number, what, "begin another place with `@@`, or another file"));
         }
-        if !text.starts_with([' ', '+', '-']) && !is_bare(text) {
-            let what = format!("`{}` begins with none of ` `, `+`, `-`, `@@` and `***`", clip(text));
-            let hint =
-                "begin a line that stays with a space, one that goes with `-`, one that comes with `+`";
-            return Err(Syntax::new(number, what, hint));
-        }
         let blanks = mem::take(&mut self.blanks);
-        match &mut self.open {
-            Some(hunk) => {
-                for _ in 0..blanks {
-                    body::take(hunk, "", number)?;
-                }
-                body::take(hunk, text, number)?;
-            }
-            // Empty lines after the file's name, before anything of the hunk, are no context.
-            None => {
-                let mut hunk = Hunk { line: number, ..Hunk::default() };
-                body::take(&mut hunk, text, number)?;
-                self.open = Some(hunk);
-            }
+        // Empty lines after the file's name, before anything of the hunk, are no context.
+        let blanks = if self.open.is_some() { blanks } else { 0 };
+        let hunk = self.open.get_or_insert_with(|| Hunk { line: number, ..Hunk::default() });
+        for _ in 0..blanks {
+            body::take(hunk, "", number)?;
+        }
+        if text.starts_with([' ', '+', '-']) || is_bare(text) {
+            body::take(hunk, text, number)?;
+        } else {
+            body::take_unsigned(hunk, text);
         }
         Ok(())
     }
@@ -334,6 +325,9 @@ impl Updating {
                 return Err(Syntax::new(hunk.line, "no lines follow the `@@`", hint));
             }
             self.hunks.push(hunk);
+        }
+        for hunk in &self.hunks {
+            body::check(hunk)?;
         }
         if self.hunks.is_empty() && self.to.is_none() {
             let what = format!("`*** Update File: {}` changes nothing", clip(&self.path));

@@ -22,6 +22,7 @@ mod names;
 mod order;
 mod passes;
 mod places;
+mod reading;
 mod refused;
 mod repair;
 mod replace;

@@ -65,9 +65,15 @@ fn only_known_markers() {
 
 #[test]
 fn lines_of_an_update_say_what_they_are() {
-    assert_snapshot!(update("@@\nfn x() {\n-a\n"), @"line 4: `fn x() {` begins with none of ` `, `+`, `-`, `@@` and `***`; begin a line that stays with a space, one that goes with `-`, one that comes with `+`");
-    assert_snapshot!(update("@@\n-a\n\tindented\n"), @"line 5: `	indented` begins with none of ` `, `+`, `-`, `@@` and `***`; begin a line that stays with a space, one that goes with `-`, one that comes with `+`");
-    assert_snapshot!(update("@@\nfn x() {\n}\n"), @"line 4: `fn x() {` begins with none of ` `, `+`, `-`, `@@` and `***`; begin a line that stays with a space, one that goes with `-`, one that comes with `+`");
+    assert_snapshot!(update("@@\nfn x() {\n-a\n"), @"
+    2: update f
+      3: [?fn x() {] [-a]
+    ");
+    assert_snapshot!(update("@@\n-a\n\tindented\n"), @"
+    2: update f
+      3: [-a] [?	indented]
+    ");
+    assert_snapshot!(update("@@\nfn x() {\n}\n"), @"line 3: `fn x() {` begins with none of ` `, `+`, `-`, `@@` and `***`; begin a line that stays with a space, one that goes with `-`, one that comes with `+`");
     assert_snapshot!(update("@@count = 1\n-a\n"), @"line 3: `@@count = 1` is no `@@` line; write `@@` alone or `@@ ` and a line that stands before; a line that stays begins with a space");
     assert_snapshot!(update("@@ fn x\n"), @"line 3: no lines follow the `@@`; write the lines that change after it, or leave it out");
     assert_snapshot!(update("-a\n@@\n\n"), @"line 4: no lines follow the `@@`; write the lines that change after it, or leave it out");

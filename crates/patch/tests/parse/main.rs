@@ -77,8 +77,9 @@ fn all(hunks: &[Hunk]) -> String {
         hunk.at.iter().for_each(|at| write!(out, " at {at}").unwrap());
         let flags = [(hunk.at_end, " at end"), (hunk.old_bare, " old bare"), (hunk.new_bare, " new bare")];
         flags.iter().filter(|(on, _)| *on).for_each(|(_, name)| out.push_str(name));
-        for line in &hunk.lines {
+        for (at, line) in hunk.lines.iter().enumerate() {
             let (sign, text) = match line {
+                Line::Keep(text) if hunk.unsigned.contains(&at) => ('?', text),
                 Line::Keep(text) => (' ', text),
                 Line::Drop(text) => ('-', text),
                 Line::Add(text) => ('+', text),

@@ -59,11 +59,17 @@ fn new_and_deleted_files_are_whole() {
 
 #[test]
 fn lines_of_a_diff_say_what_they_are() {
-    assert_snapshot!(hunks("@@ -1,2 +1,2 @@\n a\nb\n+c\n"), @"line 5: `b` is no part of a diff; begin the lines of a hunk with ` `, `+` or `-`, a hunk with `@@`, a file with `--- a/path`");
+    assert_snapshot!(hunks("@@ -1,2 +1,2 @@\n a\nb\n+c\n"), @"
+    1: update f
+      3: at 1 [ a] [?b] [+c]
+    ");
     assert_snapshot!(hunks("@@ -1 +1 @@\n-a\n+b\nThat is all.\n"), @"line 6: `That is all.` is no part of a diff; begin the lines of a hunk with ` `, `+` or `-`, a hunk with `@@`, a file with `--- a/path`");
     assert_snapshot!(hunks("@@x\n-a\n"), @"line 3: `@@x` is no `@@` line; write `@@ -1,2 +1,2 @@`, or `@@` alone");
     assert_snapshot!(hunks("@@ -1 +1 @@\n\\ No newline at end of file\n-a\n"), @"line 4: there is no line before this that could lack its newline; write it after the line that it is about");
-    assert_snapshot!(hunks("@@ -1,2 +1,2 @@\n a\nFrom here\n+c\n"), @"line 5: `From here` is no part of a diff; begin the lines of a hunk with ` `, `+` or `-`, a hunk with `@@`, a file with `--- a/path`");
+    assert_snapshot!(hunks("@@ -1,2 +1,2 @@\n a\nFrom here\n+c\n"), @"
+    1: update f
+      3: at 1 [ a] [?From here] [+c]
+    ");
     assert_snapshot!(tell("--- a/f\n+++ b/f\n-a\n+b\n--- a/g\n+++ b/g\n@@\n-a\n+b\n"), @"line 1: a file is named and no hunk follows; write `@@` and the lines that change directly after `+++`");
     assert_snapshot!(tell("words\n@@ -1 +1 @@\n-a\n"), @"line 2: a hunk stands before any file's name; write `--- a/path` and `+++ b/path` before it");
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::head::{is_pair, is_sure_pair};
+use super::{begins, is_between};
 use crate::edit::{Hunk, Line};
 use crate::parse::heading::{self, Heading};
 use crate::parse::lines::Lines;
@@ -74,12 +75,15 @@ fn hunk(lines: &Lines<'_>, start: usize, whole: bool) -> Result<Found, Syntax> {
         return Err(Syntax::new(number, what, "write `@@ -1,2 +1,2 @@`, or `@@` alone"));
     };
     let counted = counted(lines, start + 1, &heading);
-    let end = counted.unwrap_or_else(|| open_end(lines, start + 1));
+    let end = counted.unwrap_or_else(|| loose_end(lines, start + 1));
     let (headers, at) = (heading.headers(), heading.at());
     let mut hunk = Hunk { line: number, headers, at, ..Hunk::default() };
     let returns = lines.has_return(start);
     for at in start + 1..end {
-        body::take(&mut hunk, lines.get(at).unwrap_or_default(), lines.number(at))?;
+        let text = lines.get(at).unwrap_or_default();
+        if !body::take(&mut hunk, text, lines.number(at))? {
+            body::take_unsigned(&mut hunk, text);
+        }
         if !returns && hunk.lines.len() > hunk.returns.len() {
             hunk.returns.push(lines.has_return(at));
         }
@@ -88,6 +92,7 @@ fn hunk(lines: &Lines<'_>, start: usize, whole: bool) -> Result<Found, Syntax> {
     if !hunk.returns.contains(&true) {
         hunk.returns.clear();
     }
+    body::check(&hunk)?;
     if counted.is_none() && !whole && end > lines.last() && is_short(&hunk, &heading) {
         let hint =
             "the last hunk has fewer lines than it says and its last line does not end; send all of it";
@@ -135,6 +140,23 @@ fn open_end(lines: &Lines<'_>, start: usize) -> usize {
     let end =
         (start..lines.len()).find(|at| !line(*at).is_empty() && !is_body(lines, *at)).unwrap_or(lines.len());
     (start..end).rev().find(|at| !line(*at).is_empty()).map_or(start, |last| last + 1)
+}
+
+/// The same, if lines that have no sign are lines of the hunk too, as far as they can be nothing else.
+fn loose_end(lines: &Lines<'_>, start: usize) -> usize {
+    let end = open_end(lines, start);
+    let next = (end..lines.len()).find(|at| !lines.is_blank(*at));
+    if next.is_none_or(|next| is_outside(lines, next)) {
+        return end;
+    }
+    let until = (start..lines.len()).find(|at| is_outside(lines, *at)).unwrap_or(lines.len());
+    (start..until).rev().find(|at| !lines.is_blank(*at)).map_or(end, |last| last + 1)
+}
+
+/// Whether a line ends what stands before it: another hunk or file, or what may stand between files.
+fn is_outside(lines: &Lines<'_>, at: usize) -> bool {
+    let line = lines.get(at).unwrap_or_default();
+    line.starts_with("@@") || begins(lines, at) || is_signature(lines, at) || is_between(line)
 }
 
 /// Whether a line can only be one of a hunk.

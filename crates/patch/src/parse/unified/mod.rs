@@ -101,8 +101,7 @@ fn between(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
             at += 2;
             continue;
         }
-        let passed = ["diff -", "Index: ", "Only in ", "====="].iter().any(|start| line.starts_with(start));
-        if !passed && !lines.is_blank(at) {
+        if !is_passed(line) && !lines.is_blank(at) {
             let what = format!("`{}` is no part of a diff", clip(line));
             let hint =
                 "begin the lines of a hunk with ` `, `+` or `-`, a hunk with `@@`, a file with `--- a/path`";
@@ -111,6 +110,16 @@ fn between(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
         at += 1;
     }
     Ok(at)
+}
+
+/// Whether a line may stand between files and says nothing.
+fn is_passed(line: &str) -> bool {
+    ["diff -", "Index: ", "Only in ", "====="].iter().any(|start| line.starts_with(start))
+}
+
+/// Whether a line stands between files, and not in a hunk.
+fn is_between(line: &str) -> bool {
+    is_passed(line) || is_commit(line) || refuse_binary(line, 0).is_err()
 }
 
 /// Whether the words of another commit begin here. A line that only looks so could be one of a hunk.

@@ -1,0 +1,64 @@
+//! Characters that are written as HTML writes them, in a file that is not.
+
+use super::{added, each, old};
+use crate::edit::Hunk;
+use crate::text::Text;
+
+const ENTITIES: &[(&str, &str)] = &[
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&amp;", "&"),
+    ("&quot;", "\""),
+    ("&#34;", "\""),
+    ("&#39;", "'"),
+    ("&#x27;", "'"),
+    ("&apos;", "'"),
+];
+
+/// A blank that does not break, and what may be meant by it.
+const FIXED: &str = "&nbsp;";
+const BLANKS: [&str; 2] = [" ", "\u{a0}"];
+
+/// The hunks without entities, if nothing speaks against it.
+pub(super) fn reads(text: &Text, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
+    let has = |line: &str| decoded(line) != line;
+    if !old(hunks).any(has) {
+        return Vec::new();
+    }
+    if added(hunks).any(has) {
+        // Who writes these themselves, or has them in the file, may mean them.
+        let raw = |line: &str| line.contains(['<', '>']) || is_loose(line);
+        if added(hunks).chain(old(hunks)).any(raw) || text.iter().any(has) {
+            return Vec::new();
+        }
+    }
+    let read = |blank: &str| hunks.iter().map(|hunk| each(hunk, |line| Some(decode(line, blank)))).collect();
+    BLANKS.into_iter().filter_map(read).collect()
+}
+
+/// The line without its entities.
+pub(super) fn decoded(line: &str) -> String {
+    decode(line, BLANKS[0])
+}
+
+fn decode(line: &str, blank: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    // ends: each round takes a character or more
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let all = ENTITIES.iter().copied().chain([(FIXED, blank)]);
+        let (name, plain) = all.into_iter().find(|(name, _)| rest.starts_with(name)).unwrap_or(("&", "&"));
+        out.push_str(plain);
+        rest = &rest[name.len()..];
+    }
+    out + rest
+}
+
+/// Whether a line has an ampersand that begins no entity.
+fn is_loose(line: &str) -> bool {
+    let known =
+        |rest: &str| ENTITIES.iter().any(|(name, _)| rest.starts_with(name)) || rest.starts_with(FIXED);
+    line.match_indices('&').any(|(at, _)| !known(&line[at..]))
+}

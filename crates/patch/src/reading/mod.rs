@@ -1,0 +1,204 @@
+//! Another reading of the same edit, where it fits nowhere as it is: taken only if then every old line is there, just so.
+
+mod entities;
+mod escapes;
+mod numbers;
+mod signs;
+
+use std::collections::HashSet;
+
+use crate::edit::{Hunk, Line};
+use crate::matching::{Miss, Pass, Placed, place};
+use crate::replace::{self, Replaced};
+use crate::text::Text;
+
+/// What was overlooked in how the patch is written down, and not in what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reading {
+    /// Lines that stay lack the blank before them.
+    Signs,
+    /// Lines begin with their numbers, as programs show them.
+    Numbers,
+    /// Quotes, backslashes or newlines are escaped once too often.
+    Escapes,
+    /// Characters are written as HTML writes them.
+    Entities,
+}
+
+impl Reading {
+    /// What it overlooks, in words.
+    pub fn overlooks(self) -> &'static str {
+        match self {
+            Self::Signs => "blanks that are missing before lines that stay",
+            Self::Numbers => "line numbers",
+            Self::Escapes => "escapes",
+            Self::Entities => "entities",
+        }
+    }
+}
+
+/// Hunks that were read otherwise, and how.
+type Read = (Reading, Vec<Hunk>);
+
+/// The hunks as they are meant, if they are not as they are written; or why nobody can tell.
+pub(crate) fn hunks(
+    text: &Text,
+    hunks: &[Hunk],
+    placed: &Result<Vec<Placed>, Vec<(usize, Miss)>>,
+) -> Result<Option<Read>, Vec<(usize, Miss)>> {
+    let unsigned = |hunk: &Hunk| !hunk.unsigned.is_empty();
+    if placed.as_ref().is_err_and(|misses| misses.iter().any(|(_, miss)| is_open(miss)))
+        && !hunks.iter().any(unsigned)
+    {
+        return Ok(None);
+    }
+    let signs = signs::read(text, hunks).map(|read| (Reading::Signs, read));
+    let reads: Vec<Read> = signs.into_iter().chain(plain(text, hunks)).collect();
+    let says = |read: &[Hunk]| hunks.iter().zip(read).all(|(was, hunk)| was == hunk || changes(hunk));
+    if let Some(read) = only(reads.into_iter().filter(|(_, read)| says(read) && fits(text, read))) {
+        return read.map(Some).map_err(|doubt| vec![(0, Miss::Doubtful(0, doubt))]);
+    }
+    let misses = hunks.iter().enumerate().filter_map(|(index, hunk)| match encoded(text, hunk) {
+        _ if unsigned(hunk) => Some((index, Miss::Absent)),
+        Some((at, doubt)) if placed.is_ok() => Some((index, Miss::Doubtful(at, doubt))),
+        Some(_) | None => None,
+    });
+    let misses: Vec<(usize, Miss)> = misses.collect();
+    if misses.is_empty() { Ok(None) } else { Err(misses) }
+}
+
+/// Replaces `old` by `new`, or what they are meant to be.
+pub(crate) fn replace(text: &Text, old: &str, new: &str, all: bool) -> Result<Replaced, Miss> {
+    let done = replace::replace(text, old, new, all);
+    let sure = match &done {
+        Ok(done) => is_sure(done),
+        Err(miss) => is_open(miss),
+    };
+    if sure || all {
+        return done;
+    }
+    let hunk = replace::hunk(old, new);
+    let by_lines = plain(text, std::slice::from_ref(&hunk)).into_iter().filter_map(|(how, read)| {
+        // A number stands at the beginning of a line.
+        let read = read.first().filter(|_| how != Reading::Numbers || fits(text, &read))?;
+        let joined =
+            |lines: Vec<&str>, of: &str| lines.join("\n") + if of.ends_with('\n') { "\n" } else { "" };
+        Some((how, (joined(read.old().collect(), old), joined(read.new_lines().collect(), new))))
+    });
+    let as_text = escapes::texts(old, new).into_iter().map(|read| (Reading::Escapes, read));
+    let lands = |(_, (old, new)): &(Reading, (String, String))| {
+        changes(&replace::hunk(old, new))
+            && replace::replace(text, old, new, false).is_ok_and(|done| is_sure(&done))
+    };
+    let Some(read) = only(by_lines.chain(as_text).filter(lands)) else {
+        return match encoded(text, &hunk) {
+            Some((at, doubt)) if done.is_ok() => Err(Miss::Doubtful(at, doubt)),
+            Some(_) | None => done,
+        };
+    };
+    let (how, (old, new)) = read.map_err(|doubt| Miss::Doubtful(0, doubt))?;
+    Ok(match replace::replace(text, &old, &new, false)? {
+        Replaced::Already => Replaced::Already,
+        Replaced::New(whole, landed) => {
+            Replaced::New(whole, landed.into_iter().map(|(at, _)| (at, Pass::Read(how))).collect())
+        }
+    })
+}
+
+/// Whether a miss leaves open which of several places is meant: no other reading can tell.
+fn is_open(miss: &Miss) -> bool {
+    !matches!(miss, Miss::Absent | Miss::Doubtful(..))
+}
+
+fn is_sure(done: &Replaced) -> bool {
+    match done {
+        Replaced::Already => true,
+        Replaced::New(_, landed) => landed.iter().all(|(_, pass)| *pass <= Pass::Trailing),
+    }
+}
+
+/// The readings that look at each line by itself.
+fn plain(text: &Text, hunks: &[Hunk]) -> Vec<Read> {
+    let numbers = numbers::reads(text, hunks).into_iter().map(|read| (Reading::Numbers, read));
+    let escapes = escapes::reads(hunks).into_iter().map(|read| (Reading::Escapes, read));
+    let entities = entities::reads(text, hunks).into_iter().map(|read| (Reading::Entities, read));
+    numbers.chain(escapes).chain(entities).collect()
+}
+
+/// Whether every old line is there, just so, or what it was to become is.
+fn fits(text: &Text, hunks: &[Hunk]) -> bool {
+    let sure = |placed: &Placed| match placed {
+        Placed::Here(pass, _) => *pass <= Pass::Trailing,
+        Placed::Already(_) => true,
+    };
+    place(text, hunks).is_ok_and(|placed| placed.iter().all(sure))
+}
+
+/// Whether more than empty lines change: where these belong, and whether it is done, nobody could tell.
+fn changes(hunk: &Hunk) -> bool {
+    hunk.lines.iter().any(|line| match line {
+        Line::Keep(_) => false,
+        Line::Drop(text) | Line::Add(text) => !text.trim().is_empty(),
+    })
+}
+
+/// The one reading, if there are not two that say two things.
+fn only<T: PartialEq>(mut reads: impl Iterator<Item = (Reading, T)>) -> Option<Result<(Reading, T), String>> {
+    let first = reads.next()?;
+    let other = reads.find(|(_, read)| *read != first.1);
+    Some(match other {
+        None => Ok(first),
+        Some(_) => Err("what it escapes can be read in two ways".to_owned()),
+    })
+}
+
+/// Where a line stands that the hunk writes with escapes or entities, if what it adds has such too.
+fn encoded(text: &Text, hunk: &Hunk) -> Option<(usize, String)> {
+    let decoders: [fn(&str) -> String; 2] = [entities::decoded, escapes::unquoted];
+    decoders.into_iter().find_map(|decode| {
+        let is_encoded = |line: &str| decode(line) != line;
+        let adds = hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if is_encoded(text)));
+        let at = |line: &str| {
+            let stands = |as_is: &str| text.iter().position(|there| there.trim() == as_is.trim());
+            if stands(line).is_some() { None } else { stands(&decode(line)) }
+        };
+        let mut olds = hunk.old().filter(|line| adds && is_encoded(line));
+        let (line, at) = olds.find_map(|line| Some((line, at(line)?)))?;
+        Some((at, format!("the patch has `{}` where the file has `{}`", line.trim(), text.line(at).trim())))
+    })
+}
+
+/// The hunk with each line as `read` has it; `None`: one of them cannot be.
+fn each(hunk: &Hunk, read: impl Fn(&str) -> Option<String>) -> Option<Hunk> {
+    let line = |line: &Line| {
+        Some(match line {
+            Line::Keep(text) => Line::Keep(read(text)?),
+            Line::Drop(text) => Line::Drop(read(text)?),
+            Line::Add(text) => Line::Add(read(text)?),
+        })
+    };
+    Some(Hunk { lines: hunk.lines.iter().map(line).collect::<Option<_>>()?, ..hunk.clone() })
+}
+
+/// The lines that come.
+fn added(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
+    hunks.iter().flat_map(|hunk| &hunk.lines).filter_map(|line| match line {
+        Line::Add(text) => Some(text.as_str()),
+        Line::Keep(_) | Line::Drop(_) => None,
+    })
+}
+
+/// The lines that must be there.
+fn old(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
+    hunks.iter().flat_map(Hunk::old)
+}
+
+/// The blanks that a line begins with.
+fn depth(line: &str) -> &str {
+    &line[..line.len() - line.trim_start().len()]
+}
+
+/// How deep lines of the file are indented.
+fn depths(text: &Text) -> HashSet<&str> {
+    text.iter().filter(|line| !line.trim().is_empty()).map(depth).collect()
+}

@@ -1,0 +1,102 @@
+//! Lines that begin with their numbers, as `cat -n` and other programs show them.
+
+use crate::edit::{Hunk, Line};
+use crate::text::Text;
+
+/// What stands between a number and its line; the first two stand in no code.
+const BETWEEN: &[&str] = &["\t", "→", ": ", ":", " | ", "| ", "|"];
+/// A longer number is none of a line.
+const DIGITS: usize = 7;
+/// Lines around the place that the numbers name which belong to it.
+const AROUND: usize = 5;
+
+/// The hunks without numbers, for each sign that may stand after them.
+pub(super) fn reads(text: &Text, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
+    let one = |hunk: &Hunk, between: &str| match stripped(hunk, between)? {
+        (read, Some(start)) => (!strays(text, &read, start) && is_deep(text, &read)).then_some(read),
+        (read, None) => Some(read),
+    };
+    let with = |between: &&str| -> Option<Vec<Hunk>> {
+        let read: Option<Vec<Hunk>> = hunks.iter().map(|hunk| one(hunk, between)).collect();
+        read.filter(|read| read != hunks)
+    };
+    BETWEEN.iter().filter_map(with).collect()
+}
+
+/// A line that begins with its number.
+struct Numbered<'a> {
+    /// How much room the number takes, with the blanks before it.
+    width: usize,
+    padded: bool,
+    number: usize,
+    rest: &'a str,
+}
+
+fn numbered<'a>(line: &'a str, between: &str) -> Option<Numbered<'a>> {
+    let digits = line.trim_start_matches(' ');
+    let blanks = line.len() - digits.len();
+    let length = digits.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(digits.len());
+    let number = digits[..length].parse().ok().filter(|_| length <= DIGITS)?;
+    let after = &digits[length..];
+    // An empty line may have lost the blank at its end.
+    let rest =
+        after.strip_prefix(between).or((after == between.trim_end() && !after.is_empty()).then_some(""))?;
+    Some(Numbered { width: blanks + length, padded: blanks > 0, number, rest })
+}
+
+/// Whether what comes is as deep as lines of the file are: without a number, it may be indented otherwise than with one.
+fn is_deep(text: &Text, hunk: &Hunk) -> bool {
+    let known = super::depths(text);
+    let mut adds = super::added(std::slice::from_ref(hunk)).filter(|line| !line.trim().is_empty());
+    adds.all(|line| known.contains(super::depth(line)))
+}
+
+/// Whether the old lines are not where their numbers say, and some of them are there: then that may be the place.
+fn strays(text: &Text, hunk: &Hunk, start: usize) -> bool {
+    let olds: Vec<&str> = hunk.old().collect();
+    let first = start.saturating_sub(1);
+    let stands =
+        |at: usize| olds.iter().zip(at..).all(|(old, at)| old.trim_end() == text.line(at).trim_end());
+    if stands(first) {
+        return false;
+    }
+    let place = (0..text.len()).find(|at| stands(*at)).unwrap_or(text.len());
+    let apart = |at: &usize| !(place..place + olds.len()).contains(at);
+    let telling = |line: &str| line.chars().any(char::is_alphanumeric);
+    let mut around = (first.saturating_sub(AROUND)..first + olds.len() + AROUND).filter(apart);
+    around.any(|at| telling(text.line(at)) && olds.iter().any(|old| old.trim() == text.line(at).trim()))
+}
+
+/// The hunk without numbers, and the first of them; as it is, if it has none; `None`: nobody can tell.
+fn stripped(hunk: &Hunk, between: &str) -> Option<(Hunk, Option<usize>)> {
+    let olds: Vec<&str> = hunk.old().collect();
+    let is_blank = |line: &str| line.trim().is_empty();
+    let found: Vec<(usize, Numbered<'_>)> =
+        olds.iter().enumerate().filter_map(|(at, line)| Some((at, numbered(line, between)?))).collect();
+    let Some((at, first)) = found.first() else { return Some((hunk.clone(), None)) };
+    let start = first.number.checked_sub(*at)?;
+    let padded = found.iter().any(|(_, line)| line.padded);
+    let styled = |line: &Numbered<'_>| !padded || line.width == first.width;
+    let runs = found.iter().all(|(at, line)| line.number == start + at && styled(line));
+    // The file's own lines may be numbered.
+    let twice = found.iter().any(|(_, line)| numbered(line.rest, between).is_some());
+    let rare = matches!(between, "\t" | "→");
+    let enough = rare || found.iter().filter(|(_, line)| !is_blank(line.rest)).count() > 1;
+    if !runs || twice || !enough || found.len() < olds.iter().filter(|line| !is_blank(line)).count() {
+        return None;
+    }
+    let adds: Vec<&str> = super::added(std::slice::from_ref(hunk)).filter(|line| !is_blank(line)).collect();
+    let marked: Vec<Numbered<'_>> = adds.iter().filter_map(|line| numbered(line, between)).collect();
+    let last = start + olds.len() + adds.len();
+    let fits = marked.iter().all(|line| styled(line) && (start..=last).contains(&line.number));
+    if !fits || !marked.is_empty() && marked.len() < adds.len() && !rare {
+        return None;
+    }
+    let bare = |line: &str| numbered(line, between).map_or(line, |line| line.rest).to_owned();
+    let line = |line: &Line| match line {
+        Line::Keep(text) => Line::Keep(bare(text)),
+        Line::Drop(text) => Line::Drop(bare(text)),
+        Line::Add(text) => Line::Add(bare(text)),
+    };
+    Some((Hunk { lines: hunk.lines.iter().map(line).collect(), ..hunk.clone() }, Some(start)))
+}

@@ -1,0 +1,129 @@
+//! Lines that stay and lack the blank before them: each is then as it is given, or without one blank.
+
+use crate::edit::{Hunk, Line};
+use crate::matching::is_in;
+use crate::text::Text;
+
+/// Lines that resemble so much may be the old and the new of one.
+const ALIKE: f64 = 0.5;
+
+/// The hunks with the lines that stay as the file has them, if each stands in the file with a blank more or as it is.
+pub(super) fn read(text: &Text, hunks: &[Hunk]) -> Option<Vec<Hunk>> {
+    let read: Option<Vec<Hunk>> = hunks.iter().map(|hunk| resolved(text, hunk)).collect();
+    read.filter(|read| read != hunks)
+}
+
+fn resolved(text: &Text, hunk: &Hunk) -> Option<Hunk> {
+    if hunk.old().next().is_none() || hunk.unsigned.is_empty() && is_in(text, hunk) {
+        return Some(hunk.clone());
+    }
+    let olds: Vec<Old<'_>> = olds(hunk);
+    let places = (0..(text.len() + 1).saturating_sub(olds.len()))
+        .filter(|start| olds.iter().zip(*start..).all(|(old, at)| old.stands(text.line(at))));
+    let mut reads = places.map(|start| told(text, hunk, &olds, start));
+    let first = reads.next()??;
+    reads.all(|read| read.as_ref() == Some(&first)).then_some(first)
+}
+
+/// An old line of a hunk.
+struct Old<'a> {
+    text: &'a str,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It has its sign.
+    Goes,
+    /// It has none.
+    Unsigned,
+    /// It begins with a blank, which is its sign or its own.
+    Open,
+}
+
+impl Old<'_> {
+    fn is_signed(&self, there: &str) -> bool {
+        self.text.trim_end() == there.trim_end()
+    }
+
+    fn stands(&self, there: &str) -> bool {
+        let given =
+            self.kind == Kind::Open && there.strip_prefix(' ').is_some_and(|rest| self.is_signed(rest));
+        self.is_signed(there) || given
+    }
+}
+
+fn olds(hunk: &Hunk) -> Vec<Old<'_>> {
+    let lines = hunk.lines.iter().enumerate().filter_map(|(at, line)| match line {
+        Line::Keep(text) if hunk.unsigned.contains(&at) => Some(Old { text, kind: Kind::Unsigned }),
+        Line::Keep(text) => Some(Old { text, kind: Kind::Open }),
+        Line::Drop(text) => Some(Old { text, kind: Kind::Goes }),
+        Line::Add(_) => None,
+    });
+    lines.collect()
+}
+
+/// The hunk as it is meant if its old lines stand from `start` on; `None`: it may be meant otherwise.
+fn told(text: &Text, hunk: &Hunk, olds: &[Old<'_>], start: usize) -> Option<Hunk> {
+    let adds: Vec<&str> = super::added(std::slice::from_ref(hunk)).collect();
+    // A line of the file that begins with `+` would be taken for one that comes.
+    if adds.iter().any(|add| text.iter().any(|there| there.strip_prefix('+') == Some(add))) {
+        return None;
+    }
+    let telling = |old: &Old<'_>| !old.text.trim().is_empty();
+    let signed = |kind: Kind| {
+        let mut of_kind = olds.iter().zip(start..).filter(|(old, _)| old.kind == kind && telling(old));
+        // What is not indented at all says nothing of how the rest is.
+        let says = |line: &str| kind == Kind::Unsigned || line.starts_with([' ', '\t']);
+        of_kind.any(|(old, at)| says(text.line(at)) && old.is_signed(text.line(at)))
+    };
+    let open =
+        |(old, at): (&Old<'_>, usize)| old.kind == Kind::Open && telling(old) && old.is_signed(text.line(at));
+    if !hunk.unsigned.is_empty() && olds.iter().zip(start..).any(open) && is_torn(hunk) {
+        return None;
+    }
+    let sure = signed(Kind::Unsigned) || signed(Kind::Goes) || signed(Kind::Open);
+    if !sure && !is_deep(text, &adds) {
+        return None;
+    }
+    let mut there = start..;
+    let line = |line: &Line| match line {
+        Line::Keep(_) => Line::Keep(text.line(there.next().unwrap_or(start)).to_owned()),
+        Line::Drop(gone) => {
+            there.next();
+            Line::Drop(gone.clone())
+        }
+        Line::Add(_) => line.clone(),
+    };
+    let lines = hunk.lines.iter().map(line).collect();
+    Some(Hunk { lines, unsigned: Vec::new(), ..hunk.clone() })
+}
+
+/// Whether what comes is as deep as lines of the file are, and would not be with a blank more: then only what stays lacks one.
+fn is_deep(text: &Text, adds: &[&str]) -> bool {
+    let known = super::depths(text);
+    let mut adds =
+        adds.iter().filter(|line| !line.trim().is_empty()).map(|line| super::depth(line)).peekable();
+    let some = adds.peek().is_some();
+    let (mut all, mut odd) = (true, false);
+    for blanks in adds {
+        all &= known.contains(blanks);
+        odd |= !known.contains(format!(" {blanks}").as_str());
+    }
+    some && all && odd
+}
+
+/// Whether a line without a sign resembles one that comes beside it, and nothing goes: it may lack a `-`.
+fn is_torn(hunk: &Hunk) -> bool {
+    let goes = hunk.lines.iter().any(|line| matches!(line, Line::Drop(_)));
+    let beside = |at: usize| {
+        let before = hunk.lines[..at].iter().rev().take_while(|line| matches!(line, Line::Add(_)));
+        let after = hunk.lines[at + 1..].iter().take_while(|line| matches!(line, Line::Add(_)));
+        before.chain(after).filter_map(|line| if let Line::Add(text) = line { Some(text) } else { None })
+    };
+    let resembles = |at: &usize| match &hunk.lines[*at] {
+        Line::Keep(text) => beside(*at).any(|add| strsim::sorensen_dice(text.trim(), add.trim()) > ALIKE),
+        Line::Drop(_) | Line::Add(_) => false,
+    };
+    !goes && hunk.unsigned.iter().any(resembles)
+}
