@@ -28,8 +28,9 @@ pub(crate) fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<
         let what = format!("has {} hunks, and {MOST_HUNKS} are the most; send them in parts", hunks.len());
         return Err(vec![Fault::at(edit, &edit.path, what)]);
     }
+    let signed = hunks.iter().all(|hunk| hunk.unsigned.is_empty());
     // What may have been done already is for the lines to say.
-    if let Some(done) = exact(bytes, hunks).filter(|_| !may_stand(bytes, hunks)) {
+    if signed && let Some(done) = exact(bytes, hunks).filter(|_| !may_stand(bytes, hunks)) {
         return Ok(done);
     }
     if let Some(hunk) = hunks.iter().find(|hunk| is_ends_only(hunk)) {

@@ -267,8 +267,8 @@ fn what_svn_writes() {
     assert_snapshot!(tell(&all.concat()), @r#"
     14: update f
       16: at 1 [-a] [+b]
-    28: write new "n\n"
-    34: write older "n\n"
+    28: create new "n\n"
+    34: create older "n\n"
     40: delete gone
       42: at 1 [-x]
     "#);
