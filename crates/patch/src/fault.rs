@@ -112,6 +112,13 @@ impl Fault {
                 );
                 (what, Some(shown(text, *at, at + hunk.old().count())))
             }
+            Miss::Beside(at) => {
+                let what = format!(
+                    "only adds empty lines at line {}, where such stand: perhaps it is applied already; if more are meant, give the lines before and after them",
+                    at + 1
+                );
+                (what, Some(shown(text, *at, at + hunk.old().count())))
+            }
             Miss::Disordered(at) => {
                 let what = format!(
                     "almost fits at line {}, which is before the hunk before it; give the hunks in the file's order, or write it as the file has it",

@@ -11,7 +11,7 @@ use crate::replace::Replaced;
 use crate::text::Illegible;
 use crate::tree::{Held, Link, Put, Stamp, Step, Tree};
 use crate::update::{Faults, legible, updated};
-use crate::whole::written_like;
+use crate::whole::{left_out, written_like};
 
 /// What a patch does to a tree, worked out and not yet done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -242,6 +242,12 @@ impl Planning<'_> {
         executable: Option<bool>,
     ) -> Result<(), Faults> {
         let file = &mut self.files[index];
+        if let Some(line) = file.now.as_ref().and_then(|now| left_out(content, &now.bytes)) {
+            let what = format!(
+                "would lose the lines that `{line}` stands for, since all of it is replaced; write them out, or send only what changes"
+            );
+            return Err(vec![Fault::at(edit, &edit.path, what)]);
+        }
         let bytes = match &file.now {
             Some(now) => written_like(content, &now.bytes).map_err(|fault| vec![unwritten(edit, &fault)])?,
             None => content.as_bytes().to_vec(),

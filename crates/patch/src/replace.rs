@@ -35,7 +35,7 @@ pub(crate) fn replace(text: &Text, old: &str, new: &str, all: bool) -> Result<Re
         [] => by_lines(text, &old, &new),
         // One more empty line beside one that is there is as likely.
         [at] if old != new && new.trim() == old.trim() && is_there(whole, *at, &old, &new) => {
-            Err(Miss::Made(line(*at), line(*at)))
+            Err(Miss::Beside(line(*at)))
         }
         [at] if is_there(whole, *at, &old, &new) => Ok(Replaced::Already),
         // So much text does not stand there by chance: it may be done already.

@@ -3,6 +3,7 @@
 //! What stays keeps the file's own bytes; what goes must be there; what comes is indented and spelled as the file is.
 
 mod blanks;
+mod find;
 mod fit;
 mod header;
 mod indent;
@@ -15,6 +16,8 @@ mod sure;
 
 pub use fit::Pass;
 
+pub(crate) use find::{Miss, is_in};
+pub(crate) use line::fold;
 pub(crate) use near::closest;
-pub(crate) use place::{Miss, Placed, is_in, place};
+pub(crate) use place::{Placed, place};
 pub(crate) use settle::Landing;

@@ -144,16 +144,16 @@ impl Place<'_> {
         self.strangers(self.fit.first(), self.fit.end()).any(comes)
     }
 
-    /// Whether a line that stays among those that change is missing, or is none that says anything and reads otherwise.
+    /// Whether a bracket, or what else says nothing, that stays among lines that change is missing or reads otherwise.
     fn is_torn(&self) -> bool {
         let changes = |row: usize| self.adds[row] || self.olds.get(row).is_some_and(|old| old.goes);
         let rows = || (0..self.adds.len()).filter(|row| changes(*row));
         let (Some(first), Some(last)) = (rows().next(), rows().next_back()) else { return false };
         let says = |row: &usize| !self.olds[*row].folded.is_empty();
-        let missing = |row: usize| match self.fit.at[row] {
-            Some(_) => !self.is_telling(row) && !self.is_same(row),
-            None => !stands_for_others(&self.olds[row].folded),
+        let torn = |row: usize| {
+            let says_nothing = !self.is_telling(row) && !stands_for_others(&self.olds[row].folded);
+            says_nothing && !self.is_same(row)
         };
-        (first..last.min(self.olds.len())).filter(says).any(missing)
+        (first..last.min(self.olds.len())).filter(says).any(torn)
     }
 }

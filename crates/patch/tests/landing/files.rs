@@ -255,3 +255,27 @@ fn renames_of_a_diff_happen_at_once() {
     |two
     ");
 }
+
+#[test]
+fn a_whole_file_does_not_lose_what_it_leaves_out() {
+    let write = |line: &str| format!(r#"{{"files":[{{"path":"f","content":"new\n{line}\n"}}]}}"#);
+    let file = [("f", "old\nmore\n# ... existing rows stay ...\n")];
+    insta::assert_snapshot!(apply(file, &write("// ... rest of the file unchanged ...")), @"`f` would lose the lines that `// ... rest of the file unchanged ...` stands for, since all of it is replaced; write them out, or send only what changes");
+    insta::assert_snapshot!(apply(file, &write("# ... existing rows stay ...")), @"
+    M f
+      all of it was replaced
+    |new
+    |# ... existing rows stay ...
+    ");
+    insta::assert_snapshot!(apply(file, &write("print('... unchanged')")), @"
+    M f
+      all of it was replaced
+    |new
+    |print('... unchanged')
+    ");
+    insta::assert_snapshot!(apply([("g", "")], &write("// ... rest of the file unchanged ...")), @"
+    A f
+    |new
+    |// ... rest of the file unchanged ...
+    ");
+}

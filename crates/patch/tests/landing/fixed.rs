@@ -308,20 +308,23 @@ fn t() {
  }
 ";
     insta::assert_snapshot!(update(file, body), @r#"
-    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 3-14. Lines with `-` are what the patch expects, with `+` what is there
-         3 +    let v: ByteBuf = from_str("x83c-n").unwrap();
-         4 +    assert_eq!(v, bytes);
-         5 +
-         6 +    let bytes = ByteBuf::from(vec![237, 160, 188, 32]);
-         7      let v: ByteBuf = from_str("x83c-o").unwrap();
-         8      assert_eq!(v, bytes);
-         9··
-        10      let bytes = ByteBuf::from(vec![237, 176, 129]);
-           -    let v: ByteBuf = from_str("x83c-p").unwrap();
-        11      assert_eq!(v, bytes);
-        12··
-        13      let res = bad();
-        14  }
+    M f
+      at line 10, overlooking lines nearby that differ
+    |fn t() {
+    |    let bytes = ByteBuf::from(vec![237, 160, 188, 10]);
+    |    let v: ByteBuf = from_str("x83c-n").unwrap();
+    |    assert_eq!(v, bytes);
+    |
+    |    let bytes = ByteBuf::from(vec![237, 160, 188, 32]);
+    |    let v: ByteBuf = from_str("x83c-o").unwrap();
+    |    assert_eq!(v, bytes);
+    |
+    |    // lone trailing surrogate
+    |    let bytes = ByteBuf::from(vec![237, 176, 129]);
+    |    assert_eq!(v, bytes);
+    |
+    |    let res = good();
+    |}
     "#);
 }
 

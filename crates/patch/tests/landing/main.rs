@@ -27,6 +27,7 @@ mod refused;
 mod repair;
 mod replace;
 mod shown;
+mod slips;
 mod unified;
 
 use std::fmt::Write;

@@ -1,0 +1,286 @@
+//! One hunk → where it may belong, by its lines, its header and its number; or why nowhere.
+
+use super::blanks::spaced;
+use super::fit::{Fit, Pass, contiguous};
+use super::header::{places, scope};
+use super::line::{Likeness, indent, is_blank};
+use super::near::{again, made, near, numbered, rival, sibling, stands};
+use super::settle::Doubt;
+use crate::edit::{Hunk, Line};
+use crate::text::Text;
+
+/// Why a hunk has no place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Miss {
+    /// Its old lines are nowhere.
+    Absent,
+    /// They are in more than one place: where they begin.
+    Ambiguous(Vec<usize>),
+    /// They are not quite at the second of these lines, and what it makes is at the first.
+    Made(usize, usize),
+    /// It adds empty lines here, where some are.
+    Beside(usize),
+    /// They are at this place, but not so that anybody can tell what to do.
+    Doubtful(usize, Doubt),
+    /// This line of it has blanks before its sign.
+    Sign(String),
+    /// It only adds, and the header that says where is not there.
+    NoHeader(String),
+    /// It only adds, and nothing says where.
+    Nowhere,
+    /// It changes what another hunk changes.
+    Shared(usize),
+    /// It belongs before the hunk before it, and its lines are not just those of the file.
+    Disordered(usize),
+}
+
+/// Where one hunk may belong.
+pub(super) enum Found {
+    Fits(Vec<Fit>),
+    Already(usize),
+    /// It only adds, before this line.
+    Adds(usize),
+}
+
+/// Looks for the place of `hunk`, which is the only one of its file if `alone`.
+pub(super) fn find(text: &Text, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
+    if hunk.old().next().is_none() {
+        return adds(text, hunk, alone);
+    }
+    if let Some(line) = misplaced_sign(text, hunk) {
+        return Err(Miss::Sign(line.to_owned()));
+    }
+    let headers = places(text, &hunk.headers);
+    let heads = |at: usize| headers.iter().any(|header| *header <= at && at < scope(text, *header));
+    let (done, sure) = applied(text, hunk);
+    if !done.is_empty()
+        && let Some(said) = said(text, hunk, (&done, sure), &heads)
+    {
+        return said;
+    }
+    let fits = search(text, hunk);
+    if fits.is_empty() {
+        return Err(Miss::Absent);
+    }
+    // The header says here, the lines say there.
+    let strays = !headers.is_empty() && !fits.iter().any(|fit| heads(fit.first()));
+    if fits[0].pass == Pass::Near && (strays || is_lost(hunk, &headers, &fits[0])) {
+        return Err(Miss::Absent);
+    }
+    if strays {
+        let resembling = near(text, hunk).into_iter().filter(|fit| heads(fit.first()));
+        let more: Vec<usize> = resembling.map(|fit| fit.first()).collect();
+        if !more.is_empty() {
+            return Err(Miss::Ambiguous(fits.iter().map(Fit::first).chain(more).collect()));
+        }
+    }
+    doubts(text, hunk, chosen(text, hunk, fits, &heads), &heads)
+}
+
+/// The new lines stand at `done`: what that says, if it says something.
+fn said(
+    text: &Text,
+    hunk: &Hunk,
+    (done, sure): (&[usize], bool),
+    heads: &dyn Fn(usize) -> bool,
+) -> Option<Result<Found, Miss>> {
+    let length = hunk.new_lines().count();
+    let on_it = |fit: &Fit| done.iter().any(|at| *at < fit.end() && fit.first() < at + length);
+    if sure {
+        let mut fits = search(text, hunk);
+        if adds_blanks(hunk) && fits.first().is_some_and(|fit| fit.pass == Pass::Exact && on_it(fit)) {
+            return Some(Err(Miss::Beside(done[0])));
+        }
+        if fits.first().is_none_or(|fit| fit.pass == Pass::Near) {
+            if stands(text, hunk) || numbered(text, hunk, done).is_some() {
+                return Some(Err(Miss::Absent));
+            }
+            fits = again(text, hunk, done).into_iter().collect();
+        }
+        return Some(already(hunk, fits, done, heads));
+    }
+    // What still fits where it was applied has been.
+    let fits = contiguous(text, hunk, Likeness::Exact, Pass::Exact);
+    if !fits.is_empty() && fits.iter().all(on_it) {
+        // One more empty line beside one that is there is as likely.
+        return Some(match adds_blanks(hunk) {
+            true => Err(Miss::Beside(done[0])),
+            false => Ok(Found::Already(fits[0].first())),
+        });
+    }
+    let headed = done.iter().find(|at| heads(**at));
+    if let Some(at) = headed.filter(|_| !fits.iter().any(|fit| heads(fit.first()))) {
+        return Some(Ok(Found::Already(*at)));
+    }
+    // What only resembles the old lines may be another place, where it was never to be done.
+    fits.is_empty().then_some(Err(Miss::Absent))
+}
+
+/// What speaks against the only place that is left.
+fn doubts(
+    text: &Text,
+    hunk: &Hunk,
+    mut fits: Vec<Fit>,
+    heads: &dyn Fn(usize) -> bool,
+) -> Result<Found, Miss> {
+    if let [fit] = fits.as_slice()
+        && let Some(there) = numbered(text, hunk, &[fit.first()])
+        && (heads(there.first()) || fit.pass > Pass::Trailing && !heads(fit.first()))
+    {
+        return Err(Miss::Ambiguous(vec![there.first(), fit.first()]));
+    }
+    if let [fit] = fits.as_slice()
+        && fit.pass > Pass::Trailing
+        && fit.pass < Pass::Near
+        && !heads(fit.first())
+    {
+        // What is only almost the same may have a twin that something has come in between.
+        fits.extend(rival(text, hunk, &fits[0]));
+    }
+    if let [fit] = fits.as_slice()
+        && fit.pass == Pass::Indent
+        && !heads(fit.first())
+    {
+        fits.extend(sibling(text, hunk, &fits[0]));
+    }
+    if let [fit] = fits.as_slice()
+        && fit.pass > Pass::Exact
+        && let Some(done) = made(text, hunk, fit)
+    {
+        return Err(Miss::Made(done, fit.first()));
+    }
+    Ok(Found::Fits(fits))
+}
+
+/// A line that should begin with its sign, and has blanks before it.
+fn misplaced_sign<'a>(text: &Text, hunk: &'a Hunk) -> Option<&'a str> {
+    let changes = hunk.lines.iter().any(|line| !matches!(line, Line::Keep(_)));
+    let stands = |sought: &str| text.iter().any(|line| line.trim() == sought);
+    let signed = hunk.old().filter(|line| line.trim_start().starts_with(['+', '-']) && !stands(line.trim()));
+    let gone = |line: &str| line.trim().strip_prefix('-').is_some_and(|line| stands(line.trim()));
+    signed.into_iter().find(|line| !changes || gone(line))
+}
+
+/// Whether all that comes is empty lines, and nothing goes.
+fn adds_blanks(hunk: &Hunk) -> bool {
+    hunk.lines.iter().all(|line| match line {
+        Line::Add(text) => is_blank(text),
+        Line::Keep(_) => true,
+        Line::Drop(_) => false,
+    })
+}
+
+/// Whether neither the header of `hunk` is in the file, nor the first line of it that says something.
+fn is_lost(hunk: &Hunk, headers: &[usize], fit: &Fit) -> bool {
+    let named = hunk.headers.iter().any(|header| !is_blank(header));
+    let telling = |line: &str| line.chars().filter(|char| char.is_alphanumeric()).count() > 1;
+    let first = hunk.old().zip(&fit.at).find(|(line, _)| telling(line));
+    named && headers.is_empty() && first.is_some_and(|(_, at)| at.is_none())
+}
+
+/// The places where the old lines stand, of the first pass that finds any.
+fn search(text: &Text, hunk: &Hunk) -> Vec<Fit> {
+    let passes = [Pass::Exact, Pass::Trailing, Pass::Indent, Pass::Fold, Pass::Blanks, Pass::Near];
+    let fits = passes.into_iter().map(|pass| match pass {
+        Pass::Exact => contiguous(text, hunk, Likeness::Exact, pass),
+        Pass::Trailing => contiguous(text, hunk, Likeness::Trailing, pass),
+        Pass::Indent => contiguous(text, hunk, Likeness::Trimmed, pass),
+        Pass::Fold => contiguous(text, hunk, Likeness::Folded, pass),
+        Pass::Blanks => spaced(text, hunk),
+        Pass::Near => near(text, hunk),
+        Pass::Read(_) => Vec::new(),
+    });
+    fits.into_iter().find(|fits| !fits.is_empty()).unwrap_or_default()
+}
+
+/// The new lines stand at `done`: whether that is because the hunk was applied, or there is more to say.
+fn already(
+    hunk: &Hunk,
+    fits: Vec<Fit>,
+    done: &[usize],
+    heads: &dyn Fn(usize) -> bool,
+) -> Result<Found, Miss> {
+    let length = hunk.new_lines().count();
+    let there = |fit: &Fit| done.iter().any(|at| *at < fit.end() && fit.first() < at + length);
+    let elsewhere: Vec<Fit> = fits.into_iter().filter(|fit| !there(fit)).collect();
+    if elsewhere.is_empty() {
+        return Ok(Found::Already(done[0]));
+    }
+    let numbered = |fit: &Fit| fit.pass == Pass::Exact && hunk.at == Some(fit.first() + 1);
+    let meant: Vec<Fit> =
+        elsewhere.iter().filter(|fit| heads(fit.first()) || numbered(fit)).cloned().collect();
+    match (meant.is_empty(), done.iter().find(|at| heads(**at))) {
+        (false, None) => Ok(Found::Fits(meant)),
+        (true, Some(at)) => Ok(Found::Already(*at)),
+        // It was done in one place, and could be done in another.
+        _ => Err(Miss::Ambiguous(done.iter().copied().chain(elsewhere.iter().map(Fit::first)).collect())),
+    }
+}
+
+/// Those of `fits` that the hunk's header, its end and its number speak for, if they do for any.
+fn chosen(text: &Text, hunk: &Hunk, mut fits: Vec<Fit>, heads: &dyn Fn(usize) -> bool) -> Vec<Fit> {
+    let mut keep = |is: &dyn Fn(&Fit) -> bool| {
+        if fits.len() > 1 && fits.iter().any(is) {
+            fits.retain(is);
+        }
+    };
+    keep(&|fit| heads(fit.first()));
+    if hunk.at_end {
+        keep(&|fit| (fit.end()..text.len()).all(|at| is_blank(text.line(at))));
+    }
+    keep(&|fit| fit.pass < Pass::Near && hunk.at == Some(fit.first() + 1));
+    fits
+}
+
+/// Whether the old lines of `hunk` stand in `text`, just so.
+pub(crate) fn is_in(text: &Text, hunk: &Hunk) -> bool {
+    !contiguous(text, hunk, Likeness::Exact, Pass::Exact).is_empty()
+}
+
+/// Where a hunk that names no line of the file adds its own.
+fn adds(text: &Text, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
+    let headers = places(text, &hunk.headers);
+    let first = hunk.new_lines().find(|line| !is_blank(line)).unwrap_or_default();
+    // What opens a block has its lines deeper.
+    let shallow = |header: usize| {
+        let header = text.line(header);
+        header.trim_end().ends_with([':', '{']) && indent(first).len() <= indent(header).len()
+    };
+    let at = match (headers.as_slice(), hunk.headers.iter().rfind(|header| !is_blank(header)), hunk.at) {
+        ([header], _, None) if shallow(*header) => return Err(Miss::Nowhere),
+        ([header], _, None) => header + 1,
+        ([], Some(header), None) => return Err(Miss::NoHeader(header.clone())),
+        ([_, _, ..], _, None) => return Err(Miss::Ambiguous(headers)),
+        ([], None, None) if alone && indent(first).is_empty() => text.len(),
+        ([], None, None) => return Err(Miss::Nowhere),
+        (_, _, Some(0 | 1)) => 0,
+        (_, _, Some(at)) if at > text.len() => text.len(),
+        (_, _, Some(_)) => return Err(Miss::Nowhere),
+    };
+    let new: Vec<&str> = hunk.new_lines().collect();
+    let before = at.checked_sub(new.len()).filter(|_| at == text.len());
+    let stands = |at: usize| new.iter().zip(at..).all(|(line, at)| at < text.len() && *line == text.line(at));
+    match [Some(at), before].into_iter().flatten().find(|at| stands(*at)) {
+        Some(done) => Ok(Found::Already(done)),
+        None => Ok(Found::Adds(at)),
+    }
+}
+
+/// Where the new lines of `hunk` stand, and whether they say enough to take that for its doing.
+fn applied(text: &Text, hunk: &Hunk) -> (Vec<usize>, bool) {
+    let telling = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let stays = hunk.lines.iter().any(|line| matches!(line, Line::Keep(text) if telling(&text.as_str())));
+    let (old, new): (Vec<&str>, Vec<&str>) = (hunk.old().collect(), hunk.new_lines().collect());
+    // Where lines only go from an end of the hunk, the rest of it stands there before and after.
+    if !new.iter().any(telling) || old.windows(new.len()).any(|part| part == new) {
+        return (Vec::new(), false);
+    }
+    let done =
+        Hunk { lines: new.iter().map(|line| Line::Keep((*line).to_owned())).collect(), ..Hunk::default() };
+    let fits = contiguous(text, &done, Likeness::Exact, Pass::Exact);
+    let places: Vec<usize> = fits.iter().map(Fit::first).collect();
+    // One line may stand anywhere, unless it is all there is, or stands just where the patch says.
+    let there = places.iter().any(|at| new.len() == text.len() || hunk.at == Some(at + 1));
+    let sure = there || stays && new.iter().filter(|line| telling(line)).count() > 1;
+    (places, sure)
+}

@@ -1,0 +1,193 @@
+//! Slips that an independent benchmark found to land wrongly: each is refused, or mended where the lines say how.
+
+use super::{replace, unified, update};
+
+#[test]
+fn quotes_of_a_remark_say_nothing_about_code() {
+    let file = "// the user’s name\nconst a = 'one'\nconst b = 'two'\n";
+    let body =
+        " // the user's name\n const a = 'one'\n-const b = 'two'\n+const b = 'three'\n+const c = \"it's\"\n";
+    insta::assert_snapshot!(update(file, body), @r#"
+    M f
+      at line 3, overlooking quotes, dashes or blanks
+    |// the user’s name
+    |const a = 'one'
+    |const b = 'three'
+    |const c = "it's"
+    "#);
+}
+
+#[test]
+fn a_quote_that_is_meant_stays() {
+    let file = "{\n  \"name\": \"merge\",\n  \"version\": \"2.1.0\"\n}\n";
+    let body = "   “name”: “merge”,\n-  “version”: “2.1.0”\n+  \"version\": \"3.0.0\",\n+  \"description\": \"lodash’s merge\"\n";
+    insta::assert_snapshot!(update(file, body), @r#"
+    M f
+      at line 3, overlooking quotes, dashes or blanks
+    |{
+    |  "name": "merge",
+    |  "version": "3.0.0",
+    |  "description": "lodash’s merge"
+    |}
+    "#);
+}
+
+#[test]
+fn a_blank_too_many_after_the_signs() {
+    let file = "import platform\nimport re\nfrom colorsys import x\n";
+    insta::assert_snapshot!(update(file, "- import platform\n import re\n+ import sys\n from colorsys import x\n"), @"
+    M f
+      at line 1, overlooking indentation
+    |import re
+    |import sys
+    |from colorsys import x
+    ");
+}
+
+#[test]
+fn half_the_depth_is_not_a_shift() {
+    let file = "  var token\n  var offset\n\n  // Z\n  token = 1\n";
+    insta::assert_snapshot!(replace(file, " var token\n var offset\n", " var token\n if (x) {\n  return 0\n }\n var offset\n"), @"
+    `f` is unchanged: the text to replace almost fits at line 1, but nobody can tell how deep `return 0` is to be indented; write it as the file has it
+         1   var token
+         2   var offset
+         3·
+         4   // Z
+    ");
+}
+
+#[test]
+fn blanks_before_the_signs() {
+    insta::assert_snapshot!(update("a = {\n  now\n}\n", " a = {\n  -now\n  +now,\n }\n"), @"`f` is unchanged: the hunk at line 3 of the patch has blanks before the sign of `-now`; begin the line with it");
+}
+
+#[test]
+fn one_more_empty_line_beside_one() {
+    insta::assert_snapshot!(update("def f():\n    return 1\n\nclass C:\n", " def f():\n     return 1\n+\n"), @"
+    `f` is unchanged: the hunk at line 3 of the patch only adds empty lines at line 1, where such stand: perhaps it is applied already; if more are meant, give the lines before and after them
+         1 def f():
+         2     return 1
+         3·
+         4 class C:
+    ");
+    insta::assert_snapshot!(replace("a: 1\n\njobs:\n", "jobs:", "\njobs:"), @"
+    `f` is unchanged: the text to replace only adds empty lines at line 3, where such stand: perhaps it is applied already; if more are meant, give the lines before and after them
+         1 a: 1
+         2·
+         3 jobs:
+    ");
+    insta::assert_snapshot!(update("def f():\n    return 1\n\nclass C:\n", "     return 1\n+\n \n class C:\n"), @"
+    M f
+    |def f():
+    |    return 1
+    |
+    |
+    |class C:
+    ");
+}
+
+#[test]
+fn the_same_lines_are_not_added_twice() {
+    let hunk = "@@\n #define A 5\n+#define C 7\n \n";
+    insta::assert_snapshot!(update("#define A 5\n\n#ifndef M\n", &hunk.repeat(2)), @"`f` is unchanged: hunk 2 of 2 (line 7 of the patch) changes line 2 too, which another hunk changes; make them one");
+}
+
+#[test]
+fn what_is_added_without_a_place_is_not_put_anywhere() {
+    let file = "struct s {\n    bool strict;\n};\nint last;\n";
+    insta::assert_snapshot!(update(file, "@@\n+    int timestamp;\n"), @"`f` is unchanged: the hunk at line 3 of the patch only adds lines, and gives none that stand around them; give some");
+    insta::assert_snapshot!(update(file, "@@\n+int more;\n"), @"
+    M f
+    |struct s {
+    |    bool strict;
+    |};
+    |int last;
+    |int more;
+    ");
+    insta::assert_snapshot!(update("class A:\n    def x(self):\n        pass\n", "@@ def x(self):\n+    def z(self):\n+        pass\n"), @"`f` is unchanged: the hunk at line 3 of the patch only adds lines, and gives none that stand around them; give some");
+}
+
+#[test]
+fn a_line_that_was_done_is_not_done_beside_itself() {
+    let file = "f()\n{\n  register int a;\n  int a;\n  run(\"\");\n";
+    insta::assert_snapshot!(update(file, " f()\n {\n-  register int a;\n+  int a;\n   run(\"\");\n"), @r#"
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-5. Lines with `-` are what the patch expects, with `+` what is there
+         1  f()
+         2  {
+         3    register int a;
+         4 +  int a;
+         5    run("");
+    "#);
+}
+
+#[test]
+fn a_bracket_among_what_changes_must_be_there() {
+    let file = "function next(err) {\n  if (err === 'route') {\n    return done();\n  }\n\n  var layer = stack[i++];\n";
+    let body = " function next(err) {\n+  // leave the route\n   if (err === 'route') {\n     return done();\n   }\n   }\n+  log(err)\n \n   var layer = stack[i++];\n";
+    insta::assert_snapshot!(update(file, body), @"
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-6. Lines with `-` are what the patch expects, with `+` what is there
+         1  function next(err) {
+         2    if (err === 'route') {
+         3      return done();
+         4    }
+           -  }
+         5··
+         6    var layer = stack[i++];
+    ");
+}
+
+#[test]
+fn a_number_and_a_header_speak_against_a_place_elsewhere() {
+    let file = "int a(void) {\n  return 1;\n}\t\n\n#undef SWITCH\n#undef DONE_A\n\nint b(void) {\n  return 2;\n}\n\n#undef SWITCH\n#undef DONE_B\n";
+    insta::assert_snapshot!(unified(file, "@@ -3,3 +3,4 @@ int a(void) {\n }\n \n+#undef NEXT\n #undef SWITCH\n"), @"
+    M f
+    |int a(void) {
+    |  return 1;
+    |}→
+    |
+    |#undef SWITCH
+    |#undef DONE_A
+    |
+    |int b(void) {
+    |  return 2;
+    |}
+    |
+    |#undef NEXT
+    |#undef SWITCH
+    |#undef DONE_B
+    WRONG: applied twice, it changes more
+    ");
+}
+
+#[test]
+fn another_function_is_not_taken_for_one_that_is_gone() {
+    let file = "def test_b():\n    data = \"\"\"\n--foo\n    \"\"\".replace(\n        \"n\", \"rn\"\n    )\n    decoder.receive_data(data)\n    events = [decoder.next_event()]\n";
+    let body = "@@ -22,6 +22,4 @@ def test_decoder_simple() -> None:\n asdasd\n -----------970433819209038061519$--\n-    \"\"\".replace(\n-        \"n\", \"rn\"\n-    )\n+    \"\"\".replace(\"n\", \"rn\")\n     decoder.receive_data(data)\n     events = [decoder.next_event()]\n";
+    insta::assert_snapshot!(unified(file, body), @r#"
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 2-8. Lines with `-` are what the patch expects, with `+` what is there
+           -asdasd
+           ------------970433819209038061519$--
+         2 +    data = """
+         3 +--foo
+         4      """.replace(
+         5          "n", "rn"
+         6      )
+         7      decoder.receive_data(data)
+         8      events = [decoder.next_event()]
+    "#);
+}
+
+#[test]
+fn an_empty_line_that_the_new_text_ends_with_comes() {
+    let file = "\tif (a) {\n\t\t// Finalize.\n\t\tb(scope)\n\t}\n\trevoke(scope)\n";
+    insta::assert_snapshot!(replace(file, "\tif (a) {\n// Finalize.\n\t\tb(scope)\n\t}", "\tif (a) {\n// Finalize.\n\t\tc(scope)\n\t}\n"), @"
+    M f
+      at line 3, overlooking indentation
+    |→if (a) {
+    |→→// Finalize.
+    |→→c(scope)
+    |→}
+    |
+    |→revoke(scope)
+    ");
+}
