@@ -80,58 +80,62 @@ impl Fault {
             None if hunk.line > 0 => format!("the hunk at line {} of the patch", hunk.line),
             None => "the text to replace".to_owned(),
         };
-        let (what, detail) = match miss {
-            Miss::Absent => {
-                let (what, detail) = absent(text, hunk);
-                (what + &perhaps_done(text, hunk), detail)
-            }
-            Miss::Ambiguous(places) => ambiguous(text, hunk, places),
-            Miss::Doubtful(at, doubt) => {
-                let what =
-                    format!("almost fits at line {}, but {doubt}; write it as the file has it", at + 1);
-                (what, Some(shown(text, *at, at + hunk.old().count())))
-            }
-            Miss::Sign(line) => {
-                let what = format!("has blanks before the sign of `{}`; begin the line with it", line.trim());
-                (what, None)
-            }
-            Miss::NoHeader(header) => {
-                let what = format!(
-                    "only adds lines, and its header `{header}` is not in the file; give lines that stand around them"
-                );
-                (what, None)
-            }
-            Miss::Nowhere => {
-                ("only adds lines, and gives none that stand around them; give some".to_owned(), None)
-            }
-            Miss::Made(done, at) => {
-                let what = format!(
-                    "seems to be applied already, at line {}: its old lines are only almost those at line {}; if it belongs there, write them as the file has them",
-                    done + 1,
-                    at + 1
-                );
-                (what, Some(shown(text, *at, at + hunk.old().count())))
-            }
-            Miss::Beside(at) => {
-                let what = format!(
-                    "only adds empty lines at line {}, where such stand: perhaps it is applied already; if more are meant, give the lines before and after them",
-                    at + 1
-                );
-                (what, Some(shown(text, *at, at + hunk.old().count())))
-            }
-            Miss::Disordered(at) => {
-                let what = format!(
-                    "almost fits at line {}, which is before the hunk before it; give the hunks in the file's order, or write it as the file has it",
-                    at + 1
-                );
-                (what, Some(shown(text, *at, at + hunk.old().count())))
-            }
-            Miss::Shared(at) => {
-                (format!("changes line {} too, which another hunk changes; make them one", at + 1), None)
-            }
-        };
+        let (what, detail) = told(text, hunk, miss);
         let line = if hunk.line > 0 { hunk.line } else { edit.line };
         Self { path: edit.path.clone(), line, what: format!("is unchanged: {which} {what}"), detail }
+    }
+}
+
+/// Why a hunk has no place, in words, and what stands there.
+fn told(text: &Text, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
+    let there = |at: usize| Some(shown(text, at, at + hunk.old().count()));
+    let nth = |at: &usize| at + 1;
+    match miss {
+        Miss::Absent => {
+            let (what, detail) = absent(text, hunk);
+            (what + &perhaps_done(text, hunk), detail)
+        }
+        Miss::Ambiguous(places) => ambiguous(text, hunk, places),
+        Miss::Doubtful(at, doubt) => {
+            (format!("almost fits at line {}, but {doubt}; write it as the file has it", nth(at)), there(*at))
+        }
+        Miss::Made(done, at) => {
+            let what = format!(
+                "seems to be applied already, at line {}: its old lines are only almost those at line {}; if it belongs there, write them as the file has them",
+                nth(done),
+                nth(at)
+            );
+            (what, there(*at))
+        }
+        Miss::Beside(at) => {
+            let what = format!(
+                "only adds empty lines at line {}, where such stand: perhaps it is applied already; if more are meant, give the lines before and after them",
+                nth(at)
+            );
+            (what, there(*at))
+        }
+        Miss::Disordered(at) => {
+            let what = format!(
+                "almost fits at line {}, which is before the hunk before it; give the hunks in the file's order, or write it as the file has it",
+                nth(at)
+            );
+            (what, there(*at))
+        }
+        Miss::Shared(at) => {
+            (format!("changes line {} too, which another hunk changes; make them one", nth(at)), None)
+        }
+        Miss::Sign(line) => {
+            (format!("has blanks before the sign of `{}`; begin the line with it", line.trim()), None)
+        }
+        Miss::NoHeader(header) => {
+            let what = format!(
+                "only adds lines, and its header `{header}` is not in the file; give lines that stand around them"
+            );
+            (what, None)
+        }
+        Miss::Nowhere => {
+            ("only adds lines, and gives none that stand around them; give some".to_owned(), None)
+        }
     }
 }
 

@@ -125,9 +125,9 @@ fn doubts(
 ) -> Result<Found, Miss> {
     if let [fit] = fits.as_slice()
         && let Some(there) = numbered(text, hunk, &[fit.first()])
-        && (heads(there.first()) || fit.pass > Pass::Trailing && !heads(fit.first()))
+        && (heads(there) || fit.pass > Pass::Trailing && !heads(fit.first()))
     {
-        return Err(Miss::Ambiguous(vec![there.first(), fit.first()]));
+        return Err(Miss::Ambiguous(vec![there, fit.first()]));
     }
     if let [fit] = fits.as_slice()
         && fit.pass > Pass::Trailing

@@ -128,15 +128,17 @@ pub(crate) fn again(text: &Text, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
     (share >= AGAIN || share >= ENOUGH && all_there).then_some(Fit { doubt, ..fit })
 }
 
-/// How much of `hunk` is where its number says, and nowhere near `taken`: as it is there, a line may read otherwise.
-pub(crate) fn numbered(text: &Text, hunk: &Hunk, taken: &[usize]) -> Option<Fit> {
+/// The place that the number of `hunk` says, if it is nowhere near `taken` and most of the hunk is there, line by line.
+pub(crate) fn numbered(text: &Text, hunk: &Hunk, taken: &[usize]) -> Option<usize> {
     let number = hunk.at?.checked_sub(1)?;
-    let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
-    let olds = olds(&folds, hunk);
-    let (share, fit) = align(&folds, &olds, number.cast_signed(), (false, &[]))?;
-    let just_there = fit.at.iter().zip(number..).any(|(at, line)| *at == Some(line));
-    let apart = !taken.iter().any(|at| fit.first() <= *at && *at < fit.end());
-    (share >= ENOUGH && just_there && apart).then_some(fit)
+    let end = number + hunk.old().count();
+    if end > text.len() || taken.iter().any(|at| number <= *at && *at < end) {
+        return None;
+    }
+    let lines = || hunk.old().zip(number..).map(|(ours, at)| (weight(ours), similarity(ours, text.line(at))));
+    let there: f64 = lines().map(|(weight, alike)| if alike >= ALIKE { weight * alike } else { 0.0 }).sum();
+    let all: f64 = lines().map(|(weight, _)| weight).sum();
+    (there >= ENOUGH * all).then_some(number)
 }
 
 /// Another place than `fit` that is indented as `hunk` is, and reads almost as it does.
