@@ -6,6 +6,9 @@ use crate::update::Places;
 
 /// What `hunks` make of a file, if each stands just where it says.
 pub(crate) fn exact(bytes: &[u8], hunks: &[Hunk]) -> Option<(Vec<u8>, Places)> {
+    if hunks.iter().any(|hunk| hunk.at.is_none()) {
+        return None;
+    }
     let lines: Vec<&str> = std::str::from_utf8(bytes).ok()?.split_inclusive('\n').collect();
     let mut out = Output { whole: String::with_capacity(bytes.len() + 256) };
     let (mut next, mut places) = (0, Vec::new());

@@ -24,15 +24,13 @@ pub(crate) struct Manner {
     shift: Option<Shift>,
     /// What is to be taken off lines that come, if a hunk says that the patch has a blank too many after its signs.
     signs: Option<Shift>,
-    /// By how many blanks lines are indented deeper, mostly.
-    step: usize,
 }
 
 impl Manner {
     pub(crate) fn of(text: &Text) -> Self {
         let tabs = text.iter().filter(|line| line.starts_with('\t')).count();
         let blanks = text.iter().filter(|line| line.starts_with("  ") && !is_blank(line)).count();
-        Self { tabs, blanks, chars: BTreeMap::new(), shift: None, signs: None, step: step(text) }
+        Self { tabs, blanks, chars: BTreeMap::new(), shift: None, signs: None }
     }
 
     /// Learns from the old lines of `hunk`, which are at `fit`.
@@ -118,6 +116,8 @@ pub(super) struct Spelling<'a> {
     gone: Vec<(&'a str, &'a str)>,
     /// How deep the old lines are in the patch.
     levels: Vec<&'a str>,
+    /// By how many blanks lines of the file are indented deeper, mostly.
+    step: usize,
 }
 
 /// What is to be taken off the added lines, if what goes has a blank too many after its sign, and what stays has not.
@@ -148,7 +148,7 @@ impl<'a> Spelling<'a> {
             // If no line says how it is indented, another hunk does.
             let flat = hunk.old().all(|line| indent(line).is_empty());
             let shift = manner.signs.clone().or(manner.shift.clone().filter(|_| flat)).unwrap_or(Shift::None);
-            return Ok(Self { manner, shift, sure: false, gone: Vec::new(), levels: Vec::new() });
+            return Ok(Self { manner, shift, sure: false, gone: Vec::new(), levels: Vec::new(), step: 0 });
         }
         let shift = match signs(text, hunk, fit) {
             Some(shift) => Some(shift),
@@ -166,7 +166,7 @@ impl<'a> Spelling<'a> {
                 _ => None,
             }));
         }
-        Ok(Self { manner, shift, sure: fit.pass < Pass::Near, gone, levels })
+        Ok(Self { manner, shift, sure: fit.pass < Pass::Near, gone, levels, step: step(text) })
     }
 
     /// An added line as the file would have it; `paired` is the line that it takes the place of, in the patch and in the
@@ -214,7 +214,7 @@ impl<'a> Spelling<'a> {
         if self.levels.contains(&indent(line)) {
             return true;
         }
-        let whole = self.manner.step == 0 || by.contains('\t') || by.len().is_multiple_of(self.manner.step);
+        let whole = self.step == 0 || by.contains('\t') || by.len().is_multiple_of(self.step);
         let only = self.levels.first().filter(|level| self.levels.iter().all(|other| other == *level));
         whole && only.is_none_or(|level| indent(line).len() > level.len())
     }
