@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::edit::{Action, Edit, Hunk, Patch, Target};
 use crate::fault::{Failure, Fault};
@@ -54,7 +55,7 @@ pub(crate) struct Origin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     /// What is in it.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<Vec<u8>>,
     /// Whether it can be run.
     pub executable: bool,
 }
@@ -253,7 +254,7 @@ impl Planning<'_> {
             None => content.as_bytes().to_vec(),
         };
         let was = file.now.as_ref().is_some_and(|now| now.executable);
-        file.now = Some(Content { bytes, executable: executable.unwrap_or(was) });
+        file.now = Some(Content { bytes: bytes.into(), executable: executable.unwrap_or(was) });
         file.bystander = false;
         Ok(())
     }
@@ -306,12 +307,12 @@ impl Planning<'_> {
             if !old.is_empty() {
                 return Err(vec![missing(edit)]);
             }
-            file.now = Some(Content { bytes: new.as_bytes().to_vec(), executable: false });
+            file.now = Some(Content { bytes: new.as_bytes().to_vec().into(), executable: false });
             return Ok(());
         };
         if old.is_empty() {
-            if now.bytes.is_empty() || now.bytes == new.as_bytes() {
-                now.bytes = new.as_bytes().to_vec();
+            if now.bytes.is_empty() || *now.bytes == new.as_bytes() {
+                now.bytes = new.as_bytes().to_vec().into();
                 return Ok(());
             }
             let what =
@@ -322,9 +323,10 @@ impl Planning<'_> {
         match reading::replace(&text, old, new, all) {
             Ok(Replaced::Already) => Ok(()),
             Ok(Replaced::New(whole, landed)) => {
-                now.bytes = text
-                    .write(whole)
-                    .map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
+                let written = text.write(whole);
+                let written =
+                    written.map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
+                now.bytes = written.into();
                 file.landed.extend(landed.into_iter().map(|(at, pass)| (at + 1, pass)));
                 Ok(())
             }
@@ -353,7 +355,8 @@ impl Planning<'_> {
         let (bytes, landed) = if hunks.is_empty() {
             (now.bytes.clone(), Vec::new())
         } else {
-            updated(edit, &now.bytes, hunks)?
+            let (bytes, landed) = updated(edit, &now.bytes, hunks)?;
+            (bytes.into(), landed)
         };
         let new = Content { bytes, executable: executable.unwrap_or(now.executable) };
         let (to, moves) = match target {
@@ -396,7 +399,7 @@ impl Planning<'_> {
         let done = file
             .now
             .as_ref()
-            .is_some_and(|now| updated(edit, &now.bytes, hunks).is_ok_and(|(bytes, _)| bytes == now.bytes));
+            .is_some_and(|now| updated(edit, &now.bytes, hunks).is_ok_and(|(bytes, _)| bytes == *now.bytes));
         if !done || hunks.is_empty() {
             return Err(vec![missing(edit)]);
         }

@@ -173,7 +173,7 @@ fn decode(bytes: &[u8]) -> Result<(Code, String), Illegible> {
 fn split(whole: &str) -> Vec<Span> {
     let bytes = whole.as_bytes();
     let newline = if memchr::memchr(b'\n', bytes).is_some() { b'\n' } else { b'\r' };
-    let mut lines = Vec::new();
+    let mut lines = Vec::with_capacity(memchr::memchr_iter(newline, bytes).count() + 1);
     let mut start = 0;
     // ends: each round begins after the last
     while start < bytes.len() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Files by the names that a patch calls them.
 pub trait Tree {
@@ -43,7 +44,7 @@ pub struct Spot {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// What is in it.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<Vec<u8>>,
     /// Whether it can be run.
     pub executable: bool,
     /// What to know it by when it is to be written.
@@ -80,7 +81,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Put {
     /// All that will be in it.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<Vec<u8>>,
     /// Whether it can be run; `None`: as before, and not if it is new.
     pub executable: Option<bool>,
     /// The file whose mode, owner and attributes it gets, as the patch spells it; `None`: that which it replaces.
@@ -120,7 +121,7 @@ impl Memory {
                     let like = before.get(put.like.as_ref().unwrap_or(&step.path));
                     let executable =
                         put.executable.unwrap_or(like.is_some_and(|(_, executable)| *executable));
-                    self.files.insert(step.path.clone(), (put.bytes.clone(), executable));
+                    self.files.insert(step.path.clone(), (put.bytes.to_vec(), executable));
                 }
             }
         }
@@ -130,7 +131,7 @@ impl Memory {
 impl Tree for Memory {
     fn look(&self, path: &str) -> Result<Spot, Refusal> {
         let file = self.files.get(path).map(|(bytes, executable)| Held {
-            bytes: bytes.clone(),
+            bytes: Arc::new(bytes.clone()),
             executable: *executable,
             stamp: Stamp { size: bytes.len() as u64, ..Stamp::default() },
         });

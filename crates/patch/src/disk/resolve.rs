@@ -243,7 +243,7 @@ fn read(path: &str, fd: OwnedFd) -> Result<Held, Refusal> {
         let after = sys::seen(file.as_fd()).map_err(|errno| failed(errno.into()))?;
         if before.stamp == after.stamp && bytes.len() as u64 == after.stamp.size {
             let executable = after.mode.contains(Mode::XUSR);
-            return Ok(Held { bytes, executable, stamp: after.stamp });
+            return Ok(Held { bytes: bytes.into(), executable, stamp: after.stamp });
         }
     }
     Err(refuse(path, format!("`{path}` is being written to; try again when that is over")))

@@ -94,7 +94,11 @@ const MANY: usize = 8;
 
 fn put(tree: &Disk, path: &str, like: Option<&str>) -> Step {
     let found = tree.look(path).unwrap().file.map(|file| file.stamp);
-    let put = Put { bytes: format!("new {path}\n").into(), executable: None, like: like.map(str::to_owned) };
+    let put = Put {
+        bytes: format!("new {path}\n").into_bytes().into(),
+        executable: None,
+        like: like.map(str::to_owned),
+    };
     Step { path: path.to_owned(), found, put: Some(put) }
 }
 

@@ -60,7 +60,7 @@ fn what_nobody_may_write_is_moved_and_deleted_but_not_changed() {
     assert_eq!(ground.disk().check(&steps).unwrap_err().what, what);
     assert_eq!(ground.commit(&steps).unwrap_err().what, what);
     assert_eq!(ground.names(), ["in", "in/file", "in/moved", "out", "out/secret"]);
-    let moved = Put { bytes: b"old".to_vec(), executable: None, like: Some("moved".to_owned()) };
+    let moved = Put { bytes: b"old".to_vec().into(), executable: None, like: Some("moved".to_owned()) };
     let moved = Step { path: "to".to_owned(), found: None, put: Some(moved) };
     ground
         .commit(&[delete("file", ground.stamp("file")), delete("moved", ground.stamp("moved")), moved])
@@ -154,7 +154,7 @@ fn owners_are_kept_if_the_user_may() {
 fn a_move_takes_its_attributes_along() {
     let ground = Ground::new();
     set_mode(&ground.write("from", "old"), 0o711);
-    let moved = Put { bytes: b"new".to_vec(), executable: None, like: Some("from".to_owned()) };
+    let moved = Put { bytes: b"new".to_vec().into(), executable: None, like: Some("from".to_owned()) };
     let steps = [
         delete("from", ground.stamp("from")),
         Step { path: "deep/to".to_owned(), found: None, put: Some(moved) },

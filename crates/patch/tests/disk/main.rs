@@ -108,7 +108,7 @@ impl Ground {
 }
 
 fn put(path: &str, found: Option<Stamp>, text: &str) -> Step {
-    let put = Put { bytes: text.into(), executable: None, like: None };
+    let put = Put { bytes: Vec::from(text).into(), executable: None, like: None };
     Step { path: path.to_owned(), found, put: Some(put) }
 }
 

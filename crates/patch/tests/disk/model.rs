@@ -51,7 +51,7 @@ fn steps(ground: &Ground, deeds: &BTreeMap<usize, Deed>) -> Vec<Step> {
         found: ground.stamp(NAMES[*at]),
         put: deed.clone().map(|(bytes, executable, like)| {
             let like = like.map(|like| NAMES[like].to_owned());
-            Put { bytes, executable, like }
+            Put { bytes: bytes.into(), executable, like }
         }),
     };
     deeds.iter().map(step).collect()

@@ -81,7 +81,7 @@ fn a_file_swapped_for_a_link_lets_nothing_out() {
         for round in 0..ROUNDS {
             let Ok(spot) = disk.look("file") else { continue };
             let Some(file) = spot.file else { continue };
-            assert_ne!(file.bytes, b"secret");
+            assert_ne!(*file.bytes, b"secret");
             let _ = disk.commit(&[put("file", Some(file.stamp), &format!("{round}"))], &ground.records());
         }
     });
@@ -108,7 +108,7 @@ fn worker() {
         let mut steps = Vec::new();
         for name in ["one", "two"] {
             let file = disk.look(name).unwrap().file.unwrap();
-            let number: usize = String::from_utf8(file.bytes).unwrap().parse().unwrap();
+            let number: usize = str::from_utf8(&file.bytes).unwrap().parse().unwrap();
             steps.push(put(name, Some(file.stamp), &(number + 1).to_string()));
         }
         let mark = steps[0].put.as_ref().map(|put| put.bytes.clone());

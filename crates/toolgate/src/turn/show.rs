@@ -56,7 +56,7 @@ fn read_since(was: &File, is: &File) -> File {
 impl File {
     fn content(&self) -> Option<Content> {
         let executable = self.stat.executable && !self.is_link();
-        Some(Content { bytes: self.bytes.as_ref()?.to_vec(), executable })
+        Some(Content { bytes: self.bytes.as_ref()?.to_vec().into(), executable })
     }
 }
 
