@@ -70,7 +70,7 @@ impl Fault {
     /// A hunk that found no place in `text`; `number`: which, of how many.
     pub(crate) fn missed(
         edit: &Edit,
-        text: &Text,
+        text: &Text<'_>,
         number: Option<(usize, usize)>,
         hunk: &Hunk,
         miss: &Miss,
@@ -87,7 +87,7 @@ impl Fault {
 }
 
 /// Why a hunk has no place, in words, and what stands there.
-fn told(text: &Text, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
+fn told(text: &Text<'_>, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
     let there = |at: usize| Some(shown(text, at, at + hunk.old().count()));
     let nth = |at: &usize| at + 1;
     match miss {
@@ -139,7 +139,7 @@ fn told(text: &Text, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
     }
 }
 
-fn absent(text: &Text, hunk: &Hunk) -> (String, Option<String>) {
+fn absent(text: &Text<'_>, hunk: &Hunk) -> (String, Option<String>) {
     let Some((start, end)) = closest(text, hunk) else {
         let what = "does not match: none of its lines is in the file; read the file again".to_owned();
         return (what, None);
@@ -162,7 +162,7 @@ fn absent(text: &Text, hunk: &Hunk) -> (String, Option<String>) {
 }
 
 /// Where the new lines stand, if they do: then it may be that there is nothing to do.
-fn perhaps_done(text: &Text, hunk: &Hunk) -> String {
+fn perhaps_done(text: &Text<'_>, hunk: &Hunk) -> String {
     let new: Vec<&str> = hunk.new_lines().collect();
     let stands = |at: &usize| new.iter().zip(*at..).all(|(line, at)| *line == text.line(at));
     let telling = new.iter().any(|line| !line.trim().is_empty());
@@ -172,7 +172,7 @@ fn perhaps_done(text: &Text, hunk: &Hunk) -> String {
     })
 }
 
-fn ambiguous(text: &Text, hunk: &Hunk, places: &[usize]) -> (String, Option<String>) {
+fn ambiguous(text: &Text<'_>, hunk: &Hunk, places: &[usize]) -> (String, Option<String>) {
     let count = places.len();
     let more = if count > NAMED { format!(" (the first {NAMED} of {count})") } else { String::new() };
     let try_this = match hunk.line {
@@ -199,7 +199,7 @@ fn is_heading(line: &str, of: &str) -> bool {
     telling && (depth(line) < depth(of) || depth(line) == 0)
 }
 
-fn shown(text: &Text, start: usize, end: usize) -> String {
+fn shown(text: &Text<'_>, start: usize, end: usize) -> String {
     let lines = (start.saturating_sub(2)..(end + 2).min(text.len())).take(SHOWN);
     let lines: Vec<String> = lines.map(|at| format!("{:>6} {}", at + 1, cut(text.line(at)))).collect();
     lines.join("\n")

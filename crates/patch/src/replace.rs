@@ -14,7 +14,7 @@ pub(crate) enum Replaced {
 }
 
 /// Replaces `old` by `new` in `text`, wherever it is if `all`.
-pub(crate) fn replace(text: &Text, old: &str, new: &str, all: bool) -> Result<Replaced, Miss> {
+pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Result<Replaced, Miss> {
     let ending = text.first_ending();
     let with_endings = |part: &str| part.replace("\r\n", "\n").replace('\n', ending);
     let (old, new) = if ending == "\n" {
@@ -78,7 +78,7 @@ fn already(whole: &str, new: &str) -> bool {
     new.lines().filter(|line| !line.trim().is_empty()).count() > 2 && whole.contains(new)
 }
 
-fn by_lines(text: &Text, old: &str, new: &str) -> Result<Replaced, Miss> {
+fn by_lines(text: &Text<'_>, old: &str, new: &str) -> Result<Replaced, Miss> {
     let hunk = hunk(old, new);
     match place(text, std::slice::from_ref(&hunk)) {
         Ok(placed) => match placed.into_iter().next() {

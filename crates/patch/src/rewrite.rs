@@ -13,7 +13,7 @@ pub(crate) struct Endings {
 }
 
 /// The new text. If the patch does not say whether its last line has a newline, and any line stays, that is as it was.
-pub(crate) fn rewrite(text: &Text, landings: &[&Landing], manner: Endings) -> String {
+pub(crate) fn rewrite(text: &Text<'_>, landings: &[&Landing], manner: Endings) -> String {
     let Endings { bare, first } = manner;
     let mut drops = vec![false; text.len()];
     let mut adds: Vec<(usize, &str)> = Vec::new();
@@ -51,7 +51,7 @@ pub(crate) fn rewrite(text: &Text, landings: &[&Landing], manner: Endings) -> St
 }
 
 struct Output<'a> {
-    text: &'a Text,
+    text: &'a Text<'a>,
     whole: String,
     /// The last line is new.
     new: bool,

@@ -1,5 +1,8 @@
 //! A file's bytes as lines that know their endings, so that whatever is not touched stays as it was.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8};
 
@@ -7,21 +10,16 @@ const BOM: char = '\u{feff}';
 
 /// A file of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Text {
+pub(crate) struct Text<'a> {
     /// All of it, decoded, without its byte order mark.
-    whole: String,
+    whole: Cow<'a, str>,
     lines: Vec<Span>,
     code: Code,
     marked: bool,
 }
 
-/// Where a line is: its text, and where the next one begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Span {
-    start: usize,
-    end: usize,
-    next: usize,
-}
+/// Where the text of a line is; its ending goes on to the next.
+type Span = Range<usize>;
 
 /// How the bytes say what the text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,20 +41,24 @@ pub(crate) enum Illegible {
     Unwritable(&'static str, char),
 }
 
-impl Text {
+impl<'a> Text<'a> {
     /// Reads `bytes` as text.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, Illegible> {
+    pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, Illegible> {
         let (code, decoded) = decode(bytes)?;
         let marked = decoded.starts_with(BOM);
-        let whole = if marked { decoded[BOM.len_utf8()..].to_owned() } else { decoded };
+        let whole = match decoded {
+            whole if !marked => whole,
+            Cow::Borrowed(whole) => Cow::Borrowed(&whole[BOM.len_utf8()..]),
+            Cow::Owned(whole) => Cow::Owned(whole[BOM.len_utf8()..].to_owned()),
+        };
         let lines = split(&whole);
         Ok(Self { whole, lines, code, marked })
     }
 
     /// Another text in the same encoding.
-    pub(crate) fn rewritten(&self, whole: String) -> Self {
+    pub(crate) fn rewritten(&self, whole: String) -> Text<'static> {
         let lines = split(&whole);
-        Self { whole, lines, code: self.code, marked: self.marked }
+        Text { whole: Cow::Owned(whole), lines, code: self.code, marked: self.marked }
     }
 
     /// How many lines it has.
@@ -66,17 +68,18 @@ impl Text {
 
     /// A line without its ending.
     pub(crate) fn line(&self, at: usize) -> &str {
-        self.lines.get(at).map_or("", |span| &self.whole[span.start..span.end])
+        self.lines.get(at).map_or("", |span| &self.whole[span.clone()])
     }
 
     /// The lines without their endings.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.lines.iter().map(|span| &self.whole[span.start..span.end])
+        self.lines.iter().map(|span| &self.whole[span.clone()])
     }
 
     /// How a line ends: nothing if it is the last and has no newline.
     pub(crate) fn ending(&self, at: usize) -> &str {
-        self.lines.get(at).map_or("", |span| &self.whole[span.end..span.next])
+        let next = self.lines.get(at + 1).map_or(self.whole.len(), |next| next.start);
+        self.lines.get(at).map_or("", |span| &self.whole[span.end..next])
     }
 
     /// The lines from one up to another, with their endings.
@@ -86,13 +89,23 @@ impl Text {
         &self.whole[start..end.max(start)]
     }
 
+    /// The lines that are just `line`.
+    pub(crate) fn find(&self, line: &str) -> Vec<usize> {
+        let found = memchr::memmem::find_iter(self.whole.as_bytes(), line);
+        let whole = |start: usize| {
+            let at = self.lines.binary_search_by_key(&start, |span| span.start).ok()?;
+            (self.lines[at].end == start + line.len()).then_some(at)
+        };
+        found.filter_map(whole).collect()
+    }
+
     /// All of it.
     pub(crate) fn as_str(&self) -> &str {
         &self.whole
     }
 
     /// What is written in place of all of it, without a mark if this has one already.
-    pub(crate) fn unmarked<'a>(&self, content: &'a str) -> &'a str {
+    pub(crate) fn unmarked<'b>(&self, content: &'b str) -> &'b str {
         content.strip_prefix(BOM).filter(|_| self.marked).unwrap_or(content)
     }
 
@@ -133,7 +146,7 @@ impl Text {
     }
 }
 
-fn decode(bytes: &[u8]) -> Result<(Code, String), Illegible> {
+fn decode(bytes: &[u8]) -> Result<(Code, Cow<'_, str>), Illegible> {
     if let Some(little) = bytes.get(..2).and_then(|mark| match mark {
         [0xff, 0xfe] => Some(true),
         [0xfe, 0xff] => Some(false),
@@ -150,13 +163,13 @@ fn decode(bytes: &[u8]) -> Result<(Code, String), Illegible> {
         };
         let decoded: Result<String, _> = char::decode_utf16(pairs.map(unit)).collect();
         let decoded = decoded.map_err(|_| Illegible::Lossy(name))?;
-        return Ok((Code::Utf16 { little }, decoded));
+        return Ok((Code::Utf16 { little }, Cow::Owned(decoded)));
     }
     if memchr::memchr(0, bytes).is_some() {
         return Err(Illegible::Binary);
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
-        return Ok((Code::Other(UTF_8), text.to_owned()));
+        return Ok((Code::Other(UTF_8), Cow::Borrowed(text)));
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
@@ -166,7 +179,7 @@ fn decode(bytes: &[u8]) -> Result<(Code, String), Illegible> {
     if lost || unwritable || *back != *bytes {
         return Err(Illegible::Lossy(encoding.name()));
     }
-    Ok((Code::Other(encoding), decoded.into_owned()))
+    Ok((Code::Other(encoding), Cow::Owned(decoded.into_owned())))
 }
 
 /// Lines end with `\n` or `\r\n`; with `\r` only in a file that has no other.
@@ -182,7 +195,7 @@ fn split(whole: &str) -> Vec<Span> {
         if newline == b'\n' && found.is_some() && end > start && bytes[end - 1] == b'\r' {
             end -= 1;
         }
-        lines.push(Span { start, end, next });
+        lines.push(start..end);
         start = next;
     }
     lines

@@ -102,13 +102,18 @@ pub struct Refusal {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
     /// The files, with whether they can be run.
-    pub files: BTreeMap<String, (Vec<u8>, bool)>,
+    pub files: BTreeMap<String, (Arc<Vec<u8>>, bool)>,
 }
 
 impl Memory {
     /// A tree of these files.
     pub fn of<N: Into<String>, B: Into<Vec<u8>>>(files: impl IntoIterator<Item = (N, B)>) -> Self {
-        Self { files: files.into_iter().map(|(name, bytes)| (name.into(), (bytes.into(), false))).collect() }
+        Self {
+            files: files
+                .into_iter()
+                .map(|(name, bytes)| (name.into(), (Arc::new(bytes.into()), false)))
+                .collect(),
+        }
     }
 
     /// Does all `steps`.
@@ -121,7 +126,7 @@ impl Memory {
                     let like = before.get(put.like.as_ref().unwrap_or(&step.path));
                     let executable =
                         put.executable.unwrap_or(like.is_some_and(|(_, executable)| *executable));
-                    self.files.insert(step.path.clone(), (put.bytes.to_vec(), executable));
+                    self.files.insert(step.path.clone(), (put.bytes.clone(), executable));
                 }
             }
         }
@@ -131,7 +136,7 @@ impl Memory {
 impl Tree for Memory {
     fn look(&self, path: &str) -> Result<Spot, Refusal> {
         let file = self.files.get(path).map(|(bytes, executable)| Held {
-            bytes: Arc::new(bytes.clone()),
+            bytes: bytes.clone(),
             executable: *executable,
             stamp: Stamp { size: bytes.len() as u64, ..Stamp::default() },
         });

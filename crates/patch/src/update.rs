@@ -15,7 +15,7 @@ const SHOWN: usize = 60;
 
 pub(crate) type Faults = Vec<Fault>;
 
-pub(crate) fn legible(edit: &Edit, bytes: &[u8]) -> Result<Text, Faults> {
+pub(crate) fn legible<'a>(edit: &Edit, bytes: &'a [u8]) -> Result<Text<'a>, Faults> {
     Text::read(bytes).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])
 }
 
@@ -92,7 +92,7 @@ fn ends(edit: &Edit, hunk: &Hunk) -> Fault {
 }
 
 /// Hunks that seem to be done in `text`, and whose old lines come to stand in `after`: which is meant, nobody can tell.
-fn revived(text: &Text, after: &Text, hunks: &[Hunk], placed: &[Placed]) -> Vec<(usize, Miss)> {
+fn revived(text: &Text<'_>, after: &Text<'_>, hunks: &[Hunk], placed: &[Placed]) -> Vec<(usize, Miss)> {
     let doubt = || "its new lines stand there, and its old lines are what another hunk makes".to_owned();
     let seem_done = hunks.iter().zip(placed).enumerate().filter_map(|(index, (hunk, placed))| match placed {
         Placed::Already(at) if !is_in(text, hunk) && is_in(after, hunk) => Some((index, *at)),
@@ -101,7 +101,7 @@ fn revived(text: &Text, after: &Text, hunks: &[Hunk], placed: &[Placed]) -> Vec<
     seem_done.map(|(index, at)| (index, Miss::Doubtful(at, doubt()))).collect()
 }
 
-fn missed(edit: &Edit, text: &Text, hunks: &[Hunk], misses: Vec<(usize, Miss)>) -> Faults {
+fn missed(edit: &Edit, text: &Text<'_>, hunks: &[Hunk], misses: Vec<(usize, Miss)>) -> Faults {
     let fault = |(index, miss): (usize, Miss)| {
         let number = (hunks.len() > 1).then_some((index, hunks.len()));
         let mut fault = Fault::missed(edit, text, number, &hunks[index], &miss);
@@ -128,7 +128,7 @@ fn first(landing: &Landing) -> usize {
 }
 
 /// Whether a hunk stands on a line that is not in the file, and that one before it adds.
-fn builds_on_itself(text: &Text, hunks: &[Hunk]) -> bool {
+fn builds_on_itself(text: &Text<'_>, hunks: &[Hunk]) -> bool {
     let adds = |hunk: &Hunk, line: &str| hunk.lines.contains(&Line::Add(line.to_owned()));
     let stands_on = |(at, hunk): (usize, &Hunk)| {
         hunk.lines.iter().any(|line| {
@@ -140,7 +140,7 @@ fn builds_on_itself(text: &Text, hunks: &[Hunk]) -> bool {
 }
 
 /// The same if each hunk is written as those before it leave the file, and then fits just so.
-fn in_turn(text: &Text, hunks: &[Hunk], endings: Endings) -> Option<(String, Places)> {
+fn in_turn(text: &Text<'_>, hunks: &[Hunk], endings: Endings) -> Option<(String, Places)> {
     if !builds_on_itself(text, hunks) || hunks.iter().any(|hunk| !hunk.unsigned.is_empty()) {
         return None;
     }

@@ -46,7 +46,7 @@ fn is_remark(line: &str) -> bool {
 
 /// The content with the file's line ends, unless it has some of its own: lines that stay keep theirs, those that come in the
 /// place of others get theirs.
-fn with_ends(content: &str, text: &Text) -> String {
+fn with_ends(content: &str, text: &Text<'_>) -> String {
     if content.contains('\r') || (0..text.len()).all(|at| matches!(text.ending(at), "\n" | "")) {
         return content.to_owned();
     }

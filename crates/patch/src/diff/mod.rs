@@ -130,8 +130,9 @@ fn plain(bytes: &[u8]) -> Option<&str> {
 
 /// The text of a file in another encoding, for whoever reads the diff: no program takes these lines for a part of it.
 fn shown(was: Option<&[u8]>, is: Option<&[u8]>) -> String {
-    let read = |bytes: Option<&[u8]>| Text::read(bytes.unwrap_or_default()).ok();
-    let (Some(old), Some(new)) = (read(was), read(is)) else { return String::new() };
+    let (Ok(old), Ok(new)) = (Text::read(was.unwrap_or_default()), Text::read(is.unwrap_or_default())) else {
+        return String::new();
+    };
     let (from, to) = (old.encoding(), new.encoding());
     let encoding = match (was, is) {
         (Some(_), Some(_)) if from != to => format!("{from} becomes {to}"),

@@ -6,7 +6,7 @@ use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
 /// Every place where the old lines of `hunk` stand, but for empty lines that are only in the one or only in the other.
-pub(crate) fn spaced(text: &Text, hunk: &Hunk) -> Vec<Fit> {
+pub(crate) fn spaced(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
     let pattern: Vec<&str> = hunk.old().collect();
     let wanted: Vec<usize> = (0..pattern.len()).filter(|at| !is_blank(pattern[*at])).collect();
     let there: Vec<usize> = (0..text.len()).filter(|at| !is_blank(text.line(*at))).collect();
@@ -33,7 +33,7 @@ pub(crate) fn spaced(text: &Text, hunk: &Hunk) -> Vec<Fit> {
 }
 
 /// Whether empty lines are to go of which the file has more or fewer.
-fn uneven(text: &Text, hunk: &Hunk, at: &[Option<usize>]) -> bool {
+fn uneven(text: &Text<'_>, hunk: &Hunk, at: &[Option<usize>]) -> bool {
     let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
     let goes: Vec<bool> = olds.map(|line| matches!(line, Line::Drop(text) if is_blank(text))).collect();
     let extra = |place: usize| place < text.len() && is_blank(text.line(place)) && !at.contains(&Some(place));
@@ -43,7 +43,7 @@ fn uneven(text: &Text, hunk: &Hunk, at: &[Option<usize>]) -> bool {
 }
 
 /// Where each line of `pattern` is, if those at `wanted` are at `there`: empty lines go with empty lines between the same.
-fn with_blanks(text: &Text, pattern: &[&str], wanted: &[usize], there: &[usize]) -> Vec<Option<usize>> {
+fn with_blanks(text: &Text<'_>, pattern: &[&str], wanted: &[usize], there: &[usize]) -> Vec<Option<usize>> {
     let mut at = vec![None; pattern.len()];
     for (wanted, there) in wanted.iter().zip(there) {
         at[*wanted] = Some(*there);

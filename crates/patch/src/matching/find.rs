@@ -43,7 +43,7 @@ pub(super) enum Found {
 }
 
 /// Looks for the place of `hunk`, which is the only one of its file if `alone`.
-pub(super) fn find(text: &Text, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
+pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
     if hunk.old().next().is_none() {
         return adds(text, hunk, alone);
     }
@@ -79,7 +79,7 @@ pub(super) fn find(text: &Text, hunk: &Hunk, alone: bool) -> Result<Found, Miss>
 
 /// The new lines stand at `done`: what that says, if it says something.
 fn said(
-    text: &Text,
+    text: &Text<'_>,
     hunk: &Hunk,
     (done, sure): (&[usize], bool),
     heads: &dyn Fn(usize) -> bool,
@@ -118,7 +118,7 @@ fn said(
 
 /// What speaks against the only place that is left.
 fn doubts(
-    text: &Text,
+    text: &Text<'_>,
     hunk: &Hunk,
     mut fits: Vec<Fit>,
     heads: &dyn Fn(usize) -> bool,
@@ -153,7 +153,7 @@ fn doubts(
 }
 
 /// A line that should begin with its sign, and has blanks before it.
-fn misplaced_sign<'a>(text: &Text, hunk: &'a Hunk) -> Option<&'a str> {
+fn misplaced_sign<'a>(text: &Text<'_>, hunk: &'a Hunk) -> Option<&'a str> {
     let changes = hunk.lines.iter().any(|line| !matches!(line, Line::Keep(_)));
     let stands = |sought: &str| text.iter().any(|line| line.trim() == sought);
     let signed = hunk.old().filter(|line| line.trim_start().starts_with(['+', '-']) && !stands(line.trim()));
@@ -179,7 +179,7 @@ fn is_lost(hunk: &Hunk, headers: &[usize], fit: &Fit) -> bool {
 }
 
 /// The places where the old lines stand, of the first pass that finds any.
-fn search(text: &Text, hunk: &Hunk) -> Vec<Fit> {
+fn search(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
     let passes = [Pass::Exact, Pass::Trailing, Pass::Indent, Pass::Fold, Pass::Blanks, Pass::Near];
     let fits = passes.into_iter().map(|pass| match pass {
         Pass::Exact => contiguous(text, hunk, Likeness::Exact, pass),
@@ -218,7 +218,7 @@ fn already(
 }
 
 /// Those of `fits` that the hunk's header, its end and its number speak for, if they do for any.
-fn chosen(text: &Text, hunk: &Hunk, mut fits: Vec<Fit>, heads: &dyn Fn(usize) -> bool) -> Vec<Fit> {
+fn chosen(text: &Text<'_>, hunk: &Hunk, mut fits: Vec<Fit>, heads: &dyn Fn(usize) -> bool) -> Vec<Fit> {
     let mut keep = |is: &dyn Fn(&Fit) -> bool| {
         if fits.len() > 1 && fits.iter().any(is) {
             fits.retain(is);
@@ -233,12 +233,12 @@ fn chosen(text: &Text, hunk: &Hunk, mut fits: Vec<Fit>, heads: &dyn Fn(usize) ->
 }
 
 /// Whether the old lines of `hunk` stand in `text`, just so.
-pub(crate) fn is_in(text: &Text, hunk: &Hunk) -> bool {
+pub(crate) fn is_in(text: &Text<'_>, hunk: &Hunk) -> bool {
     !contiguous(text, hunk, Likeness::Exact, Pass::Exact).is_empty()
 }
 
 /// Where a hunk that names no line of the file adds its own.
-fn adds(text: &Text, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
+fn adds(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
     let headers = places(text, &hunk.headers);
     let first = hunk.new_lines().find(|line| !is_blank(line)).unwrap_or_default();
     // What opens a block has its lines deeper.
@@ -267,7 +267,7 @@ fn adds(text: &Text, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
 }
 
 /// Where the new lines of `hunk` stand, and whether they say enough to take that for its doing.
-fn applied(text: &Text, hunk: &Hunk) -> (Vec<usize>, bool) {
+fn applied(text: &Text<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
     let telling = |line: &&str| line.chars().any(char::is_alphanumeric);
     let stays = hunk.lines.iter().any(|line| matches!(line, Line::Keep(text) if telling(&text.as_str())));
     let (old, new): (Vec<&str>, Vec<&str>) = (hunk.old().collect(), hunk.new_lines().collect());

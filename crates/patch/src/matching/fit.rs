@@ -97,16 +97,19 @@ impl Fit {
 }
 
 /// Every place where the old lines of `hunk` stand one after another, as alike as `likeness` asks.
-pub(crate) fn contiguous(text: &Text, hunk: &Hunk, likeness: Likeness, pass: Pass) -> Vec<Fit> {
+pub(crate) fn contiguous(text: &Text<'_>, hunk: &Hunk, likeness: Likeness, pass: Pass) -> Vec<Fit> {
     let pattern: Vec<&str> = hunk.old().collect();
     // The longest line is the rarest.
     let Some((anchor, rare)) = pattern.iter().enumerate().max_by_key(|(_, line)| line.trim().len()) else {
         return Vec::new();
     };
     let room = text.len().saturating_sub(pattern.len() - 1);
-    let starts =
-        text.iter().enumerate().skip(anchor).take(room).filter(|(_, line)| likeness.holds(rare, line));
-    let starts = starts.map(|(at, _)| at - anchor);
+    let alike: Vec<usize> = if likeness == Likeness::Exact && !rare.is_empty() {
+        text.find(rare)
+    } else {
+        text.iter().enumerate().filter(|(_, line)| likeness.holds(rare, line)).map(|(at, _)| at).collect()
+    };
+    let starts = alike.into_iter().filter_map(|at| at.checked_sub(anchor)).filter(|start| *start < room);
     let fits = starts
         .filter(|start| pattern.iter().zip(*start..).all(|(line, at)| likeness.holds(line, text.line(at))));
     fits.map(|start| Fit { pass, at: (start..start + pattern.len()).map(Some).collect(), doubt: None })

@@ -13,7 +13,7 @@ const CONTINUES: &[&str] = &[
 ];
 
 /// Where the innermost of `headers` stands, each below the one before it.
-pub(crate) fn places(text: &Text, headers: &[String]) -> Vec<usize> {
+pub(crate) fn places(text: &Text<'_>, headers: &[String]) -> Vec<usize> {
     let mut last: Option<Vec<usize>> = None;
     for header in headers.iter().filter(|header| !is_blank(header)) {
         let here = stands(text, header);
@@ -33,7 +33,7 @@ pub(crate) fn places(text: &Text, headers: &[String]) -> Vec<usize> {
 }
 
 /// The lines that are `header`, or else begin with it, or else hold it.
-fn stands(text: &Text, header: &str) -> Vec<usize> {
+fn stands(text: &Text<'_>, header: &str) -> Vec<usize> {
     let header = fold(header);
     let search = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
         text.iter().enumerate().filter(|(_, line)| is(&fold(line))).map(|(at, _)| at).collect()
@@ -49,7 +49,7 @@ fn stands(text: &Text, header: &str) -> Vec<usize> {
 }
 
 /// The line after the last that belongs to what the line at `header` begins, as its indentation has it.
-pub(crate) fn scope(text: &Text, header: usize) -> usize {
+pub(crate) fn scope(text: &Text<'_>, header: usize) -> usize {
     let own = depth(text.line(header));
     let goes_on = |line: &str| {
         let line = line.trim_start();

@@ -69,7 +69,7 @@ fn weight(line: &str) -> f64 {
 }
 
 /// The places where most of `hunk` is: one if it is clear, more if it is not.
-pub(crate) fn near(text: &Text, hunk: &Hunk) -> Vec<Fit> {
+pub(crate) fn near(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
     let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
     let olds = olds(&folds, hunk);
     let offsets = offsets(&folds, &olds);
@@ -112,7 +112,7 @@ fn reworded(olds: &[Old<'_>], at: &mut [Option<usize>]) {
 }
 
 /// A place that so much resembles `hunk` that it may have to be done there, although its new lines stand at `done`.
-pub(crate) fn again(text: &Text, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
+pub(crate) fn again(text: &Text<'_>, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
     let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
     let olds = olds(&folds, hunk);
     let length = hunk.new_lines().count();
@@ -129,7 +129,7 @@ pub(crate) fn again(text: &Text, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
 }
 
 /// The place that the number of `hunk` says, if it is nowhere near `taken` and most of the hunk is there, line by line.
-pub(crate) fn numbered(text: &Text, hunk: &Hunk, taken: &[usize]) -> Option<usize> {
+pub(crate) fn numbered(text: &Text<'_>, hunk: &Hunk, taken: &[usize]) -> Option<usize> {
     let number = hunk.at?.checked_sub(1)?;
     let end = number + hunk.old().count();
     if end > text.len() || taken.iter().any(|at| number <= *at && *at < end) {
@@ -142,7 +142,7 @@ pub(crate) fn numbered(text: &Text, hunk: &Hunk, taken: &[usize]) -> Option<usiz
 }
 
 /// Another place than `fit` that is indented as `hunk` is, and reads almost as it does.
-pub(crate) fn sibling(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
+pub(crate) fn sibling(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
     let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
     let olds = olds(&folds, hunk);
     let taken = std::slice::from_ref(fit);
@@ -156,7 +156,7 @@ pub(crate) fn sibling(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
 }
 
 /// Whether a hunk from which lines only go is still there, more or less: what would be left of it may stand anywhere.
-pub(crate) fn stands(text: &Text, hunk: &Hunk) -> bool {
+pub(crate) fn stands(text: &Text<'_>, hunk: &Hunk) -> bool {
     if hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if weight(text) >= TELLING)) {
         return false;
     }
@@ -172,7 +172,7 @@ pub(crate) fn stands(text: &Text, hunk: &Hunk) -> bool {
 }
 
 /// Where what `hunk` makes stands, at least as surely as what it takes stands at `fit`: there it may have been done.
-pub(crate) fn made(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<usize> {
+pub(crate) fn made(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     if !hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if weight(text) >= TELLING)) {
         return None;
     }
@@ -201,7 +201,7 @@ pub(crate) fn made(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<usize> {
 }
 
 /// Another place than `fit` where nearly all of `hunk` is.
-pub(crate) fn rival(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
+pub(crate) fn rival(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
     let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
     let olds = olds(&folds, hunk);
     let found = best(&folds, &olds, &offsets(&folds, &olds), std::slice::from_ref(fit))?;
@@ -215,7 +215,7 @@ fn best(folds: &[Cow<'_, str>], olds: &[Old<'_>], offsets: &[isize], taken: &[Fi
 }
 
 /// The lines of the file that resemble `hunk` most, if any do.
-pub(crate) fn closest(text: &Text, hunk: &Hunk) -> Option<(usize, usize)> {
+pub(crate) fn closest(text: &Text<'_>, hunk: &Hunk) -> Option<(usize, usize)> {
     let folds: Vec<Cow<'_, str>> = text.iter().map(fold).collect();
     let olds = olds(&folds, hunk);
     let places =

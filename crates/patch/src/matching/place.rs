@@ -21,7 +21,7 @@ pub(crate) enum Placed {
 }
 
 /// Gives each of `hunks` its place in `text`, or says of each that has none why.
-pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usize, Miss)>> {
+pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usize, Miss)>> {
     let mut misses = Vec::new();
     let mut founds = Vec::new();
     for (index, hunk) in hunks.iter().enumerate() {
@@ -70,7 +70,7 @@ pub(crate) fn place(text: &Text, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usi
 
 /// Hunks that are out of order and not quite as the file is, or come after one that is done already; and such that keep a
 /// line that another takes away.
-fn contradictions(text: &Text, hunks: &[Hunk], founds: &[Found]) -> Vec<(usize, Miss)> {
+fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usize, Miss)> {
     let single = |found: &Found| match found {
         Found::Fits(fits) if fits.len() == 1 => Some(fits[0].clone()),
         _ => None,
@@ -97,7 +97,12 @@ fn contradictions(text: &Text, hunks: &[Hunk], founds: &[Found]) -> Vec<(usize, 
 }
 
 /// A line that the hunk at `index` keeps, though not just as it is, and another takes away.
-fn lost(text: &Text, hunks: &[Hunk], fits: &[(usize, Fit)], (index, fit): (usize, &Fit)) -> Option<usize> {
+fn lost(
+    text: &Text<'_>,
+    hunks: &[Hunk],
+    fits: &[(usize, Fit)],
+    (index, fit): (usize, &Fit),
+) -> Option<usize> {
     let olds = hunks[index].old().zip(&fit.at).zip(kept(&hunks[index]));
     olds.into_iter().find_map(|((line, at), kept)| {
         let at = at.filter(|at| kept && line != text.line(*at))?;
@@ -126,7 +131,12 @@ fn adds_line(hunk: &Hunk, line: &str) -> bool {
 
 type Core = (usize, usize);
 
-fn settle(text: &Text, hunk: &Hunk, found: Found, manner: &Manner) -> Result<(Placed, Option<Core>), Miss> {
+fn settle(
+    text: &Text<'_>,
+    hunk: &Hunk,
+    found: Found,
+    manner: &Manner,
+) -> Result<(Placed, Option<Core>), Miss> {
     match found {
         Found::Already(at) => Ok((Placed::Already(at), None)),
         Found::Adds(at) => {

@@ -20,7 +20,7 @@ pub(crate) type Doubt = String;
 
 impl Landing {
     /// What `hunk` does at `fit`.
-    pub(crate) fn of(text: &Text, hunk: &Hunk, fit: &Fit, manner: &Manner) -> Result<Self, Doubt> {
+    pub(crate) fn of(text: &Text<'_>, hunk: &Hunk, fit: &Fit, manner: &Manner) -> Result<Self, Doubt> {
         if let Some(doubt) = fit.doubt {
             return Err(doubt.to_owned());
         }
@@ -66,7 +66,7 @@ impl Landing {
     }
 
     /// Whether something goes from between two empty lines, and nothing comes.
-    fn leaves_a_gap(&self, text: &Text) -> bool {
+    fn leaves_a_gap(&self, text: &Text<'_>) -> bool {
         let goes = |at: usize| self.drops.contains(&at);
         let blank = |at: usize| at < text.len() && is_blank(text.line(at));
         self.drops.iter().any(|start| {
@@ -79,7 +79,7 @@ impl Landing {
     /// Takes the line at `at` out, which is the `seen`th of the old lines.
     fn drop(
         &mut self,
-        text: &Text,
+        text: &Text<'_>,
         hunk: &Hunk,
         fit: &Fit,
         (seen, at): (usize, usize),
@@ -137,7 +137,7 @@ fn paired(hunk: &Hunk, index: usize, seen: usize) -> Vec<usize> {
 
 /// Before which line of the file the run of added lines goes that stands after `seen` old lines.
 fn insertion(
-    text: &Text,
+    text: &Text<'_>,
     hunk: &Hunk,
     fit: &Fit,
     seen: usize,
@@ -183,7 +183,7 @@ fn insertion(
 
 /// Before which line between those at `before` and `after` new lines go, if only empty ones are there: so that as many
 /// stand between things as stood there.
-fn between(text: &Text, before: usize, after: usize, run: &[&str]) -> Result<usize, Doubt> {
+fn between(text: &Text<'_>, before: usize, after: usize, run: &[&str]) -> Result<usize, Doubt> {
     let stranger = (before + 1..after).find(|at| !is_blank(text.line(*at)));
     if let Some(at) = stranger {
         let line = text.line(at).trim();

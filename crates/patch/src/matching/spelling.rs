@@ -27,14 +27,18 @@ pub(crate) struct Manner {
 }
 
 impl Manner {
-    pub(crate) fn of(text: &Text) -> Self {
-        let tabs = text.iter().filter(|line| line.starts_with('\t')).count();
-        let blanks = text.iter().filter(|line| line.starts_with("  ") && !is_blank(line)).count();
+    pub(crate) fn of(text: &Text<'_>) -> Self {
+        let says = |line: &str| line.bytes().any(|byte| !byte.is_ascii_whitespace());
+        let (mut tabs, mut blanks) = (0, 0);
+        for line in text.iter() {
+            tabs += usize::from(line.starts_with('\t'));
+            blanks += usize::from(line.starts_with("  ") && says(line));
+        }
         Self { tabs, blanks, chars: BTreeMap::new(), shift: None, signs: None }
     }
 
     /// Learns from the old lines of `hunk`, which are at `fit`.
-    pub(crate) fn learn(&mut self, text: &Text, hunk: &Hunk, fit: &Fit) {
+    pub(crate) fn learn(&mut self, text: &Text<'_>, hunk: &Hunk, fit: &Fit) {
         if fit.pass <= Pass::Trailing {
             return;
         }
@@ -81,7 +85,7 @@ impl Manner {
 }
 
 /// By how many blanks lines of a file are indented deeper than the line before, mostly; 0: by none.
-fn step(text: &Text) -> usize {
+fn step(text: &Text<'_>) -> usize {
     let depths = text.iter().filter(|line| !is_blank(line)).map(|line| indent(line).len());
     let mut often: BTreeMap<usize, usize> = BTreeMap::new();
     let mut last = 0;
@@ -95,7 +99,7 @@ fn step(text: &Text) -> usize {
 }
 
 /// Old lines as the patch has them and as the file has them.
-fn pairs<'a>(text: &'a Text, hunk: &'a Hunk, fit: &'a Fit) -> impl Iterator<Item = (&'a str, &'a str)> {
+fn pairs<'a>(text: &'a Text<'_>, hunk: &'a Hunk, fit: &'a Fit) -> impl Iterator<Item = (&'a str, &'a str)> {
     let pairs = hunk.old().zip(&fit.at).filter_map(|(ours, at)| Some((ours, text.line((*at)?))));
     // What only resembles says nothing about how things are written.
     pairs.filter(|(ours, theirs)| fit.pass < Pass::Near || fold(ours) == fold(theirs))
@@ -121,7 +125,7 @@ pub(super) struct Spelling<'a> {
 }
 
 /// What is to be taken off the added lines, if what goes has a blank too many after its sign, and what stays has not.
-fn signs(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<Shift> {
+fn signs(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Shift> {
     let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
     let (mut kept, mut gone) = (Vec::new(), Vec::new());
     for (line, at) in olds.zip(&fit.at) {
@@ -139,7 +143,7 @@ fn signs(text: &Text, hunk: &Hunk, fit: &Fit) -> Option<Shift> {
 
 impl<'a> Spelling<'a> {
     pub(super) fn of(
-        text: &'a Text,
+        text: &'a Text<'_>,
         hunk: &'a Hunk,
         fit: &'a Fit,
         manner: &'a Manner,

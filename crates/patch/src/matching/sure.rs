@@ -18,7 +18,13 @@ const ALIKE: f64 = 0.6;
 const PASSED: usize = 4;
 
 /// Whether `hunk` can be told to belong to `fit`, which is not all of it.
-pub(super) fn is_sure(text: &Text, folds: &[Cow<'_, str>], olds: &[Old<'_>], hunk: &Hunk, fit: &Fit) -> bool {
+pub(super) fn is_sure(
+    text: &Text<'_>,
+    folds: &[Cow<'_, str>],
+    olds: &[Old<'_>],
+    hunk: &Hunk,
+    fit: &Fit,
+) -> bool {
     let place = Place { text, folds, olds, fit, adds: adds(hunk) };
     place.is_known()
         && !place.is_astray()
@@ -47,7 +53,7 @@ fn stands_for_others(line: &str) -> bool {
 }
 
 struct Place<'a> {
-    text: &'a Text,
+    text: &'a Text<'a>,
     folds: &'a [Cow<'a, str>],
     olds: &'a [Old<'a>],
     fit: &'a Fit,

@@ -20,7 +20,7 @@ const FIXED: &str = "&nbsp;";
 const BLANKS: [&str; 2] = [" ", "\u{a0}"];
 
 /// The hunks without entities, if nothing speaks against it.
-pub(super) fn reads(text: &Text, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
+pub(super) fn reads(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     let has = |line: &str| decoded(line) != line;
     if !old(hunks).any(has) {
         return Vec::new();

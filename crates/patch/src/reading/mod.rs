@@ -42,7 +42,7 @@ type Read = (Reading, Vec<Hunk>);
 
 /// The hunks as they are meant, if they are not as they are written; or why nobody can tell.
 pub(crate) fn hunks(
-    text: &Text,
+    text: &Text<'_>,
     hunks: &[Hunk],
     placed: &Result<Vec<Placed>, Vec<(usize, Miss)>>,
 ) -> Result<Option<Read>, Vec<(usize, Miss)>> {
@@ -68,7 +68,7 @@ pub(crate) fn hunks(
 }
 
 /// Replaces `old` by `new`, or what they are meant to be.
-pub(crate) fn replace(text: &Text, old: &str, new: &str, all: bool) -> Result<Replaced, Miss> {
+pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Result<Replaced, Miss> {
     let done = replace::replace(text, old, new, all);
     let sure = match &done {
         Ok(done) => is_sure(done),
@@ -118,7 +118,7 @@ fn is_sure(done: &Replaced) -> bool {
 }
 
 /// The readings that look at each line by itself.
-fn plain(text: &Text, hunks: &[Hunk]) -> Vec<Read> {
+fn plain(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Read> {
     let numbers = numbers::reads(text, hunks).into_iter().map(|read| (Reading::Numbers, read));
     let escapes = escapes::reads(hunks).into_iter().map(|read| (Reading::Escapes, read));
     let entities = entities::reads(text, hunks).into_iter().map(|read| (Reading::Entities, read));
@@ -126,7 +126,7 @@ fn plain(text: &Text, hunks: &[Hunk]) -> Vec<Read> {
 }
 
 /// Whether every old line is there, just so, or what it was to become is.
-fn fits(text: &Text, hunks: &[Hunk]) -> bool {
+fn fits(text: &Text<'_>, hunks: &[Hunk]) -> bool {
     let sure = |placed: &Placed| match placed {
         Placed::Here(pass, _) => *pass <= Pass::Trailing,
         Placed::Already(_) => true,
@@ -153,7 +153,7 @@ fn only<T: PartialEq>(mut reads: impl Iterator<Item = (Reading, T)>) -> Option<R
 }
 
 /// Where a line stands that the hunk writes with escapes or entities, if what it adds has such too.
-fn encoded(text: &Text, hunk: &Hunk) -> Option<(usize, String)> {
+fn encoded(text: &Text<'_>, hunk: &Hunk) -> Option<(usize, String)> {
     let decoders: [fn(&str) -> String; 2] = [entities::decoded, escapes::unquoted];
     decoders.into_iter().find_map(|decode| {
         let is_encoded = |line: &str| decode(line) != line;
@@ -199,6 +199,6 @@ fn depth(line: &str) -> &str {
 }
 
 /// How deep lines of the file are indented.
-fn depths(text: &Text) -> HashSet<&str> {
+fn depths<'a>(text: &'a Text<'_>) -> HashSet<&'a str> {
     text.iter().filter(|line| !line.trim().is_empty()).map(depth).collect()
 }

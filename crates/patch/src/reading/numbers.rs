@@ -11,7 +11,7 @@ const DIGITS: usize = 7;
 const AROUND: usize = 5;
 
 /// The hunks without numbers, for each sign that may stand after them.
-pub(super) fn reads(text: &Text, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
+pub(super) fn reads(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     let one = |hunk: &Hunk, between: &str| match stripped(hunk, between)? {
         (read, Some(start)) => (!strays(text, &read, start) && is_deep(text, &read)).then_some(read),
         (read, None) => Some(read),
@@ -45,14 +45,14 @@ fn numbered<'a>(line: &'a str, between: &str) -> Option<Numbered<'a>> {
 }
 
 /// Whether what comes is as deep as lines of the file are: without a number, it may be indented otherwise than with one.
-fn is_deep(text: &Text, hunk: &Hunk) -> bool {
+fn is_deep(text: &Text<'_>, hunk: &Hunk) -> bool {
     let known = super::depths(text);
     let mut adds = super::added(std::slice::from_ref(hunk)).filter(|line| !line.trim().is_empty());
     adds.all(|line| known.contains(super::depth(line)))
 }
 
 /// Whether the old lines are not where their numbers say, and some of them are there: then that may be the place.
-fn strays(text: &Text, hunk: &Hunk, start: usize) -> bool {
+fn strays(text: &Text<'_>, hunk: &Hunk, start: usize) -> bool {
     let olds: Vec<&str> = hunk.old().collect();
     let first = start.saturating_sub(1);
     let stands =

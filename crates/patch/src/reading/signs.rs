@@ -8,12 +8,12 @@ use crate::text::Text;
 const ALIKE: f64 = 0.5;
 
 /// The hunks with the lines that stay as the file has them, if each stands in the file with a blank more or as it is.
-pub(super) fn read(text: &Text, hunks: &[Hunk]) -> Option<Vec<Hunk>> {
+pub(super) fn read(text: &Text<'_>, hunks: &[Hunk]) -> Option<Vec<Hunk>> {
     let read: Option<Vec<Hunk>> = hunks.iter().map(|hunk| resolved(text, hunk)).collect();
     read.filter(|read| read != hunks)
 }
 
-fn resolved(text: &Text, hunk: &Hunk) -> Option<Hunk> {
+fn resolved(text: &Text<'_>, hunk: &Hunk) -> Option<Hunk> {
     if hunk.old().next().is_none() || hunk.unsigned.is_empty() && is_in(text, hunk) {
         return Some(hunk.clone());
     }
@@ -64,7 +64,7 @@ fn olds(hunk: &Hunk) -> Vec<Old<'_>> {
 }
 
 /// The hunk as it is meant if its old lines stand from `start` on; `None`: it may be meant otherwise.
-fn told(text: &Text, hunk: &Hunk, olds: &[Old<'_>], start: usize) -> Option<Hunk> {
+fn told(text: &Text<'_>, hunk: &Hunk, olds: &[Old<'_>], start: usize) -> Option<Hunk> {
     let adds: Vec<&str> = super::added(std::slice::from_ref(hunk)).collect();
     // A line of the file that begins with `+` would be taken for one that comes.
     if adds.iter().any(|add| text.iter().any(|there| there.strip_prefix('+') == Some(add))) {
@@ -100,7 +100,7 @@ fn told(text: &Text, hunk: &Hunk, olds: &[Old<'_>], start: usize) -> Option<Hunk
 }
 
 /// Whether what comes is as deep as lines of the file are, and would not be with a blank more: then only what stays lacks one.
-fn is_deep(text: &Text, adds: &[&str]) -> bool {
+fn is_deep(text: &Text<'_>, adds: &[&str]) -> bool {
     let known = super::depths(text);
     let mut adds =
         adds.iter().filter(|line| !line.trim().is_empty()).map(|line| super::depth(line)).peekable();

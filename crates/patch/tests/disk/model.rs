@@ -23,14 +23,14 @@ fn deeds() -> impl Strategy<Value = BTreeMap<usize, Deed>> {
 fn tree() -> impl Strategy<Value = Memory> {
     let file = (prop::collection::vec(any::<u8>(), 0..20), any::<bool>());
     prop::collection::btree_map(0..NAMES.len(), file, 0..NAMES.len()).prop_map(|files| Memory {
-        files: files.into_iter().map(|(at, file)| (NAMES[at].to_owned(), file)).collect(),
+        files: files.into_iter().map(|(at, file)| (NAMES[at].to_owned(), (file.0.into(), file.1))).collect(),
     })
 }
 
 fn lay(ground: &Ground, memory: &Memory) {
     for (name, (bytes, executable)) in &memory.files {
         let path = ground.write(name, "");
-        fs::write(&path, bytes).unwrap();
+        fs::write(&path, &**bytes).unwrap();
         let mode = if *executable { 0o755 } else { 0o644 };
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }

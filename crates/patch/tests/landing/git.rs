@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -38,7 +39,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn tree() -> impl Strategy<Value = Memory> {
-    let file = (bytes(), any::<bool>());
+    let file = (bytes().prop_map(Arc::new), any::<bool>());
     btree_map(select(NAMES).prop_map(str::to_owned), file, 1..8).prop_map(|files| Memory { files })
 }
 
@@ -75,7 +76,7 @@ fn write(tree: &Memory, root: &Path) {
     for (name, (bytes, executable)) in &tree.files {
         let path = root.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, bytes).unwrap();
+        std::fs::write(&path, &**bytes).unwrap();
         let mode = if *executable { 0o755 } else { 0o644 };
         std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
     }
@@ -89,7 +90,7 @@ fn read(root: &Path, dir: &Path, tree: &mut Memory) {
         } else {
             let executable = path.metadata().unwrap().permissions().mode() & 0o100 != 0;
             let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-            tree.files.insert(name, (std::fs::read(&path).unwrap(), executable));
+            tree.files.insert(name, (std::fs::read(&path).unwrap().into(), executable));
         }
     }
 }

@@ -205,7 +205,7 @@ proptest! {
         std::fs::create_dir(&root).unwrap();
         let memory = tree(&text(&old));
         for (name, (bytes, _)) in &memory.files {
-            std::fs::write(root.join(name), bytes).unwrap();
+            std::fs::write(root.join(name), &**bytes).unwrap();
         }
         let to = if moved { "*** Move to: h\n" } else { "" };
         let patch = parse(&update(&format!("{to}{}", hunk(&old, &change).0)));
@@ -214,7 +214,7 @@ proptest! {
         match (Plan::of(&patch, &disk), Plan::of(&patch, &memory)) {
             (Ok(real), Ok(model)) => {
                 disk.commit(&real.steps(), &temp.path().join("records")).unwrap();
-                let model = committed(&memory, &model).files.into_iter().map(|(name, (bytes, _))| (name, bytes));
+                let model = committed(&memory, &model).files.into_iter().map(|(name, (bytes, _))| (name, bytes.to_vec()));
                 prop_assert_eq!(on_disk(&root), model.collect());
             }
             (real, model) => {
