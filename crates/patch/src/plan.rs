@@ -94,7 +94,7 @@ impl Plan {
     /// let tree = Memory::of([("a.txt", "one\ntwo\n")]);
     /// let patch = parse("*** Begin Patch\n*** Update File: a.txt\n-two\n+three\n*** End Patch\n").unwrap();
     /// let plan = Plan::of(&patch, &tree).unwrap();
-    /// assert_eq!(plan.changes[0].after.as_ref().unwrap().bytes, b"one\nthree\n");
+    /// assert_eq!(*plan.changes[0].after.as_ref().unwrap().bytes, b"one\nthree\n");
     /// ```
     pub fn of(patch: &Patch, tree: &dyn Tree) -> Result<Self, Failure> {
         let mut planning = Planning { tree, files: Vec::new(), by_real: HashMap::new(), gone: Vec::new() };

@@ -54,7 +54,7 @@ impl Plan {
 ///
 /// ```
 /// use toolgate_patch::{Content, diff};
-/// let content = |text: &str| Content { bytes: text.into(), executable: false };
+/// let content = |text: &str| Content { bytes: Vec::from(text).into(), executable: false };
 /// let shown = diff("a.txt", None, Some(&content("one\n")), Some(&content("two\n")));
 /// assert_eq!(shown, "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n");
 /// ```
