@@ -149,7 +149,23 @@ fn doubts(
     {
         return Err(Miss::Made(done, fit.first()));
     }
+    if let [fit] = fits.as_slice()
+        && fit.pass > Pass::Trailing
+        && let Some(done) = left(text, hunk)
+    {
+        return Err(Miss::Made(done, fit.first()));
+    }
     Ok(Found::Fits(fits))
+}
+
+/// Where what a hunk leaves that only takes away stands, just so: there it may have taken away what it does.
+fn left(text: &Text<'_>, hunk: &Hunk) -> Option<usize> {
+    if hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if !is_blank(text))) {
+        return None;
+    }
+    let lines = hunk.new_lines().map(|line| Line::Keep(line.to_owned())).collect();
+    let left = Hunk { lines, ..Hunk::default() };
+    contiguous(text, &left, Likeness::Exact, Pass::Exact).first().map(Fit::first)
 }
 
 /// A line that should begin with its sign, and has blanks before it.

@@ -149,6 +149,10 @@ fn settle(
                 let landing = landing.map_err(|doubt| Miss::Doubtful(fit.first(), doubt))?;
                 Ok((Placed::Here(fit.pass, landing), Some(fit.core(hunk))))
             }
+            fits if fits.iter().all(|fit| fit.first() == fits[0].first()) => {
+                let doubt = "its lines can be taken for those there in more than one way".to_owned();
+                Err(Miss::Doubtful(fits.first().map_or(0, Fit::first), doubt))
+            }
             fits => Err(Miss::Ambiguous(fits.iter().map(Fit::first).collect())),
         },
     }

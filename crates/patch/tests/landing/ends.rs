@@ -182,7 +182,6 @@ fn a_file_may_lose_all_its_lines() {
 
 #[test]
 fn empty_lines_at_the_end_are_lines() {
-    // FIXME: empty lines alone are added again by a second time.
     insta::assert_snapshot!(update("one\n\n\n", " one\n \n-\n"), @"
     M f
     |one

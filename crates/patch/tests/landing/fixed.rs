@@ -39,12 +39,12 @@ cfg(\"x\");
  beta();
 -cfg(“x”);
 ";
-    insta::assert_snapshot!(update(file, body), @"
-    M f
-      at line 3, overlooking quotes, dashes or blanks
-    |alpha();
-    |beta();
-    ");
+    insta::assert_snapshot!(update(file, body), @r#"
+    `f` is unchanged: the hunk at line 3 of the patch seems to be applied already, at line 1: its old lines are only almost those at line 1; if it belongs there, write them as the file has them
+         1 alpha();
+         2 beta();
+         3 cfg("x");
+    "#);
 }
 
 /// The same in a patch of two hunks: the second must not be left out without a word.
@@ -150,15 +150,20 @@ fn h() {
 -}
 ";
     insta::assert_snapshot!(update(file, body), @"
-    M f
-      at line 8, overlooking lines nearby that differ
-    |fn g() {
-    |    match c {
-    |        X => open(),
-    |        _ => span(),
-    |    extra();
-    |    }
-    |}
+    `f` is unchanged: the hunk at line 3 of the patch seems to be applied already, at line 12: its old lines are only almost those at line 4; if it belongs there, write them as the file has them
+         2     match c {
+         3         X => open(),
+         4         _ => span(),
+         5     extra();
+         6     }
+         7 }
+         8·
+         9 fn h() {
+        10     match c {
+        11         X => close(),
+        12         _ => span(),
+        13     }
+        14 }
     ");
 }
 

@@ -122,10 +122,8 @@ proptest! {
     #[test]
     fn twice_is_once(old in file(), change in change()) {
         let (body, new, context) = hunk(&old, &change);
-        // FIXME: what only goes, and empty lines that come, may be done once more by a second time.
-        let blank = change.adds.iter().all(|line| line.trim().is_empty());
         // Where the old lines still stand, a second time cannot be told from a first.
-        if blank || count(&new, &context) > 0 {
+        if count(&new, &context) > 0 {
             return Ok(());
         }
         let Ok(patch) = parse(&update(&body)) else { return Ok(()) };

@@ -187,12 +187,14 @@ fn an_empty_line_of_its_own_says_on_which_side() {
 
 #[test]
 fn empty_lines_that_are_to_go_must_be_as_many() {
-    // FIXME: the two places are one.
     let file = "one();\n\n\ntwo();\nthree();\n";
     insta::assert_snapshot!(update(file, " one();\n-\n two();\n three();\n"), @"
-    `f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
-    lines 1-4
-    lines 1-4
+    `f` is unchanged: the hunk at line 3 of the patch almost fits at line 1, but its lines can be taken for those there in more than one way; write it as the file has it
+         1 one();
+         2·
+         3·
+         4 two();
+         5 three();
     ");
 }
 
