@@ -88,6 +88,10 @@ fn said(
     let on_it = |fit: &Fit| done.iter().any(|at| *at < fit.end() && fit.first() < at + length);
     if sure {
         let mut fits = search(text, hunk);
+        // What is to go is there, all of it.
+        if only_goes(hunk) && fits.first().is_some_and(|fit| fit.pass < Pass::Near) {
+            return None;
+        }
         if adds_blanks(hunk) && fits.first().is_some_and(|fit| fit.pass == Pass::Exact && on_it(fit)) {
             return Some(Err(Miss::Beside(done[0])));
         }
@@ -160,7 +164,7 @@ fn doubts(
 
 /// Where what a hunk leaves that only takes away stands, just so: there it may have taken away what it does.
 fn left(text: &Text<'_>, hunk: &Hunk) -> Option<usize> {
-    if hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if !is_blank(text))) {
+    if !only_goes(hunk) {
         return None;
     }
     let lines = hunk.new_lines().map(|line| Line::Keep(line.to_owned())).collect();
@@ -175,6 +179,12 @@ fn misplaced_sign<'a>(text: &Text<'_>, hunk: &'a Hunk) -> Option<&'a str> {
     let signed = hunk.old().filter(|line| line.trim_start().starts_with(['+', '-']) && !stands(line.trim()));
     let gone = |line: &str| line.trim().strip_prefix('-').is_some_and(|line| stands(line.trim()));
     signed.into_iter().find(|line| !changes || gone(line))
+}
+
+/// Whether lines that say something go, and at most empty ones come.
+fn only_goes(hunk: &Hunk) -> bool {
+    let comes = hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if !is_blank(text)));
+    !comes && hunk.lines.iter().any(|line| matches!(line, Line::Drop(text) if !is_blank(text)))
 }
 
 /// Whether all that comes is empty lines, and nothing goes.

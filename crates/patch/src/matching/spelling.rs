@@ -54,8 +54,10 @@ impl Manner {
             for (ours, theirs) in ours.chars().zip(theirs.chars()) {
                 // What is the same says something too: the file has it now this way, now that.
                 if plain(ours) == plain(theirs) && is_written_variously(plain(ours)) {
+                    // A file that has the plain one too is not written in the other all over.
+                    let mixed = ours != theirs && plain(ours) == ours && text.as_str().contains(ours);
                     let known = self.chars.entry(ours).or_insert(Some(theirs));
-                    if *known != Some(theirs) {
+                    if mixed || *known != Some(theirs) {
                         *known = None;
                     }
                 }
@@ -176,15 +178,14 @@ impl<'a> Spelling<'a> {
     /// An added line as the file would have it; `paired` is the line that it takes the place of, in the patch and in the
     /// file.
     pub(super) fn apply(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, Doubt> {
-        if !is_blank(line) && !self.is_level(line) {
-            return Err(format!("nobody can tell how deep `{}` is to be indented", line.trim()));
-        }
         // A line that takes the place of another is indented as that is, if it is in the patch.
         let level = paired.filter(|(ours, _)| self.sure && indent(ours) == indent(line) && !is_blank(line));
         let levelled = level.map(|(_, theirs)| indent(theirs).to_owned() + line.trim_start());
+        let unclear = !is_blank(line) && !self.is_level(line);
         let indented = match (self.moved(line).or(levelled), self.shift.apply(line)) {
-            (Some(line), _) | (None, Some(line)) => line,
-            (None, None) => {
+            (Some(line), _) => line,
+            (None, Some(line)) if !unclear => line,
+            (None, _) => {
                 return Err(format!("nobody can tell how deep `{}` is to be indented", line.trim()));
             }
         };
@@ -213,6 +214,13 @@ impl<'a> Spelling<'a> {
     fn is_level(&self, line: &str) -> bool {
         let by = match &self.shift {
             Shift::Deeper(by) | Shift::Shallower(by) => by,
+            // What goes is indented in another way than what stays: who knows about what comes.
+            Shift::Known(known, _) if known.contains_key(indent(line)) => return true,
+            Shift::None | Shift::Known(..) => {
+                let other = |(ours, theirs): &(&str, &str)| indent(ours) != indent(theirs);
+                let off = self.gone.iter().filter(|pair| other(pair)).map(|(ours, _)| indent(ours));
+                return !off.into_iter().any(|off| indent(line).starts_with(off));
+            }
             _ => return true,
         };
         if self.levels.contains(&indent(line)) {
@@ -220,7 +228,7 @@ impl<'a> Spelling<'a> {
         }
         let whole = self.step == 0 || by.contains('\t') || by.len().is_multiple_of(self.step);
         let only = self.levels.first().filter(|level| self.levels.iter().all(|other| other == *level));
-        whole && only.is_none_or(|level| indent(line).len() > level.len())
+        whole && only.is_none_or(|level| self.levels.len() > 1 && indent(line).len() > level.len())
     }
 
     /// A line that goes in one place and comes in another is indented as it was.
