@@ -153,6 +153,10 @@ fn doubts(
     {
         return Err(Miss::Made(done, fit.first()));
     }
+    // Where empty lines come, those that are there must be known.
+    if fits.len() == 1 && fits[0].pass > Pass::Trailing && adds_blanks(hunk) {
+        return Err(Miss::Absent);
+    }
     if let [fit] = fits.as_slice()
         && fit.pass > Pass::Trailing
         && let Some(done) = left(text, hunk)

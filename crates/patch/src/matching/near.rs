@@ -190,8 +190,7 @@ pub(crate) fn made(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
         there.map(|(old, _)| old.weight).sum::<f64>() / olds.iter().map(|old| old.weight).sum::<f64>()
     };
     let (_, place) = best(&folds, &after, &offsets(&folds, &after), &[])?;
-    let counts = |row: &usize| place.at[*row].is_some() || !after[*row].folded.is_empty();
-    let rows: Vec<usize> = (0..after.len()).filter(counts).collect();
+    let rows: Vec<usize> = (0..after.len()).filter(|row| place.at[*row].is_some()).collect();
     let beside = |pair: &[usize]| {
         let changes = pair.iter().any(|row| after[*row].goes);
         !changes || place.at[pair[0]].zip(place.at[pair[1]]).is_some_and(|(this, next)| this + 1 == next)
