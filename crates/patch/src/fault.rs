@@ -109,7 +109,7 @@ fn told(text: &Text<'_>, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
         }
         Miss::Beside(at) => {
             let what = format!(
-                "only adds empty lines at line {}, where such stand: perhaps it is applied already; if more are meant, give the lines before and after them",
+                "only adds, at line {}, what stands there: perhaps it is applied already; if more is meant, give the lines before and after it",
                 nth(at)
             );
             (what, there(*at))
@@ -141,8 +141,15 @@ fn told(text: &Text<'_>, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
 
 fn absent(text: &Text<'_>, hunk: &Hunk) -> (String, Option<String>) {
     let Some((start, end)) = closest(text, hunk) else {
-        let what = "does not match: none of its lines is in the file; read the file again".to_owned();
-        return (what, None);
+        let stands =
+            |line: &str| !line.trim().is_empty() && text.iter().any(|there| there.trim() == line.trim());
+        let what = match hunk.old().any(stands) {
+            true => {
+                "does not match: what of it is in the file is too little, or in too many places, to tell where; give more of what stands there"
+            }
+            false => "does not match: none of its lines is in the file; read the file again",
+        };
+        return (what.to_owned(), None);
     };
     let end = end.min(start + SHOWN);
     let what = format!(

@@ -24,16 +24,25 @@ impl Plan {
     }
 }
 
+/// A name on one line: what would begin another is written as an escape.
+fn named(path: &str) -> String {
+    let char = |char: char| match char.is_control() {
+        true => char.escape_default().to_string(),
+        false => char.to_string(),
+    };
+    path.chars().map(char).collect()
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = Vec::new();
         for change in self.told() {
             let Change { path, from, landed, .. } = change;
             lines.push(match from.as_ref().filter(|_| change.moved) {
-                Some(from) => format!("R {from} -> {path}"),
-                None => format!("{} {path}", change.letter()),
+                Some(from) => format!("R {} -> {}", named(from), named(path)),
+                None => format!("{} {}", change.letter(), named(path)),
             });
-            if from.is_none() && landed.is_empty() && change.replaces() {
+            if (from.is_some() || landed.is_empty()) && change.replaces() {
                 lines.push("  all of it was replaced".to_owned());
             }
             for (line, pass) in landed {
@@ -42,7 +51,9 @@ impl fmt::Display for Plan {
                 }
             }
         }
-        lines.extend(self.already.iter().map(|path| format!("  {path} is as the patch wants it already")));
+        lines.extend(
+            self.already.iter().map(|path| format!("  {} is as the patch wants it already", named(path))),
+        );
         f.write_str(&lines.join("\n"))
     }
 }

@@ -29,8 +29,10 @@ pub(crate) fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<
         return Err(vec![Fault::at(edit, &edit.path, what)]);
     }
     let signed = hunks.iter().all(|hunk| hunk.unsigned.is_empty());
+    let fitted = if signed { exact(bytes, hunks) } else { None };
+    let twofold = fitted.is_some() && may_stand(bytes, hunks);
     // What may have been done already is for the lines to say.
-    if signed && let Some(done) = exact(bytes, hunks).filter(|_| !may_stand(bytes, hunks)) {
+    if let Some(done) = fitted.filter(|_| !twofold) {
         return Ok(done);
     }
     if let Some(hunk) = hunks.iter().find(|hunk| is_ends_only(hunk)) {
@@ -60,6 +62,10 @@ pub(crate) fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<
         Some(done) => done,
         None => {
             let placed = placed.map_err(|misses| missed(edit, &text, hunks, misses))?;
+            if twofold && let Some((index, at)) = seems_done(&placed) {
+                let doubt = "it fits where its numbers say, and what it makes stands there too".to_owned();
+                return Err(missed(edit, &text, hunks, vec![(index, Miss::Doubtful(at, doubt))]));
+            }
             let landings: Vec<(Pass, &Landing)> = placed.iter().filter_map(landing).collect();
             if landings.is_empty() {
                 return Ok((bytes.to_vec(), Vec::new()));
@@ -112,6 +118,14 @@ fn missed(edit: &Edit, text: &Text<'_>, hunks: &[Hunk], misses: Vec<(usize, Miss
         fault
     };
     misses.into_iter().map(fault).collect()
+}
+
+/// The first hunk that seems to be done, and where.
+fn seems_done(placed: &[Placed]) -> Option<(usize, usize)> {
+    placed.iter().enumerate().find_map(|(index, placed)| match placed {
+        Placed::Already(at) => Some((index, *at)),
+        Placed::Here(..) => None,
+    })
 }
 
 fn landing(placed: &Placed) -> Option<(Pass, &Landing)> {

@@ -18,7 +18,7 @@ pub(crate) enum Miss {
     Ambiguous(Vec<usize>),
     /// They are not quite at the second of these lines, and what it makes is at the first.
     Made(usize, usize),
-    /// It adds empty lines here, where some are.
+    /// It adds here what stands here.
     Beside(usize),
     /// They are at this place, but not so that anybody can tell what to do.
     Doubtful(usize, Doubt),
@@ -92,7 +92,7 @@ fn said(
         if only_goes(hunk) && fits.first().is_some_and(|fit| fit.pass < Pass::Near) {
             return None;
         }
-        if adds_blanks(hunk) && fits.first().is_some_and(|fit| fit.pass == Pass::Exact && on_it(fit)) {
+        if repeats(hunk) && fits.first().is_some_and(|fit| fit.pass == Pass::Exact && on_it(fit)) {
             return Some(Err(Miss::Beside(done[0])));
         }
         if fits.first().is_none_or(|fit| fit.pass == Pass::Near) {
@@ -106,8 +106,8 @@ fn said(
     // What still fits where it was applied has been.
     let fits = contiguous(text, hunk, Likeness::Exact, Pass::Exact);
     if !fits.is_empty() && fits.iter().all(on_it) {
-        // One more empty line beside one that is there is as likely.
-        return Some(match adds_blanks(hunk) {
+        // One more beside one that is there is as likely.
+        return Some(match repeats(hunk) {
             true => Err(Miss::Beside(done[0])),
             false => Ok(Found::Already(fits[0].first())),
         });
@@ -154,7 +154,7 @@ fn doubts(
         return Err(Miss::Made(done, fit.first()));
     }
     // Where empty lines come, those that are there must be known.
-    if fits.len() == 1 && fits[0].pass > Pass::Trailing && adds_blanks(hunk) {
+    if fits.len() == 1 && fits[0].pass > Pass::Trailing && repeats(hunk) {
         return Err(Miss::Absent);
     }
     if let [fit] = fits.as_slice()
@@ -191,10 +191,10 @@ fn only_goes(hunk: &Hunk) -> bool {
     !comes && hunk.lines.iter().any(|line| matches!(line, Line::Drop(text) if !is_blank(text)))
 }
 
-/// Whether all that comes is empty lines, and nothing goes.
-fn adds_blanks(hunk: &Hunk) -> bool {
+/// Whether all that comes is empty, or stands in the hunk already, and nothing goes.
+fn repeats(hunk: &Hunk) -> bool {
     hunk.lines.iter().all(|line| match line {
-        Line::Add(text) => is_blank(text),
+        Line::Add(text) => is_blank(text) || hunk.lines.contains(&Line::Keep(text.clone())),
         Line::Keep(_) => true,
         Line::Drop(_) => false,
     })
@@ -291,7 +291,10 @@ fn adds(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
     let before = at.checked_sub(new.len()).filter(|_| at == text.len());
     let stands = |at: usize| new.iter().zip(at..).all(|(line, at)| at < text.len() && *line == text.line(at));
     match [Some(at), before].into_iter().flatten().find(|at| stands(*at)) {
-        Some(done) => Ok(Found::Already(done)),
+        Some(done) if new.iter().any(|line| line.chars().any(char::is_alphanumeric)) => {
+            Ok(Found::Already(done))
+        }
+        Some(done) => Err(Miss::Beside(done)),
         None => Ok(Found::Adds(at)),
     }
 }

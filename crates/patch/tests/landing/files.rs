@@ -101,6 +101,7 @@ fn a_move_writes_over_what_is_there() {
     let patch = envelope("*** Update File: f\n*** Move to: g\n-one\n+1\n");
     insta::assert_snapshot!(apply([("f", "one\n"), ("g", "other\n")], &patch), @"
     R f -> g
+      all of it was replaced
     |1
     ");
 }
@@ -121,7 +122,9 @@ fn two_files_change_places() {
     );
     insta::assert_snapshot!(apply([("f", "one\n"), ("g", "two\n")], &patch), @"
     R g -> f
+      all of it was replaced
     R f -> g
+      all of it was replaced
     = f
     |two
     = g
@@ -238,7 +241,9 @@ fn renames_of_a_diff_happen_at_once() {
     let swap = rename("a", "b") + &rename("b", "a");
     insta::assert_snapshot!(apply([("a", "one\n"), ("b", "two\n")], &swap), @"
     R b -> a
+      all of it was replaced
     R a -> b
+      all of it was replaced
     = a
     |two
     = b
@@ -248,6 +253,7 @@ fn renames_of_a_diff_happen_at_once() {
     let chain = rename("a", "b") + &rename("b", "c");
     insta::assert_snapshot!(apply([("a", "one\n"), ("b", "two\n")], &chain), @"
     R a -> b
+      all of it was replaced
     R b -> c
     = b
     |one

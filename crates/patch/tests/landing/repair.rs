@@ -93,7 +93,7 @@ fn all_that_is_wrong_is_told_at_once() {
     );
     insta::assert_snapshot!(apply([("f", FILE)], &patch), @"
     `f` is unchanged: hunk 1 of 2 (line 3 of the patch) does not match: none of its lines is in the file; read the file again
-    `f` is unchanged: hunk 2 of 2 (line 6 of the patch) does not match: none of its lines is in the file; read the file again
+    `f` is unchanged: hunk 2 of 2 (line 6 of the patch) does not match: what of it is in the file is too little, or in too many places, to tell where; give more of what stands there
     `g` does not exist; check the path, or add it as a new file
     `h` does not exist, so it cannot be deleted
     ");

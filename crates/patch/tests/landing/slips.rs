@@ -64,14 +64,14 @@ fn blanks_before_the_signs() {
 #[test]
 fn one_more_empty_line_beside_one() {
     insta::assert_snapshot!(update("def f():\n    return 1\n\nclass C:\n", " def f():\n     return 1\n+\n"), @"
-    `f` is unchanged: the hunk at line 3 of the patch only adds empty lines at line 1, where such stand: perhaps it is applied already; if more are meant, give the lines before and after them
+    `f` is unchanged: the hunk at line 3 of the patch only adds, at line 1, what stands there: perhaps it is applied already; if more is meant, give the lines before and after it
          1 def f():
          2     return 1
          3·
          4 class C:
     ");
     insta::assert_snapshot!(replace("a: 1\n\njobs:\n", "jobs:", "\njobs:"), @"
-    `f` is unchanged: the text to replace only adds empty lines at line 3, where such stand: perhaps it is applied already; if more are meant, give the lines before and after them
+    `f` is unchanged: the text to replace only adds, at line 3, what stands there: perhaps it is applied already; if more is meant, give the lines before and after it
          1 a: 1
          2·
          3 jobs:
@@ -176,5 +176,29 @@ fn an_empty_line_that_the_new_text_ends_with_comes() {
     |→}
     |
     |→revoke(scope)
+    ");
+}
+
+#[test]
+fn one_more_of_the_same_is_not_done_already() {
+    insta::assert_snapshot!(update("<p>\n</div>\n</div>\n<footer>\n", " </div>\n+</div>\n <footer>\n"), @"
+    `f` is unchanged: the hunk at line 3 of the patch only adds, at line 2, what stands there: perhaps it is applied already; if more is meant, give the lines before and after it
+         1 <p>
+         2 </div>
+         3 </div>
+         4 <footer>
+    ");
+    insta::assert_snapshot!(update("fn f() {\n    x();\n}\n", "@@\n+}\n"), @"
+    `f` is unchanged: the hunk at line 3 of the patch only adds, at line 3, what stands there: perhaps it is applied already; if more is meant, give the lines before and after it
+         1 fn f() {
+         2     x();
+         3 }
+    ");
+    insta::assert_snapshot!(unified("0,0\n0,0\n0,0\n0,0\n", "@@ -2,3 +2,4 @@\n 0,0\n 0,0\n 0,0\n+0,0\n"), @"
+    `f` is unchanged: the hunk at line 3 of the patch only adds, at line 1, what stands there: perhaps it is applied already; if more is meant, give the lines before and after it
+         1 0,0
+         2 0,0
+         3 0,0
+         4 0,0
     ");
 }
