@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use crate::matching::Pass;
 use crate::plan::{Change, Plan};
 
 impl Change {
@@ -46,6 +47,9 @@ impl fmt::Display for Plan {
                 lines.push("  all of it was replaced".to_owned());
             }
             for (line, pass) in landed {
+                if *pass == Pass::Done {
+                    lines.push(format!("  what it makes at line {line} stood there already"));
+                }
                 if let Some(overlooked) = pass.overlooks() {
                     lines.push(format!("  at line {line}, overlooking {overlooked}"));
                 }

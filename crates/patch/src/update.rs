@@ -66,26 +66,36 @@ pub(crate) fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<
                 let doubt = "it fits where its numbers say, and what it makes stands there too".to_owned();
                 return Err(missed(edit, &text, hunks, vec![(index, Miss::Doubtful(at, doubt))]));
             }
-            let landings: Vec<(Pass, &Landing)> = placed.iter().filter_map(landing).collect();
-            if landings.is_empty() {
+            if placed.iter().all(|placed| matches!(placed, Placed::Already(_))) {
                 return Ok((bytes.to_vec(), Vec::new()));
             }
-            let all: Vec<&Landing> = landings.iter().map(|(_, landing)| *landing).collect();
-            let places = landings.iter().map(|(pass, landing)| (first(landing), *pass)).collect();
-            let whole = rewrite(&text, &all, endings);
-            let misses = if all.len() < hunks.len() {
-                revived(&text, &text.rewritten(whole.clone()), hunks, &placed)
-            } else {
-                Vec::new()
-            };
-            if !misses.is_empty() {
-                return Err(missed(edit, &text, hunks, misses));
-            }
-            (whole, places)
+            made(&text, hunks, &placed, endings).map_err(|misses| missed(edit, &text, hunks, misses))?
         }
     };
     let written = text.write(whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
     Ok((written, places))
+}
+
+/// What `hunks` make of `text`, each where it was `placed`.
+fn made(
+    text: &Text<'_>,
+    hunks: &[Hunk],
+    placed: &[Placed],
+    endings: Endings,
+) -> Result<(String, Places), Vec<(usize, Miss)>> {
+    let landings: Vec<&Landing> = placed.iter().filter_map(landing).map(|(_, landing)| landing).collect();
+    let places = placed.iter().map(|placed| match placed {
+        Placed::Here(pass, landing) => (first(landing), *pass),
+        Placed::Already(at) => (at + 1, Pass::Done),
+    });
+    let whole = rewrite(text, &landings, endings);
+    if landings.len() < hunks.len() {
+        let misses = revived(text, &text.rewritten(whole.clone()), hunks, placed);
+        if !misses.is_empty() {
+            return Err(misses);
+        }
+    }
+    Ok((whole, places.collect()))
 }
 
 /// Where a line is looked for by its text, its end is the file's.

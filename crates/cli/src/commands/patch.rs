@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::json;
-use toolgate::patch::{self, Disk, Format, Milestone, Outcome, Plan, Recovered};
+use toolgate::patch::{self, Disk, Format, Milestone, Outcome, Pass, Plan, Recovered};
 
 use crate::args::{self, PatchFormat};
 use crate::config::Dirs;
@@ -206,7 +206,7 @@ fn told(args: &args::Patch, plan: &Plan) -> Result<(), Fault> {
             let places: Vec<_> = change
                 .landed
                 .iter()
-                .map(|(line, pass)| json!({"line": line, "overlooked": pass.overlooks()}))
+                .map(|(line, pass)| json!({"line": line, "overlooked": pass.overlooks(), "already": *pass == Pass::Done}))
                 .collect();
             json!({"kind": change.letter().to_string(), "path": change.path, "from": change.from, "places": places})
         };

@@ -218,7 +218,7 @@ fn search(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
         Pass::Fold => contiguous(text, hunk, Likeness::Folded, pass),
         Pass::Blanks => spaced(text, hunk),
         Pass::Near => near(text, hunk),
-        Pass::Read(_) => Vec::new(),
+        Pass::Done | Pass::Read(_) => Vec::new(),
     });
     fits.into_iter().find(|fits| !fits.is_empty()).unwrap_or_default()
 }

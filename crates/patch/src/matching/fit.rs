@@ -10,6 +10,8 @@ use crate::text::Text;
 /// How a place was found, the strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pass {
+    /// What it makes stands there already.
+    Done,
     /// Every line as the patch has it.
     Exact,
     /// But for blanks at the ends of lines.
@@ -30,7 +32,7 @@ impl Pass {
     /// What it overlooks, in words; nothing if it overlooks nothing.
     pub fn overlooks(self) -> Option<&'static str> {
         match self {
-            Self::Exact => None,
+            Self::Done | Self::Exact => None,
             Self::Trailing => Some("blanks at the ends of lines"),
             Self::Indent => Some("indentation"),
             Self::Fold => Some("quotes, dashes or blanks"),

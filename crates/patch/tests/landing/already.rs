@@ -33,6 +33,7 @@ fn too_little_is_left_to_tell_that_it_was_removed() {
 fn a_hunk_that_was_applied_and_one_that_was_not() {
     insta::assert_snapshot!(update("one\n2\nthree\nfour\n", "@@\n one\n-two\n+2\n@@\n three\n-four\n+4\n"), @"
     M f
+      what it makes at line 1 stood there already
     |one
     |2
     |three
