@@ -16,7 +16,8 @@ pub(crate) fn exact(bytes: &[u8], hunks: &[Hunk]) -> Option<(Vec<u8>, Places)> {
         let at = hunk.at?.checked_sub(1)?;
         let (old, new) = sides(hunk);
         let tells = !old.is_empty() || lines.is_empty();
-        let fits = at >= next && lines.get(at..at + old.len()).is_some_and(|there| there == old);
+        let fits =
+            at >= next && lines.get(at..at.saturating_add(old.len())).is_some_and(|there| there == old);
         if !tells || !fits || !is_below_headers(&lines[..at], hunk) {
             return None;
         }
@@ -41,7 +42,8 @@ pub(crate) fn stands(bytes: &[u8], hunks: &[Hunk]) -> bool {
         grown += new.len().cast_signed() - old.len().cast_signed();
         // A hunk that leaves nothing leaves nothing to tell it by, but an empty file.
         let tells = !new.is_empty() || lines.is_empty();
-        tells && at.and_then(|at| lines.get(at..at + new.len())).is_some_and(|there| there == new)
+        tells
+            && at.and_then(|at| lines.get(at..at.saturating_add(new.len()))).is_some_and(|there| there == new)
     })
 }
 
@@ -55,11 +57,11 @@ pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk]) -> bool {
         let Some(at) = hunk.at.and_then(|at| at.checked_sub(1)).filter(|_| !new.is_empty()) else {
             return false;
         };
-        let end = at + old.len();
+        let end = at.saturating_add(old.len());
         // What stands within the old lines was there before.
-        let mut about =
-            (at.saturating_sub(new.len())..=end).filter(|from| *from < at || from + new.len() > end);
-        about.any(|from| lines.get(from..from + new.len()).is_some_and(|there| there == new))
+        let mut about = (at.saturating_sub(new.len())..=end)
+            .filter(|from| *from < at || from.saturating_add(new.len()) > end);
+        about.any(|from| lines.get(from..from.saturating_add(new.len())).is_some_and(|there| there == new))
     })
 }
 

@@ -17,7 +17,7 @@ mod sure;
 pub use fit::Pass;
 
 pub(crate) use find::{Miss, is_in};
-pub(crate) use line::fold;
+pub(crate) use line::{fold, indent};
 pub(crate) use near::closest;
 pub(crate) use place::{Placed, place};
 pub(crate) use settle::Landing;

@@ -131,7 +131,7 @@ pub(crate) fn again(text: &Text<'_>, hunk: &Hunk, done: &[usize]) -> Option<Fit>
 /// The place that the number of `hunk` says, if it is nowhere near `taken` and most of the hunk is there, line by line.
 pub(crate) fn numbered(text: &Text<'_>, hunk: &Hunk, taken: &[usize]) -> Option<usize> {
     let number = hunk.at?.checked_sub(1)?;
-    let end = number + hunk.old().count();
+    let end = number.saturating_add(hunk.old().count());
     if end > text.len() || taken.iter().any(|at| number <= *at && *at < end) {
         return None;
     }

@@ -8,7 +8,7 @@ mod signs;
 use std::collections::HashSet;
 
 use crate::edit::{Hunk, Line};
-use crate::matching::{Miss, Pass, Placed, place};
+use crate::matching::{Miss, Pass, Placed, indent, place};
 use crate::replace::{self, Replaced};
 use crate::text::Text;
 
@@ -193,12 +193,7 @@ fn old(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
     hunks.iter().flat_map(Hunk::old)
 }
 
-/// The blanks that a line begins with.
-fn depth(line: &str) -> &str {
-    &line[..line.len() - line.trim_start().len()]
-}
-
 /// How deep lines of the file are indented.
 fn depths<'a>(text: &'a Text<'_>) -> HashSet<&'a str> {
-    text.iter().filter(|line| !line.trim().is_empty()).map(depth).collect()
+    text.iter().filter(|line| !line.trim().is_empty()).map(indent).collect()
 }

@@ -1,6 +1,7 @@
 //! Lines that begin with their numbers, as `cat -n` and other programs show them.
 
 use crate::edit::{Hunk, Line};
+use crate::matching::indent;
 use crate::text::Text;
 
 /// What stands between a number and its line; the first two stand in no code.
@@ -48,7 +49,7 @@ fn numbered<'a>(line: &'a str, between: &str) -> Option<Numbered<'a>> {
 fn is_deep(text: &Text<'_>, hunk: &Hunk) -> bool {
     let known = super::depths(text);
     let mut adds = super::added(std::slice::from_ref(hunk)).filter(|line| !line.trim().is_empty());
-    adds.all(|line| known.contains(super::depth(line)))
+    adds.all(|line| known.contains(indent(line)))
 }
 
 /// Whether the old lines are not where their numbers say, and some of them are there: then that may be the place.

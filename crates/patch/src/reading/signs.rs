@@ -1,7 +1,7 @@
 //! Lines that stay and lack the blank before them: each is then as it is given, or without one blank.
 
 use crate::edit::{Hunk, Line};
-use crate::matching::is_in;
+use crate::matching::{indent, is_in};
 use crate::text::Text;
 
 /// Lines that resemble so much may be the old and the new of one.
@@ -102,8 +102,7 @@ fn told(text: &Text<'_>, hunk: &Hunk, olds: &[Old<'_>], start: usize) -> Option<
 /// Whether what comes is as deep as lines of the file are, and would not be with a blank more: then only what stays lacks one.
 fn is_deep(text: &Text<'_>, adds: &[&str]) -> bool {
     let known = super::depths(text);
-    let mut adds =
-        adds.iter().filter(|line| !line.trim().is_empty()).map(|line| super::depth(line)).peekable();
+    let mut adds = adds.iter().filter(|line| !line.trim().is_empty()).map(|line| indent(line)).peekable();
     let some = adds.peek().is_some();
     let (mut all, mut odd) = (true, false);
     for blanks in adds {

@@ -202,3 +202,14 @@ fn one_more_of_the_same_is_not_done_already() {
          4 0,0
     ");
 }
+
+#[test]
+fn a_number_may_be_of_any_size() {
+    let body = format!("@@ -{0},2 +{0},2 @@\n one\n-two\n+2\n", usize::MAX);
+    insta::assert_snapshot!(unified("one\ntwo\n", &body), @"
+    M f
+    |one
+    |2
+    ");
+    insta::assert_snapshot!(unified("one\n2\n", &body), @"  f is as the patch wants it already");
+}
