@@ -16,6 +16,8 @@ pub struct Edit {
     pub line: usize,
     /// What to do.
     pub action: Action,
+    /// What git calls the file's content before and after, if a diff of git says. Models make it up.
+    pub blobs: Option<(String, String)>,
 }
 
 /// What may be done to a file.
@@ -81,6 +83,8 @@ pub struct Hunk {
     pub headers: Vec<String>,
     /// Its first line in the old file, from 1, if the patch says: often wrong.
     pub at: Option<usize>,
+    /// Its first line in the new file, from 1, if the patch says.
+    pub new_at: Option<usize>,
     /// What stays, goes and comes.
     pub lines: Vec<Line>,
     /// Which of the lines end with `\r\n` in the file, if any do in the patch; empty: it does not say.

@@ -1,24 +1,27 @@
 //! A diff that fits to the byte where its numbers say: it does what it says, line ends and byte order marks included.
 
 use crate::edit::{Hunk, Line};
+use crate::index::Effort;
 use crate::matching::Pass;
 use crate::update::Places;
 
-/// What `hunks` make of a file, if each stands just where it says.
-pub(crate) fn exact(bytes: &[u8], hunks: &[Hunk]) -> Option<(Vec<u8>, Places)> {
+/// What `hunks` make of a file, if each stands just where it says; `known`: it is the very file that they are about.
+pub(crate) fn exact(bytes: &[u8], hunks: &[Hunk], known: bool, effort: &Effort) -> Option<(Vec<u8>, Places)> {
     if hunks.iter().any(|hunk| hunk.at.is_none()) {
         return None;
     }
     let lines: Vec<&str> = std::str::from_utf8(bytes).ok()?.split_inclusive('\n').collect();
+    // Where lines only come, there is but the number to go by: others must bear it out.
+    let is_told = known || lines.is_empty() || is_numbered_through(hunks);
     let mut out = Output { whole: String::with_capacity(bytes.len() + 256) };
     let (mut next, mut places) = (0, Vec::new());
     for hunk in hunks {
         let at = hunk.at?.checked_sub(1)?;
         let (old, new) = sides(hunk);
-        let tells = !old.is_empty() || lines.is_empty();
+        let tells = !old.is_empty() || is_told;
         let fits =
             at >= next && lines.get(at..at.saturating_add(old.len())).is_some_and(|there| there == old);
-        if !tells || !fits || !is_below_headers(&lines[..at], hunk) {
+        if !tells || !fits || !is_below_headers(&lines[..at], hunk, effort) {
             return None;
         }
         out.add(&lines[next..at])?;
@@ -29,6 +32,17 @@ pub(crate) fn exact(bytes: &[u8], hunks: &[Hunk]) -> Option<(Vec<u8>, Places)> {
     }
     out.add(&lines[next..])?;
     Some((out.whole.into_bytes(), places))
+}
+
+/// Whether all numbers agree, those of the new file too, as those that a program wrote do; and not all hunks only add.
+fn is_numbered_through(hunks: &[Hunk]) -> bool {
+    let mut grown = 0_isize;
+    let agree = hunks.iter().all(|hunk| {
+        let new_at = hunk.at.and_then(|at| at.checked_add_signed(grown));
+        grown += hunk.new_lines().count().cast_signed() - hunk.old().count().cast_signed();
+        new_at.is_some() && hunk.new_at == new_at
+    });
+    agree && hunks.iter().any(|hunk| hunk.old().next().is_some())
 }
 
 /// Whether a file is as `hunks` would leave it, to the byte.
@@ -102,8 +116,11 @@ fn sides(hunk: &Hunk) -> (Vec<String>, Vec<String>) {
 }
 
 /// Whether what the hunk says of the lines above it is true: numbers alone do not overrule it.
-fn is_below_headers(above: &[&str], hunk: &Hunk) -> bool {
-    let stands = |header: &str| above.iter().any(|line| line.trim_start().starts_with(header));
+fn is_below_headers(above: &[&str], hunk: &Hunk, effort: &Effort) -> bool {
+    let stands = |header: &str| {
+        let far = above.iter().rev().position(|line| line.trim_start().starts_with(header));
+        effort.spend(far.unwrap_or(above.len())) && far.is_some()
+    };
     hunk.headers.iter().all(|header| stands(header.trim()))
 }
 

@@ -99,21 +99,7 @@ fn told(text: &Text<'_>, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
         Miss::Doubtful(at, doubt) => {
             (format!("almost fits at line {}, but {doubt}; write it as the file has it", nth(at)), there(*at))
         }
-        Miss::Made(done, at) => {
-            let what = format!(
-                "seems to be applied already, at line {}: its old lines are only almost those at line {}; if it belongs there, write them as the file has them",
-                nth(done),
-                nth(at)
-            );
-            (what, there(*at))
-        }
-        Miss::Beside(at) => {
-            let what = format!(
-                "only adds, at line {}, what stands there: perhaps it is applied already; if more is meant, give the lines before and after it",
-                nth(at)
-            );
-            (what, there(*at))
-        }
+        Miss::Made(_, at) | Miss::Beside(at) | Miss::Twofold(at) => (perhaps_applied(miss, *at), there(*at)),
         Miss::Disordered(at) => {
             let what = format!(
                 "almost fits at line {}, which is before the hunk before it; give the hunks in the file's order, or write it as the file has it",
@@ -133,9 +119,30 @@ fn told(text: &Text<'_>, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
             );
             (what, None)
         }
+        Miss::Costly => {
+            let what = "would take too long: the file is long for so many edits, or too much of it is alike; send them in parts, or with lines that stand only there";
+            (what.to_owned(), None)
+        }
         Miss::Nowhere => {
             ("only adds lines, and gives none that stand around them; give some".to_owned(), None)
         }
+    }
+}
+
+/// A hunk that may be done, in words.
+fn perhaps_applied(miss: &Miss, at: usize) -> String {
+    let line = at + 1;
+    match miss {
+        Miss::Made(done, _) => format!(
+            "seems to be applied already, at line {}: its old lines are only almost those at line {line}; if it belongs there, write them as the file has them",
+            done + 1
+        ),
+        Miss::Twofold(_) => format!(
+            "fits at line {line}, where its number says, and what it makes stands there too: perhaps it is applied already; if more is meant, give more lines around it, or the `index` line of git's diff"
+        ),
+        _ => format!(
+            "only adds, at line {line}, what stands there: perhaps it is applied already; if more is meant, give the lines before and after it"
+        ),
     }
 }
 

@@ -1,10 +1,12 @@
 //! Edits that land, or say exactly why not.
 
+mod blob;
 mod diff;
 mod disk;
 mod edit;
 mod exact;
 mod fault;
+mod index;
 mod matching;
 mod parse;
 mod plan;

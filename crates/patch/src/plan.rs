@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::edit::{Action, Edit, Hunk, Patch, Target};
 use crate::fault::{Failure, Fault};
+use crate::index::Effort;
 use crate::matching::Pass;
 use crate::reading;
 use crate::replace::Replaced;
@@ -97,11 +98,14 @@ impl Plan {
     /// assert_eq!(*plan.changes[0].after.as_ref().unwrap().bytes, b"one\nthree\n");
     /// ```
     pub fn of(patch: &Patch, tree: &dyn Tree) -> Result<Self, Failure> {
-        let mut planning = Planning { tree, files: Vec::new(), by_real: HashMap::new(), gone: Vec::new() };
+        let mut planning = Planning::of(tree);
         let mut faults = Vec::new();
         for edit in &patch.edits {
             if let Err(more) = planning.edit(edit) {
                 faults.extend(more);
+            }
+            if planning.effort.is_spent() {
+                break;
             }
         }
         let already: Vec<String> =
@@ -165,6 +169,21 @@ impl File {
         }
     }
 
+    /// What is said of it before must not be lost by what comes.
+    fn contradiction(&self, action: &Action) -> Result<(), String> {
+        let Some(now) = self.now.as_ref().filter(|_| !self.bystander) else { return Ok(()) };
+        let (what, hint) = match action {
+            Action::Write { content, .. } | Action::Create { content, .. }
+                if written_like(content, &now.bytes).as_ref() != Ok(&now.bytes) =>
+            {
+                ("written as a whole", "say once what is to be in it")
+            }
+            Action::Delete { .. } if self.found.is_some() => ("deleted", "do one of them"),
+            _ => return Ok(()),
+        };
+        Err(format!("is {what} after another part of the patch has changed it; {hint}"))
+    }
+
     /// Whether another file has come in its place.
     fn is_replaced(&self) -> bool {
         self.from.is_some() && self.found.is_some()
@@ -191,9 +210,15 @@ struct Planning<'a> {
     by_real: HashMap<PathBuf, usize>,
     /// Files that should go and are not there.
     gone: Vec<Fault>,
+    effort: Effort,
 }
 
-impl Planning<'_> {
+impl<'a> Planning<'a> {
+    fn of(tree: &'a dyn Tree) -> Self {
+        let (files, by_real, gone) = (Vec::new(), HashMap::new(), Vec::new());
+        Self { tree, files, by_real, gone, effort: Effort::default() }
+    }
+
     /// The file at `path`, as the patch so far leaves it.
     fn file(&mut self, edit: &Edit, path: &str) -> Result<usize, Faults> {
         let spot = self.tree.look(path).map_err(|refusal| {
@@ -224,6 +249,9 @@ impl Planning<'_> {
 
     fn edit(&mut self, edit: &Edit) -> Result<(), Faults> {
         let index = self.file(edit, &edit.path)?;
+        self.files[index]
+            .contradiction(&edit.action)
+            .map_err(|what| vec![Fault::at(edit, &edit.path, what)])?;
         match &edit.action {
             Action::Write { content, executable } => self.write(edit, index, content, *executable),
             Action::Create { content, executable } => self.create(edit, index, content, *executable),
@@ -282,7 +310,7 @@ impl Planning<'_> {
             return Ok(());
         };
         if !hunks.is_empty() {
-            let (new, _) = updated(edit, &now.bytes, hunks)?;
+            let (new, _) = updated(edit, &now.bytes, hunks, &self.effort)?;
             if !new.is_empty() {
                 let what =
                     "has lines that the patch does not delete; update it, or delete it as a whole".to_owned();
@@ -319,7 +347,7 @@ impl Planning<'_> {
                 "exists, and the text to replace is empty; give the text that is to be replaced".to_owned();
             return Err(vec![Fault::at(edit, &edit.path, what)]);
         }
-        let text = legible(edit, &now.bytes)?;
+        let text = legible(edit, &now.bytes, &self.effort)?;
         match reading::replace(&text, old, new, all) {
             Ok(Replaced::Already) => Ok(()),
             Ok(Replaced::New(whole, landed)) => {
@@ -355,7 +383,7 @@ impl Planning<'_> {
         let (bytes, landed) = if hunks.is_empty() {
             (now.bytes.clone(), Vec::new())
         } else {
-            let (bytes, landed) = updated(edit, &now.bytes, hunks)?;
+            let (bytes, landed) = updated(edit, &now.bytes, hunks, &self.effort)?;
             (bytes.into(), landed)
         };
         let new = Content { bytes, executable: executable.unwrap_or(now.executable) };
@@ -396,10 +424,9 @@ impl Planning<'_> {
         let Target::Moved(to) = target else { return Err(vec![missing(edit)]) };
         let index = self.file(edit, to)?;
         let file = &mut self.files[index];
-        let done = file
-            .now
-            .as_ref()
-            .is_some_and(|now| updated(edit, &now.bytes, hunks).is_ok_and(|(bytes, _)| bytes == *now.bytes));
+        let done = file.now.as_ref().is_some_and(|now| {
+            updated(edit, &now.bytes, hunks, &self.effort).is_ok_and(|(bytes, _)| bytes == *now.bytes)
+        });
         if !done || hunks.is_empty() {
             return Err(vec![missing(edit)]);
         }

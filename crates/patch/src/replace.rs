@@ -5,7 +5,7 @@ use similar::{ChangeTag, TextDiff};
 use crate::edit::{Hunk, Line};
 use crate::matching::{Miss, Pass, Placed, place};
 use crate::rewrite::{Endings, rewrite};
-use crate::text::Text;
+use crate::text::{SEARCHED, Text};
 
 /// What comes of it: the new text and how it was found, or nothing if it is done already.
 pub(crate) enum Replaced {
@@ -23,13 +23,16 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
         (with_endings(old), with_endings(new))
     };
     let whole = text.as_str();
+    if !text.effort().spend((whole.len() + old.len()) / SEARCHED) {
+        return Err(Miss::Costly);
+    }
     // Where lines end in different ways, only lines as such can be told apart.
     let mixed = (1..text.len()).any(|at| text.ending(at) != ending && !text.ending(at).is_empty());
     if mixed && old.contains('\n') {
         return by_lines(text, &old, &new);
     }
     let places: Vec<usize> = whole.match_indices(&old).map(|(at, _)| at).collect();
-    let line = |at: usize| whole[..at].matches('\n').count();
+    let line = |at: usize| text.line_at(at);
     match places.as_slice() {
         [] if all => already(whole, &new).then_some(Replaced::Already).ok_or(Miss::Absent),
         [] => by_lines(text, &old, &new),

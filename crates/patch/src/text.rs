@@ -1,21 +1,29 @@
 //! A file's bytes as lines that know their endings, so that whatever is not touched stays as it was.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8};
 
+use crate::index::{Effort, Index};
+
 const BOM: char = '\u{feff}';
+/// Bytes that are read, or searched, in the time that it takes to compare two lines.
+const READ: usize = 8;
+pub(crate) const SEARCHED: usize = 64;
 
 /// A file of text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Text<'a> {
     /// All of it, decoded, without its byte order mark.
     whole: Cow<'a, str>,
     lines: Vec<Span>,
     code: Code,
     marked: bool,
+    index: OnceCell<Index>,
+    effort: Effort,
 }
 
 /// Where the text of a line is; its ending goes on to the next.
@@ -52,13 +60,29 @@ impl<'a> Text<'a> {
             Cow::Owned(whole) => Cow::Owned(whole[BOM.len_utf8()..].to_owned()),
         };
         let lines = split(&whole);
-        Ok(Self { whole, lines, code, marked })
+        Ok(Self { whole, lines, code, marked, index: OnceCell::new(), effort: Effort::default() })
     }
 
     /// Another text in the same encoding.
     pub(crate) fn rewritten(&self, whole: String) -> Text<'static> {
+        let (code, marked) = (self.code, self.marked);
         let lines = split(&whole);
-        Text { whole: Cow::Owned(whole), lines, code: self.code, marked: self.marked }
+        let text = Text {
+            whole: Cow::Owned(whole),
+            lines,
+            code,
+            marked,
+            index: OnceCell::new(),
+            effort: Effort::default(),
+        };
+        text.counted(&self.effort)
+    }
+
+    /// The same, with what is looked for in it counted there.
+    pub(crate) fn counted(mut self, effort: &Effort) -> Self {
+        self.effort = effort.clone();
+        effort.spend(self.whole.len() / READ);
+        self
     }
 
     /// How many lines it has.
@@ -69,6 +93,11 @@ impl<'a> Text<'a> {
     /// A line without its ending.
     pub(crate) fn line(&self, at: usize) -> &str {
         self.lines.get(at).map_or("", |span| &self.whole[span.clone()])
+    }
+
+    /// The line that a byte of the whole is on.
+    pub(crate) fn line_at(&self, byte: usize) -> usize {
+        self.lines.partition_point(|span| span.start <= byte).saturating_sub(1)
     }
 
     /// The lines without their endings.
@@ -89,8 +118,22 @@ impl<'a> Text<'a> {
         &self.whole[start..end.max(start)]
     }
 
+    /// Its lines by what they say.
+    pub(crate) fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(self.iter()))
+    }
+
+    /// How much was looked for in it.
+    pub(crate) fn effort(&self) -> &Effort {
+        &self.effort
+    }
+
     /// The lines that are just `line`.
     pub(crate) fn find(&self, line: &str) -> Vec<usize> {
+        if let Some(index) = self.index.get().or(line.is_empty().then(|| self.index())) {
+            return index.places(line).iter().copied().filter(|at| self.line(*at) == line).collect();
+        }
+        self.effort.spend(self.whole.len() / SEARCHED);
         let found = memchr::memmem::find_iter(self.whole.as_bytes(), line);
         let whole = |start: usize| {
             let at = self.lines.binary_search_by_key(&start, |span| span.start).ok()?;
@@ -233,8 +276,8 @@ mod tests {
 
     #[test]
     fn what_would_not_come_out_as_it_was_is_not_read() {
-        assert_eq!(Text::read(b"a\0b"), Err(Illegible::Binary));
-        assert_eq!(Text::read(b"\xff\xfea"), Err(Illegible::Lossy("UTF-16LE")));
+        assert_eq!(Text::read(b"a\0b").unwrap_err(), Illegible::Binary);
+        assert_eq!(Text::read(b"\xff\xfea").unwrap_err(), Illegible::Lossy("UTF-16LE"));
         let latin = Text::read(b"caf\xe9 au lait, d\xe9j\xe0 vu\n").unwrap();
         assert_eq!(latin.write("語".to_owned()), Err(Illegible::Unwritable("windows-1252", '語')));
     }

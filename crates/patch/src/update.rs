@@ -1,8 +1,12 @@
 //! A file and its hunks → the new bytes, or what is in the way.
 
+use std::collections::HashSet;
+
+use crate::blob::is_called;
 use crate::edit::{Edit, Hunk, Line};
 use crate::exact::{exact, is_ends_only, may_stand, stands};
 use crate::fault::Fault;
+use crate::index::Effort;
 use crate::matching::{Landing, Miss, Pass, Placed, is_in, place};
 use crate::reading;
 use crate::rewrite::{Endings, rewrite};
@@ -15,25 +19,34 @@ const SHOWN: usize = 60;
 
 pub(crate) type Faults = Vec<Fault>;
 
-pub(crate) fn legible<'a>(edit: &Edit, bytes: &'a [u8]) -> Result<Text<'a>, Faults> {
-    Text::read(bytes).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])
+/// The text of a file; what is looked for in it counts as `effort`.
+pub(crate) fn legible<'a>(edit: &Edit, bytes: &'a [u8], effort: &Effort) -> Result<Text<'a>, Faults> {
+    let text = Text::read(bytes).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
+    Ok(text.counted(effort))
 }
 
 /// Where hunks landed, by lines from 1, and what was overlooked for it.
 pub(crate) type Places = Vec<(usize, Pass)>;
 
 /// The bytes after `hunks`, and where they landed.
-pub(crate) fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<u8>, Places), Faults> {
+pub(crate) fn updated(
+    edit: &Edit,
+    bytes: &[u8],
+    hunks: &[Hunk],
+    effort: &Effort,
+) -> Result<(Vec<u8>, Places), Faults> {
     if hunks.len() > MOST_HUNKS {
         let what = format!("has {} hunks, and {MOST_HUNKS} are the most; send them in parts", hunks.len());
         return Err(vec![Fault::at(edit, &edit.path, what)]);
     }
     let signed = hunks.iter().all(|hunk| hunk.unsigned.is_empty());
-    let fitted = if signed { exact(bytes, hunks) } else { None };
-    let twofold = fitted.is_some() && may_stand(bytes, hunks);
-    // What may have been done already is for the lines to say.
-    if let Some(done) = fitted.filter(|_| !twofold) {
-        return Ok(done);
+    let mut twofold = false;
+    if signed {
+        match by_number(edit, bytes, hunks, effort) {
+            Some((done, true)) => return Ok(done),
+            // What may have been done already is for the lines to say.
+            fitted => twofold = fitted.is_some(),
+        }
     }
     if let Some(hunk) = hunks.iter().find(|hunk| is_ends_only(hunk)) {
         return if stands(bytes, hunks) {
@@ -42,7 +55,7 @@ pub(crate) fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<
             Err(vec![ends(edit, hunk)])
         };
     }
-    let text = legible(edit, bytes)?;
+    let text = legible(edit, bytes, effort)?;
     let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
     let unnumbered = hunks.iter().all(|hunk| hunk.at.is_none());
     let endings = Endings { bare: says.map(|hunk| hunk.new_bare), first: unnumbered };
@@ -54,24 +67,24 @@ pub(crate) fn updated(edit: &Edit, bytes: &[u8], hunks: &[Hunk]) -> Result<(Vec<
         let read =
             reading::hunks(&text, hunks, &placed).map_err(|misses| missed(edit, &text, hunks, misses))?;
         if let Some((how, read)) = read {
-            let (written, places) = updated(edit, bytes, &read)?;
+            let (written, places) = updated(edit, bytes, &read, effort)?;
             return Ok((written, places.into_iter().map(|(at, _)| (at, Pass::Read(how))).collect()));
         }
     }
     let (whole, places) = match turned {
         Some(done) => done,
         None => {
+            let placed = if twofold { in_doubt(hunks, placed) } else { placed };
             let placed = placed.map_err(|misses| missed(edit, &text, hunks, misses))?;
-            if twofold && let Some((index, at)) = seems_done(&placed) {
-                let doubt = "it fits where its numbers say, and what it makes stands there too".to_owned();
-                return Err(missed(edit, &text, hunks, vec![(index, Miss::Doubtful(at, doubt))]));
-            }
             if placed.iter().all(|placed| matches!(placed, Placed::Already(_))) {
                 return Ok((bytes.to_vec(), Vec::new()));
             }
             made(&text, hunks, &placed, endings).map_err(|misses| missed(edit, &text, hunks, misses))?
         }
     };
+    if effort.is_spent() {
+        return Err(missed(edit, &text, hunks, vec![(0, Miss::Costly)]));
+    }
     let written = text.write(whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
     Ok((written, places))
 }
@@ -130,12 +143,38 @@ fn missed(edit: &Edit, text: &Text<'_>, hunks: &[Hunk], misses: Vec<(usize, Miss
     misses.into_iter().map(fault).collect()
 }
 
-/// The first hunk that seems to be done, and where.
-fn seems_done(placed: &[Placed]) -> Option<(usize, usize)> {
-    placed.iter().enumerate().find_map(|(index, placed)| match placed {
-        Placed::Already(at) => Some((index, *at)),
-        Placed::Here(..) => None,
-    })
+/// Hunks that fit where their numbers say may be applied, or have been: where the lines do not tell which, nobody can.
+fn in_doubt(
+    hunks: &[Hunk],
+    placed: Result<Vec<Placed>, Vec<(usize, Miss)>>,
+) -> Result<Vec<Placed>, Vec<(usize, Miss)>> {
+    let number = |index: usize| hunks[index].at.unwrap_or(1) - 1;
+    let doubt = |index: usize| (index, Miss::Twofold(number(index)));
+    let open = |(index, miss): (usize, Miss)| match miss {
+        Miss::Ambiguous(_) => doubt(index),
+        miss => (index, miss),
+    };
+    let placed = placed.map_err(|misses| misses.into_iter().map(open).collect::<Vec<_>>())?;
+    match placed.iter().position(|placed| matches!(placed, Placed::Already(_))) {
+        Some(index) => Err(vec![doubt(index)]),
+        None => Ok(placed),
+    }
+}
+
+/// What `hunks` make where their numbers say, and whether that is sure: it may have been done already.
+fn by_number(
+    edit: &Edit,
+    bytes: &[u8],
+    hunks: &[Hunk],
+    effort: &Effort,
+) -> Option<((Vec<u8>, Places), bool)> {
+    let blobs = edit.blobs.as_ref();
+    if blobs.is_some_and(|(_, new)| is_called(bytes, new)) {
+        return Some(((bytes.to_vec(), Vec::new()), true));
+    }
+    let known = blobs.is_some_and(|(old, _)| is_called(bytes, old));
+    let done = exact(bytes, hunks, known, effort)?;
+    Some((done, known || !may_stand(bytes, hunks)))
 }
 
 fn landing(placed: &Placed) -> Option<(Pass, &Landing)> {
@@ -153,14 +192,18 @@ fn first(landing: &Landing) -> usize {
 
 /// Whether a hunk stands on a line that is not in the file, and that one before it adds.
 fn builds_on_itself(text: &Text<'_>, hunks: &[Hunk]) -> bool {
-    let adds = |hunk: &Hunk, line: &str| hunk.lines.contains(&Line::Add(line.to_owned()));
-    let stands_on = |(at, hunk): (usize, &Hunk)| {
-        hunk.lines.iter().any(|line| {
-            matches!(line, Line::Keep(kept) if hunks[..at].iter().any(|before| adds(before, kept))
-                && !text.iter().any(|line| line == kept))
-        })
-    };
-    hunks.iter().enumerate().any(stands_on)
+    let mut added: HashSet<&str> = HashSet::new();
+    hunks.iter().any(|hunk| {
+        let stands_on = |line: &Line| {
+            matches!(line, Line::Keep(kept) if added.contains(kept.as_str()) && text.find(kept).is_empty())
+        };
+        let builds = hunk.lines.iter().any(stands_on);
+        added.extend(hunk.lines.iter().filter_map(|line| match line {
+            Line::Add(text) => Some(text.as_str()),
+            Line::Keep(_) | Line::Drop(_) => None,
+        }));
+        builds
+    })
 }
 
 /// The same if each hunk is written as those before it leave the file, and then fits just so.

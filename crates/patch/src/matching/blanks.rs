@@ -9,20 +9,23 @@ use crate::text::Text;
 pub(crate) fn spaced(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
     let pattern: Vec<&str> = hunk.old().collect();
     let wanted: Vec<usize> = (0..pattern.len()).filter(|at| !is_blank(pattern[*at])).collect();
-    let there: Vec<usize> = (0..text.len()).filter(|at| !is_blank(text.line(*at))).collect();
+    let there = text.index().said();
     let Some(rare) = (0..wanted.len()).max_by_key(|at| pattern[wanted[*at]].trim().len()) else {
         return Vec::new();
     };
-    let rarest = fold(pattern[wanted[rare]]);
-    let last = there.len().saturating_sub(wanted.len() - 1 - rare);
     let mut fits = Vec::new();
-    for anchor in rare..last {
-        if fold(text.line(there[anchor])) != rarest {
+    for place in text.index().places(pattern[wanted[rare]]) {
+        let start = there.binary_search(place).ok().and_then(|anchor| anchor.checked_sub(rare));
+        let Some(window) = start.map(|start| &there[start..]).filter(|window| window.len() >= wanted.len())
+        else {
             continue;
+        };
+        let same = |(wanted, there): &(&usize, &usize)| fold(pattern[**wanted]) == fold(text.line(**there));
+        let count = wanted.iter().zip(window).take_while(same).count();
+        if !text.effort().spend(4 * count + 1) {
+            break;
         }
-        let window = &there[anchor - rare..];
-        let same = |(wanted, there): (&usize, &usize)| fold(pattern[*wanted]) == fold(text.line(*there));
-        if wanted.iter().zip(window).all(same) {
+        if count == wanted.len() {
             let at = with_blanks(text, &pattern, &wanted, window);
             let doubt = uneven(text, hunk, &at)
                 .then_some("the empty lines that are to go are not as many in the file");

@@ -1,10 +1,11 @@
 //! One hunk → where it may belong, by its lines, its header and its number; or why nowhere.
 
 use super::blanks::spaced;
+use super::elsewhere::{again, made, numbered, rival, sibling, stands};
 use super::fit::{Fit, Pass, contiguous};
 use super::header::{places, scope};
 use super::line::{Likeness, indent, is_blank};
-use super::near::{again, made, near, numbered, rival, sibling, stands};
+use super::near::near;
 use super::settle::Doubt;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
@@ -20,6 +21,8 @@ pub(crate) enum Miss {
     Made(usize, usize),
     /// It adds here what stands here.
     Beside(usize),
+    /// It fits here, where its number says, and what it makes stands here too.
+    Twofold(usize),
     /// They are at this place, but not so that anybody can tell what to do.
     Doubtful(usize, Doubt),
     /// This line of it has blanks before its sign.
@@ -32,6 +35,8 @@ pub(crate) enum Miss {
     Shared(usize),
     /// It belongs before the hunk before it, and its lines are not just those of the file.
     Disordered(usize),
+    /// It would take too long to find out.
+    Costly,
 }
 
 /// Where one hunk may belong.
@@ -179,7 +184,7 @@ fn left(text: &Text<'_>, hunk: &Hunk) -> Option<usize> {
 /// A line that should begin with its sign, and has blanks before it.
 fn misplaced_sign<'a>(text: &Text<'_>, hunk: &'a Hunk) -> Option<&'a str> {
     let changes = hunk.lines.iter().any(|line| !matches!(line, Line::Keep(_)));
-    let stands = |sought: &str| text.iter().any(|line| line.trim() == sought);
+    let stands = |sought: &str| text.index().places(sought).iter().any(|at| text.line(*at).trim() == sought);
     let signed = hunk.old().filter(|line| line.trim_start().starts_with(['+', '-']) && !stands(line.trim()));
     let gone = |line: &str| line.trim().strip_prefix('-').is_some_and(|line| stands(line.trim()));
     signed.into_iter().find(|line| !changes || gone(line))

@@ -106,14 +106,18 @@ pub(crate) fn contiguous(text: &Text<'_>, hunk: &Hunk, likeness: Likeness, pass:
         return Vec::new();
     };
     let room = text.len().saturating_sub(pattern.len() - 1);
-    let alike: Vec<usize> = if likeness == Likeness::Exact && !rare.is_empty() {
+    let alike: Vec<usize> = if likeness == Likeness::Exact {
         text.find(rare)
     } else {
-        text.iter().enumerate().filter(|(_, line)| likeness.holds(rare, line)).map(|(at, _)| at).collect()
+        let places = text.index().places(rare).iter().copied();
+        places.filter(|at| likeness.holds(rare, text.line(*at))).collect()
     };
     let starts = alike.into_iter().filter_map(|at| at.checked_sub(anchor)).filter(|start| *start < room);
-    let fits = starts
-        .filter(|start| pattern.iter().zip(*start..).all(|(line, at)| likeness.holds(line, text.line(at))));
+    let fits = starts.take_while(|_| !text.effort().is_spent()).filter(|start| {
+        let same = pattern.iter().zip(*start..).take_while(|(line, at)| likeness.holds(line, text.line(*at)));
+        let same = same.count();
+        text.effort().spend(same + 1) && same == pattern.len()
+    });
     fits.map(|start| Fit { pass, at: (start..start + pattern.len()).map(Some).collect(), doubt: None })
         .collect()
 }

@@ -78,7 +78,7 @@ pub(crate) fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// How alike two lines are that are not the same, from 0 to 1.
+/// How alike two lines are that are not the same, from 0 to 1. What cannot come to half counts as nothing.
 pub(crate) fn similarity(a: &str, b: &str) -> f64 {
     let (a, b) = (fold(a), fold(b));
     if a == b {
@@ -89,6 +89,11 @@ pub(crate) fn similarity(a: &str, b: &str) -> f64 {
     let cut = short.trim_end_matches("...").trim_end();
     if cut.len() >= 10 && long.starts_with(cut) {
         return 0.9;
+    }
+    // It is twice what both have of all that they have: no more than the shorter has.
+    let said = |line: &str| line.chars().filter(|char| !char.is_whitespace()).count().saturating_sub(1);
+    if said(short) * 3 < said(long) {
+        return 0.0;
     }
     strsim::sorensen_dice(&a, &b)
 }

@@ -2,7 +2,9 @@
 //!
 //! What stays keeps the file's own bytes; what goes must be there; what comes is indented and spelled as the file is.
 
+mod align;
 mod blanks;
+mod elsewhere;
 mod find;
 mod fit;
 mod header;

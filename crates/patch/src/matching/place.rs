@@ -1,5 +1,7 @@
 //! All hunks of a file → one place each: what each alone leaves open, its header and its neighbours may decide.
 
+use std::collections::HashMap;
+
 use super::find::{Found, Miss, find};
 use super::fit::{Fit, Pass};
 use super::line::indent;
@@ -10,6 +12,8 @@ use crate::text::Text;
 
 /// So many hunks without a place are enough to be told of.
 const TOLD: usize = 20;
+/// For so many hunks the file is gone over once, and not for each.
+const MANY: usize = 16;
 
 /// What becomes of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +28,13 @@ pub(crate) enum Placed {
 pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usize, Miss)>> {
     let mut misses = Vec::new();
     let mut founds = Vec::new();
+    if hunks.len() >= MANY {
+        text.index();
+    }
     for (index, hunk) in hunks.iter().enumerate() {
         match find(text, hunk, hunks.len() == 1) {
+            // What was found without looking everywhere says nothing.
+            _ if text.effort().is_spent() => return Err(vec![(index, Miss::Costly)]),
             Ok(found) => founds.push(found),
             Err(miss) => misses.push((index, miss)),
         }
@@ -54,8 +63,8 @@ pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<
                 let collides = |other: &(usize, usize)| {
                     core.is_some_and(|(start, end)| start < other.1 && other.0 < end)
                 };
-                let twice = hunks[..index].iter().any(|other| other.lines == hunk.lines)
-                    && core.is_some_and(|core| cores.contains(&core));
+                let twice = core.is_some_and(|core| cores.contains(&core))
+                    && hunks[..index].iter().any(|other| other.lines == hunk.lines);
                 if twice || cores.iter().any(collides) {
                     misses.push((index, Miss::Shared(core.map_or(0, |core| core.0))));
                 }
@@ -77,6 +86,12 @@ fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usi
     };
     let fits: Vec<(usize, Fit)> =
         founds.iter().enumerate().filter_map(|(at, found)| Some((at, single(found)?))).collect();
+    let mut takers: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (index, fit) in &fits {
+        for at in dropped(&hunks[*index], fit) {
+            takers.entry(at).or_default().push(*index);
+        }
+    }
     let mut misses = Vec::new();
     let (mut last, mut done) = (0, 0);
     let mut places = fits.iter().peekable();
@@ -87,7 +102,7 @@ fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usi
         let Some((_, fit)) = places.next_if(|(at, _)| *at == index) else { continue };
         let before = fit.first() < last && fit.pass > Pass::Trailing || fit.first() < done;
         last = last.max(fit.first());
-        match lost(text, hunks, &fits, (index, fit)) {
+        match lost(text, hunks, &takers, (index, fit)) {
             Some(at) => misses.push((index, Miss::Shared(at))),
             None if before => misses.push((index, Miss::Disordered(fit.first()))),
             None => {}
@@ -96,11 +111,11 @@ fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usi
     misses
 }
 
-/// A line that the hunk at `index` keeps, though not just as it is, and another takes away.
+/// A line that the hunk at `index` keeps, though not just as it is, and another of its `takers` takes away.
 fn lost(
     text: &Text<'_>,
     hunks: &[Hunk],
-    fits: &[(usize, Fit)],
+    takers: &HashMap<usize, Vec<usize>>,
     (index, fit): (usize, &Fit),
 ) -> Option<usize> {
     let olds = hunks[index].old().zip(&fit.at).zip(kept(&hunks[index]));
@@ -108,10 +123,8 @@ fn lost(
         let at = at.filter(|at| kept && line != text.line(*at))?;
         // It may be written as another hunk leaves it; but then it says nothing about how the file is indented.
         let leaves = |other: usize| adds_line(&hunks[other], line) && indent(line) == indent(text.line(at));
-        let takes = |(other, fit): &(usize, Fit)| {
-            *other != index && dropped(&hunks[*other], fit).contains(&at) && !leaves(*other)
-        };
-        fits.iter().any(takes).then_some(at)
+        let mut takers = takers.get(&at).into_iter().flatten();
+        takers.any(|other| *other != index && !leaves(*other)).then_some(at)
     })
 }
 

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::align::{Old, Sought};
 use super::fit::Fit;
-use super::line::{indent, similarity};
-use super::near::Old;
+use super::line::{fold, indent, similarity};
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
@@ -18,14 +18,8 @@ const ALIKE: f64 = 0.6;
 const PASSED: usize = 4;
 
 /// Whether `hunk` can be told to belong to `fit`, which is not all of it.
-pub(super) fn is_sure(
-    text: &Text<'_>,
-    folds: &[Cow<'_, str>],
-    olds: &[Old<'_>],
-    hunk: &Hunk,
-    fit: &Fit,
-) -> bool {
-    let place = Place { text, folds, olds, fit, adds: adds(hunk) };
+pub(super) fn is_sure(sought: &Sought<'_>, hunk: &Hunk, fit: &Fit) -> bool {
+    let place = Place { text: sought.text, olds: &sought.olds, fit, adds: adds(hunk) };
     place.is_known()
         && !place.is_astray()
         && !place.is_loose()
@@ -54,15 +48,18 @@ fn stands_for_others(line: &str) -> bool {
 
 struct Place<'a> {
     text: &'a Text<'a>,
-    folds: &'a [Cow<'a, str>],
     olds: &'a [Old<'a>],
     fit: &'a Fit,
     adds: Vec<bool>,
 }
 
 impl Place<'_> {
+    fn folded(&self, at: usize) -> Cow<'_, str> {
+        fold(self.text.line(at))
+    }
+
     fn is_same(&self, row: usize) -> bool {
-        self.fit.at[row].is_some_and(|at| self.olds[row].folded == self.folds[at])
+        self.fit.at[row].is_some_and(|at| self.olds[row].folded == self.folded(at))
     }
 
     fn is_telling(&self, row: usize) -> bool {
@@ -106,7 +103,7 @@ impl Place<'_> {
         let said = |at: usize| {
             self.olds
                 .iter()
-                .any(|old| old.weight >= TELLING && old.goes == goes && old.folded == self.folds[at])
+                .any(|old| old.weight >= TELLING && old.goes == goes && old.folded == self.folded(at))
         };
         let far = |pair: &[Option<usize>]| {
             pair[0].zip(pair[1]).is_some_and(|(this, next)| self.strangers(this, next).count() > PASSED)
@@ -124,7 +121,7 @@ impl Place<'_> {
         let there: Vec<usize> = (0..self.olds.len()).filter(|row| self.fit.at[*row].is_some()).collect();
         there.windows(2).any(|pair| {
             let (Some(this), Some(next)) = (self.fit.at[pair[0]], self.fit.at[pair[1]]) else { return false };
-            let passed: Vec<usize> = (this + 1..next).filter(|at| !self.folds[*at].is_empty()).collect();
+            let passed: Vec<usize> = (this + 1..next).filter(|at| !self.folded(*at).is_empty()).collect();
             let missing = (pair[0] + 1..pair[1]).filter(|row| !self.olds[*row].folded.is_empty()).count();
             if (pair[0] + 1..pair[1]).any(|row| stands_for_others(&self.olds[row].folded)) {
                 return false;
@@ -144,7 +141,7 @@ impl Place<'_> {
         let comes = |at: usize| {
             hunk.lines.iter().any(|line| {
                 matches!(line, Line::Add(text) if text.chars().any(char::is_alphanumeric)
-                    && similarity(text, &self.folds[at]) >= ALIKE)
+                    && similarity(text, &self.folded(at)) >= ALIKE)
             })
         };
         self.strangers(self.fit.first(), self.fit.end()).any(comes)

@@ -129,7 +129,8 @@ impl Reader {
             }
             Marker::Delete(file) => {
                 let path = self.name(file, number)?;
-                self.edits.push(Edit { path, line: number, action: Action::Delete { hunks: Vec::new() } });
+                let action = Action::Delete { hunks: Vec::new() };
+                self.edits.push(Edit { path, line: number, action, blobs: None });
                 self.section = Section::Delete;
             }
             Marker::Update(file) => {
@@ -232,7 +233,7 @@ impl Adding {
 
     fn edit(self) -> Edit {
         let action = Action::Write { content: self.content, executable: None };
-        Edit { path: self.path, line: self.line, action }
+        Edit { path: self.path, line: self.line, action, blobs: None }
     }
 }
 
@@ -336,7 +337,7 @@ impl Updating {
         }
         let target = self.to.map_or(Target::Same, Target::Moved);
         let action = Action::Update { hunks: self.hunks, target, executable: None };
-        Ok(Edit { path: self.path, line: self.line, action })
+        Ok(Edit { path: self.path, line: self.line, action, blobs: None })
     }
 }
 

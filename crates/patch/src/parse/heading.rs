@@ -17,15 +17,24 @@ pub(super) struct Heading<'a> {
 impl Heading<'_> {
     /// The hunk's first line in the old file. A hunk without old lines gives the line before.
     pub(super) fn at(&self) -> Option<usize> {
-        match self.old? {
-            (line, 0) => line.checked_add(1),
-            (0, _) => None,
-            (line, _) => Some(line),
-        }
+        first(self.old?)
+    }
+
+    /// The same in the new file.
+    pub(super) fn new_at(&self) -> Option<usize> {
+        first(self.new?)
     }
 
     pub(super) fn headers(&self) -> Vec<String> {
         if self.name.is_empty() { Vec::new() } else { vec![self.name.to_owned()] }
+    }
+}
+
+fn first(range: (usize, usize)) -> Option<usize> {
+    match range {
+        (line, 0) => line.checked_add(1),
+        (0, _) => None,
+        (line, _) => Some(line),
     }
 }
 

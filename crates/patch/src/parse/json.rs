@@ -136,13 +136,14 @@ impl Reader {
             let content = self.text(&mut fields, CONTENT)?;
             self.nothing_left(&fields, &["path", "content"])?;
             let action = Action::Write { content, executable: None };
-            return Ok((Format::Files, Edit { path, line: self.line, action }));
+            return Ok((Format::Files, Edit { path, line: self.line, action, blobs: None }));
         }
         let old = self.text(&mut fields, OLD)?;
         let new = self.text(&mut fields, NEW)?;
         let all = self.flag(&mut fields, ALL)?;
         self.nothing_left(&fields, &["file_path", "original_content", "updated_content", "replace_all"])?;
-        Ok((Format::Replace, Edit { path, line: self.line, action: Action::Replace { old, new, all } }))
+        let action = Action::Replace { old, new, all };
+        Ok((Format::Replace, Edit { path, line: self.line, action, blobs: None }))
     }
 
     /// The field that has one of `names`: two of them could say two things.

@@ -228,6 +228,26 @@ fn several_files_are_told_in_the_patchs_order() {
 }
 
 #[test]
+fn a_part_of_a_patch_is_not_lost_to_another() {
+    let files = || [("f", "one\n")];
+    let update = "*** Update File: f\n-one\n+1\n";
+    insta::assert_snapshot!(apply(files(), &envelope(&format!("{update}*** Delete File: f\n"))), @"`f` is deleted after another part of the patch has changed it; do one of them");
+    insta::assert_snapshot!(apply(files(), &envelope(&format!("{update}*** Add File: f\n+two\n"))), @"`f` is written as a whole after another part of the patch has changed it; say once what is to be in it");
+    let both = r#"{"files":[{"path":"q","content":"1\n"},{"path":"q","content":"2\n"}]}"#;
+    insta::assert_snapshot!(apply(files(), both), @"`q` is written as a whole after another part of the patch has changed it; say once what is to be in it");
+    let same = r#"{"files":[{"path":"q","content":"1\n"},{"path":"q","content":"1\n"}]}"#;
+    insta::assert_snapshot!(apply(files(), same), @"
+    A q
+    |1
+    ");
+    insta::assert_snapshot!(apply(files(), &envelope("*** Delete File: f\n*** Add File: f\n+two\n")), @"
+    M f
+      all of it was replaced
+    |two
+    ");
+}
+
+#[test]
 fn added_and_deleted_again_is_nothing() {
     let patch = envelope("*** Add File: g\n+x\n*** Delete File: g\n");
     insta::assert_snapshot!(apply([("f", "one\n")], &patch), @"  g is as the patch wants it already");

@@ -68,7 +68,7 @@ fn action() -> impl Strategy<Value = Action> {
 fn patch(tree: &Memory) -> impl Strategy<Value = Patch> + use<> {
     let there: Vec<String> = tree.files.keys().cloned().collect();
     let path = prop_oneof![4 => select(there), 1 => select(NAMES).prop_map(str::to_owned)];
-    let edit = (path, action()).prop_map(|(path, action)| Edit { path, line: 1, action });
+    let edit = (path, action()).prop_map(|(path, action)| Edit { path, line: 1, action, blobs: None });
     vec(edit, 1..5).prop_map(|edits| Patch { edits })
 }
 
@@ -152,6 +152,50 @@ fn git_makes_the_same_of_what_is_behind_links() {
     };
     assert_eq!(look(&roots[1]), look(&roots[0]), "{}", plan.diff());
     assert_eq!(look(&roots[0]).1, [true, false, false]);
+}
+
+/// What `git diff` says of two contents of `f`, with so many lines around what changes.
+fn git_diff(old: &[u8], new: &[u8], around: usize) -> String {
+    let temp = tempfile::tempdir().unwrap();
+    for (side, bytes) in [("a", old), ("b", new)] {
+        std::fs::create_dir(temp.path().join(side)).unwrap();
+        std::fs::write(temp.path().join(side).join("f"), bytes).unwrap();
+    }
+    let output = Command::new("git")
+        .args(["diff", "--no-index", "--no-prefix", &format!("-U{around}"), "a/f", "b/f"])
+        .current_dir(temp.path())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CEILING_DIRECTORIES", temp.path())
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A file of few words, so that everything in it stands there more than once.
+fn repetitive() -> impl Strategy<Value = Vec<u8>> {
+    let line = select(&["", "}", "same", "fn f() {", "x\r"][..]);
+    (vec(line, 0..20), any::<bool>()).prop_map(|(lines, bare)| {
+        let end = if bare || lines.is_empty() { "" } else { "\n" };
+        (lines.join("\n") + end).into_bytes()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_diff_of_git_lands_where_it_was_made(old in repetitive(), new in repetitive(), around in 0..4_usize) {
+        let diff = git_diff(&old, &new, around);
+        prop_assume!(!diff.is_empty());
+        let tree = |bytes: &[u8]| Memory::of([("f", bytes)]);
+        let patch = parse(&diff).map_err(|syntax| TestCaseError::fail(format!("{syntax}\n{diff}")))?;
+        let plan = Plan::of(&patch, &tree(&old)).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
+        let after = committed(&tree(&old), &plan);
+        prop_assert_eq!(&after, &tree(&new), "{}", diff);
+        let again = Plan::of(&patch, &after).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
+        prop_assert!(again.changes.is_empty() && again.already == ["f"], "{}", diff);
+    }
 }
 
 proptest! {

@@ -203,3 +203,28 @@ fn numbers_decide_only_where_lines_do_not() {
     |y
     ");
 }
+
+#[test]
+fn where_lines_only_come_the_number_counts_if_others_bear_it_out() {
+    let file = "a\nb\nc\nd\n";
+    insta::assert_snapshot!(unified(file, "@@ -1 +1 @@\n-a\n+A\n@@ -3,0 +4 @@\n+x\n"), @"
+    M f
+    |A
+    |b
+    |c
+    |x
+    |d
+    ");
+    // What a model counts does not agree with itself.
+    insta::assert_snapshot!(unified(file, "@@ -1 +1,2 @@\n-a\n+A\n+B\n@@ -3,0 +4 @@\n+x\n"), @"`f` is unchanged: hunk 2 of 2 (line 7 of the patch) only adds lines, and gives none that stand around them; give some");
+    insta::assert_snapshot!(unified(file, "@@ -3,0 +4 @@\n+x\n"), @"`f` is unchanged: the hunk at line 3 of the patch only adds lines, and gives none that stand around them; give some");
+    let known = "diff --git a/f b/f\nindex d68dd40..0000001 100644\n--- a/f\n+++ b/f\n@@ -3,0 +4 @@\n+x\n";
+    insta::assert_snapshot!(apply([("f", file)], known), @"
+    M f
+    |a
+    |b
+    |c
+    |x
+    |d
+    ");
+}

@@ -108,7 +108,7 @@ fn action() -> impl Strategy<Value = Action> {
 }
 
 fn patch() -> impl Strategy<Value = Patch> {
-    let edit = (path(), action()).prop_map(|(path, action)| Edit { path, line: 0, action });
+    let edit = (path(), action()).prop_map(|(path, action)| Edit { path, line: 0, action, blobs: None });
     vec(edit, 1..4).prop_map(|edits| Patch { edits })
 }
 
@@ -176,7 +176,7 @@ fn bare(mut patch: Patch) -> Patch {
     for edit in &mut patch.edits {
         edit.line = 0;
         if let Action::Update { hunks, .. } = &mut edit.action {
-            hunks.iter_mut().for_each(|hunk| (hunk.line, hunk.at) = (0, None));
+            hunks.iter_mut().for_each(|hunk| (hunk.line, hunk.at, hunk.new_at) = (0, None, None));
         }
     }
     patch

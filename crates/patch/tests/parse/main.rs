@@ -46,7 +46,7 @@ fn edit(edit: &Edit) -> String {
         Some(false) => " -x",
         None => "",
     };
-    let Edit { path, line, action } = edit;
+    let Edit { path, line, action, .. } = edit;
     match action {
         Action::Write { content, executable } => {
             format!("{line}: write {path}{} {content:?}\n", run(executable))

@@ -21,6 +21,8 @@ pub(super) struct Head {
     pub(super) moved: (Option<String>, Option<String>),
     pub(super) kind: Kind,
     pub(super) executable: Option<bool>,
+    /// What git calls the content before and after.
+    pub(super) blobs: Option<(String, String)>,
 }
 
 /// What happens to the file.
@@ -88,8 +90,8 @@ pub(super) fn is_sure_pair(lines: &Lines<'_>, at: usize) -> bool {
 /// Reads the part before the hunks, and where it ends.
 pub(super) fn read(lines: &Lines<'_>, start: usize) -> Result<(Head, usize), Syntax> {
     let line = lines.number(start);
-    let mut head =
-        Head { line, git: None, sides: None, moved: (None, None), kind: Kind::Change, executable: None };
+    let (git, sides, moved, kind) = (None, None, (None, None), Kind::Change);
+    let mut head = Head { line, git, sides, moved, kind, executable: None, blobs: None };
     let mut at = start;
     let first = lines.get(start).unwrap_or_default();
     if is_git(first) {
@@ -137,9 +139,12 @@ impl Head {
             self.moved.1 = Some(name::plain(name, number)?);
             self.kind = if text.starts_with("rename") { Kind::Moved } else { Kind::Copied };
         } else if let Some(index) = after("index ") {
-            if let Some((_, mode)) = index.split_once(' ') {
+            let (blobs, mode) =
+                index.split_once(' ').map_or((index, None), |(blobs, mode)| (blobs, Some(mode)));
+            if let Some(mode) = mode {
                 executable(mode.trim(), number)?;
             }
+            self.blobs = blobs.split_once("..").map(|(old, new)| (old.to_owned(), new.to_owned()));
         } else {
             return Ok(after("similarity index ").or_else(|| after("dissimilarity index ")).is_some());
         }

@@ -76,8 +76,8 @@ fn hunk(lines: &Lines<'_>, start: usize, whole: bool) -> Result<Found, Syntax> {
     };
     let counted = counted(lines, start + 1, &heading);
     let end = counted.unwrap_or_else(|| loose_end(lines, start + 1));
-    let (headers, at) = (heading.headers(), heading.at());
-    let mut hunk = Hunk { line: number, headers, at, ..Hunk::default() };
+    let (headers, at, new_at) = (heading.headers(), heading.at(), heading.new_at());
+    let mut hunk = Hunk { line: number, headers, at, new_at, ..Hunk::default() };
     let returns = lines.has_return(start);
     for at in start + 1..end {
         let text = lines.get(at).unwrap_or_default();

@@ -175,7 +175,7 @@ fn edit(lines: &Lines<'_>, head: &Head, found: Vec<Found>) -> Result<Edit, Synta
         }
     };
     let path = path::checked(&path.unwrap_or_default(), head.line)?;
-    Ok(Edit { path, line: head.line, action })
+    Ok(Edit { path, line: head.line, action, blobs: head.blobs.clone() })
 }
 
 fn create(lines: &Lines<'_>, head: &Head, found: &[Found]) -> Result<Action, Syntax> {

@@ -1,0 +1,114 @@
+//! What speaks for another place than the one that a hunk seems to fit, or for its being done already.
+
+use super::align::{ALIKE, Sought, weight};
+use super::fit::{Fit, Pass};
+use super::line::{fold, indent, similarity};
+use super::near::ENOUGH;
+use super::sure::TELLING;
+use crate::edit::{Hunk, Line};
+use crate::text::Text;
+
+/// How much of it elsewhere makes another place as likely.
+const RIVAL: f64 = 0.97;
+/// How much of it must be there to do it again where it seems to be done.
+const AGAIN: f64 = 0.85;
+
+/// A place that so much resembles `hunk` that it may have to be done there, although its new lines stand at `done`.
+pub(crate) fn again(text: &Text<'_>, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
+    let sought = Sought::of(text, hunk);
+    let length = hunk.new_lines().count();
+    let taken = |at: usize| Fit { pass: Pass::Exact, at: (at..at + length).map(Some).collect(), doubt: None };
+    let taken: Vec<Fit> = done.iter().copied().map(taken).collect();
+    let (share, fit) = sought.best(false, &taken)?;
+    let mut goes =
+        sought.olds.iter().zip(&fit.at).filter(|(old, _)| old.goes && old.weight >= TELLING).peekable();
+    let all_there =
+        goes.peek().is_some() && goes.all(|(old, at)| at.is_some_and(|at| old.folded == fold(text.line(at))));
+    let doubt = Some("lines of it differ there, and what it makes stands elsewhere");
+    (share >= AGAIN || share >= ENOUGH && all_there).then_some(Fit { doubt, ..fit })
+}
+
+/// The place that the number of `hunk` says, if it is nowhere near `taken` and most of the hunk is there, line by line.
+pub(crate) fn numbered(text: &Text<'_>, hunk: &Hunk, taken: &[usize]) -> Option<usize> {
+    let number = hunk.at?.checked_sub(1)?;
+    let end = number.saturating_add(hunk.old().count());
+    if end > text.len() || taken.iter().any(|at| number <= *at && *at < end) {
+        return None;
+    }
+    let lines = || hunk.old().zip(number..).map(|(ours, at)| (weight(ours), similarity(ours, text.line(at))));
+    let there: f64 = lines().map(|(weight, alike)| if alike >= ALIKE { weight * alike } else { 0.0 }).sum();
+    let all: f64 = lines().map(|(weight, _)| weight).sum();
+    (there >= ENOUGH * all).then_some(number)
+}
+
+/// Another place than `fit` that is indented as `hunk` is, and reads almost as it does.
+pub(crate) fn sibling(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
+    let sought = Sought::of(text, hunk);
+    let taken = std::slice::from_ref(fit);
+    let level = |fit: &Fit| {
+        let mut rows = sought.olds.iter().zip(&fit.at).filter(|(old, _)| old.weight >= TELLING);
+        rows.all(|(old, at)| at.is_some_and(|at| indent(old.text) == indent(text.line(at))))
+    };
+    sought
+        .places(false, taken)
+        .filter(|(share, fit)| *share >= AGAIN && level(fit))
+        .map(|(_, fit)| fit)
+        .next()
+}
+
+/// Whether a hunk from which lines only go is still there, more or less: what would be left of it may stand anywhere.
+pub(crate) fn stands(text: &Text<'_>, hunk: &Hunk) -> bool {
+    if hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if weight(text) >= TELLING)) {
+        return false;
+    }
+    let sought = Sought::of(text, hunk);
+    let goes = |fit: Option<&Fit>| -> f64 {
+        let there = |row: usize| fit.is_none_or(|fit| fit.at[row].is_some());
+        sought
+            .olds
+            .iter()
+            .enumerate()
+            .filter(|(row, old)| old.goes && there(*row))
+            .map(|(_, old)| old.weight)
+            .sum()
+    };
+    sought.places(false, &[]).any(|(share, fit)| share >= ENOUGH && goes(Some(&fit)) > 0.5 * goes(None))
+}
+
+/// Where what `hunk` makes stands, at least as surely as what it takes stands at `fit`: there it may have been done.
+pub(crate) fn made(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
+    if !hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if weight(text) >= TELLING)) {
+        return None;
+    }
+    // What came is sought as strictly as what goes.
+    let lines = hunk.lines.iter().filter_map(|line| match line {
+        Line::Keep(_) => Some(line.clone()),
+        Line::Add(text) => Some(Line::Drop(text.clone())),
+        Line::Drop(_) => None,
+    });
+    let new = Hunk { lines: lines.collect(), ..Hunk::default() };
+    let (before, after) = (Sought::of(text, hunk), Sought::of(text, &new));
+    let weigh = |sought: &Sought<'_>, fit: &Fit| -> f64 {
+        let olds = &sought.olds;
+        let there = olds
+            .iter()
+            .zip(&fit.at)
+            .filter(|(old, at)| at.is_some_and(|at| old.folded == fold(text.line(at))));
+        there.map(|(old, _)| old.weight).sum::<f64>() / olds.iter().map(|old| old.weight).sum::<f64>()
+    };
+    let (_, place) = after.best(true, &[])?;
+    let rows: Vec<usize> = (0..after.olds.len()).filter(|row| place.at[*row].is_some()).collect();
+    let beside = |pair: &[usize]| {
+        let changes = pair.iter().any(|row| after.olds[*row].goes);
+        !changes || place.at[pair[0]].zip(place.at[pair[1]]).is_some_and(|(this, next)| this + 1 == next)
+    };
+    let together = rows.len() > 1 && rows.windows(2).all(beside);
+    (together && weigh(&after, &place) >= weigh(&before, fit)).then(|| place.first())
+}
+
+/// Another place than `fit` where nearly all of `hunk` is.
+pub(crate) fn rival(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
+    let sought = Sought::of(text, hunk);
+    let found = sought.best(true, std::slice::from_ref(fit))?;
+    (found.0 >= RIVAL).then_some(found.1)
+}
