@@ -222,8 +222,12 @@ impl<'a> Planning<'a> {
     /// The file at `path`, as the patch so far leaves it.
     fn file(&mut self, edit: &Edit, path: &str) -> Result<usize, Faults> {
         let spot = self.tree.look(path).map_err(|refusal| {
-            // It begins with the name, as a fault does.
-            let what = refusal.what.strip_prefix(&format!("`{path}` ")).unwrap_or(&refusal.what).to_owned();
+            // It begins with the name, as a fault does, or with that of what is behind it.
+            let what = match refusal.what.strip_prefix(&format!("`{path}` ")) {
+                Some(what) => what.to_owned(),
+                None if refusal.what.starts_with('`') => format!("cannot be used: {}", refusal.what),
+                None => refusal.what,
+            };
             vec![Fault::at(edit, path, what)]
         })?;
         if let Some(index) = self.by_real.get(&spot.real) {

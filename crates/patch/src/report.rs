@@ -7,10 +7,11 @@ use crate::matching::Pass;
 use crate::plan::{Change, Plan};
 
 impl Change {
-    /// Whether what was there is all gone, and something else is there.
-    fn replaces(&self) -> bool {
+    /// Whether what was there is all gone, and something else is there: written as a whole, moved or copied.
+    pub fn replaces(&self) -> bool {
+        let whole = self.from.is_some() || self.landed.is_empty();
         match (&self.before, &self.after) {
-            (Some(before), Some(after)) => before.bytes != after.bytes,
+            (Some(before), Some(after)) => whole && before.bytes != after.bytes,
             _ => false,
         }
     }
@@ -43,7 +44,7 @@ impl fmt::Display for Plan {
                 Some(from) => format!("R {} -> {}", named(from), named(path)),
                 None => format!("{} {}", change.letter(), named(path)),
             });
-            if (from.is_some() || landed.is_empty()) && change.replaces() {
+            if change.replaces() {
                 lines.push("  all of it was replaced".to_owned());
             }
             for (line, pass) in landed {

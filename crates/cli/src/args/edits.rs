@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 /// lines of the patch and of the file differ in blanks, indentation or quotes, it still lands if there is only one place
 /// for it; if there are two, or none, nothing is changed and the answer says what stands there.
 ///
-/// Exit status: 0 applied, or applied already; 1 not applied, and nothing changed; 2 the command line is wrong, or there is
-/// no patch.
+/// Exit status: 0 applied, or applied already; 1 not applied, and nothing changed; 2 the command line is wrong, or the input is
+/// empty.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

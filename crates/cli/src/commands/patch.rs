@@ -39,7 +39,9 @@ pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
     let within = root.clone();
     let disk = disk.judged_by(Arc::new(move |real, _| judge(&within, real)));
     let records = records()?;
-    mended(&records)?;
+    if !args.dry_run {
+        mended(&records)?;
+    }
     let tally = Tally::default();
     let mut progress = screen::Progress::of("patch");
     let tick = || progress.say(&tally.to_string());
@@ -81,7 +83,11 @@ fn seen_from_top(root: &Path, patch: &patch::Patch) -> Option<String> {
 
 /// Ends what was stopped half-way, and says so.
 fn mended(records: &Path) -> Result<(), Fault> {
-    for Recovered { files, outcome, record } in patch::recover(records)? {
+    let unusable = |error: std::io::Error| {
+        Fault::usage(format!("nothing can be changed without a record of it: {error}"))
+            .hint("set TOOLGATE_HOME to a directory of yours")
+    };
+    for Recovered { files, outcome, record } in patch::recover(records).map_err(unusable)? {
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let what = match outcome {
             Outcome::Back => format!("an edit was stopped half-way; it was taken back: {}", names.join(", ")),
@@ -208,7 +214,7 @@ fn told(args: &args::Patch, plan: &Plan) -> Result<(), Fault> {
                 .iter()
                 .map(|(line, pass)| json!({"line": line, "overlooked": pass.overlooks(), "already": *pass == Pass::Done}))
                 .collect();
-            json!({"kind": change.letter().to_string(), "path": change.path, "from": change.from, "places": places})
+            json!({"kind": change.letter().to_string(), "path": change.path, "from": change.from, "replaced": change.replaces(), "places": places})
         };
         let files: Vec<_> = plan.told().map(file).collect();
         let diff = args.dry_run.then(|| plan.diff());

@@ -185,11 +185,18 @@ pub(super) struct Left {
 impl Records {
     /// Makes the directory if it is not there, and waits until no other process uses it.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let unusable = |error: io::Error| {
+            io::Error::new(error.kind(), format!("`{}` cannot be used: {error}", path.display()))
+        };
+        Self::enter(path).map_err(unusable)
+    }
+
+    fn enter(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let dir = sys::open_dir(rustix::fs::CWD, path, Links::Follow)?;
         let seen = sys::seen(dir.as_fd())?;
         if seen.owner != me() || seen.mode.intersects(OTHERS) {
-            let what = format!("{} must belong to this user, and nobody else may enter", path.display());
+            let what = "it must belong to this user, and nobody else may enter";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
         }
         let real = sys::real_path(dir.as_fd())?;

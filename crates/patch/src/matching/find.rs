@@ -79,7 +79,27 @@ pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, M
             return Err(Miss::Ambiguous(fits.iter().map(Fit::first).chain(more).collect()));
         }
     }
-    doubts(text, hunk, chosen(text, hunk, fits, &heads), &heads)
+    let mut found = doubts(text, hunk, chosen(text, hunk, fits, &heads), &heads);
+    if let Ok(Found::Fits(fits)) = &mut found
+        && let [fit] = fits.as_mut_slice()
+        && fit.pass == Pass::Exact
+        && !is_where_it_says(text, hunk, &headers, fit)
+    {
+        fit.pass = Pass::Header;
+    }
+    found
+}
+
+/// Whether a header of the hunk stands above, if it has one, and the end of the file below, if it says so.
+fn is_where_it_says(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fit: &Fit) -> bool {
+    let named = hunk.headers.iter().any(|header| !is_blank(header));
+    let headed = !named || headers.iter().any(|header| *header <= fit.first());
+    headed && (!hunk.at_end || is_at_end(text, fit))
+}
+
+/// Whether nothing but empty lines stands below.
+fn is_at_end(text: &Text<'_>, fit: &Fit) -> bool {
+    (fit.end()..text.len()).all(|at| is_blank(text.line(at)))
 }
 
 /// The new lines stand at `done`: what that says, if it says something.
@@ -223,7 +243,7 @@ fn search(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
         Pass::Fold => contiguous(text, hunk, Likeness::Folded, pass),
         Pass::Blanks => spaced(text, hunk),
         Pass::Near => near(text, hunk),
-        Pass::Done | Pass::Read(_) => Vec::new(),
+        Pass::Done | Pass::Header | Pass::Read(_) => Vec::new(),
     });
     fits.into_iter().find(|fits| !fits.is_empty()).unwrap_or_default()
 }
@@ -261,7 +281,7 @@ fn chosen(text: &Text<'_>, hunk: &Hunk, mut fits: Vec<Fit>, heads: &dyn Fn(usize
     };
     keep(&|fit| heads(fit.first()));
     if hunk.at_end {
-        keep(&|fit| (fit.end()..text.len()).all(|at| is_blank(text.line(at))));
+        keep(&|fit| is_at_end(text, fit));
     }
     keep(&|fit| fit.pass < Pass::Near && hunk.at == Some(fit.first() + 1));
     fits

@@ -14,6 +14,8 @@ pub enum Pass {
     Done,
     /// Every line as the patch has it.
     Exact,
+    /// The same, but not where its header or its end says.
+    Header,
     /// But for blanks at the ends of lines.
     Trailing,
     /// But for the indentation.
@@ -33,6 +35,7 @@ impl Pass {
     pub fn overlooks(self) -> Option<&'static str> {
         match self {
             Self::Done | Self::Exact => None,
+            Self::Header => Some("its `@@` or `*** End of File`"),
             Self::Trailing => Some("blanks at the ends of lines"),
             Self::Indent => Some("indentation"),
             Self::Fold => Some("quotes, dashes or blanks"),

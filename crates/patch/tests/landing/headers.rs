@@ -194,6 +194,7 @@ fn a_header_that_is_nowhere_does_not_decide() {
 fn a_header_that_is_nowhere_does_not_hinder() {
     insta::assert_snapshot!(update("one\ntwo\nthree\n", "@@ def h(self):\n-two\n+2\n"), @"
     M f
+      at line 2, overlooking its `@@` or `*** End of File`
     |one
     |2
     |three

@@ -155,6 +155,7 @@ fn the_end_of_the_file_leaves_one() {
 fn an_end_of_the_file_that_is_wrong_does_not_hinder() {
     insta::assert_snapshot!(update("x\ny\n\nlast\n", " x\n-y\n+z\n*** End of File\n"), @"
     M f
+      at line 2, overlooking its `@@` or `*** End of File`
     |x
     |z
     |
