@@ -52,8 +52,21 @@ pub struct Foreign {
     pub tool: String,
     /// A hash of its name, its description and its schema: another definition is another tool.
     pub definition: String,
-    /// Whether they say that it changes nothing.
-    pub read_only: bool,
+    /// What is known about it.
+    pub trust: Trust,
+}
+
+/// What is known about somebody else's tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Trust {
+    /// Nothing.
+    Unknown,
+    /// They say that it changes nothing.
+    ReadOnly,
+    /// The user has said that it need not be asked about.
+    Trusted,
+    /// It is not what it was when it was last used.
+    Changed,
 }
 
 /// Whether a call asks for more than the confinement in force gives.

@@ -10,7 +10,7 @@ use crate::rules::{Access, Decision, Rule, Rules};
 use crate::store::Key;
 use crate::{
     Account, ApprovalPolicy, Cause, CommandLine, Denial, Effect, Escalation, Foreign, Gate, Grant, Grants,
-    Host, Intent, Matter, Network, Part, Requirement, Typing, Unasked, requirement,
+    Host, Intent, Matter, Network, Part, Requirement, Trust, Typing, Unasked, requirement,
 };
 
 /// What was found out about an intent.
@@ -198,11 +198,18 @@ impl Judging<'_> {
 
     fn foreign(&self, foreign: &Foreign, out: &mut Judgement) {
         out.keys.push(Key::from(foreign));
-        if foreign.read_only || self.allowed {
-            return;
+        let Foreign { server, tool, trust, .. } = foreign.clone();
+        match trust {
+            // Whoever allowed it allowed what it was.
+            Trust::Changed => {
+                let why = Cause::Redefined { server, tool };
+                out.raise(requirement(self.gate.approval, Matter::MustAsk), why);
+            }
+            Trust::Unknown if !self.allowed => {
+                out.raise(self.asks(Matter::MustAsk), Cause::Foreign { server, tool });
+            }
+            Trust::Unknown | Trust::ReadOnly | Trust::Trusted => {}
         }
-        let Foreign { server, tool, .. } = foreign.clone();
-        out.raise(self.asks(Matter::MustAsk), Cause::Foreign { server, tool });
     }
 
     fn exec(&self, line: &CommandLine, intent: &Intent, out: &mut Judgement) {

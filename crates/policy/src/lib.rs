@@ -45,7 +45,7 @@ pub use environment::{Environment, EnvironmentFault, Inherit, imposed};
 pub use glob::{glob_fault, wildcards};
 pub use grant::{Grant, Grants};
 pub use host::{Host, HostFault, Hosts, is_public};
-pub use intent::{CommandLine, Effect, Escalation, Foreign, Intent, Typing};
+pub use intent::{CommandLine, Effect, Escalation, Foreign, Intent, Trust, Typing};
 pub use known::{Known, dangerous_variable, is_interpreter, known, known_partly, stem};
 pub use letters::invisible;
 pub use machine::{Machine, Program};

@@ -133,6 +133,13 @@ pub enum Cause {
         /// What they call it.
         tool: String,
     },
+    /// Somebody else's tool is not what it was when it was last used.
+    Redefined {
+        /// Whose.
+        server: String,
+        /// What they call it.
+        tool: String,
+    },
 }
 
 impl fmt::Display for Cause {
@@ -174,6 +181,9 @@ impl Cause {
             }
             Self::Foreign { server, tool } => {
                 format!("`{tool}` is a tool of `{server}`, and nobody here knows what it does")
+            }
+            Self::Redefined { server, tool } => {
+                format!("`{server}` has changed what it says about its tool `{tool}` since it was last used")
             }
         }
     }

@@ -52,22 +52,59 @@ impl Foreign {
         F: Fn(Value, Cx) -> R + Send + Sync + 'static,
         R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     {
-        let parameters = JsonSchema::foreign(&self.input_schema, SCHEMA)?;
+        self.answered(Arc::new(Answered(run)))
+    }
+
+    /// The same, with more known about who answers.
+    pub fn answered(self, answers: Arc<dyn Answers>) -> Result<Arc<dyn AnyTool>, SchemaFault> {
+        let schema = JsonSchema::foreign(&self.input_schema, SCHEMA)?;
         let description = clean(&self.description, DESCRIPTION);
         let spec =
-            FunctionSpec { name: self.name, description, parameters: parameters.clone(), strict: Strict::No };
-        let run = Arc::new(move |arguments, cx| Box::pin(run(arguments, cx)) as Answering);
-        Ok(Arc::new(ForeignTool { spec: ToolSpec::Function(Box::new(spec)), schema: parameters, run }))
+            FunctionSpec { name: self.name, description, parameters: schema.clone(), strict: Strict::No };
+        Ok(Arc::new(ForeignTool { spec: ToolSpec::Function(Box::new(spec)), schema, answers }))
     }
 }
 
-type Answering = BoxFuture<'static, Result<ToolOutput, ToolError>>;
-type Run = Arc<dyn Fn(Value, Cx) -> Answering + Send + Sync>;
+/// Answers the calls of a tool from elsewhere.
+pub trait Answers: Send + Sync {
+    /// Which calls its calls may run beside: if nobody knows what it does, none.
+    fn lane(&self) -> Lane {
+        Lane::Alone
+    }
+
+    /// What a call touches.
+    fn intent(&self) -> Intent {
+        Intent::nothing()
+    }
+
+    /// What whoever is asked about a call with these arguments should see.
+    fn preview(&self, _arguments: &Value) -> Option<String> {
+        None
+    }
+
+    /// Answers a call with arguments that fit the schema.
+    fn answer(&self, arguments: Value, cx: Cx) -> Answering<'_>;
+}
+
+/// An answer on its way.
+pub type Answering<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
+
+struct Answered<F>(F);
+
+impl<F, R> Answers for Answered<F>
+where
+    F: Fn(Value, Cx) -> R + Send + Sync,
+    R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
+{
+    fn answer(&self, arguments: Value, cx: Cx) -> Answering<'_> {
+        Box::pin((self.0)(arguments, cx))
+    }
+}
 
 struct ForeignTool {
     spec: ToolSpec,
     schema: JsonSchema,
-    run: Run,
+    answers: Arc<dyn Answers>,
 }
 
 impl AnyTool for ForeignTool {
@@ -75,19 +112,19 @@ impl AnyTool for ForeignTool {
         &self.spec
     }
 
-    /// Nobody knows what it does, so nothing runs beside it.
     fn lane(&self) -> Lane {
-        Lane::Alone
+        self.answers.lane()
     }
 
     fn plan(&self, call: &ToolCall, _: &Place) -> Result<Box<dyn Attempt>, ToolError> {
         let arguments = args::checked(&call.payload.arguments(), &self.schema, &[])?;
-        Ok(Box::new(ForeignCall { run: Arc::clone(&self.run), arguments, intent: Intent::nothing() }))
+        let (answers, intent) = (Arc::clone(&self.answers), self.answers.intent());
+        Ok(Box::new(ForeignCall { answers, arguments, intent }))
     }
 }
 
 struct ForeignCall {
-    run: Run,
+    answers: Arc<dyn Answers>,
     arguments: Value,
     intent: Intent,
 }
@@ -97,7 +134,11 @@ impl Attempt for ForeignCall {
         &self.intent
     }
 
-    fn run<'a>(&'a self, _: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        (self.run)(self.arguments.clone(), cx.clone())
+    fn preview<'a>(&'a self, _: &'a Permit, _: &'a Cx) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(self.answers.preview(&self.arguments)))
+    }
+
+    fn run<'a>(&'a self, _: &'a Permit, cx: &'a Cx) -> Answering<'a> {
+        self.answers.answer(self.arguments.clone(), cx.clone())
     }
 }

@@ -90,6 +90,15 @@ pub trait AnyTool: Send + Sync {
     fn plan(&self, call: &ToolCall, place: &Place) -> Result<Box<dyn Attempt>, ToolError>;
 }
 
+/// Tools that come and go while others use them.
+pub trait ToolSource: Send + Sync {
+    /// Those that a model is told of now.
+    fn offered(&self) -> Vec<Arc<dyn AnyTool>>;
+
+    /// The tool of that name, whether a model was told of it or not.
+    fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>>;
+}
+
 /// A call that was understood, and can be attempted: more than once if a first permit was too narrow.
 pub trait Attempt: Send + Sync {
     /// What it would touch.

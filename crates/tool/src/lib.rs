@@ -51,10 +51,10 @@ pub use call::{CallId, LocalShell, ToolCall, ToolPayload};
 pub use cx::{Cx, Place, Stop};
 pub use error::{BadArguments, ErrorKind, ToolError};
 pub use fit::{BYTES_PER_TOKEN, fit};
-pub use foreign::Foreign;
+pub use foreign::{Answering, Answers, Foreign};
 pub use futures_util::future::BoxFuture;
 pub use halt::{GRACE, Halt};
-pub use handler::{AnyTool, Attempt, Lane, Needs, ToolHandler, erase};
+pub use handler::{AnyTool, Attempt, Lane, Needs, ToolHandler, ToolSource, erase};
 pub use notice::{Listen, Notice, OutputStream, PlanStep, StepStatus};
 pub use output::{Cut, Facts, Image, Item, ToolOutput, Usage};
 pub use schema::{

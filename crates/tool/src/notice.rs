@@ -21,6 +21,13 @@ pub enum Notice {
         /// Which one, as the model spells it.
         path: String,
     },
+    /// How far it is.
+    Progress {
+        /// What is done, in one line.
+        text: String,
+        /// How much that is of all, in percent, if it is known.
+        percent: Option<u8>,
+    },
     /// Something went wrong beside the call, and the call goes on.
     Warning {
         /// One sentence.

@@ -1,0 +1,129 @@
+//! What a server answers → what a model reads.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use tool::{Image, Item, ToolOutput};
+
+use crate::peer::{Answer, Block};
+
+/// Kinds of pictures that models take.
+const PICTURES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Bytes of pictures that are sent to a model; the rest is told of.
+const LARGEST_PICTURE: usize = 5 << 20;
+/// Pieces of an answer; the rest is told of.
+const MOST_BLOCKS: usize = 200;
+
+/// The answer of a server's tool: its text as text, its pictures as pictures, what else there is told of in a line.
+pub(crate) fn output(answer: Answer) -> ToolOutput {
+    let Answer { blocks, structured, failed } = answer;
+    let more = blocks.len().saturating_sub(MOST_BLOCKS);
+    let mut items: Vec<Item> = Vec::new();
+    for block in blocks.into_iter().take(MOST_BLOCKS) {
+        items.push(item(block));
+    }
+    if more > 0 {
+        items.push(Item::Text(format!("[{more} more pieces of the answer were left out]")));
+    }
+    // Text that only repeats the data is what older clients read.
+    if items.is_empty() {
+        let text = structured.as_ref().map(Value::to_string).unwrap_or_default();
+        items.push(Item::Text(if text.is_empty() { "(it answers nothing)".to_owned() } else { text }));
+    }
+    let mut output = ToolOutput { items, success: !failed, ..ToolOutput::text("") };
+    output.structured = structured;
+    output
+}
+
+fn item(block: Block) -> Item {
+    match block {
+        Block::Text(text) => Item::Text(text),
+        Block::Image { mime, data } => picture(&mime, &data),
+        Block::Audio { mime, data } => Item::Text(media("audio", &mime, &data)),
+        Block::Link { uri, name, about } => {
+            let about = about.map(|about| format!(": {about}")).unwrap_or_default();
+            Item::Text(format!("[resource `{name}` at {uri}{about}; read_mcp_resource reads it]"))
+        }
+        Block::Resource { uri, text: Some(text), .. } => Item::Text(format!("[resource {uri}]\n{text}")),
+        Block::Resource { uri, mime, blob, .. } => {
+            let mime = mime.unwrap_or_default();
+            if PICTURES.contains(&&*mime) {
+                return picture(&mime, &blob.unwrap_or_default());
+            }
+            Item::Text(format!("[resource {uri}] {}", media("data", &mime, &blob.unwrap_or_default())))
+        }
+    }
+}
+
+fn picture(mime: &str, data: &str) -> Item {
+    let known = PICTURES.iter().find(|known| **known == mime);
+    let small = data.len() / 4 * 3 <= LARGEST_PICTURE;
+    match (known, STANDARD.decode(data.trim()), small) {
+        (Some(mime), Ok(bytes), true) => Item::Image(Image { mime, bytes }),
+        _ => Item::Text(media("a picture", mime, data)),
+    }
+}
+
+/// What cannot be shown, in a line.
+fn media(what: &str, mime: &str, data: &str) -> String {
+    let mime: String = mime.chars().filter(|letter| letter.is_ascii_graphic()).take(80).collect();
+    format!("[{what} of kind `{mime}`, {} bytes, which cannot be shown here]", data.len() / 4 * 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(answer: Answer) -> String {
+        let output = output(answer);
+        let item = |item: &Item| match item {
+            Item::Text(text) => text.clone(),
+            Item::Image(image) => format!("<{} {} bytes>", image.mime, image.bytes.len()),
+        };
+        let items: Vec<String> = output.items.iter().map(item).collect();
+        format!("{}\n{}", if output.success { "ok" } else { "failed" }, items.join("\n"))
+    }
+
+    fn answer(blocks: Vec<Block>) -> Answer {
+        Answer { blocks, structured: None, failed: false }
+    }
+
+    #[test]
+    fn text_is_text_and_pictures_are_pictures() {
+        let image = |mime: &str, data: &str| Block::Image { mime: mime.to_owned(), data: data.to_owned() };
+        let blocks = vec![
+            Block::Text("{\"a\": 1}".to_owned()),
+            image("image/png", "aGVsbG8="),
+            image("image/png", "???"),
+            image("image/svg+xml", "aGVsbG8="),
+            Block::Audio { mime: "audio/wav".to_owned(), data: "aGVsbG8=".to_owned() },
+            Block::Link {
+                uri: "file:///x".to_owned(),
+                name: "x".to_owned(),
+                about: Some("a file".to_owned()),
+            },
+            Block::Resource {
+                uri: "test://a".to_owned(),
+                mime: None,
+                text: Some("body".to_owned()),
+                blob: None,
+            },
+            Block::Resource {
+                uri: "test://b".to_owned(),
+                mime: None,
+                text: None,
+                blob: Some("aGVsbG8=".to_owned()),
+            },
+        ];
+        insta::assert_snapshot!(told(answer(blocks)), @"");
+    }
+
+    #[test]
+    fn an_answer_without_words_is_its_data() {
+        let nothing = answer(Vec::new());
+        insta::assert_snapshot!(told(nothing.clone()), @"");
+        insta::assert_snapshot!(told(Answer { structured: Some(json!({"a": 1})), failed: true, ..nothing }), @"");
+    }
+}

@@ -1,0 +1,410 @@
+//! One server's life: started, listed, heard, started again.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tool::BoxFuture;
+
+use crate::definition::Pins;
+use crate::elicit::{Elicit, Elicitation, Elicited};
+use crate::link::{Client, Link, pipes};
+use crate::peer::{About, Listed, Peer, Trouble};
+use crate::server::{Running, Server, Transport};
+use crate::tools::Offer;
+
+/// How often a server is started that does not start; how long is waited in between, at first and at most.
+const TRIES: usize = 3;
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// A server that lived as long may start again at once.
+const LIVED: Duration = Duration::from_secs(60);
+/// Pages and tools of one list; a server that has more has none.
+const MOST_PAGES: usize = 100;
+const MOST_TOOLS: usize = 2048;
+/// Bytes of what a program last wrote to its standard error.
+const LAST_WORDS: usize = 4 << 10;
+
+/// What servers have in common.
+#[derive(Clone, Default)]
+pub struct Means {
+    /// Whom servers may ask something; nobody if there is none.
+    pub elicit: Option<Arc<dyn Elicit>>,
+    /// The directories that they are told of, as URIs.
+    pub roots: Vec<String>,
+    /// Remembers which definitions were in use.
+    pub pins: Option<Arc<dyn Pins>>,
+    /// Is told how servers are.
+    pub watch: Option<Arc<dyn WatchServers>>,
+}
+
+/// Is told how servers are.
+pub trait WatchServers: Send + Sync {
+    /// The server is so now. Must not block.
+    fn saw(&self, server: &str, event: &ServerEvent);
+}
+
+/// How a server is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerEvent {
+    /// It is being started.
+    Starting,
+    /// It can be used.
+    Ready {
+        /// What it says about itself.
+        about: About,
+        /// How many tools it has that are used.
+        tools: usize,
+        /// Those that are not, each with why.
+        left_out: Vec<String>,
+        /// How long it took.
+        took: Duration,
+    },
+    /// Its tools are not what they were.
+    ToolsChanged {
+        /// How many it has now.
+        tools: usize,
+    },
+    /// It cannot be used.
+    Failed {
+        /// One sentence.
+        why: String,
+        /// When it is started again, if it is.
+        again_in: Option<Duration>,
+    },
+}
+
+/// A server and its state.
+pub(crate) struct Connection {
+    pub(crate) server: Arc<Server>,
+    pub(crate) pins: Option<Arc<dyn Pins>>,
+    means: Means,
+    state: watch::Sender<State>,
+    /// Questions of it that somebody thinks about.
+    asking: Arc<AtomicUsize>,
+    stop: CancellationToken,
+}
+
+/// How it is.
+#[derive(Clone)]
+pub(crate) enum State {
+    Starting,
+    Ready(Arc<Live>),
+    Failed { why: String, retries: bool },
+    Over,
+}
+
+/// A server that can be used.
+pub(crate) struct Live {
+    pub(crate) peer: Box<dyn Peer>,
+    pub(crate) offer: Offer,
+    /// Ends the program with the last who uses it.
+    program: OnceLock<CancellationToken>,
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Some(program) = self.program.get() {
+            program.cancel();
+        }
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(server: Server, means: Means) -> Arc<Self> {
+        let asking = Arc::new(AtomicUsize::new(0));
+        let elicit = means
+            .elicit
+            .clone()
+            .map(|inner| Arc::new(Counted { inner, asking: Arc::clone(&asking) }) as Arc<dyn Elicit>);
+        let means = Means { elicit, ..means };
+        Arc::new(Self {
+            server: Arc::new(server),
+            pins: means.pins.clone(),
+            means,
+            state: watch::Sender::new(State::Starting),
+            asking,
+            stop: CancellationToken::new(),
+        })
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.state.borrow().clone()
+    }
+
+    /// The server, as soon as it can be used; or why it cannot.
+    pub(crate) async fn live(&self) -> Result<Arc<Live>, String> {
+        let mut states = self.state.subscribe();
+        let settled = states.wait_for(|state| match state {
+            State::Ready(_) | State::Over => true,
+            State::Failed { retries, .. } => !retries,
+            State::Starting => false,
+        });
+        let limit = self.server.startup_timeout;
+        match timeout(limit, settled).await {
+            Ok(Ok(state)) => match &*state {
+                State::Ready(live) => Ok(Arc::clone(live)),
+                State::Failed { why, .. } => Err(why.clone()),
+                State::Starting | State::Over => Err("is over".to_owned()),
+            },
+            Ok(Err(_)) => Err("is over".to_owned()),
+            Err(_) => Err(match self.state() {
+                State::Failed { why, .. } => why,
+                _ => format!("has not started within {} s", limit.as_secs()),
+            }),
+        }
+    }
+
+    /// Waits for `work`, but no longer than `limit`, not counting the time in which somebody thinks about its questions.
+    pub(crate) async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+        const STEP: Duration = Duration::from_millis(100);
+        let mut work = std::pin::pin!(work);
+        let mut left = limit;
+        // ends: time goes by
+        loop {
+            let step = if self.asking.load(Ordering::Relaxed) > 0 { STEP } else { left };
+            tokio::select! {
+                biased;
+                done = &mut work => return Some(done),
+                () = sleep(step.min(left.max(STEP))) => {
+                    if self.asking.load(Ordering::Relaxed) == 0 {
+                        if left <= step {
+                            return None;
+                        }
+                        left = left.saturating_sub(step);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn close(&self) {
+        self.stop.cancel();
+    }
+
+    fn tell(&self, event: &ServerEvent) {
+        if let Some(watch) = &self.means.watch {
+            watch.saw(&self.server.name, event);
+        }
+    }
+
+    /// Starts it, and again when it has ended, until it is closed.
+    pub(crate) async fn keep(self: Arc<Self>) {
+        let stop = self.stop.clone();
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = Arc::clone(&self).kept() => {}
+        }
+        self.state.send_replace(State::Over);
+    }
+
+    async fn kept(self: Arc<Self>) {
+        let mut failures = 0;
+        // ends: when it has failed too often, or with whoever waits for it
+        loop {
+            self.tell(&ServerEvent::Starting);
+            let began = Instant::now();
+            let outcome = Arc::clone(&self).lived(began).await;
+            let was_ready = matches!(self.state(), State::Ready(_));
+            failures = if was_ready && began.elapsed() > LIVED { 0 } else { failures + 1 };
+            let pause = (FIRST_PAUSE * 2_u32.saturating_pow(failures.min(16))).min(LONGEST_PAUSE);
+            let retries =
+                outcome.passing && (was_ready || usize::try_from(failures).unwrap_or(TRIES) < TRIES);
+            let why = outcome.why;
+            self.state.send_replace(State::Failed { why: why.clone(), retries });
+            self.tell(&ServerEvent::Failed { why, again_in: retries.then_some(pause) });
+            if !retries {
+                return;
+            }
+            sleep(pause).await;
+        }
+    }
+
+    /// One life: returns when it has ended.
+    async fn lived(self: Arc<Self>, began: Instant) -> End {
+        let mut started = match timeout(self.server.startup_timeout, Arc::clone(&self).started()).await {
+            Ok(Ok(started)) => started,
+            Ok(Err(end)) => return end,
+            Err(_) => {
+                let why = format!("has not started within {} s", self.server.startup_timeout.as_secs());
+                return End { why, passing: true };
+            }
+        };
+        let live = Arc::clone(&started.live);
+        self.tell(&ServerEvent::Ready {
+            about: live.peer.about().clone(),
+            tools: live.offer.tools.len(),
+            left_out: live.offer.left_out.clone(),
+            took: began.elapsed(),
+        });
+        self.state.send_replace(State::Ready(live));
+        started.ended().await
+    }
+
+    async fn started(self: Arc<Self>) -> Result<Started, End> {
+        let client = Client {
+            server: self.server.name.clone(),
+            roots: self.means.roots.clone(),
+            elicit: self.means.elicit.clone(),
+        };
+        let (peer, program): (Box<dyn Peer>, _) = match &self.server.transport {
+            Transport::Http(http) => {
+                let link = Link::to_http(client, http).await.map_err(|trouble| End::of(&trouble, None))?;
+                (Box::new(link), None)
+            }
+            Transport::Program(launch) => {
+                let (ends, theirs) =
+                    pipes().map_err(|error| End { why: error.to_string(), passing: true })?;
+                let running = launch.launch(theirs).await;
+                let running = running.map_err(|fault| End { why: fault.why, passing: fault.passing })?;
+                let mut program = Program { running, words: LastWords::of(ends.errors) };
+                let link = tokio::select! {
+                    link = Link::to_program(client, ends.output, ends.input) => link,
+                    how = program.running.ended() => {
+                        return Err(End { why: program.said(&format!("has ended: {how}")), passing: true });
+                    }
+                };
+                let link = link.map_err(|trouble| End::of(&trouble, Some(&program)))?;
+                (Box::new(link), Some(program))
+            }
+        };
+        let listed = listed(&*peer).await.map_err(|trouble| End::of(&trouble, program.as_ref()))?;
+        let offer = Offer::of(&self, listed);
+        let live = Arc::new(Live { peer, offer, program: OnceLock::new() });
+        Ok(Started { live, program })
+    }
+}
+
+/// Why a life ended.
+struct End {
+    why: String,
+    /// Whether another may begin.
+    passing: bool,
+}
+
+impl End {
+    fn of(trouble: &Trouble, program: Option<&Program>) -> Self {
+        let why = format!("cannot be used: {trouble}");
+        let passing = !matches!(trouble, Trouble::Unauthorized | Trouble::Nonsense(_));
+        Self { why: program.map_or(why.clone(), |program| program.said(&why)), passing }
+    }
+}
+
+/// A program and what it last said.
+struct Program {
+    running: Box<dyn Running>,
+    words: LastWords,
+}
+
+impl Program {
+    fn said(&self, why: &str) -> String {
+        match self.words.last() {
+            Some(words) => format!("{why}; it last said: {words}"),
+            None => why.to_owned(),
+        }
+    }
+}
+
+/// A life that has begun.
+struct Started {
+    live: Arc<Live>,
+    program: Option<Program>,
+}
+
+impl Started {
+    /// Waits for its end.
+    async fn ended(&mut self) -> End {
+        let Some(program) = &mut self.program else {
+            self.live.peer.ended().await;
+            return End { why: "has closed the connection".to_owned(), passing: true };
+        };
+        tokio::select! {
+            how = program.running.ended() => {
+                let why = program.said(&format!("has ended: {how}"));
+                End { why, passing: true }
+            }
+            () = self.live.peer.ended() => {
+                // What has closed its output is as good as gone, and goes with this.
+                End { why: program.said("has stopped answering"), passing: true }
+            }
+        }
+    }
+}
+
+/// All tools of a server.
+async fn listed(peer: &dyn Peer) -> Result<Vec<Listed>, Trouble> {
+    let (mut all, mut cursor, mut seen) = (Vec::new(), None, Vec::new());
+    for _ in 0..MOST_PAGES {
+        let page = peer.tools(cursor).await?;
+        all.extend(page.items);
+        if all.len() > MOST_TOOLS {
+            return Err(Trouble::Nonsense(format!("it has more than {MOST_TOOLS} tools")));
+        }
+        let Some(next) = page.next else { return Ok(all) };
+        if seen.contains(&next) {
+            return Err(Trouble::Nonsense("its list of tools goes round in a circle".to_owned()));
+        }
+        seen.push(next.clone());
+        cursor = Some(next);
+    }
+    Err(Trouble::Nonsense(format!("its list of tools has more than {MOST_PAGES} pages")))
+}
+
+/// The end of what a program writes to its standard error. All of it is read, so that nothing waits for us.
+struct LastWords(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl LastWords {
+    fn of(mut errors: pipe::Receiver) -> Self {
+        let words = Self(Arc::default());
+        let kept = Arc::clone(&words.0);
+        tokio::spawn(async move {
+            let mut buffer = [0; 8 << 10];
+            // ends: with the program
+            while let Ok(read @ 1..) = errors.read(&mut buffer).await {
+                let mut kept = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                kept.extend_from_slice(&buffer[..read]);
+                let more = kept.len().saturating_sub(LAST_WORDS);
+                kept.drain(..more);
+            }
+        });
+        words
+    }
+
+    /// Its last line that says something.
+    fn last(&self) -> Option<String> {
+        let kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&kept);
+        let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+        Some(line.chars().filter(|letter| !policy::invisible(*letter)).take(300).collect())
+    }
+}
+
+/// Counts the questions that somebody thinks about.
+struct Counted {
+    inner: Arc<dyn Elicit>,
+    asking: Arc<AtomicUsize>,
+}
+
+struct Thinking<'a>(&'a AtomicUsize);
+
+impl Drop for Thinking<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Elicit for Counted {
+    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
+        Box::pin(async move {
+            self.asking.fetch_add(1, Ordering::Relaxed);
+            let _thinking = Thinking(&self.asking);
+            self.inner.elicit(elicitation).await
+        })
+    }
+}

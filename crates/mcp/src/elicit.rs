@@ -1,0 +1,114 @@
+//! What a server wants to know from the user.
+
+use serde_json::Value;
+use tool::BoxFuture;
+
+/// A question of a server. Whoever is asked is told whose it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elicitation {
+    /// The server, by its user's name for it.
+    pub server: String,
+    /// What it says.
+    pub message: String,
+    /// What it wants.
+    pub wants: Wants,
+}
+
+/// What a server wants.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wants {
+    /// Values for the properties of this schema, which is flat.
+    Form(Value),
+    /// That the user goes there.
+    Visit(String),
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Elicited {
+    /// With these values, if it was a form.
+    Accepted(Option<Value>),
+    /// The user says no.
+    Declined,
+    /// The user says nothing.
+    Cancelled,
+}
+
+/// Asks the user what a server wants to know.
+pub trait Elicit: Send + Sync {
+    /// Asks, and waits for the answer.
+    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited>;
+}
+
+/// Words in the name of what nobody should type into a form of somebody else's.
+const SECRET: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "apikey",
+    "credential",
+    "privatekey",
+    "pin",
+    "otp",
+    "cvv",
+];
+
+/// The property of a form that asks for a secret, if one does: the protocol forbids it.
+pub(crate) fn secret(schema: &Value) -> Option<&str> {
+    let plain = |text: &str| -> Vec<String> {
+        let spaced: String = text
+            .chars()
+            .flat_map(|letter| {
+                let gap = letter.is_uppercase().then_some(' ');
+                gap.into_iter().chain(letter.to_lowercase())
+            })
+            .collect();
+        spaced
+            .split(|letter: char| !letter.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let asks =
+        |text: &str| {
+            let words = plain(text);
+            let pairs = words.windows(2).map(|pair| pair.concat());
+            words.iter().cloned().chain(pairs).any(|word| {
+                SECRET.iter().any(|secret| word == *secret || word.strip_suffix('s') == Some(secret))
+            })
+        };
+    let properties = schema.get("properties")?.as_object()?;
+    let named = |(name, property): (&String, &Value)| {
+        let said = ["title", "description"].iter().filter_map(|key| property.get(*key)?.as_str());
+        asks(name)
+            || said.into_iter().any(asks)
+            || property.get("format").and_then(Value::as_str) == Some("password")
+    };
+    properties.iter().find(|property| named(*property)).map(|(name, _)| name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn forms_do_not_ask_for_secrets() {
+        let rows = [
+            (json!({"name": {"type": "string"}}), None),
+            (json!({"apiKey": {"type": "string"}}), Some("apiKey")),
+            (json!({"x": {"title": "Your GitHub token"}}), Some("x")),
+            (json!({"x": {"description": "API key of the account"}}), Some("x")),
+            (json!({"tokens_per_page": {"type": "integer"}}), Some("tokens_per_page")),
+            (json!({"tokenizer": {"type": "string"}, "pinned": {"type": "boolean"}}), None),
+            (json!({"x": {"format": "password"}}), Some("x")),
+        ];
+        for (properties, expected) in rows {
+            let schema = json!({"type": "object", "properties": properties});
+            assert_eq!(secret(&schema), expected, "{schema}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Tools from elsewhere: servers of the Model Context Protocol, of both its eras.
+//!
+//! A server is somebody else's program. Its names, descriptions, schemas and answers are hostile until they were read here.
+
+mod answer;
+mod connection;
+mod definition;
+mod elicit;
+mod link;
+mod names;
+mod peer;
+mod server;
+mod servers;
+mod tls;
+mod tools;
+
+pub use connection::{Means, ServerEvent, WatchServers};
+pub use definition::Pins;
+pub use elicit::{Elicit, Elicitation, Elicited, Wants};
+pub use names::alias;
+pub use peer::About;
+pub use server::{
+    Approval, Http, Launch, LaunchFault, Running, STARTUP_TIMEOUT, Server, TOOL_TIMEOUT, Transport,
+};
+pub use servers::{Health, Missing, Servers};

@@ -1,0 +1,87 @@
+//! What `rmcp` says, in our own words.
+
+use std::error::Error;
+
+use rmcp::model::{CallToolResult, ContentBlock, ReadResourceResult, ResourceContents, ServerPeerInfo, Tool};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::peer::{About, Answer, Block, Listed};
+
+pub(super) fn about(info: &ServerPeerInfo) -> About {
+    let server = info.server_info.as_ref();
+    About {
+        protocol: info.protocol_version.to_string(),
+        name: server.map(|server| server.name.clone()).unwrap_or_default(),
+        version: server.map(|server| server.version.clone()).unwrap_or_default(),
+        resources: info.capabilities.resources.is_some(),
+    }
+}
+
+pub(super) fn listed(tool: Tool) -> Listed {
+    let object = |schema: &serde_json::Map<String, Value>| Value::Object(schema.clone());
+    Listed {
+        name: tool.name.into_owned(),
+        title: tool.title,
+        description: tool.description.unwrap_or_default().into_owned(),
+        input: object(&tool.input_schema),
+        output: tool.output_schema.as_deref().map(object),
+        annotations: tool.annotations.and_then(|hints| serde_json::to_value(hints).ok()),
+    }
+}
+
+pub(super) fn answer(result: CallToolResult) -> Answer {
+    Answer {
+        blocks: result.content.into_iter().map(block).collect(),
+        structured: result.structured_content,
+        failed: result.is_error == Some(true),
+    }
+}
+
+fn block(block: ContentBlock) -> Block {
+    match block {
+        ContentBlock::Text(text) => Block::Text(text.text),
+        ContentBlock::Image(image) => Block::Image { mime: image.mime_type, data: image.data },
+        ContentBlock::Audio(audio) => Block::Audio { mime: audio.mime_type, data: audio.data },
+        ContentBlock::ResourceLink(link) => {
+            Block::Link { uri: link.uri, name: link.name, about: link.description }
+        }
+        ContentBlock::Resource(embedded) => match embedded.resource {
+            ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+                Block::Resource { uri, mime: mime_type, text: Some(text), blob: None }
+            }
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                Block::Resource { uri, mime: mime_type, text: None, blob: Some(blob) }
+            }
+            other => Block::Text(json(&other)),
+        },
+        other => Block::Text(json(&other)),
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+pub(super) fn values<T: Serialize>(items: Vec<T>) -> Vec<Value> {
+    items.into_iter().filter_map(|item| serde_json::to_value(item).ok()).collect()
+}
+
+pub(super) fn contents(result: ReadResourceResult) -> Value {
+    Value::Array(values(result.contents))
+}
+
+/// What an error says, and what it says it comes from.
+pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut said = error.to_string();
+    let mut source = error.source();
+    // ends: an error has so many sources
+    while let Some(cause) = source {
+        let more = cause.to_string();
+        if !said.contains(&more) {
+            said = format!("{said}: {more}");
+        }
+        source = cause.source();
+    }
+    said
+}

@@ -1,0 +1,153 @@
+//! What a server says without being asked, and what it asks.
+#![expect(deprecated, reason = "servers of the older era still ask for roots")]
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::ClientHandler;
+use rmcp::ErrorData;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, FormElicitationCapability, Implementation, InputRequest, ListRootsResult,
+    ProgressNotificationParam, ProgressToken, Root, RootsCapabilities, UrlElicitationCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use serde_json::Value;
+use tokio::sync::{Notify, mpsc};
+
+use super::Client;
+use crate::elicit::{Elicitation, Elicited, Wants, secret};
+use crate::peer::{Progress, Trouble};
+
+/// Steps of one call that wait to be told; of more, some are left out.
+const STEPS: usize = 64;
+
+type Followed = Mutex<HashMap<ProgressToken, mpsc::Sender<Progress>>>;
+
+/// Hears a server.
+pub(crate) struct Ears {
+    client: Client,
+    followed: Arc<Followed>,
+    changed: Arc<Notify>,
+}
+
+/// The steps of one call.
+pub(crate) struct Steps {
+    token: ProgressToken,
+    steps: mpsc::Receiver<Progress>,
+    followed: Arc<Followed>,
+}
+
+impl Steps {
+    pub(crate) async fn recv(&mut self) -> Option<Progress> {
+        self.steps.recv().await
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+    }
+}
+
+impl Ears {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client, followed: Arc::default(), changed: Arc::default() }
+    }
+
+    pub(crate) fn changed(&self) -> Arc<Notify> {
+        Arc::clone(&self.changed)
+    }
+
+    /// The steps of the call that has this token.
+    pub(crate) fn follow(&self, token: ProgressToken) -> Steps {
+        let (sender, steps) = mpsc::channel(STEPS);
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), sender);
+        Steps { token, steps, followed: Arc::clone(&self.followed) }
+    }
+
+    /// Answers what a server of the newer era wants to know before it answers.
+    pub(crate) async fn input(&self, request: InputRequest) -> Result<Value, Trouble> {
+        let answer = match request {
+            InputRequest::Elicitation(request) => serde_json::to_value(self.elicited(request.params).await),
+            InputRequest::ListRoots(_) => serde_json::to_value(self.roots()),
+            _ => return Err(Trouble::Nonsense("it asks for what it was told it cannot have".to_owned())),
+        };
+        answer.map_err(|error| Trouble::Nonsense(error.to_string()))
+    }
+
+    fn roots(&self) -> ListRootsResult {
+        ListRootsResult::new(self.client.roots.iter().map(Root::new).collect())
+    }
+
+    async fn elicited(&self, params: ElicitRequestParams) -> ElicitResult {
+        let (message, wants) = match params {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                (message, serde_json::to_value(requested_schema).map(Wants::Form))
+            }
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
+                (message, Ok(Wants::Visit(url)))
+            }
+            _ => return ElicitResult::new(ElicitationAction::Decline),
+        };
+        let (Ok(wants), Some(elicit)) = (wants, &self.client.elicit) else {
+            return ElicitResult::new(ElicitationAction::Decline);
+        };
+        if let Wants::Form(schema) = &wants
+            && let Some(name) = secret(schema)
+        {
+            tracing::warn!(server = ?self.client.server, field = ?name, "a server asks for a secret; it was declined");
+            return ElicitResult::new(ElicitationAction::Decline);
+        }
+        let elicitation = Elicitation { server: self.client.server.clone(), message, wants };
+        match elicit.elicit(&elicitation).await {
+            Elicited::Accepted(Some(content)) => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(content)
+            }
+            Elicited::Accepted(None) => ElicitResult::new(ElicitationAction::Accept),
+            Elicited::Declined => ElicitResult::new(ElicitationAction::Decline),
+            Elicited::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
+        }
+    }
+}
+
+impl ClientHandler for Ears {
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(self.elicited(request).await)
+    }
+
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.roots())
+    }
+
+    async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let step = Progress { done: params.progress, of: params.total, message: params.message };
+        let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = followed.get(&params.progress_token) {
+            // Whoever has so many steps to tell can do without one.
+            let _full = sender.try_send(step);
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.notify_one();
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        if !self.client.roots.is_empty() {
+            capabilities.roots = Some(RootsCapabilities::default());
+        }
+        if self.client.elicit.is_some() {
+            let elicitation = ElicitationCapability::new()
+                .with_form(FormElicitationCapability::default())
+                .with_url(UrlElicitationCapability::default());
+            capabilities.elicitation = Some(elicitation);
+        }
+        ClientConfig::new(capabilities, Implementation::new("toolgate", env!("CARGO_PKG_VERSION")))
+    }
+}

@@ -1,0 +1,352 @@
+//! A server that is spoken to by `rmcp`, in whichever era it speaks: nothing of `rmcp` gets out of here.
+
+mod convert;
+mod ears;
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotification,
+    CancelledNotificationParam, ClientRequest, InputRequiredResult, InputResponses, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, RequestId, ServerResult,
+    SubscriptionFilter,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer as RmcpPeer, PeerRequestOptions,
+    RoleClient, RunningServiceCancellationToken, ServiceError,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rustix::pipe::{PipeFlags, pipe_with};
+use serde_json::{Map, Value};
+use tokio::net::unix::pipe;
+use tokio::sync::{Notify, watch};
+use tool::BoxFuture;
+
+use crate::elicit::Elicit;
+use crate::peer::{About, Answer, Listed, Page, Peer, Progress, Trouble};
+use crate::server::Http;
+pub(crate) use ears::Ears;
+
+/// Rounds in which a server may want to know something before it answers.
+const ROUNDS: usize = 10;
+/// A message that is longer is none.
+const LONGEST_MESSAGE: usize = 16 << 20;
+/// How long a server of neither era may leave us in doubt before the older one is tried.
+const CONTROL: Duration = Duration::from_secs(5);
+
+/// Our ends of a program's input, output and errors, and its own.
+pub(crate) fn pipes() -> io::Result<(Ends, [OwnedFd; 3])> {
+    let (stdin, to_stdin) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (from_stdout, stdout) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (from_stderr, stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+    let ends = Ends {
+        input: pipe::Sender::from_owned_fd(to_stdin)?,
+        output: pipe::Receiver::from_owned_fd(from_stdout)?,
+        errors: pipe::Receiver::from_owned_fd(from_stderr)?,
+    };
+    Ok((ends, [stdin, stdout, stderr]))
+}
+
+/// Our ends of a program's input, output and errors.
+pub(crate) struct Ends {
+    pub(crate) input: pipe::Sender,
+    pub(crate) output: pipe::Receiver,
+    pub(crate) errors: pipe::Receiver,
+}
+
+/// What a server is told about us, and whom it may ask.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) server: String,
+    pub(crate) roots: Vec<String>,
+    pub(crate) elicit: Option<Arc<dyn Elicit>>,
+}
+
+/// A server that is connected.
+pub(crate) struct Link {
+    peer: RmcpPeer<RoleClient>,
+    ears: Arc<Ears>,
+    about: About,
+    changed: Arc<Notify>,
+    over: watch::Receiver<bool>,
+    stop: Option<RunningServiceCancellationToken>,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            stop.cancel();
+        }
+    }
+}
+
+fn lifecycle() -> ClientLifecycleMode {
+    ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::V_2025_11_25),
+    }
+}
+
+impl Link {
+    /// Speaks to a program through its input and output.
+    pub(crate) async fn to_program(
+        client: Client,
+        output: pipe::Receiver,
+        input: pipe::Sender,
+    ) -> Result<Self, Trouble> {
+        let transport = AsyncRwTransport::new(output, input).with_max_line_length(LONGEST_MESSAGE);
+        let ears = Arc::new(Ears::new(client));
+        let running = Arc::clone(&ears).serve_with_lifecycle(transport, lifecycle()).await;
+        Self::of(ears, running.map_err(started)?).await
+    }
+
+    /// Speaks to a server behind a URL.
+    pub(crate) async fn to_http(client: Client, http: &Http) -> Result<Self, Trouble> {
+        crate::tls::install();
+        let mut headers = HashMap::new();
+        for (name, value) in &http.headers {
+            let unnamed = |_| Trouble::Gone(format!("`{name}` is no name for a header"));
+            let unsent = |_| Trouble::Gone(format!("the header `{name}` has a value that cannot be sent"));
+            let value = value.parse::<http::HeaderValue>().map_err(unsent)?;
+            headers.insert(name.parse::<http::HeaderName>().map_err(unnamed)?, value);
+        }
+        let mut config = StreamableHttpClientTransportConfig::with_uri(http.url.as_str())
+            .custom_headers(headers)
+            .control_request_timeout(CONTROL)
+            .max_sse_event_size(LONGEST_MESSAGE);
+        if let Some(bearer) = &http.bearer {
+            config = config.auth_header(bearer.clone());
+        }
+        let ears = Arc::new(Ears::new(client));
+        let transport = StreamableHttpClientTransport::from_config(config);
+        let running = Arc::clone(&ears).serve_with_lifecycle(transport, lifecycle()).await;
+        Self::of(ears, running.map_err(started)?).await
+    }
+
+    async fn of(
+        ears: Arc<Ears>,
+        running: rmcp::service::RunningService<RoleClient, Arc<Ears>>,
+    ) -> Result<Self, Trouble> {
+        let peer = running.peer().clone();
+        let info =
+            peer.peer_info().ok_or_else(|| Trouble::Nonsense("it says nothing about itself".to_owned()))?;
+        let about = convert::about(&info);
+        let stop = running.cancellation_token();
+        let (over_sender, over) = watch::channel(false);
+        tokio::spawn(async move {
+            let _why = running.waiting().await;
+            over_sender.send_replace(true);
+        });
+        let changed = ears.changed();
+        let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
+        if tells && info.protocol_version >= ProtocolVersion::V_2026_07_28 {
+            listen(peer.clone(), Arc::clone(&changed));
+        }
+        Ok(Self { peer, ears, about, changed, over, stop: Some(stop) })
+    }
+
+    /// Sends one request, and tells the server if nobody waits for its answer any more.
+    async fn request(
+        &self,
+        request: ClientRequest,
+        progress: Option<&(dyn Fn(Progress) + Send + Sync)>,
+    ) -> Result<ServerResult, Trouble> {
+        let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+        let handle = handle.map_err(trouble)?;
+        let mut abandoned = Abandoned { peer: &self.peer, request: Some(handle.id.clone()) };
+        let mut steps = self.ears.follow(handle.progress_token.clone());
+        let answer = handle.await_response();
+        let mut answer = std::pin::pin!(answer);
+        // ends: with the answer
+        let answer = loop {
+            tokio::select! {
+                biased;
+                Some(step) = steps.recv() => {
+                    if let Some(progress) = progress {
+                        progress(step);
+                    }
+                }
+                answer = &mut answer => break answer,
+            }
+        };
+        abandoned.request = None;
+        answer.map_err(trouble)
+    }
+
+    /// Gives a server what it wants to know before it answers.
+    async fn inputs(
+        &self,
+        wants: InputRequiredResult,
+    ) -> Result<(Option<InputResponses>, Option<String>), Trouble> {
+        let requests = wants.input_requests.unwrap_or_default();
+        if requests.is_empty() && wants.request_state.is_none() {
+            return Err(Trouble::Nonsense("it wants to know nothing, and does not answer".to_owned()));
+        }
+        let mut responses = InputResponses::new();
+        for (key, request) in requests {
+            responses.insert(key, self.ears.input(request).await?);
+        }
+        let responses = (!responses.is_empty()).then_some(responses);
+        Ok((responses, wants.request_state))
+    }
+
+    async fn called(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+    ) -> Result<CallToolResult, Trouble> {
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        for _ in 0..ROUNDS {
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            match self.request(request, Some(progress)).await? {
+                ServerResult::CallToolResult(result) => return Ok(result),
+                ServerResult::InputRequiredResult(wants) => {
+                    (params.input_responses, params.request_state) = self.inputs(wants).await?;
+                }
+                _ => return Err(Trouble::Nonsense("it answers a call with something else".to_owned())),
+            }
+        }
+        Err(Trouble::Nonsense(format!("it has asked {ROUNDS} times, and does not answer")))
+    }
+}
+
+/// Tells a server that nobody waits for its answer.
+struct Abandoned<'a> {
+    peer: &'a RmcpPeer<RoleClient>,
+    request: Option<RequestId>,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.request.take() else { return };
+        let params =
+            CancelledNotificationParam::new(Some(id), Some("nobody waits for it any more".to_owned()));
+        let (peer, notification) = (self.peer.clone(), CancelledNotification::new(params));
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { peer.send_notification(notification.into()).await });
+        }
+    }
+}
+
+/// Hears that tools have changed, as servers of the newer era tell it.
+fn listen(peer: RmcpPeer<RoleClient>, changed: Arc<Notify>) {
+    tokio::spawn(async move {
+        let filter = SubscriptionFilter::builder().tools_list_changed().build();
+        let Ok(mut subscription) = peer.listen(filter).await else { return };
+        // ends: with the subscription
+        while let Ok(Some(_)) = subscription.next().await {
+            changed.notify_one();
+        }
+    });
+}
+
+fn started(error: ClientInitializeError) -> Trouble {
+    if error.is_authorization_required() || error.auth_challenge().is_some() {
+        return Trouble::Unauthorized;
+    }
+    match error {
+        ClientInitializeError::JsonRpcError(data) => {
+            Trouble::Refused { code: data.code.0, message: data.message.into_owned() }
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => started(*fallback),
+        ClientInitializeError::ConnectionClosed(_) => {
+            Trouble::Gone("it ended before it had said anything about itself".to_owned())
+        }
+        ClientInitializeError::TransportError { error, .. } => Trouble::Gone(convert::chain(&error)),
+        other => Trouble::Nonsense(other.to_string()),
+    }
+}
+
+fn trouble(error: ServiceError) -> Trouble {
+    match error {
+        ServiceError::McpError(data) => {
+            Trouble::Refused { code: data.code.0, message: data.message.into_owned() }
+        }
+        ServiceError::TransportClosed => Trouble::Gone("it is gone".to_owned()),
+        ServiceError::TransportSend(error) => Trouble::Gone(convert::chain(&error)),
+        other => Trouble::Nonsense(other.to_string()),
+    }
+}
+
+fn page(cursor: Option<String>) -> Option<PaginatedRequestParams> {
+    cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)))
+}
+
+impl Peer for Link {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn tools(&self, cursor: Option<String>) -> BoxFuture<'_, Result<Page<Listed>, Trouble>> {
+        Box::pin(async move {
+            let found = self.peer.list_tools(page(cursor)).await.map_err(trouble)?;
+            Ok(Page {
+                items: found.tools.into_iter().map(convert::listed).collect(),
+                next: found.next_cursor,
+            })
+        })
+    }
+
+    fn call<'a>(
+        &'a self,
+        tool: &'a str,
+        arguments: Map<String, Value>,
+        progress: &'a (dyn Fn(Progress) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Answer, Trouble>> {
+        Box::pin(async move { Ok(convert::answer(self.called(tool, arguments, progress).await?)) })
+    }
+
+    fn resources(
+        &self,
+        templates: bool,
+        cursor: Option<String>,
+    ) -> BoxFuture<'_, Result<Page<Value>, Trouble>> {
+        Box::pin(async move {
+            if templates {
+                let found = self.peer.list_resource_templates(page(cursor)).await.map_err(trouble)?;
+                return Ok(Page {
+                    items: convert::values(found.resource_templates),
+                    next: found.next_cursor,
+                });
+            }
+            let found = self.peer.list_resources(page(cursor)).await.map_err(trouble)?;
+            Ok(Page { items: convert::values(found.resources), next: found.next_cursor })
+        })
+    }
+
+    fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, Trouble>> {
+        Box::pin(async move {
+            let mut params = ReadResourceRequestParams::new(uri);
+            for _ in 0..ROUNDS {
+                let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
+                match self.request(request, None).await? {
+                    ServerResult::ReadResourceResult(result) => return Ok(convert::contents(result)),
+                    ServerResult::InputRequiredResult(wants) => {
+                        (params.input_responses, params.request_state) = self.inputs(wants).await?;
+                    }
+                    _ => break,
+                }
+            }
+            Err(Trouble::Nonsense("it does not say what is in it".to_owned()))
+        })
+    }
+
+    fn ended(&self) -> BoxFuture<'_, ()> {
+        let mut over = self.over.clone();
+        Box::pin(async move {
+            // The task that tells it is gone only when there is no runtime any more.
+            let _gone = over.wait_for(|over| *over).await;
+        })
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.changed.notified())
+    }
+}

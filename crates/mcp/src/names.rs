@@ -1,0 +1,104 @@
+//! What a model calls the tool of a server: one name for each pair of server and tool, whatever else there is.
+
+use sha2::{Digest, Sha256};
+
+/// The longest name that every model API takes.
+const LONGEST: usize = 64;
+/// What tools of servers begin with.
+const PREFIX: &str = "mcp__";
+/// Hexadecimal digits of the hash.
+const DIGITS: usize = 8;
+
+/// The name of `tool` of `server`: `mcp__server__tool` if that can be nothing else, or else that with a hash of both
+/// behind it. It depends on nothing but the two, so no other server can change it.
+///
+/// ```
+/// assert_eq!(toolgate_mcp::alias("git", "git_log"), "mcp__git__git_log");
+/// assert_eq!(toolgate_mcp::alias("git", "log.all"), "mcp__git__log_all_71e2a0ac");
+/// ```
+pub fn alias(server: &str, tool: &str) -> String {
+    let plain = |text: &str| -> String {
+        text.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect()
+    };
+    let name = format!("{PREFIX}{}__{}", plain(server), plain(tool));
+    // Where one ends and the other begins must be seen: `a__b` and `c` are not `a` and `b__c`.
+    let is_open = server.contains("__") || server.ends_with('_') || tool.starts_with('_');
+    let is_whole = [server, tool].iter().all(|part| !part.is_empty() && part.chars().all(is_plain));
+    if is_whole && !is_open && !ends_as_hashed(tool) && name.len() <= LONGEST {
+        return name;
+    }
+    let hash = Sha256::new().chain_update(server).chain_update([0]).chain_update(tool).finalize();
+    let digits: String = hash.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+    // Plain letters only, so every byte is one.
+    format!("{}_{digits}", &name[..name.len().min(LONGEST - DIGITS - 1)])
+}
+
+/// Whether a tool of that name may be one of `server`.
+pub(crate) fn may_be_of(name: &str, server: &str) -> bool {
+    let start = alias(server, "x");
+    let start = start
+        .strip_suffix("x")
+        .map_or_else(|| start[..start.len().min(PREFIX.len() + 8)].to_owned(), str::to_owned);
+    name.starts_with(&start)
+}
+
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_' || letter == '-'
+}
+
+/// Whether a name looks as if it had a hash behind it: then it gets one, so that none is taken for another's.
+fn ends_as_hashed(tool: &str) -> bool {
+    let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+    let (head, digits) = tool.as_bytes().split_at(tool.len().saturating_sub(DIGITS));
+    digits.len() == DIGITS && digits.iter().all(is_digit) && head.last().is_none_or(|byte| *byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_are_what_models_take() {
+        let long = "x".repeat(80);
+        let rows = [
+            ("git", "git_log", "mcp__git__git_log"),
+            ("my-server", "Read-File", "mcp__my-server__Read-File"),
+            ("a__b", "c", ""),
+            ("a", "b__c", "mcp__a__b__c"),
+            ("a_", "b", ""),
+            ("a", "_b", ""),
+            ("a", "b.c", ""),
+            ("a", "b_c", "mcp__a__b_c"),
+            ("a", "", ""),
+            ("a", "grüße", ""),
+            ("a", &long, ""),
+            ("a", "x_0123abcd", ""),
+        ];
+        let mut names = std::collections::BTreeSet::new();
+        for (server, tool, expected) in rows {
+            let name = alias(server, tool);
+            if !expected.is_empty() {
+                assert_eq!(name, expected);
+            }
+            assert!(names.insert(name), "{server} {tool}");
+        }
+        insta::assert_snapshot!(alias("a", "b.c"), @"");
+        insta::assert_snapshot!(alias("a", &long), @"");
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_tools_have_one_name(one in ("[ab_.]{1,4}", "[ab_.]{0,5}"), other in ("[ab_.]{1,4}", "[ab_.]{0,5}")) {
+            let names = [&one, &other].map(|(server, tool)| alias(server, tool));
+            prop_assert_eq!(names[0] == names[1], one == other);
+        }
+
+        #[test]
+        fn every_name_is_taken_by_every_model(server in ".*", tool in ".*") {
+            let name = alias(&server, &tool);
+            prop_assert!(name.len() <= LONGEST && name.chars().all(is_plain) && name.starts_with(PREFIX));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! All servers: started at once, each on its own; nobody waits for them but who calls one.
+
+use std::sync::Arc;
+
+use tool::{AnyTool, ToolSource};
+
+use crate::connection::{Connection, Live, Means, State};
+use crate::peer::About;
+use crate::server::Server;
+
+/// Servers that are kept running. Dropping it ends them.
+pub struct Servers {
+    pub(crate) connections: Vec<Arc<Connection>>,
+}
+
+/// How a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    /// It is being started.
+    Starting,
+    /// It can be used.
+    Ready {
+        /// What it says about itself.
+        about: About,
+        /// Its tools that are used, by our names for them.
+        tools: Vec<String>,
+        /// Those that are not, each with why.
+        left_out: Vec<String>,
+    },
+    /// It cannot be used.
+    Failed(String),
+}
+
+/// A server that has to be there and is not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the server `{server}` is required, and {why}")]
+pub struct Missing {
+    /// Which one.
+    pub server: String,
+    /// One sentence.
+    pub why: String,
+}
+
+impl Servers {
+    /// Starts `servers`, and waits for none of them. Must be called in a runtime.
+    pub fn start(servers: Vec<Server>, means: &Means) -> Arc<Self> {
+        let mut connections: Vec<Arc<Connection>> =
+            servers.into_iter().map(|server| Connection::new(server, means.clone())).collect();
+        connections.sort_by(|a, b| a.server.name.cmp(&b.server.name));
+        for connection in &connections {
+            tokio::spawn(Arc::clone(connection).keep());
+        }
+        Arc::new(Self { connections })
+    }
+
+    /// Waits for those that have to be there.
+    pub async fn required(&self) -> Result<(), Missing> {
+        for connection in self.connections.iter().filter(|connection| connection.server.required) {
+            let missing = |why| Missing { server: connection.server.name.clone(), why };
+            connection.live().await.map_err(missing)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until each has started or failed: all, or the one whose tool `name` may be.
+    pub async fn settled(&self, name: Option<&str>) {
+        let may_be = |connection: &&Arc<Connection>| {
+            name.is_none_or(|name| crate::names::may_be_of(name, &connection.server.name))
+        };
+        let waits = self.connections.iter().filter(may_be).map(|connection| connection.live());
+        futures_util::future::join_all(waits).await;
+    }
+
+    /// How each of them is, by name.
+    pub fn health(&self) -> Vec<(String, Health)> {
+        let health = |connection: &Arc<Connection>| match connection.state() {
+            State::Starting => Health::Starting,
+            State::Failed { why, .. } => Health::Failed(why),
+            State::Over => Health::Failed("is over".to_owned()),
+            State::Ready(live) => Health::Ready {
+                about: live.peer.about().clone(),
+                tools: live.offer.tools.keys().cloned().collect(),
+                left_out: live.offer.left_out.clone(),
+            },
+        };
+        self.connections.iter().map(|one| (one.server.name.clone(), health(one))).collect()
+    }
+
+    /// Those that can be used now.
+    pub(crate) fn live(&self) -> impl Iterator<Item = (&Arc<Connection>, Arc<Live>)> {
+        self.connections.iter().filter_map(|connection| match connection.state() {
+            State::Ready(live) => Some((connection, live)),
+            State::Starting | State::Failed { .. } | State::Over => None,
+        })
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        self.connections.iter().for_each(|connection| connection.close());
+    }
+}
+
+impl ToolSource for Servers {
+    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+        self.live()
+            .flat_map(|(_, live)| {
+                live.offer.tools.values().map(|offered| Arc::clone(&offered.tool)).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
+        self.live().find_map(|(_, live)| Some(Arc::clone(&live.offer.tools.get(name)?.tool)))
+    }
+}

@@ -1,0 +1,170 @@
+//! The tools of a server, as a model has them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use policy::{Effect, Foreign as ForeignEffect, Intent, Trust};
+use serde_json::Value;
+use tool::{Answering, Answers, AnyTool, Cx, Foreign, Lane, Notice, ToolError, ToolOutput};
+
+use crate::alias;
+use crate::answer::output;
+use crate::connection::Connection;
+use crate::definition::{Definition, Pins};
+use crate::peer::{Listed, Progress, Trouble};
+use crate::server::Approval;
+
+/// Bytes of JSON that a definition may have.
+const LARGEST: usize = 1 << 20;
+
+/// A server's tools by their names, and why others of it are not there.
+#[derive(Default)]
+pub(crate) struct Offer {
+    pub(crate) tools: BTreeMap<String, Offered>,
+    pub(crate) left_out: Vec<String>,
+}
+
+/// One of them.
+pub(crate) struct Offered {
+    pub(crate) tool: Arc<dyn AnyTool>,
+    pub(crate) definition: Definition,
+}
+
+impl Offer {
+    /// Those of `listed` that are used and can be.
+    pub(crate) fn of(connection: &Arc<Connection>, mut listed: Vec<Listed>) -> Self {
+        let server = &connection.server;
+        listed.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut offer = Self::default();
+        for tool in listed.into_iter().filter(|tool| server.uses(&tool.name)) {
+            let definition = Definition::of(&tool);
+            let name = alias(&server.name, &tool.name);
+            let short: String = tool.name.chars().take(80).collect();
+            if definition.text.len() > LARGEST {
+                offer.left_out.push(format!("`{short}` is described at too great length"));
+                continue;
+            }
+            if offer.tools.contains_key(&name) {
+                offer.left_out.push(format!("`{short}` is there twice"));
+                continue;
+            }
+            let about = if tool.description.trim().is_empty() { tool.title.clone() } else { None };
+            let foreign = Foreign {
+                name: name.clone(),
+                description: about.unwrap_or_else(|| tool.description.clone()),
+                input_schema: tool.input.clone(),
+            };
+            let answers =
+                ServerTool { connection: Arc::clone(connection), definition: definition.clone(), tool };
+            match foreign.answered(Arc::new(answers)) {
+                Ok(tool) => {
+                    offer.tools.insert(name, Offered { tool, definition });
+                }
+                Err(fault) => offer.left_out.push(format!("`{short}` cannot be called: {fault}")),
+            }
+        }
+        offer
+    }
+}
+
+struct ServerTool {
+    connection: Arc<Connection>,
+    definition: Definition,
+    tool: Listed,
+}
+
+impl ServerTool {
+    fn pins(&self) -> Option<&dyn Pins> {
+        self.connection.pins.as_deref()
+    }
+
+    /// The definition that was in use before, if it was another. Whoever cannot tell says that it was.
+    fn before(&self) -> Option<String> {
+        match self.pins()?.pinned(&self.connection.server.name, &self.tool.name) {
+            Ok(before) => before.filter(|before| *before != self.definition.text),
+            Err(why) => Some(format!("(what it was is not known: {why})\n")),
+        }
+    }
+
+    fn trust(&self) -> Trust {
+        match self.connection.server.approval(&self.tool.name) {
+            _ if self.before().is_some() => Trust::Changed,
+            Approval::Allow => Trust::Trusted,
+            Approval::Auto if self.tool.reads_only() => Trust::ReadOnly,
+            Approval::Auto | Approval::Ask => Trust::Unknown,
+        }
+    }
+
+    async fn run(&self, arguments: Value, cx: Cx) -> Result<ToolOutput, ToolError> {
+        let server = &self.connection.server.name;
+        let live = self
+            .connection
+            .live()
+            .await
+            .map_err(|why| ToolError::io(format!("the server `{server}` {why}")))?;
+        if let Some(pins) = self.pins() {
+            pins.pin(server, &self.tool.name, &self.definition.text);
+        }
+        let Value::Object(arguments) = arguments else {
+            return Err(ToolError::argument("arguments", "they must be an object"));
+        };
+        let progress = |step: Progress| cx.tell(notice(&step));
+        let call = live.peer.call(&self.tool.name, arguments, &progress);
+        let limit = self.connection.server.tool_timeout;
+        match self.connection.within(limit, call).await {
+            None => Err(ToolError::TimedOut { after: limit }),
+            Some(Ok(answer)) => Ok(output(answer)),
+            Some(Err(Trouble::Refused { code, message })) => {
+                Ok(ToolOutput::failure(format!("the server `{server}` refuses: {message} (code {code})")))
+            }
+            Some(Err(Trouble::Gone(why))) => Err(ToolError::io(format!(
+                "the server `{server}` ended during the call ({why}); nobody knows whether it did what was asked"
+            ))),
+            Some(Err(trouble)) => {
+                Err(ToolError::io(format!("the server `{server}` did not answer: {trouble}")))
+            }
+        }
+    }
+}
+
+/// A step, in one line.
+fn notice(step: &Progress) -> Notice {
+    let share = step.of.filter(|of| *of > 0.0).map(|of| (step.done / of * 100.0).clamp(0.0, 100.0));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to 100")]
+    let percent = share.map(|share| share as u8);
+    let counted = match step.of {
+        Some(of) => format!("{}/{of}", step.done),
+        None => step.done.to_string(),
+    };
+    let said = step.message.as_deref().unwrap_or_default();
+    let said: String = said.chars().filter(|letter| !policy::invisible(*letter)).take(200).collect();
+    Notice::Progress { text: format!("{counted} {said}").trim_end().to_owned(), percent }
+}
+
+impl Answers for ServerTool {
+    fn lane(&self) -> Lane {
+        if self.tool.reads_only() { Lane::Shared } else { Lane::Alone }
+    }
+
+    fn intent(&self) -> Intent {
+        Intent::of(vec![Effect::Foreign(ForeignEffect {
+            server: self.connection.server.name.clone(),
+            tool: self.tool.name.clone(),
+            definition: self.definition.hash.clone(),
+            trust: self.trust(),
+        })])
+    }
+
+    fn preview(&self, arguments: &Value) -> Option<String> {
+        let mut shown = serde_json::to_string_pretty(arguments).unwrap_or_default();
+        if let Some(before) = self.before() {
+            let diff = similar::TextDiff::from_lines(&before, &self.definition.text);
+            shown = format!("{shown}\n{}", diff.unified_diff().header("as it was", "as it is"));
+        }
+        Some(shown)
+    }
+
+    fn answer(&self, arguments: Value, cx: Cx) -> Answering<'_> {
+        Box::pin(self.run(arguments, cx))
+    }
+}
