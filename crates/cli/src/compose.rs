@@ -5,23 +5,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use exec::spill::Spill;
+use toolgate::mcp::{Means, Servers};
 use toolgate::rules::{Layer, NewRule, Rules};
 use toolgate::wire::{Integers, Style};
 use toolgate::{
     ApprovalPolicy, Approver, AtLeast, BuildFault, Builder, CommandLimits, Confinement, Environment, Family,
     Hosts, Inherit, Limits, Network, Observer, Pictures, RegistryFault, Rulebook, SandboxPolicy, Shell, Tier,
-    Toolgate, ToolsConfig, WebSearch,
+    ToolSource, Toolgate, ToolsConfig, WebSearch,
 };
 
 use crate::args::Place;
 use crate::config::{self, Config, Dirs, Setting};
 use crate::fault::Fault;
+use crate::servers;
 use crate::shelf::Shelf;
 
 /// What a command needs to answer calls.
 pub(crate) struct Composed {
     config: Config,
     builder: Builder,
+    cwd: PathBuf,
+    dirs: Dirs,
 }
 
 /// Reads the configuration for `place` and puts the tools together.
@@ -79,7 +83,7 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
         builder = builder.read_root(value);
     }
     builder = with_asking(builder, &config, &cwd, &dirs)?;
-    if let Some(state) = dirs.state {
+    if let Some(state) = &dirs.state {
         let spill = Arc::new(Spill::new(state.join("outputs"), &cwd));
         builder = builder
             .records(state.join("edits"))
@@ -88,7 +92,7 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
             .spill(spill);
     }
     builder = with_commands(builder, &config.commands)?;
-    Ok(Composed { config, builder })
+    Ok(Composed { config, builder, cwd, dirs })
 }
 
 /// Hands on when somebody is asked, and what hooks and the rules for work in `cwd` say.
@@ -194,6 +198,16 @@ impl Composed {
     pub(crate) fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
         self.builder = self.builder.observer(observer);
         self
+    }
+
+    /// Starts the servers that are configured, and gives their tools to the model as they come. Must be called in a runtime.
+    pub(crate) fn serving(mut self, means: Means) -> Result<(Self, Option<Arc<Servers>>), Fault> {
+        if self.config.servers.is_empty() {
+            return Ok((self, None));
+        }
+        let servers = servers::start(&self.config, &self.cwd, &self.dirs, means)?;
+        self.builder = self.builder.source(Arc::clone(&servers) as Arc<dyn ToolSource>);
+        Ok((self, Some(servers)))
     }
 
     /// Asks `approver` what has to be asked.

@@ -7,6 +7,7 @@ mod compose;
 mod config;
 mod fault;
 mod screen;
+mod servers;
 mod shelf;
 mod turns;
 

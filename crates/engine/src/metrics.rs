@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 /// Latency buckets: bucket n counts calls below 2^n microseconds, the last one all that took longer (9 minutes).
 const BUCKETS: usize = 30;
 
-/// Counters for a fixed set of tools; calls of unknown tools share one, so that a model cannot grow them.
-#[derive(Debug)]
+/// So many tools have counters of their own.
+const MOST: usize = 10_000;
+
+/// Counters for the tools there are; calls of unknown tools share one, so that a model cannot grow them.
+#[derive(Debug, Default)]
 pub struct Metrics {
-    tools: BTreeMap<String, Counters>,
+    tools: RwLock<BTreeMap<String, Counters>>,
     unknown: Counters,
 }
 
@@ -35,26 +39,35 @@ pub struct ToolStats {
 }
 
 impl Metrics {
-    pub(crate) fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
-        let tools = names.map(|name| (name.to_owned(), Counters::default())).collect();
-        Self { tools, unknown: Counters::default() }
-    }
-
+    /// Counts a call of a tool that there is, or of none.
     pub(crate) fn count(&self, tool: Option<&str>, success: bool, elapsed: Duration) {
-        let counters = tool.and_then(|tool| self.tools.get(tool)).unwrap_or(&self.unknown);
-        let outcome = if success { &counters.successes } else { &counters.errors };
-        outcome.fetch_add(1, Relaxed);
-        counters.latency[bucket(elapsed)].fetch_add(1, Relaxed);
+        let Some(tool) = tool else { return self.unknown.count(success, elapsed) };
+        if let Some(counters) = self.tools.read().unwrap_or_else(PoisonError::into_inner).get(tool) {
+            return counters.count(success, elapsed);
+        }
+        let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        if tools.len() < MOST {
+            tools.entry(tool.to_owned()).or_default().count(success, elapsed);
+        } else {
+            self.unknown.count(success, elapsed);
+        }
     }
 
     /// The counters of every tool that was called, by name.
     pub fn snapshot(&self) -> Vec<ToolStats> {
-        let known = self.tools.iter().map(|(name, counters)| counters.stats(name));
+        let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        let known = tools.iter().map(|(name, counters)| counters.stats(name));
         known.chain([self.unknown.stats("(unknown)")]).filter(|stats| stats.calls() > 0).collect()
     }
 }
 
 impl Counters {
+    fn count(&self, success: bool, elapsed: Duration) {
+        let outcome = if success { &self.successes } else { &self.errors };
+        outcome.fetch_add(1, Relaxed);
+        self.latency[bucket(elapsed)].fetch_add(1, Relaxed);
+    }
+
     fn stats(&self, tool: &str) -> ToolStats {
         ToolStats {
             tool: tool.to_owned(),
@@ -95,7 +108,7 @@ mod tests {
 
     #[test]
     fn calls_are_counted_by_tool_and_unknown_names_together() {
-        let metrics = Metrics::new(["a", "b"].into_iter());
+        let metrics = Metrics::default();
         metrics.count(Some("a"), true, Duration::from_micros(3));
         metrics.count(Some("a"), false, Duration::from_millis(3));
         metrics.count(None, false, Duration::ZERO);

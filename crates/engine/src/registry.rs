@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tool::{AnyTool, StrictFault, ToolError, ToolHandler, ToolSpec};
+use tool::{AnyTool, StrictFault, ToolError, ToolHandler, ToolSource, ToolSpec};
 
 use crate::ToolsConfig;
 
@@ -14,6 +14,8 @@ const SUGGESTIONS: usize = 3;
 const MUCH_WORSE: f64 = 0.06;
 /// Names that a model's API gives a meaning of its own.
 const RESERVED: &[&str] = &["web_search"];
+/// What names of tools of servers begin with.
+const OF_SERVERS: &str = "mcp__";
 /// The longest name that every model API takes.
 const NAME_BYTES: usize = 128;
 
@@ -22,6 +24,7 @@ const NAME_BYTES: usize = 128;
 pub struct ToolRegistryBuilder {
     ours: Vec<Result<Arc<dyn AnyTool>, RegistryFault>>,
     foreign: Vec<Arc<dyn AnyTool>>,
+    sources: Vec<Arc<dyn ToolSource>>,
     config: ToolsConfig,
 }
 
@@ -77,6 +80,13 @@ impl ToolRegistryBuilder {
         self
     }
 
+    /// Adds tools that come and go. Where a name is taken, they give way.
+    #[must_use]
+    pub fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
+        self.sources.push(source);
+        self
+    }
+
     /// Leaves out what `config` does not give to its model.
     #[must_use]
     pub fn configured(mut self, config: ToolsConfig) -> Self {
@@ -104,6 +114,7 @@ impl ToolRegistryBuilder {
             }
         }
         registry.hosted = self.config.web_search.spec().filter(|spec| self.config.names(spec.name()));
+        (registry.sources, registry.config) = (self.sources, self.config);
         Ok(registry)
     }
 }
@@ -116,6 +127,9 @@ pub struct ToolRegistry {
     /// What the provider runs itself: advertised, never called here.
     hosted: Option<ToolSpec>,
     left_out: Vec<RegistryFault>,
+    /// Where more come from, and what of them is given to the model.
+    sources: Vec<Arc<dyn ToolSource>>,
+    config: ToolsConfig,
 }
 
 impl ToolRegistry {
@@ -125,26 +139,48 @@ impl ToolRegistry {
     }
 
     /// Finds a tool by its name or one of its aliases.
-    pub fn find(&self, name: &str) -> Result<&Arc<dyn AnyTool>, ToolError> {
+    pub fn find(&self, name: &str) -> Result<Arc<dyn AnyTool>, ToolError> {
         let name = self.aliases.get(name).map_or(name, String::as_str);
-        self.tools.get(name).ok_or_else(|| ToolError::UnknownTool {
-            name: name.to_owned(),
-            nearest: nearest(name, self.names()),
-            known: self.tools.keys().cloned().collect(),
+        if let Some(tool) = self.tools.get(name) {
+            return Ok(Arc::clone(tool));
+        }
+        let mut found = self.sources.iter().filter_map(|source| source.find(name));
+        found.find(|tool| self.admits(tool.as_ref())).ok_or_else(|| {
+            let known = self.names();
+            let nearest = nearest(name, known.iter().map(String::as_str));
+            ToolError::UnknownTool { name: name.to_owned(), nearest, known }
         })
     }
 
-    /// What the model is told, sorted by name, so that it is the same bytes every turn.
-    pub fn specs(&self) -> Vec<&ToolSpec> {
-        let mut specs: Vec<&ToolSpec> =
-            self.tools.values().map(|tool| tool.spec()).chain(&self.hosted).collect();
+    /// What the model is told, sorted by name, so that it is the same bytes every turn in which no tool has come or gone.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        let tools = self.tools();
+        let mut specs: Vec<ToolSpec> =
+            tools.values().map(|tool| tool.spec()).chain(&self.hosted).cloned().collect();
         specs.sort_by(|a, b| a.name().cmp(b.name()));
         specs
     }
 
-    /// The names of all tools that can be called, sorted.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.tools.keys().map(String::as_str)
+    /// The names of all tools that a model is told of and can call, sorted.
+    pub fn names(&self) -> Vec<String> {
+        self.tools().into_keys().collect()
+    }
+
+    fn tools(&self) -> BTreeMap<String, Arc<dyn AnyTool>> {
+        let mut tools = self.tools.clone();
+        for tool in self.sources.iter().flat_map(|source| source.offered()) {
+            let name = tool.spec().name().to_owned();
+            if self.admits(tool.as_ref()) && !self.aliases.contains_key(&name) {
+                tools.entry(name).or_insert(tool);
+            }
+        }
+        tools
+    }
+
+    /// Whether a tool that came later is given to the model.
+    fn admits(&self, tool: &dyn AnyTool) -> bool {
+        let name = tool.spec().name();
+        is_name(name) && !RESERVED.contains(&name) && self.config.gives(tool)
     }
 
     /// Why foreign tools were left out.
@@ -179,7 +215,9 @@ fn all_named<'a>(
 ) -> Result<(), RegistryFault> {
     let known: Vec<&str> = tools.map(|tool| tool.spec().name()).chain(RESERVED.iter().copied()).collect();
     let named = config.only.iter().flatten().chain(&config.without);
-    match named.into_iter().find(|name| !known.contains(&name.as_str())) {
+    // Tools of servers come and go.
+    let is_known = |name: &&String| known.contains(&name.as_str()) || name.starts_with(OF_SERVERS);
+    match named.into_iter().find(|name| !is_known(name)) {
         None => Ok(()),
         Some(name) => {
             let nearest = nearest(name, known.iter().copied());

@@ -63,7 +63,7 @@ impl ToolRouter {
     pub fn new(registry: ToolRegistry, gate: Gate, place: Place) -> Self {
         let limits = Limits::default();
         let shared = Shared {
-            metrics: Arc::new(Metrics::new(registry.names())),
+            metrics: Arc::default(),
             registry: Arc::new(registry),
             orchestrator: ToolOrchestrator::new(gate),
             place: Arc::new(place),
@@ -183,7 +183,7 @@ type Entry = Result<(Arc<dyn AnyTool>, Ticket), ToolError>;
 impl Shared {
     /// Finds the tool and takes a place in the lanes.
     fn enter(&self, call: &ToolCall) -> Entry {
-        let tool = Arc::clone(self.registry.find(&call.name)?);
+        let tool = self.registry.find(&call.name)?;
         let lane = catch_unwind(AssertUnwindSafe(|| tool.lane()));
         let lane = lane.map_err(|_| ToolError::Crashed { tool: call.name.clone() })?;
         Ok((tool, self.lanes.enter(lane)))

@@ -439,7 +439,7 @@ fn duplicates_of_ours_are_refused_and_foreign_ones_left_out() {
     let registry =
         ToolRegistry::builder().foreign(tool::erase(Impostor).unwrap()).tool(Echo).build().unwrap();
     assert_eq!(registry.left_out(), [RegistryFault::Duplicate("echo".into())]);
-    assert_eq!(registry.names().collect::<Vec<_>>(), ["echo"]);
+    assert_eq!(registry.names(), ["echo"]);
 }
 
 #[tokio::test]
@@ -457,13 +457,13 @@ async fn foreign_tools_are_checked_and_a_bad_one_takes_no_other_down() {
         .foreign(foreign("fine", json!({"properties": {"n": {"type": "integer", "maximum": 3}}})).unwrap())
         .tool(Echo);
     let router = router(tools);
-    assert_eq!(router.registry().names().collect::<Vec<_>>(), ["echo", "fine"]);
+    assert_eq!(router.registry().names(), ["echo", "fine"]);
     let ask = async |arguments: &str| answer(&router, ToolCall::function("1", "fine", arguments)).await;
     assert_eq!(ask(r#"{"n": 2, "more": [1.0]}"#).await, (r#"{"more":[1.0],"n":2}"#.into(), None));
     let (text, kind) = ask(r#"{"n": 4}"#).await;
     assert_snapshot!(text, @"the arguments do not fit at `n`: expected an integer of at most 3, found 4");
     assert_eq!(kind, Some(ErrorKind::BadArguments));
-    let tool::ToolSpec::Function(fine) = router.registry().specs()[1] else { panic!("a function") };
+    let tool::ToolSpec::Function(fine) = router.registry().specs().remove(1) else { panic!("a function") };
     assert_eq!(fine.description, "xy");
 }
 
@@ -471,7 +471,8 @@ async fn foreign_tools_are_checked_and_a_bad_one_takes_no_other_down() {
 fn a_search_that_the_provider_runs_is_advertised_and_not_called() {
     let config = ToolsConfig { web_search: WebSearch::Cached, ..ToolsConfig::default() };
     let registry = ToolRegistry::builder().tool(Echo).configured(config).build().unwrap();
-    let names: Vec<&str> = registry.specs().iter().map(|spec| spec.name()).collect();
+    let specs = registry.specs();
+    let names: Vec<&str> = specs.iter().map(|spec| spec.name()).collect();
     assert_eq!(names, ["echo", "web_search"]);
     assert!(registry.find("web_search").is_err());
 }
@@ -490,7 +491,7 @@ fn a_model_gets_what_it_can_use_and_what_the_user_allows() {
     }
     let names = |config: ToolsConfig| {
         let registry = ToolRegistry::builder().tool(Shows).tool(Echo).configured(config).build().unwrap();
-        registry.names().map(str::to_owned).collect::<Vec<_>>()
+        registry.names()
     };
     let family = |model: &str| toolgate_engine::Family::of(model);
     let only = |name: &str| Some([name.to_owned()].into());
@@ -545,7 +546,7 @@ fn a_strict_tool_is_sent_with_every_property_required() {
         }
     }
     let registry = ToolRegistry::builder().tool(Strictly).build().unwrap();
-    let tool::ToolSpec::Function(function) = registry.specs()[0] else { panic!("a function") };
+    let tool::ToolSpec::Function(function) = registry.specs().remove(0) else { panic!("a function") };
     assert_snapshot!(serde_json::to_string(&function.parameters).unwrap(), @r#"{"type":"object","properties":{"a":{"type":"string","description":"Needed."},"b":{"type":["integer","null"],"description":"Not needed.","minimum":0,"maximum":255}},"required":["a","b"],"additionalProperties":false}"#);
     // What a model held to that schema writes for "nothing" is read as nothing.
     let router = router(ToolRegistry::builder().tool(Strictly));

@@ -11,7 +11,7 @@ use policy::rules::{Layer, Rules};
 use policy::{
     ApprovalPolicy, CommandLine, Confinement, Denial, DenyRead, Effect, Escalation, Foreign, Gate, Grant,
     Grants, Intent, MAX_CLIMBS, Machine, Network, Permit, Program, Question, Reach, ReviewDecision, Root,
-    SandboxPolicy, Typing,
+    SandboxPolicy, Trust, Typing,
 };
 use tokio_util::sync::CancellationToken;
 use tool::{
@@ -110,7 +110,7 @@ fn effect(random: &mut Random) -> Effect {
             server: "s".into(),
             tool: "t".into(),
             definition: random.one(&["1", "2"]).into(),
-            read_only: random.chance(50),
+            trust: random.one(&[Trust::Unknown, Trust::ReadOnly, Trust::Trusted, Trust::Changed]),
         }),
         _ => Effect::Exec(CommandLine { argv, cwd: "/w".into(), terminal: random.chance(20) }),
     }

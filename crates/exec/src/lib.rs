@@ -6,6 +6,7 @@ pub mod capture;
 pub mod errand;
 pub mod fs;
 pub mod machine;
+pub mod own_file;
 pub mod process;
 pub mod rules;
 pub mod sandbox;

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
@@ -28,6 +28,8 @@ const LIVED: Duration = Duration::from_secs(60);
 /// Pages and tools of one list; a server that has more has none.
 const MOST_PAGES: usize = 100;
 const MOST_TOOLS: usize = 2048;
+/// How long its tools have to stay as they are before they are listed again.
+const SETTLES: Duration = Duration::from_millis(200);
 /// Bytes of what a program last wrote to its standard error.
 const LAST_WORDS: usize = 4 << 10;
 
@@ -86,6 +88,8 @@ pub(crate) struct Connection {
     pub(crate) pins: Option<Arc<dyn Pins>>,
     means: Means,
     state: watch::Sender<State>,
+    /// Its tools as they were last listed: those of a server that starts again are still there.
+    offer: Mutex<Arc<Offer>>,
     /// Questions of it that somebody thinks about.
     asking: Arc<AtomicUsize>,
     stop: CancellationToken,
@@ -95,25 +99,9 @@ pub(crate) struct Connection {
 #[derive(Clone)]
 pub(crate) enum State {
     Starting,
-    Ready(Arc<Live>),
+    Ready(Arc<dyn Peer>),
     Failed { why: String, retries: bool },
     Over,
-}
-
-/// A server that can be used.
-pub(crate) struct Live {
-    pub(crate) peer: Box<dyn Peer>,
-    pub(crate) offer: Offer,
-    /// Ends the program with the last who uses it.
-    program: OnceLock<CancellationToken>,
-}
-
-impl Drop for Live {
-    fn drop(&mut self) {
-        if let Some(program) = self.program.get() {
-            program.cancel();
-        }
-    }
 }
 
 impl Connection {
@@ -129,6 +117,7 @@ impl Connection {
             pins: means.pins.clone(),
             means,
             state: watch::Sender::new(State::Starting),
+            offer: Mutex::default(),
             asking,
             stop: CancellationToken::new(),
         })
@@ -138,8 +127,17 @@ impl Connection {
         self.state.borrow().clone()
     }
 
+    /// Its tools.
+    pub(crate) fn offer(&self) -> Arc<Offer> {
+        Arc::clone(&self.offer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn offers(&self, offer: Offer) {
+        *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
+    }
+
     /// The server, as soon as it can be used; or why it cannot.
-    pub(crate) async fn live(&self) -> Result<Arc<Live>, String> {
+    pub(crate) async fn live(&self) -> Result<Arc<dyn Peer>, String> {
         let mut states = self.state.subscribe();
         let settled = states.wait_for(|state| match state {
             State::Ready(_) | State::Over => true,
@@ -149,7 +147,7 @@ impl Connection {
         let limit = self.server.startup_timeout;
         match timeout(limit, settled).await {
             Ok(Ok(state)) => match &*state {
-                State::Ready(live) => Ok(Arc::clone(live)),
+                State::Ready(peer) => Ok(Arc::clone(peer)),
                 State::Failed { why, .. } => Err(why.clone()),
                 State::Starting | State::Over => Err("is over".to_owned()),
             },
@@ -202,6 +200,7 @@ impl Connection {
             () = Arc::clone(&self).kept() => {}
         }
         self.state.send_replace(State::Over);
+        self.offers(Offer::default());
     }
 
     async fn kept(self: Arc<Self>) {
@@ -220,7 +219,8 @@ impl Connection {
             self.state.send_replace(State::Failed { why: why.clone(), retries });
             self.tell(&ServerEvent::Failed { why, again_in: retries.then_some(pause) });
             if !retries {
-                return;
+                self.offers(Offer::default());
+                return std::future::pending().await;
             }
             sleep(pause).await;
         }
@@ -236,15 +236,38 @@ impl Connection {
                 return End { why, passing: true };
             }
         };
-        let live = Arc::clone(&started.live);
+        let offer = self.offer();
         self.tell(&ServerEvent::Ready {
-            about: live.peer.about().clone(),
-            tools: live.offer.tools.len(),
-            left_out: live.offer.left_out.clone(),
+            about: started.peer.about().clone(),
+            tools: offer.tools.len(),
+            left_out: offer.left_out.clone(),
             took: began.elapsed(),
         });
-        self.state.send_replace(State::Ready(live));
-        started.ended().await
+        self.state.send_replace(State::Ready(Arc::clone(&started.peer)));
+        let peer = Arc::clone(&started.peer);
+        tokio::select! {
+            end = started.ended() => end,
+            end = self.heard(&*peer) => end,
+        }
+    }
+
+    /// Lists its tools again whenever it says that they have changed; returns if it does not.
+    async fn heard(self: &Arc<Self>, peer: &dyn Peer) -> End {
+        // ends: with whoever waits for it
+        loop {
+            peer.changed().await;
+            // Who changes them all the time is asked less often.
+            sleep(SETTLES).await;
+            match timeout(self.server.startup_timeout, listed(peer)).await {
+                Ok(Ok(listed)) => {
+                    let offer = Offer::of(self, listed);
+                    self.tell(&ServerEvent::ToolsChanged { tools: offer.tools.len() });
+                    self.offers(offer);
+                }
+                Ok(Err(trouble)) => return End::of(&trouble, None),
+                Err(_) => return End { why: "does not list its tools any more".to_owned(), passing: true },
+            }
+        }
     }
 
     async fn started(self: Arc<Self>) -> Result<Started, End> {
@@ -253,10 +276,10 @@ impl Connection {
             roots: self.means.roots.clone(),
             elicit: self.means.elicit.clone(),
         };
-        let (peer, program): (Box<dyn Peer>, _) = match &self.server.transport {
+        let (peer, program): (Arc<dyn Peer>, _) = match &self.server.transport {
             Transport::Http(http) => {
                 let link = Link::to_http(client, http).await.map_err(|trouble| End::of(&trouble, None))?;
-                (Box::new(link), None)
+                (Arc::new(link), None)
             }
             Transport::Program(launch) => {
                 let (ends, theirs) =
@@ -271,13 +294,12 @@ impl Connection {
                     }
                 };
                 let link = link.map_err(|trouble| End::of(&trouble, Some(&program)))?;
-                (Box::new(link), Some(program))
+                (Arc::new(link), Some(program))
             }
         };
         let listed = listed(&*peer).await.map_err(|trouble| End::of(&trouble, program.as_ref()))?;
-        let offer = Offer::of(&self, listed);
-        let live = Arc::new(Live { peer, offer, program: OnceLock::new() });
-        Ok(Started { live, program })
+        self.offers(Offer::of(&self, listed));
+        Ok(Started { peer, program })
     }
 }
 
@@ -313,7 +335,7 @@ impl Program {
 
 /// A life that has begun.
 struct Started {
-    live: Arc<Live>,
+    peer: Arc<dyn Peer>,
     program: Option<Program>,
 }
 
@@ -321,7 +343,7 @@ impl Started {
     /// Waits for its end.
     async fn ended(&mut self) -> End {
         let Some(program) = &mut self.program else {
-            self.live.peer.ended().await;
+            self.peer.ended().await;
             return End { why: "has closed the connection".to_owned(), passing: true };
         };
         tokio::select! {
@@ -329,7 +351,7 @@ impl Started {
                 let why = program.said(&format!("has ended: {how}"));
                 End { why, passing: true }
             }
-            () = self.live.peer.ended() => {
+            () = self.peer.ended() => {
                 // What has closed its output is as good as gone, and goes with this.
                 End { why: program.said("has stopped answering"), passing: true }
             }

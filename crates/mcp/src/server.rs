@@ -112,7 +112,7 @@ pub trait Launch: Send + Sync {
 }
 
 /// A program that runs. Dropping it ends the program and all that came of it.
-pub trait Running: Send + Sync {
+pub trait Running: Send {
     /// Resolves when it has ended, with how.
     fn ended(&mut self) -> BoxFuture<'_, String>;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tool::{AnyTool, ToolSource};
 
-use crate::connection::{Connection, Live, Means, State};
+use crate::connection::{Connection, Means, State};
 use crate::peer::About;
 use crate::server::Server;
 
@@ -77,21 +77,13 @@ impl Servers {
             State::Starting => Health::Starting,
             State::Failed { why, .. } => Health::Failed(why),
             State::Over => Health::Failed("is over".to_owned()),
-            State::Ready(live) => Health::Ready {
-                about: live.peer.about().clone(),
-                tools: live.offer.tools.keys().cloned().collect(),
-                left_out: live.offer.left_out.clone(),
+            State::Ready(peer) => Health::Ready {
+                about: peer.about().clone(),
+                tools: connection.offer().tools.keys().cloned().collect(),
+                left_out: connection.offer().left_out.clone(),
             },
         };
         self.connections.iter().map(|one| (one.server.name.clone(), health(one))).collect()
-    }
-
-    /// Those that can be used now.
-    pub(crate) fn live(&self) -> impl Iterator<Item = (&Arc<Connection>, Arc<Live>)> {
-        self.connections.iter().filter_map(|connection| match connection.state() {
-            State::Ready(live) => Some((connection, live)),
-            State::Starting | State::Failed { .. } | State::Over => None,
-        })
     }
 }
 
@@ -103,14 +95,11 @@ impl Drop for Servers {
 
 impl ToolSource for Servers {
     fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
-        self.live()
-            .flat_map(|(_, live)| {
-                live.offer.tools.values().map(|offered| Arc::clone(&offered.tool)).collect::<Vec<_>>()
-            })
-            .collect()
+        let offers = self.connections.iter().map(|connection| connection.offer());
+        offers.flat_map(|offer| offer.tools.values().cloned().collect::<Vec<_>>()).collect()
     }
 
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
-        self.live().find_map(|(_, live)| Some(Arc::clone(&live.offer.tools.get(name)?.tool)))
+        self.connections.iter().find_map(|connection| connection.offer().tools.get(name).cloned())
     }
 }

@@ -20,14 +20,8 @@ const LARGEST: usize = 1 << 20;
 /// A server's tools by their names, and why others of it are not there.
 #[derive(Default)]
 pub(crate) struct Offer {
-    pub(crate) tools: BTreeMap<String, Offered>,
+    pub(crate) tools: BTreeMap<String, Arc<dyn AnyTool>>,
     pub(crate) left_out: Vec<String>,
-}
-
-/// One of them.
-pub(crate) struct Offered {
-    pub(crate) tool: Arc<dyn AnyTool>,
-    pub(crate) definition: Definition,
 }
 
 impl Offer {
@@ -58,7 +52,7 @@ impl Offer {
                 ServerTool { connection: Arc::clone(connection), definition: definition.clone(), tool };
             match foreign.answered(Arc::new(answers)) {
                 Ok(tool) => {
-                    offer.tools.insert(name, Offered { tool, definition });
+                    offer.tools.insert(name, tool);
                 }
                 Err(fault) => offer.left_out.push(format!("`{short}` cannot be called: {fault}")),
             }
@@ -97,11 +91,8 @@ impl ServerTool {
 
     async fn run(&self, arguments: Value, cx: Cx) -> Result<ToolOutput, ToolError> {
         let server = &self.connection.server.name;
-        let live = self
-            .connection
-            .live()
-            .await
-            .map_err(|why| ToolError::io(format!("the server `{server}` {why}")))?;
+        let peer = self.connection.live().await;
+        let peer = peer.map_err(|why| ToolError::io(format!("the server `{server}` {why}")))?;
         if let Some(pins) = self.pins() {
             pins.pin(server, &self.tool.name, &self.definition.text);
         }
@@ -109,7 +100,7 @@ impl ServerTool {
             return Err(ToolError::argument("arguments", "they must be an object"));
         };
         let progress = |step: Progress| cx.tell(notice(&step));
-        let call = live.peer.call(&self.tool.name, arguments, &progress);
+        let call = peer.call(&self.tool.name, arguments, &progress);
         let limit = self.connection.server.tool_timeout;
         match self.connection.within(limit, call).await {
             None => Err(ToolError::TimedOut { after: limit }),

@@ -10,7 +10,7 @@ use engine::{
 use exec::machine::ThisMachine;
 use exec::sandbox::Scratch;
 use policy::{Confinement, DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, Reach, Root, SandboxPolicy};
-use tool::{AnyTool, Place, StrictFault, ToolHandler};
+use tool::{AnyTool, Place, StrictFault, ToolHandler, ToolSource};
 
 use crate::Toolgate;
 
@@ -135,6 +135,13 @@ impl Builder {
         self
     }
 
+    /// Adds tools that come and go, such as those of servers.
+    #[must_use]
+    pub fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
+        self.tools = self.tools.source(source);
+        self
+    }
+
     /// Adds the tools we ship.
     #[cfg(feature = "tools")]
     #[must_use]
@@ -256,7 +263,7 @@ impl Builder {
         let registry = self.tools.build()?;
         #[cfg(feature = "tools")]
         let hooks = {
-            known.extend(registry.names().map(str::to_owned));
+            known.extend(registry.names());
             self.asking.hooks(|hook| hook.prepare(&place.cwd, &known, &spawner))?
         };
         #[cfg(not(feature = "tools"))]

@@ -18,6 +18,8 @@ mod build;
 mod commands;
 #[cfg(feature = "tools")]
 mod hooks;
+#[cfg(feature = "mcp")]
+mod program;
 #[cfg(feature = "tools")]
 mod sandbox;
 #[cfg(feature = "tools")]
@@ -37,6 +39,9 @@ pub use exec::process::init;
 pub use exec::{session::Processes, shell::Shell, spill::Spill};
 #[cfg(feature = "tools")]
 pub use hooks::{CommandHook, Moment, OnFailure};
+/// Tools of other programs.
+#[cfg(feature = "mcp")]
+pub use mcp;
 /// The edit engine: patches as models write them, applied all at once or not at all.
 #[cfg(feature = "tools")]
 pub use patch;
@@ -46,6 +51,8 @@ pub use policy::{
     Inherit, Intent, Known, Limits as CommandLimits, Network, Part, Permit, Proposal, Question, Reach,
     ReviewDecision, Root, SandboxPolicy, Tier, Touches, Verdict, invisible, rules, shell,
 };
+#[cfg(feature = "mcp")]
+pub use program::Program;
 #[cfg(feature = "tools")]
 pub use sandbox::{Confined, Sandbox, SandboxFault};
 pub use serde_json::{Value, json};
@@ -54,7 +61,8 @@ pub use tool::{
     AnyTool, Args, Attempt, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallId, Cut, Cx, ErrorKind, Facts,
     Foreign, Freeform, FreeformSpec, FunctionSpec, GRACE, Grammar, Halt, Image, Item, JsonSchema, Lane,
     Language, Listen, LocalShell, Needs, Notice, OutputStream, Place, PlanStep, StepStatus, Stop, Strict,
-    ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSpec, Usage, fit, without_lone_surrogates,
+    ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSource, ToolSpec, Usage, fit,
+    without_lone_surrogates,
 };
 #[cfg(feature = "tools")]
 pub use tools::Pictures;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use base64::Engine;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
+use toolgate::mcp::{Means, Servers};
 use toolgate::{Approver, CancellationToken, ErrorKind, Item, Lane, ToolCall, ToolOutput, Toolgate, Usage};
 
 use crate::approve::TerminalApprover;
@@ -17,6 +18,7 @@ use crate::compose::compose;
 use crate::config::Dirs;
 use crate::fault::{Fault, INTERRUPTED, TERMINATED, USAGE};
 use crate::screen;
+use crate::servers::Told;
 use crate::turns::Turns;
 
 pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
@@ -27,44 +29,80 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     if let Some(person) = &person {
         composed = composed.asking(Arc::clone(person) as Arc<dyn Approver>);
     }
-    let toolgate = composed.build()?;
-    let mut turns = turns(&toolgate, &args.name)?;
-    let asks = || person.as_ref().is_some_and(|person| person.asks());
     let (output, ended) = super::block_on(async {
-        // Whoever ends us finds the terminal as it was, even while it asks.
-        let (mut terminate, mut ended) = (signal(SignalKind::terminate())?, false);
-        let cancel = CancellationToken::new();
-        let answer = toolgate.router().dispatch(call, cancel.clone());
-        tokio::pin!(answer);
-        let mut progress = screen::Progress::of(&args.name);
-        // ends: with the answer, which Ctrl-C and SIGTERM hasten
-        let output = loop {
-            tokio::select! {
-                output = &mut answer => break output,
-                _ = tokio::signal::ctrl_c() => cancel.cancel(),
-                _ = terminate.recv() => {
-                    ended = true;
-                    cancel.cancel();
-                }
-                () = tokio::time::sleep(screen::Progress::EVERY) => if !asks() { progress.tick() },
-            }
-        };
-        if toolgate.open_sessions() > 0 {
-            screen::hint(
-                "what still ran was ended with this call; `toolgate pipe` keeps sessions between calls",
-            );
+        let mut servers = None;
+        if is_of_servers(&args.name) {
+            let means = Means { watch: Some(Arc::new(Told)), ..Means::default() };
+            (composed, servers) = composed.serving(means)?;
         }
-        toolgate.close().await;
-        Ok((output, ended))
+        let toolgate = composed.build()?;
+        if let Some(servers) = &servers {
+            settled(servers, &args.name).await;
+        }
+        let mut turns = turns(&toolgate, &args.name)?;
+        let asks = || person.as_ref().is_some_and(|person| person.asks());
+        let answered = answered(&toolgate, call, &args.name, &asks).await?;
+        if let Some(turns) = &mut turns {
+            turns.end();
+        }
+        Ok(answered)
     })?;
-    if let Some(turns) = &mut turns {
-        turns.end();
-    }
     match args.output {
         Output::Json => screen::text(&as_json(&args.name, &output).to_string())?,
         Output::Text => print(&output)?,
     }
     Ok(if ended { ExitCode::from(TERMINATED) } else { code(&output) })
+}
+
+/// Whether a tool needs servers to be started.
+fn is_of_servers(name: &str) -> bool {
+    name.starts_with("mcp__") || name.contains("mcp_resource") || name == "tool_search"
+}
+
+/// Waits until the server of the tool has started, and says so if that takes a while.
+async fn settled(servers: &Servers, tool: &str) {
+    let mut progress = screen::Progress::of("servers");
+    let name = tool.starts_with("mcp__").then_some(tool);
+    let mut settled = std::pin::pin!(servers.settled(name));
+    // ends: servers start or fail in their time
+    loop {
+        tokio::select! {
+            () = &mut settled => return,
+            () = tokio::time::sleep(screen::Progress::EVERY) => progress.say("waiting until the server has started"),
+        }
+    }
+}
+
+/// Answers the call, and says whether somebody has ended us meanwhile.
+async fn answered(
+    toolgate: &Toolgate,
+    call: ToolCall,
+    name: &str,
+    asks: &impl Fn() -> bool,
+) -> Result<(ToolOutput, bool), Fault> {
+    // Whoever ends us finds the terminal as it was, even while it asks.
+    let (mut terminate, mut ended) = (signal(SignalKind::terminate())?, false);
+    let cancel = CancellationToken::new();
+    let answer = toolgate.router().dispatch(call, cancel.clone());
+    tokio::pin!(answer);
+    let mut progress = screen::Progress::of(name);
+    // ends: with the answer, which Ctrl-C and SIGTERM hasten
+    let output = loop {
+        tokio::select! {
+            output = &mut answer => break output,
+            _ = tokio::signal::ctrl_c() => cancel.cancel(),
+            _ = terminate.recv() => {
+                ended = true;
+                cancel.cancel();
+            }
+            () = tokio::time::sleep(screen::Progress::EVERY) => if !asks() { progress.tick() },
+        }
+    };
+    if toolgate.open_sessions() > 0 {
+        screen::hint("what still ran was ended with this call; `toolgate pipe` keeps sessions between calls");
+    }
+    toolgate.close().await;
+    Ok((output, ended))
 }
 
 /// Watches what a tool changes, if it is one that may change anything.

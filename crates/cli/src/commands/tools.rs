@@ -17,6 +17,7 @@ pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
     let style = composed.style();
     let toolgate = composed.build()?;
     let specs = chosen(&toolgate, args.name.as_deref())?;
+    let specs: Vec<&ToolSpec> = specs.iter().collect();
     if args.wire.is_none() && !args.json {
         screen::styled(&if args.name.is_some() { manual(&specs) } else { list(&specs) })?;
         return Ok(ExitCode::SUCCESS);
@@ -27,12 +28,12 @@ pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn chosen<'a>(toolgate: &'a Toolgate, name: Option<&str>) -> Result<Vec<&'a ToolSpec>, Fault> {
+fn chosen(toolgate: &Toolgate, name: Option<&str>) -> Result<Vec<ToolSpec>, Fault> {
     let registry = toolgate.router().registry();
     match name {
         None => Ok(registry.specs()),
         Some(name) => match registry.find(name) {
-            Ok(tool) => Ok(vec![tool.spec()]),
+            Ok(tool) => Ok(vec![tool.spec().clone()]),
             Err(unknown) => Err(Fault::usage(unknown.to_string())),
         },
     }

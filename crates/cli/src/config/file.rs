@@ -13,6 +13,7 @@ use toml::Spanned;
 use toolgate::{Environment, Host, HostFault};
 
 use super::hook::HookTable;
+use super::server::ServerTable;
 use super::{Approval, Inherit, Integers, Network, Sandbox, Setting, Source, Tier, WebSearch};
 use crate::fault::Fault;
 
@@ -45,6 +46,7 @@ pub(super) struct Content {
     pub(super) limits: Limits,
     pub(super) wire: Wire,
     pub(super) hook: Vec<HookTable>,
+    pub(super) mcp_servers: BTreeMap<String, Spanned<ServerTable>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -113,6 +115,8 @@ fn plain(message: &str) -> String {
         ("struct Limits", "a table `[limits]`"),
         ("struct Wire", "a table `[wire]`"),
         ("struct HookTable", "a table `[[hook]]`"),
+        ("struct ServerTable", "a table `[mcp_servers.NAME]`"),
+        ("struct ToolTable", "a table, e.g. `{ approval = \"allow\" }`"),
         ("u64", "a whole number"),
         ("a sequence", "a list, e.g. `[\"a\"]`"),
         ("a map", "a table, e.g. `{ NAME = \"value\" }`"),
@@ -197,6 +201,7 @@ impl ConfigFile {
         }
         self.check_confinement()?;
         HookTable::check_all(self)?;
+        ServerTable::check_all(self)?;
         self.check_commands()
     }
 

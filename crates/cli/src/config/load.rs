@@ -8,6 +8,7 @@ use toolgate::Host;
 
 use super::file::{ConfigFile, Confinement, Content, Links};
 use super::hook::HookTable;
+use super::server::ServerTable;
 use super::{
     Approval, Config, Found, Inherit, LookedFor, NO_SOCKET, Network, Sandbox, Setting, Source, is_socket,
 };
@@ -174,7 +175,8 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
     let network = network.as_ref().filter(|network| *network.get_ref() > Network::Loopback);
     let network = network.map(|network| (network.span(), "confinement.network"));
     let hook = file.content.hook.first().map(|hook| (hook.command.span(), "hook"));
-    let confinement = [writable, hosts, sockets, tier, network, hook];
+    let server = file.content.mcp_servers.values().next().map(|server| (server.span(), "mcp_servers"));
+    let confinement = [writable, hosts, sockets, tier, network, hook, server];
     let widening =
         [sandbox, approval, root, defaults, search, inherit, pass, set, shell].into_iter().chain(confinement);
     let Some((span, key)) = widening.flatten().next() else { return Ok(()) };
@@ -325,6 +327,7 @@ impl Config {
         self.commands.set.extend(commands.set.iter().map(named));
         set(&mut self.commands.shell, file, commands.shell.as_ref(), |shell| Some(shell.clone()));
         self.hooks.extend(HookTable::settings(file, dirs));
+        self.servers.extend(ServerTable::settings(file, dirs));
         Ok(())
     }
 }

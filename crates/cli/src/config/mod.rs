@@ -8,6 +8,7 @@ mod hook;
 mod load;
 mod rows;
 mod rules;
+mod server;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,6 +21,7 @@ use toolgate::Host;
 pub(crate) use load::{Dirs, PROJECT_FILE, load};
 pub(crate) use rows::{Row, Shown};
 pub(crate) use rules::{USER as USER_RULES, rule_files};
+pub(crate) use server::{ServerApproval, ServerSetting, ServerTable, is_name as is_server_name};
 
 /// Every key, with an example: what `toolgate config --help` and docs/configuration.md show.
 pub(crate) const EXAMPLE: &str = include_str!("example.toml");
@@ -78,6 +80,7 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) integers: Setting<Integers>,
     pub(crate) hooks: Vec<Setting<hook::Hook>>,
+    pub(crate) servers: Vec<Setting<ServerSetting>>,
     pub(crate) looked_for: Vec<LookedFor>,
 }
 
@@ -276,6 +279,7 @@ impl Config {
             },
             integers: Setting::built_in(Integers::Keep),
             hooks: Vec::new(),
+            servers: Vec::new(),
             looked_for: Vec::new(),
         }
     }

@@ -56,6 +56,7 @@ impl Config {
             row("limits.parallel", one(parallel)),
             row("wire.integers", one(&self.integers)),
             row("hook", list(self.hooks.iter().map(pair))),
+            row("mcp_servers", list(self.servers.iter().map(pair))),
         ]);
         rows
     }

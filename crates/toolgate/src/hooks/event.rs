@@ -1,7 +1,7 @@
 //! A call → the JSON that a hook reads.
 
 use engine::Planned;
-use policy::{CommandLine, Effect, Escalation, Foreign, Typing};
+use policy::{CommandLine, Effect, Escalation, Foreign, Trust, Typing};
 use serde_json::{Map, Value, json};
 use tool::{ToolOutput, ToolPayload, fit, without_lone_surrogates};
 
@@ -60,8 +60,8 @@ fn effect(effect: &Effect) -> Value {
             json!({ "type": { "into": into, "text": text, "confined": confined } })
         }
         Effect::Network(host) => json!({ "connect": host }),
-        Effect::Foreign(Foreign { server, tool, read_only, .. }) => {
-            json!({ "foreign": { "server": server, "tool": tool, "read_only": read_only } })
+        Effect::Foreign(Foreign { server, tool, trust, .. }) => {
+            json!({ "foreign": { "server": server, "tool": tool, "read_only": *trust == Trust::ReadOnly } })
         }
     }
 }
@@ -89,7 +89,7 @@ mod tests {
             server: "s".to_owned(),
             tool: "t".to_owned(),
             definition: "d".to_owned(),
-            read_only: true,
+            trust: Trust::ReadOnly,
         };
         let effects = vec![
             Effect::Read("/w/a".into()),

@@ -108,6 +108,9 @@ fn notified(notice: &Notice) -> Value {
             json!({ "event": "plan_updated", "steps": steps, "explanation": explanation })
         }
         Notice::FileChanged { kind, path } => json!({ "event": "file_changed", "kind": kind, "path": path }),
+        Notice::Progress { text, percent } => {
+            json!({ "event": "progress", "text": text, "percent": percent })
+        }
         Notice::Warning { text } => json!({ "event": "warning", "text": text }),
         Notice::Output { stream, text } => {
             json!({ "event": "output", "stream": stream.as_str(), "text": text })

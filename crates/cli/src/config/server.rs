@@ -1,0 +1,262 @@
+//! `[mcp_servers.NAME]`: other programs whose tools are used. A table that Codex understands is understood here.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use toolgate::Environment;
+
+use super::file::ConfigFile;
+use super::{Dirs, Network, Sandbox, Setting};
+use crate::fault::Fault;
+
+const MAX_SERVERS: usize = 256;
+const MAX_NAME: usize = 64;
+const TIMEOUT_SEC: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
+
+/// One of them, as a file has it.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ServerTable {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) args: Vec<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) env: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) env_vars: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sandbox: Option<Sandbox>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) network: Option<Network>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) writable: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bearer_token_env_var: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) http_headers: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) env_http_headers: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) required: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) startup_timeout_sec: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_timeout_sec: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) enabled_tools: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) disabled_tools: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) approval: Option<ServerApproval>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) tools: BTreeMap<String, ToolTable>,
+}
+
+/// What is said about one of its tools.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ToolTable {
+    pub(crate) approval: ServerApproval,
+}
+
+/// When somebody is asked about its calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ServerApproval {
+    Auto,
+    Ask,
+    Allow,
+}
+
+/// One of them, with its name.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ServerSetting {
+    pub(crate) name: String,
+    #[serde(flatten)]
+    pub(crate) table: ServerTable,
+}
+
+impl PartialEq for ServerSetting {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+            && serde_json::to_value(&self.table).ok() == serde_json::to_value(&other.table).ok()
+    }
+}
+
+impl Eq for ServerSetting {}
+
+/// Whether a server can be called so.
+pub(crate) fn is_name(name: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    (1..=MAX_NAME).contains(&name.len()) && name.chars().all(plain)
+}
+
+impl ServerTable {
+    /// What is wrong with it, if something is.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let only = |other: &str, keys: &[(&str, bool)]| {
+            keys.iter()
+                .find(|(_, set)| *set)
+                .map(|(key, _)| format!("`{key}` is for a server with a `{other}`"))
+        };
+        let (command, url) = (self.command.as_deref(), self.url.as_deref());
+        match (command, url) {
+            (None, None) => return Some("it needs a `command`, or a `url`".to_owned()),
+            (Some(_), Some(_)) => return Some("it has a `command` and a `url`; keep one".to_owned()),
+            (Some(""), _) => return Some("its `command` is empty".to_owned()),
+            (Some(_), None) => {
+                let http = [
+                    ("bearer_token_env_var", self.bearer_token_env_var.is_some()),
+                    ("http_headers", !self.http_headers.is_empty()),
+                    ("env_http_headers", !self.env_http_headers.is_empty()),
+                ];
+                if let Some(why) = only("url", &http) {
+                    return Some(why);
+                }
+            }
+            (None, Some(url)) => {
+                let stdio = [
+                    ("args", !self.args.is_empty()),
+                    ("env", !self.env.is_empty()),
+                    ("env_vars", !self.env_vars.is_empty()),
+                    ("cwd", self.cwd.is_some()),
+                    ("sandbox", self.sandbox.is_some()),
+                    ("network", self.network.is_some()),
+                    ("writable", !self.writable.is_empty()),
+                ];
+                if let Some(why) = only("command", &stdio).or_else(|| bad_url(url)) {
+                    return Some(why);
+                }
+            }
+        }
+        self.limits().or_else(|| {
+            let environment = Environment {
+                pass: self.env_vars.clone(),
+                set: self.env.clone().into_iter().collect(),
+                ..Environment::default()
+            };
+            environment.check().err().map(|fault| fault.to_string())
+        })
+    }
+
+    fn limits(&self) -> Option<String> {
+        let times =
+            [("startup_timeout_sec", self.startup_timeout_sec), ("tool_timeout_sec", self.tool_timeout_sec)];
+        let wrong = times.iter().find(|(_, time)| time.is_some_and(|time| !TIMEOUT_SEC.contains(&time)));
+        wrong.map(|(key, _)| format!("`{key}` must be from {} to {}", TIMEOUT_SEC.start(), TIMEOUT_SEC.end()))
+    }
+
+    /// Says what is wrong with the servers of `file`.
+    pub(super) fn check_all(file: &ConfigFile) -> Result<(), Fault> {
+        let servers = &file.content.mcp_servers;
+        if let Some(one_more) = servers.values().nth(MAX_SERVERS) {
+            return Err(
+                file.fault(&one_more.span(), &format!("more than {MAX_SERVERS} servers are too many"))
+            );
+        }
+        for (name, table) in servers {
+            let unnamed =
+                || format!("`{name}` is no name for a server: use 1 to {MAX_NAME} of A-Z a-z 0-9 _ -");
+            let wrong = (!is_name(name)).then(unnamed).or_else(|| table.get_ref().fault());
+            if let Some(why) = wrong {
+                return Err(file.fault(&table.span(), &format!("the server `{name}`: {why}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The servers of `file`, with paths from where they are.
+    pub(super) fn settings(file: &ConfigFile, dirs: &Dirs) -> Vec<Setting<ServerSetting>> {
+        let absolute = |path: &String| -> PathBuf {
+            match (path.strip_prefix("~/"), &dirs.home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                (Some(_), None) | (None, _) => file.directory().join(path),
+            }
+        };
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let setting = |(name, table): (&String, &Spanned<ServerTable>)| {
+            file.setting(table, |table| {
+                let mut table = table.clone();
+                table.cwd = table.cwd.as_ref().map(|cwd| text(&absolute(cwd)));
+                table.writable = table.writable.iter().map(|path| text(&absolute(path))).collect();
+                if let Some(command) = table.command.as_mut().filter(|command| command.contains('/')) {
+                    let path: PathBuf = absolute(command).components().collect();
+                    *command = text(&path);
+                }
+                ServerSetting { name: name.clone(), table }
+            })
+        };
+        file.content.mcp_servers.iter().map(setting).collect()
+    }
+}
+
+/// What is wrong with a URL, if something is. What it is sent must not be read on the way.
+fn bad_url(url: &str) -> Option<String> {
+    let rest = url.strip_prefix("https://").map(|rest| (rest, true));
+    let rest = rest.or_else(|| url.strip_prefix("http://").map(|rest| (rest, false)));
+    let Some((rest, is_secret)) = rest else {
+        return Some(format!("`{url}` is no URL of a server; it begins with https://"));
+    };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains('@') {
+        return Some("its `url` holds a user or a password; use `bearer_token_env_var`".to_owned());
+    }
+    let name = host
+        .strip_prefix('[')
+        .and_then(|host| host.split(']').next())
+        .unwrap_or_else(|| host.rsplit_once(':').map_or(host, |(name, _)| name));
+    let is_here = matches!(name, "localhost" | "127.0.0.1" | "::1");
+    (!is_secret && !is_here)
+        .then(|| "its `url` must begin with https://, unless it is on this machine".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let rows = [
+            ("command = 'x'", ""),
+            ("command = 'x'\nargs = ['a']\nenv = { A = '1' }\nenv_vars = ['TOKEN']", ""),
+            ("url = 'https://example.org/mcp'\nbearer_token_env_var = 'T'", ""),
+            ("url = 'http://localhost:3000/mcp'", ""),
+            ("url = 'http://[::1]:3000/mcp'", ""),
+            ("", "it needs a `command`, or a `url`"),
+            ("command = 'x'\nurl = 'https://x'", "it has a `command` and a `url`; keep one"),
+            ("command = ''", "its `command` is empty"),
+            ("url = 'https://x'\nargs = ['a']", "`args` is for a server with a `command`"),
+            (
+                "command = 'x'\nbearer_token_env_var = 'T'",
+                "`bearer_token_env_var` is for a server with a `url`",
+            ),
+            (
+                "url = 'http://example.org'",
+                "its `url` must begin with https://, unless it is on this machine",
+            ),
+            (
+                "url = 'http://localhost.evil.org'",
+                "its `url` must begin with https://, unless it is on this machine",
+            ),
+            (
+                "url = 'https://a:b@example.org'",
+                "its `url` holds a user or a password; use `bearer_token_env_var`",
+            ),
+            ("url = 'file:///x'", "`file:///x` is no URL of a server; it begins with https://"),
+            ("command = 'x'\ntool_timeout_sec = 0", "`tool_timeout_sec` must be from 0.1 to 86400"),
+        ];
+        for (text, expected) in rows {
+            let table: ServerTable = toml::from_str(text).unwrap();
+            assert_eq!(table.fault().unwrap_or_default(), expected, "{text}");
+        }
+    }
+}

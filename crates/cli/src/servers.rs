@@ -1,0 +1,179 @@
+//! Configuration → servers that are started, and what is remembered about them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use exec::own_file::OwnFile;
+use toolgate::mcp::{
+    self, Approval, Http, Means, Pins, Server, ServerEvent, Servers, Transport, WatchServers,
+};
+use toolgate::{Confinement, Environment, Network, Processes, Program, SandboxPolicy};
+
+use crate::config::{self, Config, Dirs, ServerApproval, ServerSetting, ServerTable, Setting};
+use crate::fault::Fault;
+use crate::screen;
+
+/// Starts the servers of `config` that are enabled, for work in `cwd`. Must be called in a runtime.
+pub(crate) fn start(config: &Config, cwd: &Path, dirs: &Dirs, means: Means) -> Result<Arc<Servers>, Fault> {
+    let processes = Arc::<Processes>::default();
+    let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
+    let servers = enabled.map(|server| described(server, cwd, &processes)).collect::<Result<_, _>>()?;
+    let pins = dirs.state.as_ref().map(|state| Arc::new(PinFile::at(state.join("mcp"))) as Arc<dyn Pins>);
+    let roots = vec![format!("file://{}", cwd.display())];
+    Ok(Servers::start(servers, &Means { pins, roots, ..means }))
+}
+
+/// One server, as its user describes it.
+pub(crate) fn described(
+    setting: &Setting<ServerSetting>,
+    cwd: &Path,
+    processes: &Arc<Processes>,
+) -> Result<Server, Fault> {
+    let ServerSetting { name, table } = &setting.value;
+    let fault = |why: String| Fault::usage(format!("{}: the server `{name}`: {why}", setting.source));
+    let transport = match (&table.command, &table.url) {
+        (Some(command), _) => Transport::Program(Arc::new(program(command, table, cwd, processes))),
+        (None, Some(url)) => Transport::Http(http(url, table).map_err(fault)?),
+        (None, None) => return Err(fault("it needs a `command`, or a `url`".to_owned())),
+    };
+    let time = |seconds: Option<f64>, default: Duration| seconds.map_or(default, Duration::from_secs_f64);
+    let approval = |approval: ServerApproval| match approval {
+        ServerApproval::Auto => Approval::Auto,
+        ServerApproval::Ask => Approval::Ask,
+        ServerApproval::Allow => Approval::Allow,
+    };
+    Ok(Server {
+        startup_timeout: time(table.startup_timeout_sec, mcp::STARTUP_TIMEOUT),
+        tool_timeout: time(table.tool_timeout_sec, mcp::TOOL_TIMEOUT),
+        enabled_tools: table.enabled_tools.clone(),
+        disabled_tools: table.disabled_tools.clone(),
+        required: table.required == Some(true),
+        approval: table.approval.map_or(Approval::Auto, approval),
+        approvals: table.tools.iter().map(|(tool, table)| (tool.clone(), approval(table.approval))).collect(),
+        ..Server::new(name, transport)
+    })
+}
+
+fn program(command: &str, table: &ServerTable, cwd: &Path, processes: &Arc<Processes>) -> Program {
+    let argv = std::iter::once(command.to_owned()).chain(table.args.iter().cloned()).collect();
+    let directory = table.cwd.as_ref().map_or(cwd.to_owned(), PathBuf::from);
+    let network = match table.network {
+        Some(config::Network::Off) => Network::Off,
+        Some(config::Network::Loopback) => Network::Loopback,
+        Some(config::Network::On) | None => Network::On,
+    };
+    let sandbox = match table.sandbox {
+        Some(config::Sandbox::ReadOnly) => SandboxPolicy::ReadOnly,
+        Some(config::Sandbox::WorkspaceWrite) | None => SandboxPolicy::WorkspaceWrite,
+        Some(config::Sandbox::External) => SandboxPolicy::External,
+        Some(config::Sandbox::DangerFullAccess) => SandboxPolicy::FullAccess,
+    };
+    let writable = table.writable.iter().map(PathBuf::from).collect();
+    let environment = Environment {
+        pass: table.env_vars.clone(),
+        set: table.env.clone().into_iter().collect(),
+        ..Environment::default()
+    };
+    Program {
+        environment,
+        sandbox,
+        confinement: Confinement { network, writable, ..Confinement::default() },
+        processes: Arc::clone(processes),
+        ..Program::new(argv, directory)
+    }
+}
+
+fn http(url: &str, table: &ServerTable) -> Result<Http, String> {
+    let variable = |name: &String| {
+        let value = std::env::var(name).ok().filter(|value| !value.is_empty());
+        value.ok_or_else(|| format!("the variable `{name}`, which it is given, is not set"))
+    };
+    let mut headers: Vec<(String, String)> = table.http_headers.clone().into_iter().collect();
+    for (header, name) in &table.env_http_headers {
+        headers.push((header.clone(), variable(name)?));
+    }
+    let bearer = table.bearer_token_env_var.as_ref().map(variable).transpose()?;
+    Ok(Http { url: url.to_owned(), headers, bearer })
+}
+
+/// Remembers definitions, one file a server.
+struct PinFile {
+    directory: PathBuf,
+    /// Those that were read: server, then tool.
+    read: Mutex<BTreeMap<String, Result<BTreeMap<String, String>, String>>>,
+}
+
+impl PinFile {
+    fn at(directory: PathBuf) -> Self {
+        Self { directory, read: Mutex::default() }
+    }
+
+    fn file(&self, server: &str) -> PathBuf {
+        self.directory.join(format!("{server}.json"))
+    }
+
+    fn load(&self, server: &str) -> Result<BTreeMap<String, String>, String> {
+        #[expect(clippy::disallowed_methods, reason = "our own state, at a path that no model names")]
+        match std::fs::read_to_string(self.file(server)) {
+            Ok(text) => serde_json::from_str(&text).map_err(|error| error.to_string()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn save(&self, server: &str, tool: &str, definition: &str) -> Result<(), String> {
+        let file = OwnFile::of(&self.file(server)).map_err(|error| error.to_string())?;
+        let locked = file.lock().map_err(|error| error.to_string())?;
+        let Some(_held_to_the_end) = locked else { return Err("another program holds it".to_owned()) };
+        // Another session may have added some.
+        let mut pinned = self.load(server)?;
+        pinned.insert(tool.to_owned(), definition.to_owned());
+        let text = serde_json::to_string_pretty(&pinned).map_err(|error| error.to_string())?;
+        file.replace(&text).map_err(|error| error.to_string())
+    }
+}
+
+impl Pins for PinFile {
+    fn pinned(&self, server: &str, tool: &str) -> Result<Option<String>, String> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let pinned = read.entry(server.to_owned()).or_insert_with(|| self.load(server));
+        pinned.as_ref().map(|tools| tools.get(tool).cloned()).map_err(Clone::clone)
+    }
+
+    fn pin(&self, server: &str, tool: &str, definition: &str) {
+        if self.pinned(server, tool).is_ok_and(|pinned| pinned.as_deref() == Some(definition)) {
+            return;
+        }
+        if let Err(why) = self.save(server, tool, definition) {
+            tracing::warn!(server = ?server, why = ?why, "what a server says about its tools cannot be remembered");
+        }
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let pinned = read.entry(server.to_owned()).or_insert_with(|| Ok(BTreeMap::new()));
+        if let Ok(tools) = pinned {
+            tools.insert(tool.to_owned(), definition.to_owned());
+        } else {
+            *pinned = Ok(BTreeMap::from([(tool.to_owned(), definition.to_owned())]));
+        }
+    }
+}
+
+/// Tells a person at a terminal how servers are.
+pub(crate) struct Told;
+
+impl WatchServers for Told {
+    fn saw(&self, server: &str, event: &ServerEvent) {
+        match event {
+            ServerEvent::Starting | ServerEvent::Ready { .. } => {}
+            ServerEvent::ToolsChanged { tools } => {
+                screen::hint(&format!("the server `{server}` has {tools} tools now"))
+            }
+            ServerEvent::Failed { why, again_in } => {
+                let again =
+                    again_in.map(|pause| format!("; it is started again in {} s", pause.as_secs().max(1)));
+                screen::hint(&format!("the server `{server}` {why}{}", again.unwrap_or_default()));
+            }
+        }
+    }
+}

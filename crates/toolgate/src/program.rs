@@ -1,0 +1,87 @@
+//! A server that is a program: started confined, as commands are.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use exec::session::{Exit, Processes, Pump, Session};
+use mcp::{Launch, LaunchFault, Running};
+use policy::{Confinement, Environment, Network, SandboxPolicy};
+use tool::BoxFuture;
+
+use crate::{Sandbox, SandboxFault, Toolgate};
+
+/// A program of the user's that serves tools, and what it may do: by default write below its directory, and use the network.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Where it runs.
+    pub directory: PathBuf,
+    /// Which variables it gets.
+    pub environment: Environment,
+    /// What it may do.
+    pub sandbox: SandboxPolicy,
+    /// The same in more detail.
+    pub confinement: Confinement,
+    /// Shares the spawner with others.
+    pub processes: Arc<Processes>,
+}
+
+impl Program {
+    /// Runs `argv` in `directory`.
+    pub fn new(argv: Vec<String>, directory: impl Into<PathBuf>) -> Self {
+        Self {
+            argv,
+            directory: directory.into(),
+            environment: Environment::default(),
+            sandbox: SandboxPolicy::WorkspaceWrite,
+            confinement: Confinement { network: Network::On, ..Confinement::default() },
+            processes: Arc::default(),
+        }
+    }
+
+    async fn started(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn Running>, LaunchFault> {
+        let lasting = |why: String| LaunchFault { why: format!("cannot be started: {why}"), passing: false };
+        let builder = Toolgate::at(&self.directory)
+            .sandbox(self.sandbox)
+            .confinement(self.confinement.clone())
+            .environment(self.environment.clone())
+            .processes(Arc::clone(&self.processes));
+        let sandbox = builder.sandbox_alone().map_err(|fault| lasting(fault.to_string()))?;
+        let (session, pump) = sandbox.run(self.argv.clone(), stdio).await.map_err(|fault| match &fault {
+            SandboxFault::Denied(_) | SandboxFault::Directory(_) => lasting(fault.to_string()),
+            SandboxFault::Spawn(_) => LaunchFault { passing: true, ..lasting(fault.to_string()) },
+        })?;
+        Ok(Box::new(Started { session, pump, _sandbox: sandbox }))
+    }
+}
+
+impl Launch for Program {
+    fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn Running>, LaunchFault>> {
+        Box::pin(self.started(stdio))
+    }
+}
+
+/// A program that runs.
+struct Started {
+    session: Arc<Session>,
+    pump: Pump,
+    _sandbox: Sandbox,
+}
+
+impl Running for Started {
+    fn ended(&mut self) -> BoxFuture<'_, String> {
+        Box::pin(async move {
+            (&mut self.pump).await;
+            if let Some(fault) = self.session.fault() {
+                return fault.to_string();
+            }
+            match self.session.stage().exit() {
+                Some(Exit::Code(code)) => format!("exit code {code}"),
+                Some(Exit::Signal(signal)) => format!("signal {signal}"),
+                None => "it was killed".to_owned(),
+            }
+        })
+    }
+}
