@@ -1,6 +1,7 @@
 //! The command line. The doc comments are the help texts.
 
 mod edits;
+mod servers;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use toolgate::Host;
 use toolgate::wire::Dialect;
 
 pub(crate) use self::edits::{Diff, Patch, PatchFormat};
+pub(crate) use self::servers::{AddServer, GetServer, ListServers, RemoveServer, ServerCommand, TestServers};
 use crate::config::{Approval, Network, Sandbox, Tier};
 
 /// Answers the tool calls of a coding model: fast, safely, exactly once
@@ -40,10 +42,23 @@ pub(crate) enum Command {
     Sandbox(SandboxCommand),
     Patch(Patch),
     Diff(Diff),
+    Mcp(Mcp),
     Policy(Policy),
     Doctor(Doctor),
     Config(Config),
     Completions(Completions),
+}
+
+/// Use the tools of other programs: servers of the Model Context Protocol
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate mcp add git -- uvx mcp-server-git
+  toolgate mcp test
+  toolgate call mcp__git__git_log --json '{\"repo_path\": \".\"}'")]
+pub(crate) struct Mcp {
+    #[command(subcommand)]
+    pub(crate) command: ServerCommand,
 }
 
 /// Make one tool call and print its answer

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Sandbox(args) => commands::sandbox::run(args),
         Command::Patch(args) => commands::patch::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
+        Command::Mcp(args) => commands::servers::run(&args.command),
         Command::Policy(args) => commands::policy::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Config(args) => commands::config::run(&args),

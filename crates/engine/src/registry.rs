@@ -146,6 +146,9 @@ impl ToolRegistry {
         }
         let mut found = self.sources.iter().filter_map(|source| source.find(name));
         found.find(|tool| self.admits(tool.as_ref())).ok_or_else(|| {
+            if let Some(why) = self.sources.iter().find_map(|source| source.absent(name)) {
+                return ToolError::io(why);
+            }
             let known = self.names();
             let nearest = nearest(name, known.iter().map(String::as_str));
             ToolError::UnknownTool { name: name.to_owned(), nearest, known }

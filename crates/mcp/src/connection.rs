@@ -44,6 +44,8 @@ pub struct Means {
     pub pins: Option<Arc<dyn Pins>>,
     /// Is told how servers are.
     pub watch: Option<Arc<dyn WatchServers>>,
+    /// Bytes of tools that a model is told of; [`BUDGET`](crate::BUDGET) if nothing is said.
+    pub budget: Option<usize>,
 }
 
 /// Is told how servers are.

@@ -4,17 +4,21 @@
 
 mod answer;
 mod connection;
+mod deferred;
 mod definition;
 mod elicit;
 mod link;
 mod names;
 mod peer;
+mod resources;
+mod search;
 mod server;
 mod servers;
 mod tls;
 mod tools;
 
 pub use connection::{Means, ServerEvent, WatchServers};
+pub use deferred::BUDGET;
 pub use definition::Pins;
 pub use elicit::{Elicit, Elicitation, Elicited, Wants};
 pub use names::alias;

@@ -2,15 +2,23 @@
 
 use std::sync::Arc;
 
-use tool::{AnyTool, ToolSource};
+use tool::{AnyTool, ToolSource, erase};
 
 use crate::connection::{Connection, Means, State};
+use crate::deferred::{BUDGET, Loaded, ToolSearch};
+use crate::names::may_be_of;
 use crate::peer::About;
+use crate::resources::{ListResources, ListTemplates, ReadResource, has_resources};
 use crate::server::Server;
 
 /// Servers that are kept running. Dropping it ends them.
 pub struct Servers {
-    pub(crate) connections: Vec<Arc<Connection>>,
+    connections: Arc<[Arc<Connection>]>,
+    /// Ours, with which a model finds what servers have.
+    lists: Vec<Arc<dyn AnyTool>>,
+    search: Option<Arc<dyn AnyTool>>,
+    loaded: Arc<Loaded>,
+    budget: usize,
 }
 
 /// How a server is.
@@ -50,7 +58,14 @@ impl Servers {
         for connection in &connections {
             tokio::spawn(Arc::clone(connection).keep());
         }
-        Arc::new(Self { connections })
+        let connections: Arc<[Arc<Connection>]> = connections.into();
+        let loaded = Arc::<Loaded>::default();
+        let all = || Arc::clone(&connections);
+        // Their schemas are ours, and none is strict.
+        let lists = [erase(ListResources(all())), erase(ListTemplates(all())), erase(ReadResource(all()))];
+        let search = erase(ToolSearch { connections: all(), loaded: Arc::clone(&loaded) }).ok();
+        let lists = lists.into_iter().filter_map(Result::ok).collect();
+        Arc::new(Self { connections, lists, search, loaded, budget: means.budget.unwrap_or(BUDGET) })
     }
 
     /// Waits for those that have to be there.
@@ -64,9 +79,8 @@ impl Servers {
 
     /// Waits until each has started or failed: all, or the one whose tool `name` may be.
     pub async fn settled(&self, name: Option<&str>) {
-        let may_be = |connection: &&Arc<Connection>| {
-            name.is_none_or(|name| crate::names::may_be_of(name, &connection.server.name))
-        };
+        let may_be =
+            |connection: &&Arc<Connection>| name.is_none_or(|name| may_be_of(name, &connection.server.name));
         let waits = self.connections.iter().filter(may_be).map(|connection| connection.live());
         futures_util::future::join_all(waits).await;
     }
@@ -96,10 +110,36 @@ impl Drop for Servers {
 impl ToolSource for Servers {
     fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
         let offers = self.connections.iter().map(|connection| connection.offer());
-        offers.flat_map(|offer| offer.tools.values().cloned().collect::<Vec<_>>()).collect()
+        let tools: Vec<Arc<dyn AnyTool>> =
+            offers.flat_map(|offer| offer.tools.values().cloned().collect::<Vec<_>>()).collect();
+        let all = tools.len();
+        let mut offered = self.loaded.offered(tools, self.budget);
+        if offered.len() < all {
+            offered.extend(self.search.clone());
+        }
+        if self.connections.iter().any(|connection| has_resources(connection)) {
+            offered.extend(self.lists.iter().cloned());
+        }
+        offered
     }
 
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
-        self.connections.iter().find_map(|connection| connection.offer().tools.get(name).cloned())
+        let ours = self.lists.iter().chain(&self.search).find(|tool| tool.spec().name() == name);
+        let theirs =
+            || self.connections.iter().find_map(|connection| connection.offer().tools.get(name).cloned());
+        ours.cloned().or_else(theirs)
+    }
+
+    fn absent(&self, name: &str) -> Option<String> {
+        let may_be = |connection: &&Arc<Connection>| may_be_of(name, &connection.server.name);
+        let connection = self.connections.iter().find(may_be)?;
+        let server = &connection.server.name;
+        match connection.state() {
+            State::Starting => {
+                Some(format!("the server `{server}` has not started yet; try again in a moment"))
+            }
+            State::Failed { why, .. } => Some(format!("the server `{server}` {why}")),
+            State::Ready(_) | State::Over => None,
+        }
     }
 }

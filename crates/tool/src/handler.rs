@@ -97,6 +97,11 @@ pub trait ToolSource: Send + Sync {
 
     /// The tool of that name, whether a model was told of it or not.
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>>;
+
+    /// Why there is no tool of that name now, if there may be one: one sentence.
+    fn absent(&self, _name: &str) -> Option<String> {
+        None
+    }
 }
 
 /// A call that was understood, and can be attempted: more than once if a first permit was too narrow.

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use exec::errand::find;
 use exec::session::{Exit, Processes, Pump, Session};
 use mcp::{Launch, LaunchFault, Running};
 use policy::{Confinement, Environment, Network, SandboxPolicy};
@@ -43,6 +44,14 @@ impl Program {
 
     async fn started(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn Running>, LaunchFault> {
         let lasting = |why: String| LaunchFault { why: format!("cannot be started: {why}"), passing: false };
+        if let Some(name) = self.argv.first()
+            && find(name, std::env::var_os("PATH").as_deref()).is_none()
+        {
+            return Err(lasting(match name.contains('/') {
+                true => format!("`{name}` is no program that can be run"),
+                false => format!("there is no program `{name}` along the PATH"),
+            }));
+        }
         let builder = Toolgate::at(&self.directory)
             .sandbox(self.sandbox)
             .confinement(self.confinement.clone())

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Config) -> Result<ExitCode, Fault> {
 }
 
 /// A value as TOML: all but tables are written as in JSON.
-fn toml(value: &Value) -> String {
+pub(in crate::commands) fn toml(value: &Value) -> String {
     let Value::Object(table) = value else { return value.to_string() };
     let pairs: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {}", toml(value))).collect();
     format!("{{ {} }}", pairs.join(", "))

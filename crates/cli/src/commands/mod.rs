@@ -9,6 +9,7 @@ pub(crate) mod patch;
 pub(crate) mod pipe;
 pub(crate) mod policy;
 pub(crate) mod sandbox;
+pub(crate) mod servers;
 pub(crate) mod tools;
 
 use std::future::Future;

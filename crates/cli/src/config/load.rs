@@ -85,6 +85,15 @@ pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fau
     Ok(config)
 }
 
+/// Where the user's own file is, or would be.
+pub(crate) fn user_path(dirs: &Dirs) -> Result<PathBuf, Fault> {
+    let missing = || Fault::usage("there is no home to keep a configuration in; set HOME or TOOLGATE_HOME");
+    let directory = dirs.config.as_ref().ok_or_else(missing)?;
+    let there =
+        USER_FILES.iter().map(|name| directory.join(name)).find(|path| path.symlink_metadata().is_ok());
+    Ok(there.unwrap_or_else(|| directory.join(USER_FILES[0])))
+}
+
 fn user_file(dirs: &Dirs, looked_for: &mut Vec<LookedFor>) -> Result<Option<ConfigFile>, Fault> {
     let Some(directory) = &dirs.config else { return Ok(None) };
     let mut found = None;

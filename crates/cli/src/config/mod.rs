@@ -18,7 +18,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use toolgate::Host;
 
-pub(crate) use load::{Dirs, PROJECT_FILE, load};
+pub(crate) use load::{Dirs, PROJECT_FILE, load, user_path};
 pub(crate) use rows::{Row, Shown};
 pub(crate) use rules::{USER as USER_RULES, rule_files};
 pub(crate) use server::{ServerApproval, ServerSetting, ServerTable, is_name as is_server_name};

@@ -1,0 +1,104 @@
+//! The command lines of `toolgate mcp list` and its like.
+
+use clap::{Args, Subcommand};
+
+use super::Place;
+use crate::config::{Network, Sandbox};
+
+/// What is done about servers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServerCommand {
+    List(ListServers),
+    Get(GetServer),
+    Add(AddServer),
+    Remove(RemoveServer),
+    Test(TestServers),
+}
+
+/// List the servers whose tools are used
+///
+/// Nothing is started: `toolgate mcp test` does that.
+#[derive(Debug, Args)]
+pub(crate) struct ListServers {
+    /// Print JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Show one server as your configuration has it
+#[derive(Debug, Args)]
+pub(crate) struct GetServer {
+    /// Its name
+    pub(crate) name: String,
+    /// Print JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Add a server to your configuration
+///
+/// It is started confined: it may write below the directory that you work in and use the network, unless you say otherwise.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate mcp add git -- uvx mcp-server-git
+  toolgate mcp add files --sandbox read-only --network off -- npx -y @modelcontextprotocol/server-filesystem .
+  toolgate mcp add issues --env-var GITHUB_TOKEN -- github-mcp-server stdio
+  toolgate mcp add docs --url https://example.com/mcp --bearer-token-env-var DOCS_TOKEN")]
+pub(crate) struct AddServer {
+    /// What to call it: letters, digits, `_` and `-`
+    pub(crate) name: String,
+    /// The program and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "url", conflicts_with = "url")]
+    pub(crate) command: Vec<String>,
+    /// Where it is, if it is no program
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// A variable that it gets, and its value
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// A variable of yours that it gets
+    #[arg(long, value_name = "NAME")]
+    pub(crate) env_var: Vec<String>,
+    /// A header that it is sent, and its value
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) header: Vec<String>,
+    /// The variable of yours that holds its token
+    #[arg(long, value_name = "NAME")]
+    pub(crate) bearer_token_env_var: Option<String>,
+    /// What it may do
+    #[arg(long, value_enum)]
+    pub(crate) sandbox: Option<Sandbox>,
+    /// Whom it may talk to
+    #[arg(long, value_enum)]
+    pub(crate) network: Option<Network>,
+}
+
+/// Remove a server from your configuration
+#[derive(Debug, Args)]
+pub(crate) struct RemoveServer {
+    /// Its name
+    pub(crate) name: String,
+}
+
+/// Start servers, and say how that went
+///
+/// Exit status: 0 all of them can be used; 1 one cannot; 2 there is no such server, or the configuration is wrong.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate mcp test
+  toolgate mcp test git --json")]
+pub(crate) struct TestServers {
+    /// Which ones; all that are enabled if none is named
+    pub(crate) names: Vec<String>,
+    /// Print JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}

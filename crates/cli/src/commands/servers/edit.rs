@@ -1,0 +1,103 @@
+//! `toolgate mcp add` and `toolgate mcp remove`: the user's file, with all else in it as it was.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use exec::own_file::OwnFile;
+use toml_edit::{DocumentMut, Item, Table};
+
+use crate::args::{AddServer, RemoveServer};
+use crate::config::{Dirs, ServerTable, is_server_name, user_path};
+use crate::fault::Fault;
+use crate::screen;
+
+const SERVERS: &str = "mcp_servers";
+
+pub(super) fn add(args: &AddServer) -> Result<ExitCode, Fault> {
+    let name = &args.name;
+    if !is_server_name(name) {
+        let why = format!("`{name}` is no name for a server: use 1 to 64 of A-Z a-z 0-9 _ -");
+        return Err(Fault::usage(why));
+    }
+    let table = table(args)?;
+    if let Some(why) = table.fault() {
+        return Err(Fault::usage(format!("the server `{name}`: {why}")));
+    }
+    let text = toml::to_string(&table).map_err(|error| Fault::usage(error.to_string()))?;
+    let table: DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| Fault::usage(error.to_string()))?;
+    let file = changed(|document| {
+        let servers = document.entry(SERVERS).or_insert_with(|| {
+            let mut servers = Table::new();
+            servers.set_implicit(true);
+            Item::Table(servers)
+        });
+        let Some(servers) = servers.as_table_like_mut() else {
+            return Err(format!("`{SERVERS}` is no table"));
+        };
+        if servers.contains_key(name) {
+            return Err(format!(
+                "there is a server `{name}` already; `toolgate mcp remove {name}` removes it"
+            ));
+        }
+        servers.insert(name, Item::Table(table.as_table().clone()));
+        Ok(())
+    })?;
+    screen::text(&format!("added `{name}` to {}", file.display()))?;
+    screen::hint(&format!("`toolgate mcp test {name}` starts it"));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(args: &AddServer) -> Result<ServerTable, Fault> {
+    let pair = |text: &String| match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(Fault::usage(format!("`{text}` is no NAME=VALUE"))),
+    };
+    let pairs = |texts: &[String]| texts.iter().map(pair).collect::<Result<_, _>>();
+    let mut command = args.command.iter().cloned();
+    Ok(ServerTable {
+        command: command.next(),
+        args: command.collect(),
+        env: pairs(&args.env)?,
+        env_vars: args.env_var.clone(),
+        url: args.url.clone(),
+        http_headers: pairs(&args.header)?,
+        bearer_token_env_var: args.bearer_token_env_var.clone(),
+        sandbox: args.sandbox,
+        network: args.network,
+        ..ServerTable::default()
+    })
+}
+
+pub(super) fn remove(args: &RemoveServer) -> Result<ExitCode, Fault> {
+    let name = &args.name;
+    let file = changed(|document| {
+        let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
+        let removed = servers.and_then(|servers| servers.remove(name));
+        removed
+            .map(|_| ())
+            .ok_or_else(|| format!("there is no server `{name}` in it; `toolgate mcp list` has them"))
+    })?;
+    screen::text(&format!("removed `{name}` from {}", file.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Changes the user's file, and says which one it is.
+fn changed(change: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<PathBuf, Fault> {
+    let path = user_path(&Dirs::from_env()?)?;
+    let fault = |why: String| Fault::usage(format!("{}: {why}; nothing was changed", path.display()));
+    let file = OwnFile::of(&path).map_err(|error| fault(error.to_string()))?;
+    let locked = file.lock().map_err(|error| fault(error.to_string()))?;
+    let Some(_held_to_the_end) = locked else { return Err(fault("another program holds it".to_owned())) };
+    #[expect(clippy::disallowed_methods, reason = "the user's own configuration")]
+    let text = match std::fs::read_to_string(file.path()) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(fault(error.to_string())),
+    };
+    let mut document: DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| fault(error.to_string()))?;
+    change(&mut document).map_err(fault)?;
+    file.replace(&document.to_string()).map_err(|error| fault(error.to_string()))?;
+    Ok(path)
+}

@@ -1,0 +1,116 @@
+//! `toolgate mcp list` and its like: which servers there are, and how they are.
+
+mod edit;
+mod test;
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::args::{GetServer, ListServers, Place, ServerCommand};
+use crate::compose::directory;
+use crate::config::{self, Config, Dirs, ServerSetting, ServerTable, Setting};
+use crate::fault::Fault;
+use crate::screen::{self, FAINT, NAME};
+
+pub(crate) fn run(command: &ServerCommand) -> Result<ExitCode, Fault> {
+    match command {
+        ServerCommand::List(args) => list(args),
+        ServerCommand::Get(args) => get(args),
+        ServerCommand::Add(args) => edit::add(args),
+        ServerCommand::Remove(args) => edit::remove(args),
+        ServerCommand::Test(args) => test::run(args),
+    }
+}
+
+fn config(place: &Place) -> Result<Config, Fault> {
+    config::load(&directory(place)?, &Dirs::from_env()?, place)
+}
+
+/// How a server is reached, in a line. Values of variables and headers are nobody's business.
+fn reached(table: &ServerTable) -> String {
+    let words = table.command.iter().chain(&table.args);
+    table.url.clone().unwrap_or_else(|| words.map(String::as_str).collect::<Vec<_>>().join(" "))
+}
+
+fn list(args: &ListServers) -> Result<ExitCode, Fault> {
+    let config = config(&args.place)?;
+    if args.json {
+        let one = |server: &Setting<ServerSetting>| {
+            let ServerSetting { name, table } = &server.value;
+            json!({
+                "name": name,
+                "transport": if table.url.is_some() { "http" } else { "stdio" },
+                "reached": reached(table),
+                "enabled": table.enabled != Some(false),
+                "source": server.source.to_string(),
+            })
+        };
+        let servers: Vec<Value> = config.servers.iter().map(one).collect();
+        screen::text(&json!({ "servers": servers }).to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if config.servers.is_empty() {
+        screen::hint("there are no servers; `toolgate mcp add NAME -- COMMAND` adds one");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width = config.servers.iter().map(|server| server.value.name.len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for Setting { value: ServerSetting { name, table }, source } in &config.servers {
+        let off = if table.enabled == Some(false) { " (off)" } else { "" };
+        let (reached, source) = (reached(table), source.to_string());
+        let _infallible = writeln!(
+            text,
+            "{NAME}{name:width$}{NAME:#}  {}{off}  {FAINT}# {}{FAINT:#}",
+            screen::visible(&reached),
+            screen::visible(&source)
+        );
+    }
+    screen::styled(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn get(args: &GetServer) -> Result<ExitCode, Fault> {
+    let config = config(&args.place)?;
+    let server = named(&config, &args.name)?;
+    if args.json {
+        let value = json!({ "server": masked(&server.value), "source": server.source.to_string() });
+        screen::text(&value.to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let name = &server.value.name;
+    let mut text = format!("{NAME}[mcp_servers.{name}]{NAME:#}  {FAINT}# {}{FAINT:#}\n", server.source);
+    if let Value::Object(table) = masked(&server.value) {
+        for (key, value) in table.iter().filter(|(key, _)| *key != "name") {
+            let _infallible = writeln!(text, "{key} = {}", screen::visible(&super::config::toml(value)));
+        }
+    }
+    screen::styled(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A server, with dots for what may be a secret.
+fn masked(server: &ServerSetting) -> Value {
+    let mut value = json!(server);
+    for key in ["env", "http_headers"] {
+        if let Some(Value::Object(values)) = value.get_mut(key) {
+            values.values_mut().for_each(|value| *value = json!("…"));
+        }
+    }
+    value
+}
+
+/// The server of that name, or which there are.
+fn named<'a>(config: &'a Config, name: &str) -> Result<&'a Setting<ServerSetting>, Fault> {
+    config.servers.iter().find(|server| server.value.name == name).ok_or_else(|| {
+        let known: Vec<String> =
+            config.servers.iter().map(|server| format!("`{}`", server.value.name)).collect();
+        let known = if known.is_empty() {
+            "there is none".to_owned()
+        } else {
+            format!("there are {}", known.join(", "))
+        };
+        Fault::usage(format!("there is no server `{name}`; {known}"))
+    })
+}

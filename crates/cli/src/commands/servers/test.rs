@@ -1,0 +1,122 @@
+//! `toolgate mcp test`: servers are started, asked for their tools, and ended.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toolgate::mcp::{Health, Means, ServerEvent, WatchServers};
+
+use crate::args::TestServers;
+use crate::compose::directory;
+use crate::config::Dirs;
+use crate::fault::Fault;
+use crate::screen::{self, FAINT, NAME};
+use crate::servers;
+
+/// How long each took.
+#[derive(Default)]
+struct Times(Mutex<BTreeMap<String, Duration>>);
+
+impl WatchServers for Times {
+    fn saw(&self, server: &str, event: &ServerEvent) {
+        if let ServerEvent::Ready { took, .. } = event {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), *took);
+        }
+    }
+}
+
+pub(super) fn run(args: &TestServers) -> Result<ExitCode, Fault> {
+    let mut config = super::config(&args.place)?;
+    for name in &args.names {
+        super::named(&config, name)?;
+    }
+    if !args.names.is_empty() {
+        config.servers.retain(|server| args.names.contains(&server.value.name));
+        config.servers.iter_mut().for_each(|server| server.value.table.enabled = None);
+    }
+    let (cwd, dirs) = (directory(&args.place)?, Dirs::from_env()?);
+    let times = Arc::new(Times::default());
+    let health = super::super::block_on(async {
+        let watch = Arc::clone(&times) as Arc<dyn WatchServers>;
+        let servers = servers::start(&config, &cwd, &dirs, Means { watch: Some(watch), ..Means::default() })?;
+        let mut progress = screen::Progress::of("servers");
+        let began = Instant::now();
+        let mut settled = std::pin::pin!(servers.settled(None));
+        // ends: servers start or fail in their time
+        loop {
+            tokio::select! {
+                () = &mut settled => break,
+                () = tokio::time::sleep(screen::Progress::EVERY) => progress.say(&waiting(&servers.health(), began)),
+            }
+        }
+        Ok(servers.health())
+    })?;
+    let times = times.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let shown = if args.json { as_json(&health, &times).to_string() } else { String::new() };
+    if args.json {
+        screen::text(&shown)?;
+    } else {
+        screen::styled(&text(&health, &times))?;
+    }
+    let all = health.iter().all(|(_, health)| matches!(health, Health::Ready { .. }));
+    Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Who is waited for.
+fn waiting(health: &[(String, Health)], began: Instant) -> String {
+    let names: Vec<&str> = health
+        .iter()
+        .filter(|(_, health)| *health == Health::Starting)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    format!("{} s, waiting for {}", began.elapsed().as_secs(), names.join(", "))
+}
+
+fn text(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> String {
+    let width = health.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (name, health) in health {
+        let _infallible = write!(text, "{NAME}{name:width$}{NAME:#}  ");
+        match health {
+            Health::Ready { about, tools, left_out } => {
+                let took = times.get(name).map_or(0, Duration::as_millis);
+                let who = format!("{} {}", about.name, about.version);
+                let _infallible = writeln!(
+                    text,
+                    "{} tools in {took} ms  {FAINT}# {}, protocol {}{FAINT:#}",
+                    tools.len(),
+                    screen::visible(who.trim()),
+                    screen::visible(&about.protocol)
+                );
+                for why in left_out {
+                    let _infallible = writeln!(text, "{:width$}  left out: {}", "", screen::visible(why));
+                }
+            }
+            Health::Starting => text.push_str("has not started\n"),
+            Health::Failed(why) => {
+                let _infallible = writeln!(text, "{}", screen::visible(why));
+            }
+        }
+    }
+    text
+}
+
+fn as_json(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> Value {
+    let one = |(name, health): &(String, Health)| match health {
+        Health::Ready { about, tools, left_out } => json!({
+            "name": name,
+            "usable": true,
+            "protocol": about.protocol,
+            "server": { "name": about.name, "version": about.version },
+            "took_ms": times.get(name).map(|took| took.as_secs_f64() * 1000.0),
+            "tools": tools,
+            "left_out": left_out,
+        }),
+        Health::Starting => json!({ "name": name, "usable": false, "why": "has not started" }),
+        Health::Failed(why) => json!({ "name": name, "usable": false, "why": why }),
+    };
+    json!({ "servers": health.iter().map(one).collect::<Vec<_>>() })
+}

@@ -1,0 +1,120 @@
+//! More tools than a model should be told of: those are found by `tool_search`, and stay once they were found.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use policy::Permit;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tool::{AnyTool, Cx, Lane, ToolError, ToolHandler, ToolOutput, ToolSpec};
+
+use crate::connection::Connection;
+use crate::search::Corpus;
+
+/// Tools that a search finds if nothing else is said, and at most.
+const FOUND: usize = 8;
+const MOST: usize = 50;
+
+/// Bytes of tools that a model is told of if nothing else is said: some ten thousand tokens.
+pub const BUDGET: usize = 40_000;
+
+/// Which tools were found, the last at the end.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    names: Mutex<VecDeque<String>>,
+}
+
+impl Loaded {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, name: &str) {
+        let mut names = self.lock();
+        names.retain(|known| known != name);
+        names.push_back(name.to_owned());
+    }
+
+    /// Those of `tools` that a model is told of within `budget` bytes: all if they fit, or else those that were found, the
+    /// last found first.
+    pub(crate) fn offered(&self, tools: Vec<Arc<dyn AnyTool>>, budget: usize) -> Vec<Arc<dyn AnyTool>> {
+        if tools.iter().map(|tool| size(tool.spec())).sum::<usize>() <= budget {
+            return tools;
+        }
+        let mut left = budget;
+        let names: Vec<String> = self.lock().iter().rev().cloned().collect();
+        let found = names.iter().filter_map(|name| tools.iter().find(|tool| tool.spec().name() == name));
+        let fits = |tool: &&Arc<dyn AnyTool>| {
+            let size = size(tool.spec());
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        };
+        found.take_while(fits).cloned().collect()
+    }
+}
+
+/// Bytes of JSON that a model is sent for a tool.
+pub(crate) fn size(spec: &ToolSpec) -> usize {
+    described(spec).to_string().len()
+}
+
+fn described(spec: &ToolSpec) -> Value {
+    match spec {
+        ToolSpec::Function(function) => json!({
+            "name": function.name,
+            "description": function.description,
+            "parameters": function.parameters,
+        }),
+        other => json!({ "name": other.name() }),
+    }
+}
+
+/// `tool_search`.
+pub(crate) struct ToolSearch {
+    pub(crate) connections: Arc<[Arc<Connection>]>,
+    pub(crate) loaded: Arc<Loaded>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// What the tool should do, in a few words.
+    query: String,
+    /// How many tools to find; 8 if left out, 50 at the most.
+    limit: Option<usize>,
+}
+
+impl ToolHandler for ToolSearch {
+    type Args = Args;
+    const NAME: &'static str = "tool_search";
+    const ABOUT: &'static str = "Finds tools of servers that you were not told of, by what they do. Those that it finds can be called from then on, by their names.";
+    const LANE: Lane = Lane::Shared;
+
+    async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        let tools: Vec<Arc<dyn AnyTool>> = self
+            .connections
+            .iter()
+            .flat_map(|connection| connection.offer().tools.values().cloned().collect::<Vec<_>>())
+            .collect();
+        let mut corpus = Corpus::default();
+        for tool in &tools {
+            let spec = described(tool.spec());
+            corpus.add(tool.spec().name(), spec["description"].as_str().unwrap_or_default());
+        }
+        let found = corpus.find(&args.query, args.limit.unwrap_or(FOUND).clamp(1, MOST));
+        if found.is_empty() {
+            let text = format!("none of {} tools has to do with that; try other words", tools.len());
+            return Ok(ToolOutput::failure(text));
+        }
+        let mut shown = Vec::new();
+        for at in found.into_iter().rev() {
+            self.loaded.add(tools[at].spec().name());
+            shown.push(described(tools[at].spec()));
+        }
+        shown.reverse();
+        let value = json!({ "tools": shown });
+        Ok(ToolOutput::text(value.to_string()).with_structured(value))
+    }
+}

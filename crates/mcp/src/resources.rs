@@ -1,0 +1,217 @@
+//! The tools that list and read what servers have to read.
+
+use std::sync::Arc;
+
+use policy::{Effect, Foreign, Intent, Permit, Trust};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
+
+use crate::answer::output;
+use crate::connection::{Connection, State};
+use crate::peer::{Answer, Block, Peer, Trouble};
+
+/// Pages of one list; a server that has more goes on at a cursor.
+const MOST_PAGES: usize = 20;
+
+type Connections = Arc<[Arc<Connection>]>;
+
+/// `list_mcp_resources`.
+pub(crate) struct ListResources(pub(crate) Connections);
+/// `list_mcp_resource_templates`.
+pub(crate) struct ListTemplates(pub(crate) Connections);
+/// `read_mcp_resource`.
+pub(crate) struct ReadResource(pub(crate) Connections);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListArgs {
+    /// One server; all if left out.
+    server: Option<String>,
+    /// Where an earlier list of that server stopped.
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReadArgs {
+    /// The server that has it.
+    server: String,
+    /// Its URI, as it was listed or made from a template.
+    uri: String,
+}
+
+fn named<'a>(connections: &'a Connections, server: &str) -> Result<&'a Arc<Connection>, ToolError> {
+    connections.iter().find(|connection| connection.server.name == server).ok_or_else(|| {
+        let known: Vec<&str> = connections.iter().map(|connection| connection.server.name.as_str()).collect();
+        ToolError::argument(
+            "server",
+            format!("there is no server `{server}`; there are {}", known.join(", ")),
+        )
+    })
+}
+
+/// What is asked of a server that says what there is to read.
+fn reads(server: Option<&str>, method: &str) -> Intent {
+    Intent::of(vec![Effect::Foreign(Foreign {
+        server: server.unwrap_or("*").to_owned(),
+        tool: method.to_owned(),
+        definition: String::new(),
+        trust: Trust::ReadOnly,
+    })])
+}
+
+async fn peer(connection: &Connection) -> Result<Arc<dyn Peer>, ToolError> {
+    let server = &connection.server.name;
+    connection.live().await.map_err(|why| ToolError::io(format!("the server `{server}` {why}")))
+}
+
+fn failed(connection: &Connection, trouble: &Trouble) -> ToolError {
+    ToolError::io(format!("the server `{}` does not say: {trouble}", connection.server.name))
+}
+
+/// What one server has, and where it goes on.
+async fn listed(
+    connection: &Connection,
+    templates: bool,
+    mut cursor: Option<String>,
+) -> Result<(Vec<Value>, Option<String>), ToolError> {
+    let peer = peer(connection).await?;
+    let (mut all, one_page) = (Vec::new(), cursor.is_some());
+    for _ in 0..MOST_PAGES {
+        let page = connection
+            .within(connection.server.tool_timeout, peer.resources(templates, cursor.clone()))
+            .await;
+        let page = page.ok_or(ToolError::TimedOut { after: connection.server.tool_timeout })?;
+        let page = page.map_err(|trouble| failed(connection, &trouble))?;
+        let server = json!(connection.server.name);
+        all.extend(page.items.into_iter().map(|item| {
+            let mut object = Map::from_iter([("server".to_owned(), server.clone())]);
+            object.extend(item.as_object().cloned().unwrap_or_default());
+            Value::Object(object)
+        }));
+        if page.next.is_none() || page.next == cursor || one_page {
+            return Ok((all, page.next.filter(|_| one_page)));
+        }
+        cursor = page.next;
+    }
+    Ok((all, cursor))
+}
+
+async fn list(connections: &Connections, args: &ListArgs, templates: bool) -> Result<ToolOutput, ToolError> {
+    let key = if templates { "resourceTemplates" } else { "resources" };
+    let mut value = Map::new();
+    let mut all = Vec::new();
+    match &args.server {
+        Some(server) => {
+            let (items, next) = listed(named(connections, server)?, templates, args.cursor.clone()).await?;
+            all = items;
+            value.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
+        }
+        None if args.cursor.is_some() => {
+            return Err(ToolError::argument(
+                "cursor",
+                "it goes on with the list of one server: give `server` too",
+            ));
+        }
+        None => {
+            let mut failures = Vec::new();
+            for connection in connections.iter().filter(|connection| has_resources(connection)) {
+                match listed(connection, templates, None).await {
+                    Ok((items, _)) => all.extend(items),
+                    Err(error) => failures.push(json!(error.to_string())),
+                }
+            }
+            if !failures.is_empty() {
+                value.insert("failures".to_owned(), Value::Array(failures));
+            }
+        }
+    }
+    value.insert(key.to_owned(), Value::Array(all));
+    let value = Value::Object(value);
+    Ok(ToolOutput::text(value.to_string()).with_structured(value))
+}
+
+/// Whether a server says that there is something to read.
+pub(crate) fn has_resources(connection: &Connection) -> bool {
+    matches!(connection.state(), State::Ready(peer) if peer.about().resources)
+}
+
+impl ToolHandler for ListResources {
+    type Args = ListArgs;
+    const NAME: &'static str = "list_mcp_resources";
+    const ABOUT: &'static str = "Lists what servers have to read: files, records, pages. Prefer it to a search of the web where a server has what you need.";
+    const LANE: Lane = Lane::Shared;
+
+    fn intent(&self, args: &ListArgs, _: &Place) -> Result<Intent, ToolError> {
+        Ok(reads(args.server.as_deref(), "resources/list"))
+    }
+
+    async fn run(&self, args: &ListArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        list(&self.0, args, false).await
+    }
+}
+
+impl ToolHandler for ListTemplates {
+    type Args = ListArgs;
+    const NAME: &'static str = "list_mcp_resource_templates";
+    const ABOUT: &'static str =
+        "Lists what servers have to read by a pattern: URIs with names in braces that you fill in.";
+    const LANE: Lane = Lane::Shared;
+
+    fn intent(&self, args: &ListArgs, _: &Place) -> Result<Intent, ToolError> {
+        Ok(reads(args.server.as_deref(), "resources/templates/list"))
+    }
+
+    async fn run(&self, args: &ListArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        list(&self.0, args, true).await
+    }
+}
+
+impl ToolHandler for ReadResource {
+    type Args = ReadArgs;
+    const NAME: &'static str = "read_mcp_resource";
+    const ABOUT: &'static str = "Reads what a server has at a URI.";
+    const LANE: Lane = Lane::Shared;
+
+    fn intent(&self, args: &ReadArgs, _: &Place) -> Result<Intent, ToolError> {
+        Ok(reads(Some(&args.server), "resources/read"))
+    }
+
+    async fn run(&self, args: &ReadArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        let (server, uri) = (args.server.trim(), args.uri.trim());
+        if uri.is_empty() {
+            return Err(ToolError::argument("uri", "it is empty; list_mcp_resources has some"));
+        }
+        let connection = named(&self.0, server)?;
+        let peer = peer(connection).await?;
+        let limit = connection.server.tool_timeout;
+        let read =
+            connection.within(limit, peer.read(uri)).await.ok_or(ToolError::TimedOut { after: limit })?;
+        let contents = match read {
+            Ok(contents) => contents,
+            Err(Trouble::Refused { message, code }) => {
+                let text = format!(
+                    "the server `{server}` refuses: {message} (code {code}); list_mcp_resources has what there is"
+                );
+                return Ok(ToolOutput::failure(text));
+            }
+            Err(trouble) => return Err(failed(connection, &trouble)),
+        };
+        let blocks = contents.as_array().into_iter().flatten().map(block).collect();
+        let value = json!({ "server": server, "uri": uri, "contents": contents });
+        Ok(output(Answer { blocks, structured: Some(value), failed: false }))
+    }
+}
+
+/// One content: text as it is.
+fn block(content: &Value) -> Block {
+    let text = |key: &str| content.get(key).and_then(Value::as_str).map(str::to_owned);
+    match (text("text"), text("blob")) {
+        (Some(text), _) => Block::Text(text),
+        (None, blob) => {
+            Block::Resource { uri: text("uri").unwrap_or_default(), mime: text("mimeType"), text: None, blob }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Which tools fit a few words: BM25 over names, descriptions and arguments.
+
+use std::collections::HashMap;
+
+/// How much a word that is there once more counts, and how much length takes away.
+const K1: f64 = 1.2;
+const B: f64 = 0.75;
+/// A word of the name says so much more.
+const NAME: usize = 3;
+
+/// Texts that can be searched.
+#[derive(Debug, Default)]
+pub(crate) struct Corpus {
+    /// For each text, how often each of its words is there, and how many there are.
+    texts: Vec<(HashMap<String, usize>, usize)>,
+    /// In how many texts each word is.
+    spread: HashMap<String, usize>,
+}
+
+impl Corpus {
+    /// Adds a tool: its name, and what is said about it.
+    pub(crate) fn add(&mut self, name: &str, about: &str) {
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for _ in 0..NAME {
+            words(name, &mut |word| *counts.entry(word).or_default() += 1);
+        }
+        words(about, &mut |word| *counts.entry(word).or_default() += 1);
+        for word in counts.keys() {
+            *self.spread.entry(word.clone()).or_default() += 1;
+        }
+        let length = counts.values().sum();
+        self.texts.push((counts, length));
+    }
+
+    /// The texts that fit `query`, the best first; of those that fit as well, the first.
+    pub(crate) fn find(&self, query: &str, at_most: usize) -> Vec<usize> {
+        let mut wanted = Vec::new();
+        words(query, &mut |word| wanted.push(word));
+        wanted.sort();
+        wanted.dedup();
+        let all = count(self.texts.len());
+        let mean = self.texts.iter().map(|(_, length)| count(*length)).sum::<f64>() / all.max(1.0);
+        let score = |(counts, length): &(HashMap<String, usize>, usize)| -> f64 {
+            let one = |word: &String| {
+                let often = counts.get(word).copied().map_or(0.0, count);
+                let spread = self.spread.get(word).copied().map_or(0.0, count);
+                let rare = (1.0 + (all - spread + 0.5) / (spread + 0.5)).ln();
+                rare * often * (K1 + 1.0) / (often + K1 * (1.0 - B + B * count(*length) / mean.max(1.0)))
+            };
+            wanted.iter().map(one).sum()
+        };
+        let mut scored: Vec<(usize, f64)> =
+            self.texts.iter().map(score).enumerate().filter(|(_, score)| *score > 0.0).collect();
+        scored.sort_by(|(at, a), (bt, b)| b.total_cmp(a).then(at.cmp(bt)));
+        scored.into_iter().take(at_most).map(|(at, _)| at).collect()
+    }
+}
+
+fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// Words as people search for them: `getUserName` is three, and `files` is `file`.
+fn words(text: &str, each: &mut dyn FnMut(String)) {
+    let mut word = String::new();
+    let mut was_small = false;
+    let mut end = |word: &mut String| {
+        if !word.is_empty() {
+            let plural = word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
+            if plural {
+                word.pop();
+            }
+            each(std::mem::take(word));
+        }
+    };
+    for letter in text.chars() {
+        if !letter.is_alphanumeric() || letter.is_uppercase() && was_small {
+            end(&mut word);
+        }
+        if letter.is_alphanumeric() {
+            word.extend(letter.to_lowercase());
+        }
+        was_small = letter.is_lowercase();
+    }
+    end(&mut word);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tool_that_is_meant_comes_first() {
+        let tools = [
+            ("mcp__git__git_log", "Shows the commit logs"),
+            ("mcp__git__git_commit", "Records changes to the repository"),
+            ("mcp__time__get_current_time", "Get current time in a specific timezone"),
+            ("mcp__files__readFile", "Reads a file from disk, with all its lines"),
+            ("mcp__files__list_files", "Lists the files in a directory"),
+            ("mcp__issues__create_issue", "Creates a new issue in a repository on GitHub"),
+        ];
+        let mut corpus = Corpus::default();
+        tools.iter().for_each(|(name, about)| corpus.add(name, about));
+        let rows = [
+            ("what time is it in Berlin, timezone", "mcp__time__get_current_time"),
+            ("read file", "mcp__files__readFile"),
+            ("list directory", "mcp__files__list_files"),
+            ("open an issue on github", "mcp__issues__create_issue"),
+            ("git log", "mcp__git__git_log"),
+            ("record a commit", "mcp__git__git_commit"),
+        ];
+        for (query, expected) in rows {
+            let found = corpus.find(query, 3);
+            assert_eq!(found.first().map(|at| tools[*at].0), Some(expected), "{query}: {found:?}");
+        }
+        assert!(corpus.find("zebra", 3).is_empty());
+        assert!(corpus.find("", 3).is_empty());
+    }
+}
