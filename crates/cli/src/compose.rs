@@ -200,8 +200,14 @@ impl Composed {
         self
     }
 
-    /// Starts the servers that are configured, and gives their tools to the model as they come. Must be called in a runtime.
-    pub(crate) fn serving(mut self, means: Means) -> Result<(Self, Option<Arc<Servers>>), Fault> {
+    /// Starts the servers that are configured and `wanted`, and gives their tools to the model as they come. Must be called in a
+    /// runtime.
+    pub(crate) fn serving(
+        mut self,
+        means: Means,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(Self, Option<Arc<Servers>>), Fault> {
+        self.config.servers.retain(|server| wanted(&server.value.name));
         if self.config.servers.is_empty() {
             return Ok((self, None));
         }

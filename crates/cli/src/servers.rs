@@ -102,8 +102,11 @@ fn http(url: &str, table: &ServerTable) -> Result<Http, String> {
 struct PinFile {
     directory: PathBuf,
     /// Those that were read: server, then tool.
-    read: Mutex<BTreeMap<String, Result<BTreeMap<String, String>, String>>>,
+    read: Mutex<BTreeMap<String, Pinned>>,
 }
+
+/// The definitions of one server's tools, or why they are not known.
+type Pinned = Result<BTreeMap<String, String>, String>;
 
 impl PinFile {
     fn at(directory: PathBuf) -> Self {
@@ -114,7 +117,7 @@ impl PinFile {
         self.directory.join(format!("{server}.json"))
     }
 
-    fn load(&self, server: &str) -> Result<BTreeMap<String, String>, String> {
+    fn load(&self, server: &str) -> Pinned {
         #[expect(clippy::disallowed_methods, reason = "our own state, at a path that no model names")]
         match std::fs::read_to_string(self.file(server)) {
             Ok(text) => serde_json::from_str(&text).map_err(|error| error.to_string()),
@@ -167,7 +170,7 @@ impl WatchServers for Told {
         match event {
             ServerEvent::Starting | ServerEvent::Ready { .. } => {}
             ServerEvent::ToolsChanged { tools } => {
-                screen::hint(&format!("the server `{server}` has {tools} tools now"))
+                screen::hint(&format!("the server `{server}` has {tools} tools now"));
             }
             ServerEvent::Failed { why, again_in } => {
                 let again =

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tool::{AnyTool, StrictFault, ToolError, ToolHandler, ToolSource, ToolSpec};
+use tool::{AnyTool, BoxFuture, StrictFault, ToolError, ToolHandler, ToolSource, ToolSpec};
 
 use crate::ToolsConfig;
 
@@ -153,6 +153,11 @@ impl ToolRegistry {
             let nearest = nearest(name, known.iter().map(String::as_str));
             ToolError::UnknownTool { name: name.to_owned(), nearest, known }
         })
+    }
+
+    /// Resolves when it is known whether there is a tool of that name; `None` if it is known now.
+    pub(crate) fn awaited(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
+        self.sources.iter().find_map(|source| source.awaited(name))
     }
 
     /// What the model is told, sorted by name, so that it is the same bytes every turn in which no tool has come or gone.

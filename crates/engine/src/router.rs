@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use policy::{Effect, Gate};
 use tokio_util::sync::CancellationToken;
-use tool::{AnyTool, Attempt, Cx, Listen, Place, ToolCall, ToolError, ToolOutput, ToolPayload};
+use tool::{
+    AnyTool, Attempt, BoxFuture, Cx, Lane, Listen, Place, ToolCall, ToolError, ToolOutput, ToolPayload,
+};
 use tracing::Instrument;
 
 use crate::answer::{Keep, answer, shorten};
@@ -178,15 +180,48 @@ struct Plan<'a> {
     place: Arc<Place>,
 }
 
-type Entry = Result<(Arc<dyn AnyTool>, Ticket), ToolError>;
+/// A call's tool and its place in the lanes.
+type Entry = Result<(Sought, Ticket), ToolError>;
+
+/// A tool that is called.
+enum Sought {
+    Here(Arc<dyn AnyTool>),
+    /// It may be there when this is over.
+    Coming(BoxFuture<'static, ()>),
+}
 
 impl Shared {
     /// Finds the tool and takes a place in the lanes.
     fn enter(&self, call: &ToolCall) -> Entry {
-        let tool = self.registry.find(&call.name)?;
+        let tool = match (self.registry.find(&call.name), self.registry.awaited(&call.name)) {
+            (Ok(tool), _) => tool,
+            // Nobody knows yet what it does, so nothing runs beside it.
+            (Err(_), Some(coming)) => return Ok((Sought::Coming(coming), self.lanes.enter(Lane::Alone))),
+            (Err(unknown), None) => return Err(unknown),
+        };
         let lane = catch_unwind(AssertUnwindSafe(|| tool.lane()));
         let lane = lane.map_err(|_| ToolError::Crashed { tool: call.name.clone() })?;
-        Ok((tool, self.lanes.enter(lane)))
+        Ok((Sought::Here(tool), self.lanes.enter(lane)))
+    }
+
+    /// The tool, once it is there.
+    async fn found(
+        &self,
+        call: &ToolCall,
+        entry: Entry,
+        cancel: &CancellationToken,
+        arrived: Instant,
+    ) -> Result<(Arc<dyn AnyTool>, Ticket), ToolError> {
+        let (sought, ticket) = entry?;
+        let coming = match sought {
+            Sought::Here(tool) => return Ok((tool, ticket)),
+            Sought::Coming(coming) => coming,
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ToolError::Cancelled { after: arrived.elapsed() }),
+            () = coming => Ok((self.registry.find(&call.name)?, ticket)),
+        }
     }
 
     async fn answer(
@@ -196,6 +231,7 @@ impl Shared {
         cancel: CancellationToken,
         arrived: Instant,
     ) -> ToolOutput {
+        let entry = self.found(call, entry, &cancel, arrived).await;
         let name = entry.as_ref().ok().map(|(tool, _)| tool.spec().name().to_owned());
         let outcome = match entry {
             Ok((tool, ticket)) => self.run(call, tool.as_ref(), ticket, cancel, arrived).await,

@@ -263,8 +263,10 @@ impl Connection {
             match timeout(self.server.startup_timeout, listed(peer)).await {
                 Ok(Ok(listed)) => {
                     let offer = Offer::of(self, listed);
-                    self.tell(&ServerEvent::ToolsChanged { tools: offer.tools.len() });
-                    self.offers(offer);
+                    if offer.definitions != self.offer().definitions {
+                        self.tell(&ServerEvent::ToolsChanged { tools: offer.tools.len() });
+                        self.offers(offer);
+                    }
                 }
                 Ok(Err(trouble)) => return End::of(&trouble, None),
                 Err(_) => return End { why: "does not list its tools any more".to_owned(), passing: true },
@@ -387,7 +389,7 @@ impl LastWords {
     fn of(mut errors: pipe::Receiver) -> Self {
         let words = Self(Arc::default());
         let kept = Arc::clone(&words.0);
-        tokio::spawn(async move {
+        crate::task::spawn(async move {
             let mut buffer = [0; 8 << 10];
             // ends: with the program
             while let Ok(read @ 1..) = errors.read(&mut buffer).await {

@@ -14,6 +14,7 @@ mod resources;
 mod search;
 mod server;
 mod servers;
+mod task;
 mod tls;
 mod tools;
 
@@ -21,7 +22,7 @@ pub use connection::{Means, ServerEvent, WatchServers};
 pub use deferred::BUDGET;
 pub use definition::Pins;
 pub use elicit::{Elicit, Elicitation, Elicited, Wants};
-pub use names::alias;
+pub use names::{alias, may_be_of};
 pub use peer::About;
 pub use server::{
     Approval, Http, Launch, LaunchFault, Running, STARTUP_TIMEOUT, Server, TOOL_TIMEOUT, Transport,

@@ -34,7 +34,7 @@ pub fn alias(server: &str, tool: &str) -> String {
 }
 
 /// Whether a tool of that name may be one of `server`.
-pub(crate) fn may_be_of(name: &str, server: &str) -> bool {
+pub fn may_be_of(name: &str, server: &str) -> bool {
     let start = alias(server, "x");
     let start = start
         .strip_suffix("x")

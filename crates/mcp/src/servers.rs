@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tool::{AnyTool, ToolSource, erase};
+use tool::{AnyTool, BoxFuture, ToolSource, erase};
 
 use crate::connection::{Connection, Means, State};
 use crate::deferred::{BUDGET, Loaded, ToolSearch};
@@ -56,7 +56,7 @@ impl Servers {
             servers.into_iter().map(|server| Connection::new(server, means.clone())).collect();
         connections.sort_by(|a, b| a.server.name.cmp(&b.server.name));
         for connection in &connections {
-            tokio::spawn(Arc::clone(connection).keep());
+            crate::task::spawn(Arc::clone(connection).keep());
         }
         let connections: Arc<[Arc<Connection>]> = connections.into();
         let loaded = Arc::<Loaded>::default();
@@ -128,6 +128,21 @@ impl ToolSource for Servers {
         let theirs =
             || self.connections.iter().find_map(|connection| connection.offer().tools.get(name).cloned());
         ours.cloned().or_else(theirs)
+    }
+
+    fn awaited(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
+        let waits = |connection: &&Arc<Connection>| {
+            let coming = match connection.state() {
+                State::Starting => true,
+                State::Failed { retries, .. } => retries,
+                State::Ready(_) | State::Over => false,
+            };
+            coming && may_be_of(name, &connection.server.name)
+        };
+        let connection = Arc::clone(self.connections.iter().find(waits)?);
+        Some(Box::pin(async move {
+            let _how_it_went = connection.live().await;
+        }))
     }
 
     fn absent(&self, name: &str) -> Option<String> {

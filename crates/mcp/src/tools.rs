@@ -22,6 +22,8 @@ const LARGEST: usize = 1 << 20;
 pub(crate) struct Offer {
     pub(crate) tools: BTreeMap<String, Arc<dyn AnyTool>>,
     pub(crate) left_out: Vec<String>,
+    /// The hashes of their definitions.
+    pub(crate) definitions: Vec<String>,
 }
 
 impl Offer {
@@ -53,6 +55,7 @@ impl Offer {
             match foreign.answered(Arc::new(answers)) {
                 Ok(tool) => {
                     offer.tools.insert(name, tool);
+                    offer.definitions.push(definition.hash);
                 }
                 Err(fault) => offer.left_out.push(format!("`{short}` cannot be called: {fault}")),
             }

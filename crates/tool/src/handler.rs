@@ -98,6 +98,11 @@ pub trait ToolSource: Send + Sync {
     /// The tool of that name, whether a model was told of it or not.
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>>;
 
+    /// Resolves when it is known whether there is a tool of that name; `None` if it is known now.
+    fn awaited(&self, _name: &str) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
     /// Why there is no tool of that name now, if there may be one: one sentence.
     fn absent(&self, _name: &str) -> Option<String> {
         None

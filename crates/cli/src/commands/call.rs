@@ -9,7 +9,7 @@ use std::time::Duration;
 use base64::Engine;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate::mcp::{Means, Servers};
+use toolgate::mcp::Means;
 use toolgate::{Approver, CancellationToken, ErrorKind, Item, Lane, ToolCall, ToolOutput, Toolgate, Usage};
 
 use crate::approve::TerminalApprover;
@@ -21,6 +21,9 @@ use crate::screen;
 use crate::servers::Told;
 use crate::turns::Turns;
 
+/// What tools of servers begin with.
+const OF_SERVERS: &str = "mcp__";
+
 pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     let call = ToolCall::function("call", args.name.as_str(), arguments(args)?);
     let mut composed = compose(&args.place)?;
@@ -31,13 +34,13 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     }
     let (output, ended) = super::block_on(async {
         let mut servers = None;
-        if is_of_servers(&args.name) {
+        if is_ofservers(&args.name) {
             let means = Means { watch: Some(Arc::new(Told)), ..Means::default() };
-            (composed, servers) = composed.serving(means)?;
+            (composed, servers) = composed.serving(means, |server| may_be_of(&args.name, server))?;
         }
         let toolgate = composed.build()?;
-        if let Some(servers) = &servers {
-            settled(servers, &args.name).await;
+        if let Some(servers) = servers.as_ref().filter(|_| !args.name.starts_with(OF_SERVERS)) {
+            servers.settled(None).await;
         }
         let mut turns = turns(&toolgate, &args.name)?;
         let asks = || person.as_ref().is_some_and(|person| person.asks());
@@ -54,23 +57,14 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     Ok(if ended { ExitCode::from(TERMINATED) } else { code(&output) })
 }
 
-/// Whether a tool needs servers to be started.
-fn is_of_servers(name: &str) -> bool {
-    name.starts_with("mcp__") || name.contains("mcp_resource") || name == "tool_search"
+/// Whether the tool `name` may be one of that server, or one for all of them.
+fn may_be_of(name: &str, server: &str) -> bool {
+    !name.starts_with(OF_SERVERS) || toolgate::mcp::may_be_of(name, server)
 }
 
-/// Waits until the server of the tool has started, and says so if that takes a while.
-async fn settled(servers: &Servers, tool: &str) {
-    let mut progress = screen::Progress::of("servers");
-    let name = tool.starts_with("mcp__").then_some(tool);
-    let mut settled = std::pin::pin!(servers.settled(name));
-    // ends: servers start or fail in their time
-    loop {
-        tokio::select! {
-            () = &mut settled => return,
-            () = tokio::time::sleep(screen::Progress::EVERY) => progress.say("waiting until the server has started"),
-        }
-    }
+/// Whether a tool needs servers to be started.
+fn is_ofservers(name: &str) -> bool {
+    name.starts_with(OF_SERVERS) || name.contains("mcp_resource") || name == "tool_search"
 }
 
 /// Answers the call, and says whether somebody has ended us meanwhile.
@@ -107,7 +101,8 @@ async fn answered(
 
 /// Watches what a tool changes, if it is one that may change anything.
 fn turns(toolgate: &Toolgate, tool: &str) -> Result<Option<Turns>, Fault> {
-    let changes = toolgate.router().registry().find(tool).is_ok_and(|tool| tool.lane() == Lane::Alone);
+    let found = toolgate.router().registry().find(tool);
+    let changes = tool.starts_with(OF_SERVERS) || found.is_ok_and(|tool| tool.lane() == Lane::Alone);
     // Without a place to keep it nobody would be told, so nobody looks.
     let state = Dirs::from_env()?.state.filter(|_| changes);
     Ok(state.map(|state| Turns::begin(toolgate, Some(&state))))

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde_json::Value;
+use toolgate::mcp::{Means, may_be_of};
 use toolgate::wire::{Dialect, Style, mcp_tools};
 use toolgate::{JsonSchema, ToolSpec, Toolgate};
 
@@ -11,12 +13,21 @@ use crate::args::{Tools, ToolsWire};
 use crate::compose::compose;
 use crate::fault::Fault;
 use crate::screen::{self, FAINT, NAME};
+use crate::servers::Told;
 
 pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
     let composed = compose(&args.place)?;
     let style = composed.style();
-    let toolgate = composed.build()?;
-    let specs = chosen(&toolgate, args.name.as_deref())?;
+    let specs = super::block_on(async {
+        let means = Means { watch: Some(Arc::new(Told)), ..Means::default() };
+        let wanted = |server: &str| args.name.as_deref().is_none_or(|name| may_be_of(name, server));
+        let (composed, servers) = composed.serving(means, wanted)?;
+        let toolgate = composed.build()?;
+        if let Some(servers) = &servers {
+            super::servers::settled(servers).await;
+        }
+        chosen(&toolgate, args.name.as_deref())
+    })?;
     let specs: Vec<&ToolSpec> = specs.iter().collect();
     if args.wire.is_none() && !args.json {
         screen::styled(&if args.name.is_some() { manual(&specs) } else { list(&specs) })?;

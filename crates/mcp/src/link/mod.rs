@@ -139,7 +139,7 @@ impl Link {
         let about = convert::about(&info);
         let stop = running.cancellation_token();
         let (over_sender, over) = watch::channel(false);
-        tokio::spawn(async move {
+        crate::task::spawn(async move {
             let _why = running.waiting().await;
             over_sender.send_replace(true);
         });
@@ -229,15 +229,17 @@ impl Drop for Abandoned<'_> {
         let params =
             CancelledNotificationParam::new(Some(id), Some("nobody waits for it any more".to_owned()));
         let (peer, notification) = (self.peer.clone(), CancelledNotification::new(params));
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { peer.send_notification(notification.into()).await });
+        if tokio::runtime::Handle::try_current().is_ok() {
+            crate::task::spawn(async move {
+                let _gone = peer.send_notification(notification.into()).await;
+            });
         }
     }
 }
 
 /// Hears that tools have changed, as servers of the newer era tell it.
 fn listen(peer: RmcpPeer<RoleClient>, changed: Arc<Notify>) {
-    tokio::spawn(async move {
+    crate::task::spawn(async move {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
         let Ok(mut subscription) = peer.listen(filter).await else { return };
         // ends: with the subscription

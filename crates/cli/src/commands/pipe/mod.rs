@@ -14,6 +14,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use toolgate::mcp::Means;
 use toolgate::{Approver, Metrics, Observer};
 
 use crate::args::Pipe;
@@ -21,6 +22,7 @@ use crate::compose::{Composed, compose};
 use crate::config::Dirs;
 use crate::fault::{Fault, INTERRUPTED};
 use crate::screen;
+use crate::servers::Told;
 use crate::turns::Turns;
 
 pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
@@ -31,11 +33,17 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
     // Without `--ask` nobody can answer: whatever would be asked is refused at once.
     let (approver, asked) = asking::channel();
     let approver = args.ask.then(|| Arc::new(approver) as Arc<dyn Approver>);
-    let toolgate = approver.into_iter().fold(composed, Composed::asking).build()?;
+    let composed = approver.into_iter().fold(composed, Composed::asking);
     if io::stdin().is_terminal() {
         screen::hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
     }
-    let code = super::block_on(async {
+    super::block_on(async {
+        let means = Means { watch: Some(Arc::new(Told)), ..Means::default() };
+        let (composed, servers) = composed.serving(means, |_| true)?;
+        let toolgate = composed.build()?;
+        if let Some(servers) = &servers {
+            servers.required().await.map_err(|missing| Fault::usage(missing.to_string()))?;
+        }
         let write = |line: &Value| screen::text(&line.to_string());
         let state = Dirs::from_env()?.state;
         let turns = args.events.then(|| Turns::begin(&toolgate, state.as_deref()));
@@ -45,12 +53,11 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
         if let Some(hint) = session.hint() {
             screen::hint(&hint);
         }
+        if args.stats {
+            stats(toolgate.router().metrics());
+        }
         Ok(if stopped { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
-    })?;
-    if args.stats {
-        stats(toolgate.router().metrics());
-    }
-    Ok(code)
+    })
 }
 
 /// Tells of the first Ctrl-C; the second ends the process, even if it waits for somebody to read what it writes.

@@ -5,8 +5,10 @@ mod test;
 
 use std::fmt::Write;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use serde_json::{Value, json};
+use toolgate::mcp::{Health, Servers};
 
 use crate::args::{GetServer, ListServers, Place, ServerCommand};
 use crate::compose::directory;
@@ -26,6 +28,26 @@ pub(crate) fn run(command: &ServerCommand) -> Result<ExitCode, Fault> {
 
 fn config(place: &Place) -> Result<Config, Fault> {
     config::load(&directory(place)?, &Dirs::from_env()?, place)
+}
+
+/// Waits until all have started or failed, and says for whom if that takes a while.
+pub(in crate::commands) async fn settled(servers: &Servers) {
+    let (mut progress, began) = (screen::Progress::of("servers"), Instant::now());
+    let mut settled = std::pin::pin!(servers.settled(None));
+    // ends: servers start or fail in their time
+    loop {
+        tokio::select! {
+            () = &mut settled => return,
+            () = tokio::time::sleep(screen::Progress::EVERY) => progress.say(&waiting(&servers.health(), began)),
+        }
+    }
+}
+
+/// Who is waited for.
+fn waiting(health: &[(String, Health)], began: Instant) -> String {
+    let starting = health.iter().filter(|(_, health)| *health == Health::Starting);
+    let names: Vec<&str> = starting.map(|(name, _)| name.as_str()).collect();
+    format!("{} s, waiting for {}", began.elapsed().as_secs(), names.join(", "))
 }
 
 /// How a server is reached, in a line. Values of variables and headers are nobody's business.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate::mcp::{Health, Means, ServerEvent, WatchServers};
@@ -42,16 +42,7 @@ pub(super) fn run(args: &TestServers) -> Result<ExitCode, Fault> {
     let health = super::super::block_on(async {
         let watch = Arc::clone(&times) as Arc<dyn WatchServers>;
         let servers = servers::start(&config, &cwd, &dirs, Means { watch: Some(watch), ..Means::default() })?;
-        let mut progress = screen::Progress::of("servers");
-        let began = Instant::now();
-        let mut settled = std::pin::pin!(servers.settled(None));
-        // ends: servers start or fail in their time
-        loop {
-            tokio::select! {
-                () = &mut settled => break,
-                () = tokio::time::sleep(screen::Progress::EVERY) => progress.say(&waiting(&servers.health(), began)),
-            }
-        }
+        super::settled(&servers).await;
         Ok(servers.health())
     })?;
     let times = times.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -63,16 +54,6 @@ pub(super) fn run(args: &TestServers) -> Result<ExitCode, Fault> {
     }
     let all = health.iter().all(|(_, health)| matches!(health, Health::Ready { .. }));
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Who is waited for.
-fn waiting(health: &[(String, Health)], began: Instant) -> String {
-    let names: Vec<&str> = health
-        .iter()
-        .filter(|(_, health)| *health == Health::Starting)
-        .map(|(name, _)| name.as_str())
-        .collect();
-    format!("{} s, waiting for {}", began.elapsed().as_secs(), names.join(", "))
 }
 
 fn text(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> String {

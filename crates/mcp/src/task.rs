@@ -1,0 +1,9 @@
+//! Work that goes on beside calls: a server's life, what it says.
+
+use std::future::Future;
+
+/// Does `work` until it is done, or there is no runtime any more.
+pub(crate) fn spawn(work: impl Future<Output = ()> + Send + 'static) {
+    #[expect(clippy::disallowed_methods, reason = "no call: whatever is spawned here ends with its server")]
+    drop(tokio::spawn(work));
+}
