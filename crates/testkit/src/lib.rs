@@ -2,6 +2,8 @@
 
 mod approver;
 mod bless;
+mod install;
+pub mod node;
 pub mod python;
 mod session;
 mod trials;

@@ -1,18 +1,18 @@
 //! A Python environment with real client packages, made once for all tests.
 
-use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{self, Command, Stdio};
+use std::process::Stdio;
 use std::sync::OnceLock;
 use std::thread;
+
+use crate::install::{must, once, program};
 
 const REQUIREMENTS: &str = include_str!("../python-requirements.txt");
 const REQUIREMENTS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python-requirements.txt");
 
 /// What a machine without the means is told.
-const NEEDED: &str = "tests with real clients need `python3` (3.9 or newer) with `venv` and `pip`, and a package index \
+const NEEDED: &str = "tests with real clients need `python3` (3.10 or newer) with `venv` and `pip`, and a package index \
     or wheels that `pip` finds: install e.g. `apt install python3 python3-venv python3-pip`";
 
 /// The interpreter of an environment in the target folder that has the packages of `python-requirements.txt`.
@@ -50,53 +50,14 @@ pub fn run(script: &Path, stdin: &str) -> String {
 }
 
 fn environment() -> PathBuf {
-    let mut hasher = DefaultHasher::new();
-    REQUIREMENTS.hash(&mut hasher);
-    let target = target();
-    let made = target.join(format!("test-venv-{:016x}", hasher.finish()));
-    if made.exists() {
-        return made;
-    }
-    // Made aside and then renamed, so that it is there whole or not at all. Processes that race each make one, and the
-    // first to finish wins: no lock is left behind by a test that was killed. (`File::lock` needs Rust 1.89.)
-    let making = target.join(format!("test-venv-making-{}", process::id()));
-    let _ = fs::remove_dir_all(&making);
-    fs::create_dir_all(&target).expect("the target folder can be made");
-    must(program("python3").args(["-m", "venv"]).arg(&making));
-    let python = making.join("bin/python");
-    must(program(python).args([
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--disable-pip-version-check",
-        "-r",
-        REQUIREMENTS_FILE,
-    ]));
-    if fs::rename(&making, &made).is_err() {
-        let _ = fs::remove_dir_all(&making);
-        assert!(made.exists(), "`{}` cannot be renamed to `{}`", making.display(), made.display());
-    }
-    made
-}
-
-fn target() -> PathBuf {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(default, PathBuf::from)
-}
-
-fn must(command: &mut Command) {
-    let shown = format!("{command:?}");
-    match command.stdin(Stdio::null()).output() {
-        Ok(output) if output.status.success() => {}
-        Ok(output) => {
-            panic!("{NEEDED}\n{shown}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr))
-        }
-        Err(error) => panic!("{NEEDED}\n{shown}: {error}"),
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "tests start real programs")]
-fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
-    Command::new(name)
+    once("test-venv", REQUIREMENTS, |making| {
+        must(NEEDED, program("python3").args(["-m", "venv"]).arg(making));
+        let python = making.join("bin/python");
+        must(
+            NEEDED,
+            program(python)
+                .args(["-m", "pip", "install", "-q", "--disable-pip-version-check", "-r"])
+                .arg(REQUIREMENTS_FILE),
+        );
+    })
 }

@@ -1,0 +1,69 @@
+//! Real programs that are written for Node, and a Node that is new enough for them, installed once for all tests.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use crate::install::{must, once, program};
+
+const PACKAGES: &str = include_str!("../node-packages.json");
+const PACKAGES_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/node-packages.json");
+
+/// What a machine without the means is told.
+const NEEDED: &str = "tests with real MCP programs need `npm` (10 or newer) and a package registry that it finds: \
+    install e.g. `apt install npm`";
+
+/// The Node that runs what is installed; the system's own may be too old for it.
+///
+/// # Panics
+/// If npm is missing or the packages cannot be installed; the message says what to install.
+pub fn node() -> PathBuf {
+    installed().join("node/bin/node")
+}
+
+/// The file of a package, e.g. `@modelcontextprotocol/conformance/dist/index.js`, that [`node`] runs.
+///
+/// # Panics
+/// If it cannot be installed, or has no such file.
+pub fn script(name: &str) -> PathBuf {
+    let script = installed().join(name);
+    assert!(script.exists(), "there is no `{}`: see node-packages.json", script.display());
+    script
+}
+
+/// The folder of packages, for scripts that import them.
+///
+/// # Panics
+/// If they cannot be installed.
+pub fn installed() -> PathBuf {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(folder).join("node_modules")
+}
+
+fn folder() -> PathBuf {
+    once("test-node", PACKAGES, |making| {
+        fs::create_dir(making).expect("a folder can be made in the target folder");
+        fs::copy(PACKAGES_FILE, making.join("package.json")).expect("the list of packages is here");
+        must(
+            NEEDED,
+            program("npm")
+                .args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"])
+                .current_dir(making),
+        );
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_node_is_new_enough_and_has_its_packages() {
+        let version = program(node()).arg("--version").output().unwrap();
+        assert!(version.stdout.starts_with(b"v22."), "{version:?}");
+        for name in ["conformance/dist/index.js", "server-everything/dist/index.js", "inspector/package.json"]
+        {
+            script(&format!("@modelcontextprotocol/{name}"));
+        }
+    }
+}
