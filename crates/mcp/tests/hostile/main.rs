@@ -1,0 +1,131 @@
+//! Servers that misbehave: each is survived, and the next call of another is answered.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod program;
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::sync::mpsc;
+use tool::{BoxFuture, ToolSource};
+use toolgate_mcp::{Elicit, Elicitation, Elicited, Means, ServerEvent, WatchServers};
+
+use program::{echo, read, started};
+
+const ENOUGH: Duration = Duration::from_secs(30);
+const SHORT: Duration = Duration::from_secs(3);
+
+/// Passes on why a server failed.
+struct Failures(mpsc::UnboundedSender<String>);
+
+impl WatchServers for Failures {
+    fn saw(&self, _: &str, event: &ServerEvent) {
+        if let ServerEvent::Failed { why, .. } = event {
+            self.0.send(why.clone()).unwrap_or_default();
+        }
+    }
+}
+
+async fn failed(mode: &'static str, limit: Duration) -> String {
+    let (sender, mut failures) = mpsc::unbounded_channel();
+    let means = Means { watch: Some(Arc::new(Failures(sender))), ..Means::default() };
+    let _servers = started(mode, limit, &means);
+    failures.recv().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn noise_does_not_keep_an_answer_away() {
+    for mode in
+        ["honest", "garbage", "unknown", "wrong-ids", "floods-stderr", "deep", "many-steps", "bad-version"]
+    {
+        let servers = started(mode, ENOUGH, &Means::default());
+        let output = echo(&servers).await;
+        assert_eq!((read(&output).as_str(), output.success), ("hi", true), "{mode}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_does_not_start_says_why_in_time() {
+    let rows = [
+        ("mute", "has not started within 3 s"),
+        ("mute-list", "has not started within 3 s"),
+        // Nobody reads JSON that is so deep, so nobody knows that it is an answer.
+        ("deep-schema", "has not started within 3 s"),
+        // FIXME: one tool without a name takes the whole list down: `rmcp` reads all of it or nothing.
+        ("bad-shapes", "does not keep to the protocol"),
+        ("wrong-id-start", "conflict initialized response id"),
+        ("dies-at-start", "these are my last words"),
+        ("dies-in-list", "these are my last words"),
+        ("many-tools", "more than 2048 tools"),
+        ("same-cursor", "goes round in a circle"),
+        ("endless-cursor", "more than 100 pages"),
+    ];
+    for (mode, words) in rows {
+        let began = Instant::now();
+        let why = failed(mode, SHORT).await;
+        assert!(why.contains(words), "{mode}: {why}");
+        assert!(began.elapsed() < SHORT + Duration::from_secs(2), "{mode} took {:?}", began.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_is_not_answered_ends() {
+    let rows = [
+        ("mute-call", "timed out"),
+        ("long-line", "timed out"),
+        ("dies-in-call", "nobody knows whether it did what was asked"),
+        ("big-answer", ""),
+        ("long-line-answer", ""),
+    ];
+    for (mode, words) in rows {
+        let servers = started(mode, SHORT, &Means::default());
+        let output = echo(&servers).await;
+        let said = read(&output);
+        assert!(said.len() < 1 << 20 && said.contains(words), "{mode}: {}", &said[..said.len().min(500)]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_bad_tool_takes_no_other_down() {
+    for mode in ["big-schema", "cyclic-schema", "odd-names", "same-names", "hidden"] {
+        let servers = started(mode, ENOUGH, &Means::default());
+        let output = echo(&servers).await;
+        assert_eq!(read(&output), "hi", "{mode}: {:?}", servers.health());
+        for tool in servers.offered() {
+            let spec = format!("{:?}", tool.spec());
+            let unseen = spec.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\u{e0049}']);
+            assert!(!unseen && spec.len() < 200_000, "{mode}: {}", tool.spec().name());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_of_many_pieces_is_cut() {
+    let servers = started("many-blocks", ENOUGH, &Means::default());
+    let output = echo(&servers).await;
+    assert!(output.items.len() < 1000, "{}", output.items.len());
+    assert!(read(&output).contains("left out"));
+}
+
+/// Says yes to whatever it is asked.
+#[derive(Default)]
+struct Yes(Mutex<Vec<String>>);
+
+impl Elicit for Yes {
+    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
+        self.0.lock().unwrap().push(elicitation.message.clone());
+        Box::pin(std::future::ready(Elicited::Accepted(Some(json!({"name": "Ada", "password": "1234"})))))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_asked_for_a_password() {
+    let yes = Arc::new(Yes::default());
+    let means = Means { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicit>), ..Means::default() };
+    let asked = echo(&started("asks-password", ENOUGH, &means)).await;
+    assert_eq!(read(&asked), r#"{"action": "decline"}"#);
+    let asked = echo(&started("asks-name", ENOUGH, &means)).await;
+    assert!(read(&asked).contains("Ada"), "{}", read(&asked));
+    assert_eq!(*yes.0.lock().unwrap(), ["Your name?"]);
+}
