@@ -117,13 +117,30 @@ mod tests {
                 blob: Some("aGVsbG8=".to_owned()),
             },
         ];
-        insta::assert_snapshot!(told(answer(blocks)), @"");
+        insta::assert_snapshot!(told(answer(blocks)), @r#"
+        ok
+        {"a": 1}
+        <image/png 5 bytes>
+        [a picture of kind `image/png`, 0 bytes, which cannot be shown here]
+        [a picture of kind `image/svg+xml`, 6 bytes, which cannot be shown here]
+        [audio of kind `audio/wav`, 6 bytes, which cannot be shown here]
+        [resource `x` at file:///x: a file; read_mcp_resource reads it]
+        [resource test://a]
+        body
+        [resource test://b] [data of kind ``, 6 bytes, which cannot be shown here]
+        "#);
     }
 
     #[test]
     fn an_answer_without_words_is_its_data() {
         let nothing = answer(Vec::new());
-        insta::assert_snapshot!(told(nothing.clone()), @"");
-        insta::assert_snapshot!(told(Answer { structured: Some(json!({"a": 1})), failed: true, ..nothing }), @"");
+        insta::assert_snapshot!(told(nothing.clone()), @"
+        ok
+        (it answers nothing)
+        ");
+        insta::assert_snapshot!(told(Answer { structured: Some(json!({"a": 1})), failed: true, ..nothing }), @r#"
+        failed
+        {"a":1}
+        "#);
     }
 }

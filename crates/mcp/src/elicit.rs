@@ -58,18 +58,16 @@ const SECRET: &[&str] = &[
 /// The property of a form that asks for a secret, if one does: the protocol forbids it.
 pub(crate) fn secret(schema: &Value) -> Option<&str> {
     let plain = |text: &str| -> Vec<String> {
-        let spaced: String = text
-            .chars()
-            .flat_map(|letter| {
-                let gap = letter.is_uppercase().then_some(' ');
-                gap.into_iter().chain(letter.to_lowercase())
-            })
-            .collect();
-        spaced
-            .split(|letter: char| !letter.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect()
+        let (mut spaced, mut was_small) = (String::new(), false);
+        for letter in text.chars() {
+            if letter.is_uppercase() && was_small {
+                spaced.push(' ');
+            }
+            was_small = letter.is_lowercase();
+            spaced.extend(letter.to_lowercase());
+        }
+        let words = spaced.split(|letter: char| !letter.is_alphanumeric());
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
     };
     let asks =
         |text: &str| {
@@ -81,10 +79,10 @@ pub(crate) fn secret(schema: &Value) -> Option<&str> {
         };
     let properties = schema.get("properties")?.as_object()?;
     let named = |(name, property): (&String, &Value)| {
-        let said = ["title", "description"].iter().filter_map(|key| property.get(*key)?.as_str());
-        asks(name)
-            || said.into_iter().any(asks)
-            || property.get("format").and_then(Value::as_str) == Some("password")
+        let text = |key: &str| property.get(key).and_then(Value::as_str);
+        let typed = text("type").is_none_or(|kind| kind == "string");
+        let said = [Some(name.as_str()), text("title"), text("description")];
+        typed && (said.into_iter().flatten().any(asks) || text("format") == Some("password"))
     };
     properties.iter().find(|property| named(*property)).map(|(name, _)| name.as_str())
 }
@@ -102,7 +100,7 @@ mod tests {
             (json!({"apiKey": {"type": "string"}}), Some("apiKey")),
             (json!({"x": {"title": "Your GitHub token"}}), Some("x")),
             (json!({"x": {"description": "API key of the account"}}), Some("x")),
-            (json!({"tokens_per_page": {"type": "integer"}}), Some("tokens_per_page")),
+            (json!({"tokens_per_page": {"type": "integer"}}), None),
             (json!({"tokenizer": {"type": "string"}, "pinned": {"type": "boolean"}}), None),
             (json!({"x": {"format": "password"}}), Some("x")),
         ];

@@ -14,7 +14,7 @@ const DIGITS: usize = 8;
 ///
 /// ```
 /// assert_eq!(toolgate_mcp::alias("git", "git_log"), "mcp__git__git_log");
-/// assert_eq!(toolgate_mcp::alias("git", "log.all"), "mcp__git__log_all_71e2a0ac");
+/// assert_eq!(toolgate_mcp::alias("git", "log.all"), "mcp__git__log_all_475fcd5f");
 /// ```
 pub fn alias(server: &str, tool: &str) -> String {
     let plain = |text: &str| -> String {
@@ -84,8 +84,8 @@ mod tests {
             }
             assert!(names.insert(name), "{server} {tool}");
         }
-        insta::assert_snapshot!(alias("a", "b.c"), @"");
-        insta::assert_snapshot!(alias("a", &long), @"");
+        insta::assert_snapshot!(alias("a", "b.c"), @"mcp__a__b_c_ad8a94ab");
+        insta::assert_snapshot!(alias("a", &long), @"mcp__a__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_27e752d3");
     }
 
     proptest! {

@@ -6,7 +6,7 @@ use rmcp::model::{CallToolResult, ContentBlock, ReadResourceResult, ResourceCont
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::peer::{About, Answer, Block, Listed};
+use crate::peer::{About, Answer, Block, Listed, Page, Trouble};
 
 pub(super) fn about(info: &ServerPeerInfo) -> About {
     let server = info.server_info.as_ref();
@@ -28,6 +28,17 @@ pub(super) fn listed(tool: Tool) -> Listed {
         output: tool.output_schema.as_deref().map(object),
         annotations: tool.annotations.and_then(|hints| serde_json::to_value(hints).ok()),
     }
+}
+
+/// A page of tools, without those that are none.
+pub(super) fn tools(result: &Value) -> Result<Page<Listed>, Trouble> {
+    let Some(tools) = result.get("tools").and_then(Value::as_array) else {
+        return Err(Trouble::Nonsense("it does not list its tools".to_owned()));
+    };
+    let items =
+        tools.iter().filter_map(|tool| serde_json::from_value(tool.clone()).ok()).map(listed).collect();
+    let next = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+    Ok(Page { items, next })
 }
 
 pub(super) fn answer(result: CallToolResult) -> Answer {

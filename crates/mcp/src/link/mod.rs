@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotification,
-    CancelledNotificationParam, ClientRequest, InputRequiredResult, InputResponses, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, RequestId, ServerResult,
-    SubscriptionFilter,
+    CancelledNotificationParam, ClientRequest, InputRequiredResult, InputResponses, ListToolsRequest,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, RequestId,
+    ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer as RmcpPeer, PeerRequestOptions,
@@ -288,11 +288,21 @@ impl Peer for Link {
 
     fn tools(&self, cursor: Option<String>) -> BoxFuture<'_, Result<Page<Listed>, Trouble>> {
         Box::pin(async move {
-            let found = self.peer.list_tools(page(cursor)).await.map_err(trouble)?;
-            Ok(Page {
-                items: found.tools.into_iter().map(convert::listed).collect(),
-                next: found.next_cursor,
-            })
+            match self.peer.list_tools(page(cursor.clone())).await {
+                Ok(found) => {
+                    let items = found.tools.into_iter().map(convert::listed).collect();
+                    Ok(Page { items, next: found.next_cursor })
+                }
+                // One tool that is none must not take the others with it.
+                Err(ServiceError::UnexpectedResponse) => {
+                    let request = ListToolsRequest { params: page(cursor), ..ListToolsRequest::default() };
+                    match self.request(ClientRequest::ListToolsRequest(request), None).await? {
+                        ServerResult::CustomResult(result) => convert::tools(&result.0),
+                        _ => Err(Trouble::Nonsense("it does not list its tools".to_owned())),
+                    }
+                }
+                Err(error) => Err(trouble(error)),
+            }
         })
     }
 
