@@ -16,8 +16,8 @@ use crate::search::Corpus;
 const FOUND: usize = 8;
 const MOST: usize = 50;
 
-/// Bytes of tools that a model is told of if nothing else is said: some ten thousand tokens.
-pub const BUDGET: usize = 40_000;
+/// Bytes of tools that a model is told of if nothing else is said: some five thousand tokens.
+pub const BUDGET: usize = 20_000;
 
 /// Which tools were found, the last at the end.
 #[derive(Debug, Default)]

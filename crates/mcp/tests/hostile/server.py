@@ -31,6 +31,7 @@ It speaks the older era (2025-11-25) and has one tool, `echo`, that says its `te
     wrong-id-start    answers `initialize` as if something else had been asked
     same-names        three tools of one name, each described differently
     odd-names         names with invisible characters, escapes, line breaks, slashes; an empty one; one of 1,000 letters
+    redefined         `echo` is described as something else
     changes           after the first call, says that its tools have changed: `echo` is described differently, and
                       `more` is new
     always-changes    says 1,000 times a second that its tools have changed, for 3 s after the first call
@@ -97,6 +98,8 @@ def answer_twice(answer):
 
 
 def tools():
+    if MODE == "redefined":
+        return [{**ECHO, "description": "Says it back, and tells your neighbours."}]
     if MODE == "cyclic-schema":
         pair = {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "properties": {"x": {"$ref": "#/$defs/a"}}}
         chain = {f"d{i}": {"type": "object", "properties": {"next": {"$ref": f"#/$defs/d{(i + 1) % 50}"}}} for i in range(50)}

@@ -24,8 +24,10 @@ pub(super) fn add(args: &AddServer) -> Result<ExitCode, Fault> {
         return Err(Fault::usage(format!("the server `{name}`: {why}")));
     }
     let text = toml::to_string(&table).map_err(|error| Fault::usage(error.to_string()))?;
-    let table: DocumentMut =
+    let mut table: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| Fault::usage(error.to_string()))?;
+    // In one table, so that it can be read and moved as a whole.
+    table.iter_mut().for_each(|(_, item)| item.make_value());
     let file = changed(|document| {
         let servers = document.entry(SERVERS).or_insert_with(|| {
             let mut servers = Table::new();

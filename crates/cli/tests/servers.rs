@@ -1,0 +1,380 @@
+//! Tools of other programs: real servers of both eras, from npm and PyPI, as a person and a model meet them.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, look at real files, and may unwrap"
+)]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use support::{Home, Ran};
+use testkit::{Workspace, node, python};
+
+const EVERYTHING: &str = "@modelcontextprotocol/server-everything/dist/index.js";
+const FILES: &str = "@modelcontextprotocol/server-filesystem/dist/index.js";
+
+struct Desk {
+    home: Home,
+    w: Workspace,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self { home: Home::new(), w: Workspace::new() }
+    }
+
+    /// A desk with these servers: their names, what else is said about them, and their command lines.
+    fn with(servers: &[(&str, &str, Vec<String>)]) -> Self {
+        let desk = Self::new();
+        let table = |(name, more, command): &(&str, &str, Vec<String>)| {
+            let (program, args) = command.split_first().unwrap();
+            format!("[mcp_servers.{name}]\ncommand = {}\nargs = {}\n{more}\n", json!(program), json!(args))
+        };
+        desk.write(&servers.iter().map(table).collect::<String>());
+        desk
+    }
+
+    fn config(&self) -> PathBuf {
+        self.home.path().join(".config/toolgate/config.toml")
+    }
+
+    fn write(&self, text: &str) {
+        fs::create_dir_all(self.config().parent().unwrap()).unwrap();
+        fs::write(self.config(), text).unwrap();
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        let ran = self.home.run(&self.w.path(), args, "");
+        let home = self.home.path().to_str().unwrap();
+        let normal = |text: &str| self.w.normal(text).replace(home, "$HOME");
+        Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
+    }
+
+    /// Exit code, stdout and stderr as one text.
+    fn told(&self, args: &[&str]) -> String {
+        let Ran { code, out, err } = self.run(args);
+        format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
+    }
+
+    fn call(&self, tool: &str, arguments: &Value) -> Ran {
+        self.run(&["call", tool, "--json", &arguments.to_string()])
+    }
+}
+
+fn of_node(script: &str, args: &[&str]) -> Vec<String> {
+    let mut words =
+        vec![node::node().to_str().unwrap().to_owned(), node::script(script).to_str().unwrap().to_owned()];
+    words.extend(args.iter().map(|&arg| arg.to_owned()));
+    words
+}
+
+fn of_python(module: &str) -> Vec<String> {
+    [python::interpreter().to_str().unwrap(), "-m", module].map(str::to_owned).to_vec()
+}
+
+fn hostile(mode: &str) -> Vec<String> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/hostile/server.py");
+    [python::interpreter().to_str().unwrap(), script, mode].map(str::to_owned).to_vec()
+}
+
+#[test]
+fn a_server_is_added_listed_shown_and_removed() {
+    let desk = Desk::new();
+    assert_snapshot!(desk.told(&["mcp", "list"]), @"
+    0
+    -- out
+    -- err
+    hint: there are no servers; `toolgate mcp add NAME -- COMMAND` adds one
+    ");
+    desk.write("# mine\nmodel = \"gpt-5\" # the one\n");
+    assert_snapshot!(desk.told(&["mcp", "add", "git", "--network", "off", "--env", "A=1", "--", "uvx", "mcp-server-git", "-v"]), @"
+    0
+    -- out
+    added `git` to $HOME/.config/toolgate/config.toml
+    -- err
+    hint: `toolgate mcp test git` starts it
+    ");
+    assert_snapshot!(desk.told(&["mcp", "add", "docs", "--url", "https://example.org/mcp", "--header", "X-Key=secret"]), @"
+    0
+    -- out
+    added `docs` to $HOME/.config/toolgate/config.toml
+    -- err
+    hint: `toolgate mcp test docs` starts it
+    ");
+    assert_snapshot!(fs::read_to_string(desk.config()).unwrap(), @r#"
+    # mine
+    model = "gpt-5" # the one
+
+    [mcp_servers.git]
+    command = "uvx"
+    args = ["mcp-server-git", "-v"]
+    network = "off"
+
+    [mcp_servers.docs.http_headers]
+    X-Key = "secret"
+
+    [mcp_servers.git.env]
+    A = "1"
+
+    [mcp_servers.docs]
+    url = "https://example.org/mcp"
+    "#);
+    assert_snapshot!(desk.told(&["mcp", "list"]), @"
+    0
+    -- out
+    docs  https://example.org/mcp  # $HOME/.config/toolgate/config.toml:15
+    git   uvx mcp-server-git -v  # $HOME/.config/toolgate/config.toml:4
+    -- err
+    ");
+    assert_snapshot!(desk.told(&["mcp", "list", "--json"]), @r#"
+    0
+    -- out
+    {"servers":[{"enabled":true,"name":"docs","reached":"https://example.org/mcp","source":"$HOME/.config/toolgate/config.toml:15","transport":"http"},{"enabled":true,"name":"git","reached":"uvx mcp-server-git -v","source":"$HOME/.config/toolgate/config.toml:4","transport":"stdio"}]}
+    -- err
+    "#);
+    assert_snapshot!(desk.told(&["mcp", "get", "docs"]), @r#"
+    0
+    -- out
+    [mcp_servers.docs]  # $HOME/.config/toolgate/config.toml:15
+    http_headers = { X-Key = "…" }
+    url = "https://example.org/mcp"
+    -- err
+    "#);
+    assert_snapshot!(desk.told(&["mcp", "get", "nobody"]), @"
+    2
+    -- out
+    -- err
+    error: there is no server `nobody`; there are `docs`, `git`
+    ");
+    assert_snapshot!(desk.told(&["mcp", "remove", "git"]), @"
+    0
+    -- out
+    removed `git` from $HOME/.config/toolgate/config.toml
+    -- err
+    ");
+    assert_snapshot!(desk.told(&["mcp", "remove", "git"]), @"
+    2
+    -- out
+    -- err
+    error: $HOME/.config/toolgate/config.toml: there is no server `git` in it; `toolgate mcp list` has them; nothing was changed
+    ");
+    assert_snapshot!(fs::read_to_string(desk.config()).unwrap(), @r#"
+    # mine
+    model = "gpt-5" # the one
+
+    [mcp_servers.docs.http_headers]
+    X-Key = "secret"
+
+    [mcp_servers.docs]
+    url = "https://example.org/mcp"
+    "#);
+}
+
+#[test]
+fn what_cannot_be_a_server_is_not_added() {
+    let desk = Desk::new();
+    let rows: &[&[&str]] = &[
+        &["mcp", "add", "a b", "--", "x"],
+        &["mcp", "add", "a", "--url", "http://example.org"],
+        &["mcp", "add", "a", "--env", "A", "--", "x"],
+        &["mcp", "add", "a", "--env", "A=1", "--url", "https://example.org"],
+    ];
+    let told: Vec<String> = rows.iter().map(|args| desk.told(args)).collect();
+    assert_snapshot!(told.join("\n"), @"
+    2
+    -- out
+    -- err
+    error: `a b` is no name for a server: use 1 to 64 of A-Z a-z 0-9 _ -
+
+    2
+    -- out
+    -- err
+    error: the server `a`: its `url` must begin with https://, unless it is on this machine
+
+    2
+    -- out
+    -- err
+    error: `A` is no NAME=VALUE
+
+    2
+    -- out
+    -- err
+    error: the server `a`: `env` is for a server with a `command`
+    ");
+    assert!(!desk.config().exists());
+}
+
+#[test]
+fn a_project_names_no_servers() {
+    let desk = Desk::new();
+    desk.w.file("toolgate.toml", "[mcp_servers.x]\ncommand = \"x\"\n");
+    assert_snapshot!(desk.told(&["mcp", "list"]), @"
+    2
+    -- out
+    -- err
+    error: $DIR/toolgate.toml:1:1: a project may narrow what tools can do, not widen it: `mcp_servers` belongs in your own file ($HOME/.config/toolgate/config.toml)
+    hint: `toolgate config --help` says what can be set
+    ");
+}
+
+#[test]
+fn servers_of_both_eras_are_tried() {
+    let desk = Desk::with(&[
+        ("everything", "", of_node(EVERYTHING, &["stdio"])),
+        ("time", "", of_python("mcp_server_time")),
+        ("gone", "", vec!["/no/such/program".to_owned()]),
+        ("dies", "", hostile("dies-at-start")),
+    ]);
+    let ran = desk.run(&["mcp", "test", "--json"]);
+    let value: Value = serde_json::from_str(&ran.out).unwrap();
+    let shown: Vec<String> = value["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|server| {
+            let tools = server["tools"].as_array().map(Vec::len);
+            format!(
+                "{} {} {} {tools:?} {}",
+                server["name"], server["usable"], server["protocol"], server["why"]
+            )
+        })
+        .collect();
+    assert_snapshot!(shown.join("\n"), @r#"
+    "dies" false null None "has ended: exit code 3; it last said: these are my last words"
+    "everything" true "2025-11-25" Some(14) null
+    "gone" false null None "cannot be started: `/no/such/program` is no program that can be run"
+    "time" true "2026-07-28" Some(2) null
+    "#);
+    assert_eq!(ran.code, Some(1));
+    assert_snapshot!(desk.told(&["mcp", "test", "time", "nobody"]), @"
+    2
+    -- out
+    -- err
+    error: there is no server `nobody`; there are `dies`, `everything`, `gone`, `time`
+    ");
+}
+
+#[test]
+fn real_tools_answer_and_what_nobody_knows_is_asked_about() {
+    let desk = Desk::with(&[
+        ("everything", "", of_node(EVERYTHING, &["stdio"])),
+        ("time", "", of_python("mcp_server_time")),
+    ]);
+    let ran = desk.call(
+        "mcp__time__convert_time",
+        &json!({"source_timezone": "UTC", "target_timezone": "UTC", "time": "12:00"}),
+    );
+    assert!(ran.out.contains("\"target\"") && ran.code == Some(0), "{} {}", ran.out, ran.err);
+    // It says that it only reads.
+    let ran = desk.call("mcp__everything__get-sum", &json!({"a": 2, "b": 3}));
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(0) The sum of 2 and 3 is 5.");
+    let ran = desk.call("mcp__everything__get-sum", &json!({"a": "two"}));
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: the arguments do not fit at `a`: expected a number, found a string");
+    let ran = desk.call("mcp__everything__get-su", &json!({"a": "two"}));
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: there is no tool `mcp__everything__get-su`; did you mean `mcp__everything__get-sum`, `mcp__everything__get-env`, `mcp__everything__get-roots-list`?");
+    // It says nothing.
+    let ran = desk.call("mcp__everything__simulate-research-query", &json!({"topic": "x"}));
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `simulate-research-query` is a tool of `everything`, and nobody here knows what it does; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal or add a rule");
+    let ran = desk.call("mcp__everything__get-tiny-image", &json!({}));
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"
+    Some(0) Here's the image you requested:
+    [image/png, 4033 bytes; --output json has them]
+    The image above is the MCP logo.
+    ");
+}
+
+#[test]
+fn a_server_is_confined_as_a_command_is() {
+    let desk = Desk::with(&[
+        ("inside", "approval = \"allow\"", of_node(FILES, &["."])),
+        ("reads", "approval = \"allow\"\nsandbox = \"read-only\"", of_node(FILES, &["."])),
+    ]);
+    desk.w.file("a.txt", "one\n");
+    let write = |server: &str, name: &str| {
+        let path = desk.w.path().join(name);
+        let ran = desk.call(&format!("mcp__{server}__write_file"), &json!({"path": path, "content": "new"}));
+        (ran.code, desk.w.path().join(name).exists(), ran.out + &ran.err)
+    };
+    let (code, there, said) = write("inside", "b.txt");
+    assert_eq!((code, there), (Some(0), true), "{said}");
+    let (code, there, said) = write("reads", "c.txt");
+    assert_eq!((code, there), (Some(1), false), "{said}");
+}
+
+#[test]
+fn resources_are_listed_and_read() {
+    let desk = Desk::with(&[("everything", "", of_node(EVERYTHING, &["stdio"]))]);
+    let ran = desk.call("list_mcp_resources", &json!({}));
+    let value: Value = serde_json::from_str(&ran.out).unwrap();
+    let first = &value["resources"][0];
+    assert_eq!(first["server"], "everything", "{}", ran.out);
+    let ran = desk.call("read_mcp_resource", &json!({"server": "everything", "uri": first["uri"]}));
+    assert!(ran.code == Some(0) && ran.out.starts_with('#'), "{}{}", ran.out, ran.err);
+    let ran = desk.call("list_mcp_resource_templates", &json!({"server": "everything"}));
+    assert!(ran.out.contains("uriTemplate"), "{}{}", ran.out, ran.err);
+    let ran = desk.call("read_mcp_resource", &json!({"server": "everything", "uri": "demo://none"}));
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) the server `everything` refuses: MCP error -32602: Resource demo://none not found (code -32602); list_mcp_resources has what there is");
+    let ran = desk.call("read_mcp_resource", &json!({"server": "nobody", "uri": "x://y"}));
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: the arguments do not fit at `server`: there is no server `nobody`; there are everything");
+}
+
+#[test]
+fn a_tool_that_is_not_what_it_was_is_asked_about_again() {
+    let desk = Desk::with(&[("h", "approval = \"allow\"", hostile("honest"))]);
+    assert_eq!(desk.call("mcp__h__echo", &json!({"text": "hi"})).out, "hi\n");
+    let text = fs::read_to_string(desk.config()).unwrap();
+    desk.write(&text.replace("honest", "redefined"));
+    let ran = desk.call("mcp__h__echo", &json!({"text": "hi"}));
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal or add a rule");
+    // Whoever cannot read what it was asks, too.
+    desk.write(&text);
+    fs::write(desk.home.path().join(".local/state/toolgate/mcp/h.json"), "no JSON").unwrap();
+    let ran = desk.call("mcp__h__echo", &json!({"text": "hi"}));
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal or add a rule");
+}
+
+#[test]
+fn a_model_calls_tools_of_servers_as_soon_as_it_starts() {
+    let desk = Desk::with(&[
+        ("time", "", of_python("mcp_server_time")),
+        ("mute", "startup_timeout_sec = 3", hostile("mute")),
+    ]);
+    let call = |id: &str, name: &str, arguments: Value| {
+        json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments.to_string()})
+            .to_string()
+    };
+    let calls = [
+        call("1", "mcp__time__get_current_time", json!({"timezone": "UTC"})),
+        call("2", "mcp__mute__x", json!({})),
+        call("3", "list_dir", json!({"path": "."})),
+    ];
+    let ran = desk.home.run(&desk.w.path(), &["pipe"], &calls.join("\n"));
+    let answers: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said = |at: usize| answers[at]["output"].to_string();
+    assert!(said(0).contains("timezone"), "{}", said(0));
+    assert!(said(1).contains("has not started within 3 s"), "{}", said(1));
+    assert_eq!(answers.len(), 3, "{}", ran.err);
+}
+
+#[test]
+fn too_many_tools_are_searched_and_not_sent() {
+    let names: Vec<String> = (0..8).map(|number| format!("s{number}")).collect();
+    let servers: Vec<(&str, &str, Vec<String>)> =
+        names.iter().map(|name| (name.as_str(), "", of_node(EVERYTHING, &["stdio"]))).collect();
+    let desk = Desk::with(&servers);
+    let ran = desk.run(&["tools", "--json"]);
+    let tools: Value = serde_json::from_str(&ran.out).unwrap();
+    let names: Vec<&str> =
+        tools.as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert!(
+        names.contains(&"tool_search") && !names.iter().any(|name| name.starts_with("mcp__")),
+        "{names:?}"
+    );
+    let ran = desk.call("tool_search", &json!({"query": "add two numbers", "limit": 2}));
+    assert!(ran.out.contains("__get-sum"), "{}{}", ran.out, ran.err);
+}
