@@ -12,6 +12,7 @@ mod names;
 mod peer;
 mod resources;
 mod search;
+pub mod serve;
 mod server;
 mod servers;
 mod task;

@@ -1,0 +1,126 @@
+//! Our own words → what `rmcp` says, and back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolResult, ContentBlock, ErrorCode, Implementation, InputRequest, InputRequests, ServerCapabilities,
+    ServerConfig, Tool, ToolAnnotations,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::host::{ExtraFault, Extras, Hints, Host, Identity, Offer, Piece, Reply, Request};
+
+/// What a server says about itself.
+pub(super) fn config(host: &dyn Host) -> ServerConfig {
+    let Identity { name, title, version, instructions } = host.identity();
+    let config = ServerConfig::new(capabilities(host.extras()))
+        .with_server_info(Implementation::new(name, version).with_title(title));
+    match instructions {
+        Some(instructions) => config.with_instructions(instructions),
+        None => config,
+    }
+}
+
+fn capabilities(extras: Extras) -> ServerCapabilities {
+    let mut has = Map::from_iter([("tools".to_owned(), json!({}))]);
+    let more = [
+        ("prompts", extras.prompts, json!({})),
+        ("resources", extras.resources, json!({ "subscribe": true })),
+        ("completions", extras.completions, json!({})),
+        ("logging", extras.logging, json!({})),
+    ];
+    has.extend(more.into_iter().filter(|(_, has, _)| *has).map(|(name, _, how)| (name.to_owned(), how)));
+    serde_json::from_value(Value::Object(has)).unwrap_or_default()
+}
+
+pub(super) fn tool(offer: Offer) -> Tool {
+    let Offer { name, title, description, input, output, hints } = offer;
+    let mut tool = Tool::new(name, description, Arc::new(input));
+    tool.output_schema = output.map(Arc::new);
+    tool.annotations = hints.map(|hints| annotations(title.clone(), hints));
+    tool.title = title;
+    tool
+}
+
+fn annotations(title: Option<String>, hints: Hints) -> ToolAnnotations {
+    let Hints { read_only, destructive, idempotent, open_world } = hints;
+    ToolAnnotations::from_raw(title, Some(read_only), Some(destructive), Some(idempotent), Some(open_world))
+}
+
+pub(super) fn result(reply: Reply) -> CallToolResult {
+    let Reply { pieces, structured, failed } = reply;
+    let content: Vec<ContentBlock> = pieces.into_iter().filter_map(block).collect();
+    let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
+    result.structured_content = structured;
+    result
+}
+
+fn block(piece: Piece) -> Option<ContentBlock> {
+    match piece {
+        Piece::Text(text) => Some(ContentBlock::text(text)),
+        Piece::Image { mime, bytes } => Some(ContentBlock::image(STANDARD.encode(bytes), mime)),
+        Piece::Other(value) => {
+            let read = serde_json::from_value(value);
+            read.inspect_err(|error| tracing::warn!(%error, "a piece of an answer is no content")).ok()
+        }
+    }
+}
+
+/// A request within a result, as the stateless era has them.
+pub(super) fn inputs(requests: &BTreeMap<String, Request>) -> Result<InputRequests, ErrorData> {
+    let one = |(name, request): (&String, &Request)| {
+        let (method, params) = match request {
+            Request::Form { .. } => ("elicitation/create", form(request)),
+            Request::Sample(params) => ("sampling/createMessage", params.clone()),
+            Request::Roots => ("roots/list", json!({})),
+        };
+        let input: InputRequest = read(json!({ "method": method, "params": params }))?;
+        Ok((name.clone(), input))
+    };
+    requests.iter().map(one).collect()
+}
+
+/// The refusal of a call for a client that cannot be asked for this.
+pub(super) fn needs(request: &Request) -> ErrorData {
+    let name = match request {
+        Request::Form { .. } => "elicitation",
+        Request::Sample(_) => "sampling",
+        Request::Roots => "roots",
+    };
+    match read(json!({ name: {} })) {
+        Ok(capabilities) => ErrorData::missing_required_client_capability(capabilities),
+        Err(fault) => fault,
+    }
+}
+
+/// The parameters of a form; nothing for any other request.
+pub(super) fn form(request: &Request) -> Value {
+    match request {
+        Request::Form { message, schema } => {
+            json!({ "mode": "form", "message": message, "requestedSchema": schema })
+        }
+        Request::Sample(_) | Request::Roots => Value::Null,
+    }
+}
+
+/// What a host wrote, as `rmcp` types it.
+pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
+    serde_json::from_value(value).map_err(|error| {
+        ErrorData::internal_error(format!("what the host wrote makes no sense: {error}"), None)
+    })
+}
+
+pub(super) fn fault(fault: &ExtraFault, method: &'static str) -> ErrorData {
+    match fault {
+        ExtraFault::NoSuchMethod => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None),
+        ExtraFault::NoSuchResource { uri } => {
+            ErrorData::resource_not_found(fault.to_string(), Some(json!({ "uri": uri })))
+        }
+        ExtraFault::BadParams(why) => ErrorData::invalid_params(why.clone(), None),
+    }
+}

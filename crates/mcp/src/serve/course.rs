@@ -1,0 +1,142 @@
+//! One call of a client: what it says is passed on, what it wants is asked for, until it is answered.
+#![expect(deprecated, reason = "only the older era has logs, and it is served too")]
+
+use std::collections::BTreeMap;
+use std::future::pending;
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolResponse, ClientCapabilities, InputRequiredResult, LoggingMessageNotificationParam,
+    ProgressNotificationParam, ProtocolVersion,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
+use tool::BoxFuture;
+
+use super::host::{Ask, Running, Step, Tell};
+use super::parked::{About, Waiting};
+use super::{Shared, asking, convert};
+
+/// How a client is asked for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Era {
+    /// With a request of the server's own, while the call waits.
+    Sessions,
+    /// With the result of the call, which the client then makes again.
+    Stateless,
+}
+
+impl Era {
+    pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
+        let stateless = context
+            .protocol_version()
+            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+        if stateless { Self::Stateless } else { Self::Sessions }
+    }
+}
+
+/// A call and the request that it is answered to.
+pub(super) struct Course<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) context: &'a RequestContext<RoleServer>,
+    pub(super) about: About,
+    /// Answers that came with the request.
+    pub(super) brought: BTreeMap<String, Value>,
+}
+
+impl Course<'_> {
+    /// Goes on with a call until it is answered, or needs the client to come again.
+    pub(super) async fn run(mut self, waiting: Waiting) -> Result<CallToolResponse, ErrorData> {
+        let Waiting { mut running, ask } = waiting;
+        let era = Era::of(self.context);
+        let mut asking: Option<BoxFuture<'_, ()>> = None;
+        let mut step = ask.map(Step::Ask);
+        // ends: with the call, which is dropped when the request is given up
+        loop {
+            let next = match step.take() {
+                Some(step) => step,
+                None => tokio::select! {
+                    next = running.next() => next,
+                    () = answered(&mut asking) => {
+                        asking = None;
+                        continue;
+                    }
+                    () = self.context.ct.cancelled() => {
+                        return Err(ErrorData::internal_error("the call was given up", None));
+                    }
+                },
+            };
+            match next {
+                Step::Tell(tell) => self.tell(tell).await,
+                Step::Needs(request) => return Err(convert::needs(&request)),
+                Step::Done(reply) => return Ok(convert::result(reply).into()),
+                Step::Ask(ask) => match (self.settle(ask)?, era) {
+                    (None, _) => {}
+                    (Some(ask), Era::Stateless) => return self.park(running, ask),
+                    (Some(ask), Era::Sessions) => {
+                        asking = Some(Box::pin(asking::ask(self.context.peer.clone(), ask)));
+                    }
+                },
+            }
+        }
+    }
+
+    /// Answers what need not be asked for: what nobody wants any more, what the client cannot do, what it brought along.
+    fn settle(&mut self, mut ask: Ask) -> Result<Option<Ask>, ErrorData> {
+        if ask.answer.is_closed() {
+            return Ok(None);
+        }
+        let capabilities: ClientCapabilities = self.context.client_capabilities().unwrap_or_default();
+        ask.requests.retain(|_, request| asking::can(&capabilities, request));
+        if !ask.requests.keys().all(|name| self.brought.contains_key(name)) {
+            return Ok(Some(ask));
+        }
+        let brought = std::mem::take(&mut self.brought);
+        let answers: BTreeMap<String, Value> =
+            brought.into_iter().filter(|(name, _)| ask.requests.contains_key(name)).collect();
+        if let Some((name, _)) = answers.iter().find(|(_, answer)| !answer.is_object()) {
+            let why = format!("the input response `{name}` is no object");
+            return Err(ErrorData::invalid_params(why, None));
+        }
+        let _nobody_waits = ask.answer.send(answers);
+        Ok(None)
+    }
+
+    /// Keeps the call until its client comes again.
+    fn park(&self, running: Box<dyn Running>, ask: Ask) -> Result<CallToolResponse, ErrorData> {
+        let inputs = convert::inputs(&ask.requests)?;
+        let waiting = Waiting { running, ask: Some(ask) };
+        let note = self.shared.parked.keep(&self.about, waiting);
+        let note = note.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(InputRequiredResult::new(Some(inputs), Some(note)).into())
+    }
+
+    async fn tell(&self, tell: Tell) {
+        let peer = &self.context.peer;
+        let told = match tell {
+            Tell::Progress { done, total, text } => {
+                let Some(token) = self.context.meta.get_progress_token() else { return };
+                let mut progress = ProgressNotificationParam::new(token, done);
+                (progress.total, progress.message) = (total, text);
+                peer.notify_progress(progress).await
+            }
+            // A client of the stateless era would have to ask for them.
+            Tell::Log { .. } if Era::of(self.context) == Era::Stateless => return,
+            Tell::Log { level, data } => {
+                let Ok(level) = serde_json::from_value(Value::String(level)) else { return };
+                peer.notify_logging_message(LoggingMessageNotificationParam::new(level, data)).await
+            }
+        };
+        if let Err(error) = told {
+            tracing::debug!(%error, "the client was not told");
+        }
+    }
+}
+
+/// Resolves when whoever is asked has answered; never if nobody is.
+async fn answered(asking: &mut Option<BoxFuture<'_, ()>>) {
+    match asking {
+        Some(asking) => asking.await,
+        None => pending().await,
+    }
+}

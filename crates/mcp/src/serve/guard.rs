@@ -1,0 +1,254 @@
+//! Who may come in over HTTP. Decided by the head of a request, before a byte of its body is read.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
+use http::request::Parts;
+use http::uri::Authority;
+use http::{HeaderMap, Method, StatusCode};
+use sha2::{Digest, Sha256};
+
+use super::http::PATH;
+use super::parked::{hex, random};
+
+/// The shortest token that is taken: 128 bits in hexadecimal.
+const SHORTEST: usize = 32;
+
+/// What a client must bring.
+pub enum Entry {
+    /// This token, in an `Authorization: Bearer` header.
+    Token(Token),
+    /// Nothing: for servers whose tools touch nothing, in tests.
+    Anyone,
+}
+
+/// A secret that lets in whoever has it. Only a digest of it is kept.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token([u8; 32]);
+
+impl Token {
+    /// 256 random bits, as text; the text is for the client.
+    pub fn fresh() -> io::Result<String> {
+        Ok(hex(&random()?))
+    }
+
+    /// The token of that text; `None` if it could be guessed, or cannot stand in a header.
+    pub fn of(text: &str) -> Option<Self> {
+        let fits = text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic());
+        fits.then(|| Self(Sha256::digest(text.as_bytes()).into()))
+    }
+
+    /// Whether `text` is it; takes as long whether it is or not.
+    fn is(&self, text: &[u8]) -> bool {
+        let other: [u8; 32] = Sha256::digest(text).into();
+        self.0.iter().zip(other).fold(0, |differ, (one, other)| differ | (one ^ other)) == 0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// Lets in who belongs here.
+pub(super) struct Guard {
+    entry: Entry,
+    /// As they stand in a `Host` header, in small letters.
+    hosts: Vec<String>,
+}
+
+/// Why somebody is not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Host,
+    Origin,
+    Path,
+    Method,
+    Token,
+    Kind,
+}
+
+impl Refusal {
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            Self::Path => StatusCode::NOT_FOUND,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Token => StatusCode::UNAUTHORIZED,
+            Self::Kind => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        }
+    }
+
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            Self::Host => "the Host header does not name this server",
+            Self::Origin => "pages of other origins may not call this server",
+            Self::Path => "there is nothing here; the server is at /mcp",
+            Self::Method => "only POST, GET and DELETE are understood",
+            Self::Token => "the Authorization header must be `Bearer` and the token of this server",
+            Self::Kind => "the Content-Type must be application/json",
+        }
+    }
+}
+
+impl Guard {
+    /// A guard of a server at `address` that is also known by `names`.
+    pub(super) fn new(entry: Entry, address: SocketAddr, names: &[String]) -> Self {
+        let port = address.port();
+        let mut hosts: Vec<String> =
+            ["localhost", "127.0.0.1", "[::1]"].iter().map(|host| format!("{host}:{port}")).collect();
+        for name in names {
+            let name = name.to_ascii_lowercase();
+            hosts.extend([format!("{name}:{port}"), name]);
+        }
+        Self { entry, hosts }
+    }
+
+    /// The names that this server answers to.
+    pub(super) fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    /// Looks at the head of a request.
+    pub(super) fn admit(&self, head: &Parts) -> Result<(), Refusal> {
+        if !self.knows_host(head) {
+            return Err(Refusal::Host);
+        }
+        if !head.headers.get_all(ORIGIN).iter().all(|origin| origin.to_str().is_ok_and(is_loopback)) {
+            return Err(Refusal::Origin);
+        }
+        if head.uri.path() != PATH {
+            return Err(Refusal::Path);
+        }
+        if ![Method::POST, Method::GET, Method::DELETE].contains(&head.method) {
+            return Err(Refusal::Method);
+        }
+        if !self.knows_token(&head.headers) {
+            return Err(Refusal::Token);
+        }
+        if head.method == Method::POST && !is_json(&head.headers) {
+            return Err(Refusal::Kind);
+        }
+        Ok(())
+    }
+
+    /// One `Host` header, and it names this server; so does the request line, if it names one.
+    fn knows_host(&self, head: &Parts) -> bool {
+        let known = |host: &str| self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host));
+        let mut named = head.headers.get_all(HOST).iter();
+        let (Some(host), None) = (named.next(), named.next()) else { return false };
+        host.to_str().is_ok_and(known) && head.uri.authority().is_none_or(|named| known(named.as_str()))
+    }
+
+    fn knows_token(&self, headers: &HeaderMap) -> bool {
+        let token = match &self.entry {
+            Entry::Token(token) => token,
+            Entry::Anyone => return true,
+        };
+        let mut brought = headers.get_all(AUTHORIZATION).iter();
+        let (Some(brought), None) = (brought.next(), brought.next()) else { return false };
+        let brought = brought.as_bytes();
+        let bearer = brought.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "));
+        bearer && token.is(brought[7..].trim_ascii())
+    }
+}
+
+/// Whether a page of this origin comes from this machine.
+fn is_loopback(origin: &str) -> bool {
+    let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    let Some(Ok(authority)) = rest.map(str::parse::<Authority>) else { return false };
+    if authority.as_str().contains('@') {
+        return false;
+    }
+    let host = authority.host();
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host.eq_ignore_ascii_case("localhost")
+        || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    const TEXT: &str = "0123456789abcdef0123456789abcdef";
+
+    fn told(line: (&str, &str), headers: &[(&str, &str)]) -> Result<(), Refusal> {
+        let entry = Entry::Token(Token::of(TEXT).unwrap());
+        let guard = Guard::new(entry, "127.0.0.1:8080".parse().unwrap(), &["Build.example.org".to_owned()]);
+        let mut request = Request::builder().method(line.0).uri(line.1);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        guard.admit(&request.body(()).unwrap().into_parts().0)
+    }
+
+    #[test]
+    fn who_comes_in_is_decided_by_the_head() {
+        const POST: (&str, &str) = ("POST", "/mcp");
+        let good = format!("Bearer {TEXT}");
+        let json = ("content-type", "application/json; charset=utf-8");
+        let (host, token) = (("host", "127.0.0.1:8080"), ("authorization", good.as_str()));
+        for host in ["127.0.0.1:8080", "localhost:8080", "LOCALHOST:8080", "[::1]:8080", "build.example.org"]
+        {
+            assert_eq!(told(POST, &[("host", host), token, json]), Ok(()), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "localhost:8080.evil.example",
+            "",
+            "a@localhost:8080",
+        ] {
+            assert_eq!(told(POST, &[("host", host), token, json]), Err(Refusal::Host), "{host}");
+        }
+        assert_eq!(told(POST, &[token, json]), Err(Refusal::Host));
+        assert_eq!(told(POST, &[host, host, token, json]), Err(Refusal::Host));
+        assert_eq!(told(("POST", "http://evil.example/mcp"), &[host, token, json]), Err(Refusal::Host));
+        for origin in ["http://localhost", "http://localhost:3000", "https://127.0.0.1:1", "http://[::1]:5"] {
+            assert_eq!(told(POST, &[host, ("origin", origin), token, json]), Ok(()), "{origin}");
+        }
+        for origin in [
+            "null",
+            "",
+            "http://evil.example",
+            "http://localhost.evil.example",
+            "file://",
+            "http://localhost@evil.example",
+        ] {
+            let head = &[host, ("origin", origin), token, json];
+            assert_eq!(told(POST, head), Err(Refusal::Origin), "{origin}");
+        }
+        for path in ["/", "//mcp", "/mcp/", "/MCP", "/%6dcp", "/./mcp", "/mcp/../mcp"] {
+            assert_eq!(told(("POST", path), &[host, token, json]), Err(Refusal::Path), "{path}");
+        }
+        let short = format!("Bearer {}", &TEXT[1..]);
+        let other = format!("Bearer {}", TEXT.replace('0', "1"));
+        for wrong in ["", "Bearer", "Bearer ", TEXT, &short, &other, "Basic eDp5"] {
+            assert_eq!(told(POST, &[host, ("authorization", wrong), json]), Err(Refusal::Token), "{wrong}");
+        }
+        assert_eq!(told(POST, &[host, json]), Err(Refusal::Token));
+        assert_eq!(told(POST, &[host, token, token, json]), Err(Refusal::Token));
+        assert_eq!(told(("PUT", "/mcp"), &[host, token]), Err(Refusal::Method));
+        assert_eq!(told(POST, &[host, token, ("content-type", "text/plain")]), Err(Refusal::Kind));
+        assert_eq!(told(("GET", "/mcp"), &[host, token]), Ok(()));
+    }
+
+    #[test]
+    fn a_token_that_could_be_guessed_is_none_and_a_good_one_shows_nowhere() {
+        assert_eq!((Token::of("secret"), Token::of(&" ".repeat(64))), (None, None));
+        let fresh = Token::fresh().unwrap();
+        assert_eq!(fresh.len(), 64);
+        assert_eq!(format!("{:?}", Token::of(&fresh).unwrap()), "Token(…)");
+    }
+}

@@ -1,0 +1,146 @@
+//! Calls that wait for what only their client can say, between two requests of the stateless era.
+//!
+//! The client holds a signed note about its call, and comes back with it. The note names the call and is bound to the tool
+//! and its arguments; it counts once. The call itself stays here and goes on by itself: whoever else answers need not
+//! wait for the client.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rmcp::model::{RequestStateCodec, SealOptions};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::host::{Ask, Running};
+
+/// Calls that wait at a time; the oldest gives way.
+const MOST: usize = 64;
+/// How long a client may take to come back.
+const KEPT: Duration = Duration::from_secs(15 * 60);
+
+/// A call between two requests.
+pub(super) struct Waiting {
+    pub(super) running: Box<dyn Running>,
+    /// What it wants to know; `None` if somebody else has said it.
+    pub(super) ask: Option<Ask>,
+}
+
+/// Why a note is worth nothing.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoteFault {
+    #[error("the requestState is not one that this server gave for this call")]
+    Forged,
+    #[error("the call that this requestState is about is not waiting any more; call again without it")]
+    Gone,
+}
+
+/// The calls that wait.
+pub(super) struct Parked {
+    codec: RequestStateCodec,
+    calls: Mutex<HashMap<String, (Instant, Waiting)>>,
+}
+
+impl Parked {
+    pub(super) fn new() -> io::Result<Self> {
+        let codec = RequestStateCodec::try_new(random()?).map_err(io::Error::other)?;
+        Ok(Self { codec, calls: Mutex::default() })
+    }
+
+    /// Keeps a call, and gives the note about it.
+    pub(super) fn keep(&self, about: &About, waiting: Waiting) -> io::Result<String> {
+        let id = hex(&random()?[..16]);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.retain(|_, (since, _)| since.elapsed() < KEPT);
+        if calls.len() >= MOST
+            && let Some(oldest) = calls.iter().min_by_key(|(_, (since, _))| *since).map(|(id, _)| id.clone())
+        {
+            calls.remove(&oldest);
+        }
+        let note =
+            self.codec.seal_with(id.as_bytes(), &SealOptions::new().associated_data(&about.0).ttl(KEPT));
+        calls.insert(id, (Instant::now(), waiting));
+        Ok(note)
+    }
+
+    /// Gives the call back that a note is about.
+    pub(super) fn take(&self, about: &About, note: &str) -> Result<Waiting, NoteFault> {
+        let id = self.codec.open_with(note, &about.0).map_err(|_| NoteFault::Forged)?;
+        let id = String::from_utf8(id).map_err(|_| NoteFault::Forged)?;
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.remove(&id).map(|(_, waiting)| waiting).ok_or(NoteFault::Gone)
+    }
+}
+
+/// What a note is bound to: the tool and its arguments.
+pub(super) struct About(Vec<u8>);
+
+impl About {
+    pub(super) fn call(tool: &str, arguments: &Map<String, Value>) -> Self {
+        let mut whole = Value::Array(vec![Value::from(tool), Value::Object(arguments.clone())]);
+        whole.sort_all_objects();
+        Self(Sha256::digest(whole.to_string().as_bytes()).to_vec())
+    }
+}
+
+/// 256 random bits.
+pub(super) fn random() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let mut filled = 0;
+    // ends: each round fills some, or fails
+    while filled < bytes.len() {
+        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(bytes)
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tool::BoxFuture;
+
+    use super::super::host::Step;
+    use super::*;
+
+    struct Never;
+
+    impl Running for Never {
+        fn next(&mut self) -> BoxFuture<'_, Step> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn waiting() -> Waiting {
+        Waiting { running: Box::new(Never), ask: None }
+    }
+
+    fn about(path: &str) -> About {
+        let Value::Object(arguments) = json!({ "path": path }) else { unreachable!() };
+        About::call("read_file", &arguments)
+    }
+
+    #[test]
+    fn a_note_counts_once_and_for_its_own_call_alone() {
+        let parked = Parked::new().unwrap();
+        let note = parked.keep(&about("a"), waiting()).unwrap();
+        assert_eq!(parked.take(&about("b"), &note).err(), Some(NoteFault::Forged));
+        assert_eq!(parked.take(&about("a"), &format!("{note}x")).err(), Some(NoteFault::Forged));
+        assert_eq!(Parked::new().unwrap().take(&about("a"), &note).err(), Some(NoteFault::Forged));
+        assert!(parked.take(&about("a"), &note).is_ok());
+        assert_eq!(parked.take(&about("a"), &note).err(), Some(NoteFault::Gone));
+    }
+
+    #[test]
+    fn so_many_wait_and_no_more() {
+        let parked = Parked::new().unwrap();
+        let first = parked.keep(&about("a"), waiting()).unwrap();
+        let notes: Vec<String> = (0..MOST).map(|_| parked.keep(&about("a"), waiting()).unwrap()).collect();
+        assert_eq!(parked.take(&about("a"), &first).err(), Some(NoteFault::Gone));
+        assert!(notes.iter().all(|note| parked.take(&about("a"), note).is_ok()));
+    }
+}
