@@ -1,10 +1,21 @@
 //! A question in words, for people and for programs alike.
 
+use serde::{Deserialize, Serialize};
 use toolgate::rules::{Decision, Rule};
 use toolgate::{CommandLine, Confinement, Effect, Grant, Known, Network, Part, Question, SandboxPolicy};
 
-/// One answer that can be given.
+/// What a session is where somebody is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// It ends with the one call.
+    Call,
+    /// It goes on, with other calls.
+    Server,
+}
+
+/// One answer that can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Choice {
     Once,
     Session,
@@ -15,11 +26,12 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// The key on a terminal and what it means, if it means anything there: a session at a terminal ends with its one call.
-    pub(super) fn key(self) -> Option<(char, &'static str)> {
+    /// The key on a terminal and what it means, if it means anything there.
+    pub(super) fn key(self, scope: Scope) -> Option<(char, &'static str)> {
         match self {
             Self::Once => Some(('y', "yes, once")),
-            Self::Session => None,
+            Self::Session if scope == Scope::Call => None,
+            Self::Session => Some(('s', "yes, and exactly this again until the server ends")),
             Self::Always => Some(('a', "yes, always: first shows the rule that would be saved")),
             Self::No => Some(('n', "no")),
             Self::Note => Some(('e', "no, with a note to the model")),

@@ -1,8 +1,10 @@
 //! Keys → an answer. Nothing here knows a terminal.
 
-use toolgate::{Proposal, Question, ReviewDecision};
+use serde::{Deserialize, Serialize};
+use toolgate::rules::NewRule;
+use toolgate::{Question, ReviewDecision};
 
-use super::describe::{Choice, choices};
+use super::describe::{Choice, Scope, choices};
 use super::render::{self, Size};
 use crate::screen::visible;
 
@@ -22,44 +24,78 @@ pub(super) enum Heard {
     /// This is to be written over the line that the cursor is on.
     Again(String),
     /// That was the answer, and these are the words for it.
-    Decided(ReviewDecision, &'static str),
+    Decided(Said, &'static str),
+}
+
+/// What a person said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Said {
+    Once,
+    Session,
+    /// And they have seen the rule.
+    Always,
+    No {
+        note: Option<String>,
+    },
+    Stop,
+}
+
+impl Said {
+    /// The decision, if this is the rule that was shown.
+    pub(crate) fn decision(self, rule: Option<&NewRule>) -> ReviewDecision {
+        match (self, rule) {
+            (Self::Always, Some(rule)) => ReviewDecision::ApprovedWithRule(rule.clone()),
+            (Self::Once | Self::Always, _) => ReviewDecision::Approved,
+            (Self::Session, _) => ReviewDecision::ApprovedForSession,
+            (Self::No { note }, _) => ReviewDecision::Denied { note },
+            (Self::Stop, _) => ReviewDecision::Abort,
+        }
+    }
 }
 
 /// A conversation about one question.
-pub(super) struct Dialogue {
+pub(crate) struct Dialogue {
     choices: Vec<Choice>,
-    proposal: Option<Proposal>,
-    size: Size,
+    scope: Scope,
+    /// What a person sees of the rule that could be saved.
+    rule: Option<String>,
+    width: usize,
     stage: Stage,
 }
 
 enum Stage {
     Choosing,
     /// The rule is shown.
-    Confirming(Proposal),
+    Confirming,
     /// The bytes of a note.
     Noting(Vec<u8>),
 }
 
 impl Dialogue {
     pub(super) fn about(question: &Question, size: Size) -> Self {
-        let (choices, proposal) = (choices(question), question.proposal.clone());
-        Self { choices, proposal, size, stage: Stage::Choosing }
+        let rule = question.proposal.as_ref().map(|proposal| render::rule(proposal, size));
+        Self::with(choices(question), Scope::Call, rule, size.width)
+    }
+
+    /// A conversation about a question that was asked elsewhere.
+    pub(crate) fn with(choices: Vec<Choice>, scope: Scope, rule: Option<String>, width: usize) -> Self {
+        Self { choices, scope, rule, width, stage: Stage::Choosing }
     }
 
     /// What stands before the cursor.
     pub(super) fn prompt(&self) -> String {
         match &self.stage {
             Stage::Choosing => {
-                let keys = self.choices.iter().filter_map(|choice| choice.key());
+                let keys = self.choices.iter().filter_map(|choice| choice.key(self.scope));
                 let keys: Vec<String> = keys.map(|(key, _)| key.to_string()).collect();
                 format!("Answer ({}): ", keys.join(" "))
             }
-            Stage::Confirming(_) => "Save this rule and go on? (y yes, n back): ".to_owned(),
+            Stage::Confirming => "Save this rule and go on? (y yes, n back): ".to_owned(),
             Stage::Noting(note) => {
                 let note = String::from_utf8_lossy(note);
                 // What was typed last, on one line: the cursor cannot go back over a line that the terminal wrapped.
-                let room = self.size.width.saturating_sub(40) / 2;
+                let room = self.width.saturating_sub(40) / 2;
                 let skipped = note.chars().count().saturating_sub(room.max(8));
                 let tail: String = note.chars().skip(skipped).collect();
                 let more = if skipped > 0 { "…" } else { "" };
@@ -72,17 +108,15 @@ impl Dialogue {
     /// answers nothing.
     pub(super) fn hear(&mut self, input: &[u8]) -> Heard {
         if input.contains(&CONTROL_C) {
-            return Heard::Decided(ReviewDecision::Abort, "stopped");
+            return Heard::Decided(Said::Stop, "stopped");
         }
         match std::mem::replace(&mut self.stage, Stage::Choosing) {
             Stage::Choosing => self.choose(input),
-            Stage::Confirming(proposal) => match input {
-                [b'y' | b'Y'] => {
-                    Heard::Decided(ReviewDecision::ApprovedWithRule(proposal.rule), "yes, and from now on")
-                }
+            Stage::Confirming => match input {
+                [b'y' | b'Y'] => Heard::Decided(Said::Always, "yes, and from now on"),
                 [b'n' | b'N' | ESCAPE] => Heard::Show(format!("\n{}", self.prompt())),
                 _ => {
-                    self.stage = Stage::Confirming(proposal);
+                    self.stage = Stage::Confirming;
                     Heard::Nothing
                 }
             },
@@ -93,25 +127,24 @@ impl Dialogue {
     fn choose(&mut self, input: &[u8]) -> Heard {
         let &[byte] = input else { return Heard::Nothing };
         let key = char::from(byte.to_ascii_lowercase());
-        let is_meant = |choice: &&Choice| choice.key().is_some_and(|(meant, _)| meant == key);
+        let is_meant = |choice: &&Choice| choice.key(self.scope).is_some_and(|(meant, _)| meant == key);
         let Some(choice) = self.choices.iter().find(is_meant) else { return Heard::Nothing };
         match choice {
-            Choice::Once => Heard::Decided(ReviewDecision::Approved, "yes, once"),
-            Choice::Session => Heard::Nothing,
-            Choice::Always => match self.proposal.clone() {
-                Some(proposal) => {
-                    let shown = render::rule(&proposal, self.size);
-                    self.stage = Stage::Confirming(proposal);
+            Choice::Once => Heard::Decided(Said::Once, "yes, once"),
+            Choice::Session => Heard::Decided(Said::Session, "yes, for this session"),
+            Choice::Always => match self.rule.clone() {
+                Some(shown) => {
+                    self.stage = Stage::Confirming;
                     Heard::Show(format!("\n{shown}{}", self.prompt()))
                 }
                 None => Heard::Nothing,
             },
-            Choice::No => Heard::Decided(ReviewDecision::Denied { note: None }, "no"),
+            Choice::No => Heard::Decided(Said::No { note: None }, "no"),
             Choice::Note => {
                 self.stage = Stage::Noting(Vec::new());
                 Heard::Show(format!("\n{}", self.prompt()))
             }
-            Choice::Stop => Heard::Decided(ReviewDecision::Abort, "stopped"),
+            Choice::Stop => Heard::Decided(Said::Stop, "stopped"),
         }
     }
 
@@ -127,7 +160,7 @@ impl Dialogue {
                 b'\r' | b'\n' => {
                     let note = String::from_utf8_lossy(&note).trim().to_owned();
                     let note = Some(note).filter(|note| !note.is_empty());
-                    return Heard::Decided(ReviewDecision::Denied { note }, "\nno");
+                    return Heard::Decided(Said::No { note }, "\nno");
                 }
                 0x7f | 0x08 => {
                     let mut text = String::from_utf8_lossy(&note).into_owned();

@@ -11,5 +11,7 @@ mod terminal;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use describe::{choices, classes, confinement, script};
+pub(crate) use describe::{Choice, Scope, choices, classes, confinement, script};
+pub(crate) use dialogue::{Dialogue, Said};
+pub(crate) use render::{Size, plain, question as page, rule as rule_page};
 pub(crate) use terminal::TerminalApprover;

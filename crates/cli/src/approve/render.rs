@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use toolgate::shell::{Redirect, Word};
 use toolgate::{Account, Cause, CommandLine, Effect, Proposal, Question, invisible};
 
-use super::describe::{Choice, choices, classes, confinement, script, why};
+use super::describe::{Scope, choices, classes, confinement, script, why};
 use super::page::Page;
 use crate::screen::{FAINT, NAME};
 
@@ -20,14 +20,30 @@ const PLACE: Style = AnsiColor::Cyan.on_default();
 
 /// A screen.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Size {
-    pub(super) width: usize,
-    pub(super) height: usize,
+pub(crate) struct Size {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
 }
 
 /// All that a person has to know to answer `question`, and what they can answer.
-pub(super) fn question(question: &Question, size: Size) -> String {
-    let mut page = Page::new(size.width);
+pub(crate) fn question(question: &Question, size: Size, scope: Scope) -> String {
+    let mut page = body(question, size.width);
+    remarks(&mut page, question, size);
+    for (key, label) in choices(question).into_iter().filter_map(|choice| choice.key(scope)) {
+        page.field(&key.to_string(), &[label.to_owned()], PLAIN);
+    }
+    page.text()
+}
+
+/// All that a person has to know to answer `question`, for a screen of this width, without a colour or a key.
+pub(crate) fn plain(question: &Question, width: usize) -> String {
+    let mut page = body(question, width);
+    remarks(&mut page, question, Size { width, height: usize::MAX });
+    anstream::adapter::strip_str(&page.text()).to_string()
+}
+
+fn body(question: &Question, width: usize) -> Page {
+    let mut page = Page::new(width);
     page.space();
     page.say(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
     if question.again {
@@ -54,15 +70,11 @@ pub(super) fn question(question: &Question, size: Size) -> String {
         page.quote(words, |_| PLAIN);
     }
     page.space();
-    remarks(&mut page, question, size);
-    for (key, label) in choices(question).into_iter().filter_map(Choice::key) {
-        page.field(&key.to_string(), &[label.to_owned()], PLAIN);
-    }
-    page.text()
+    page
 }
 
 /// What a rule would be, and what else it would allow.
-pub(super) fn rule(proposal: &Proposal, size: Size) -> String {
+pub(crate) fn rule(proposal: &Proposal, size: Size) -> String {
     let mut page = Page::new(size.width);
     page.space();
     page.say("This rule would be saved among yours:", TITLE);
@@ -219,7 +231,7 @@ fn remarks(page: &mut Page, question: &Question, size: Size) {
         page.say("Beware: it holds characters that do not show; they are written as \\u{…}.", DANGER);
         page.space();
     }
-    if height + 10 > size.height {
+    if height.saturating_add(10) > size.height {
         page.say(&format!("The question is {height} lines long: scroll up to see where it begins."), FAINT);
     }
 }

@@ -16,7 +16,8 @@ use rustix::termios::{self, OptionalActions, QueueSelector, Termios};
 use tokio::sync::oneshot;
 use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
 
-use super::dialogue::{Dialogue, Heard};
+use super::describe::Scope;
+use super::dialogue::{Dialogue, Heard, Said};
 use super::render::{self, Size};
 
 /// So long nobody may have typed anything before an answer is taken: whoever was typing something else when the question
@@ -44,12 +45,23 @@ impl TerminalApprover {
         self.asks.load(Ordering::Acquire)
     }
 
+    /// How large the terminal is.
+    pub(crate) fn size() -> io::Result<Size> {
+        Ok(size(&open()?))
+    }
+
     async fn answer(&self, question: &Question) -> io::Result<ReviewDecision> {
+        let size = Self::size()?;
+        let said =
+            self.converse(render::question(question, size, Scope::Call), Dialogue::about(question, size));
+        Ok(said.await?.decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))
+    }
+
+    /// Shows `text`, and waits for what somebody says. Whoever stops waiting finds the terminal as it was.
+    pub(crate) async fn converse(&self, text: String, dialogue: Dialogue) -> io::Result<Said> {
         let _asking = Asking::on(&self.asks);
         let terminal = open()?;
         let mut keys = Keys::of(terminal.try_clone()?)?;
-        let size = size(&terminal);
-        let (text, dialogue) = (render::question(question, size), Dialogue::about(question, size));
         // Whoever stops waiting drops `_wanted`, and the thread hears of it.
         let (unwanted, _wanted) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let (tell, told) = oneshot::channel();
@@ -153,7 +165,7 @@ enum Input {
 }
 
 impl Conversation {
-    fn hold(self, text: &str, mut dialogue: Dialogue) -> io::Result<ReviewDecision> {
+    fn hold(self, text: &str, mut dialogue: Dialogue) -> io::Result<Said> {
         let mut out = anstream::AutoStream::auto(self.terminal.try_clone()?);
         // Over the line that says how long it has been.
         self.clear_line()?;
@@ -164,15 +176,13 @@ impl Conversation {
             match self.wait(Some(QUIET))? {
                 Input::Bytes(bytes) => {
                     // Only what stops is heard.
-                    if let Heard::Decided(decision @ ReviewDecision::Abort, words) =
-                        dialogue.hear(&keep_stop(&bytes))
-                    {
+                    if let Heard::Decided(said @ Said::Stop, words) = dialogue.hear(&keep_stop(&bytes)) {
                         writeln!(out, "{words}")?;
-                        return Ok(decision);
+                        return Ok(said);
                     }
                 }
                 Input::Quiet => break,
-                Input::Unwanted => return Ok(ReviewDecision::Abort),
+                Input::Unwanted => return Ok(Said::Stop),
             }
         }
         write!(out, "{}", dialogue.prompt())?;
@@ -182,7 +192,7 @@ impl Conversation {
             let bytes = match self.wait(None)? {
                 Input::Bytes(bytes) => bytes,
                 Input::Quiet => continue,
-                Input::Unwanted => return Ok(ReviewDecision::Abort),
+                Input::Unwanted => return Ok(Said::Stop),
             };
             match dialogue.hear(&bytes) {
                 Heard::Nothing => {}
@@ -191,9 +201,9 @@ impl Conversation {
                     self.clear_line()?;
                     write!(out, "{text}")?;
                 }
-                Heard::Decided(decision, words) => {
+                Heard::Decided(said, words) => {
                     writeln!(out, "{words}")?;
-                    return Ok(decision);
+                    return Ok(said);
                 }
             }
             out.flush()?;

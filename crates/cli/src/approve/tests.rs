@@ -10,6 +10,7 @@ use toolgate::{
     ReviewDecision, Root, SandboxPolicy, Verdict,
 };
 
+use super::describe::Scope;
 use super::dialogue::{Dialogue, Heard};
 use super::render::{self, Size};
 
@@ -54,7 +55,7 @@ pub(crate) fn asked(approval: ApprovalPolicy, intent: &Intent) -> Box<Question> 
 
 /// What is shown, without its colours.
 fn shown(question: &Question) -> String {
-    anstream::adapter::strip_str(&render::question(question, SIZE)).to_string()
+    anstream::adapter::strip_str(&render::question(question, SIZE, Scope::Call)).to_string()
 }
 
 #[test]
@@ -383,7 +384,9 @@ fn the_page_shows_what_a_person_sees() {
 fn answer(question: &Question, keys: &[&str]) -> Option<ReviewDecision> {
     let mut dialogue = Dialogue::about(question, SIZE);
     keys.iter().find_map(|key| match dialogue.hear(key.as_bytes()) {
-        Heard::Decided(decision, _) => Some(decision),
+        Heard::Decided(said, _) => {
+            Some(said.decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))
+        }
         Heard::Nothing | Heard::Show(_) | Heard::Again(_) => None,
     })
 }
