@@ -1,6 +1,7 @@
 //! The command line. The doc comments are the help texts.
 
 mod edits;
+mod mcp;
 mod servers;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use toolgate::Host;
 use toolgate::wire::Dialect;
 
 pub(crate) use self::edits::{Diff, Patch, PatchFormat};
+pub(crate) use self::mcp::{Approve, Mcp};
 pub(crate) use self::servers::{AddServer, GetServer, ListServers, RemoveServer, ServerCommand, TestServers};
 use crate::config::{Approval, Network, Sandbox, Tier};
 
@@ -24,6 +26,7 @@ Examples:
   toolgate pipe < calls.jsonl
   toolgate sandbox -- cargo test
   toolgate patch fix.diff
+  toolgate mcp
 
 Environment:
   TOOLGATE_HOME  where your configuration is, instead of ~/.config/toolgate
@@ -42,23 +45,12 @@ pub(crate) enum Command {
     Sandbox(SandboxCommand),
     Patch(Patch),
     Diff(Diff),
-    Mcp(Mcp),
+    Mcp(Box<Mcp>),
+    Approve(Approve),
     Policy(Policy),
     Doctor(Doctor),
     Config(Config),
     Completions(Completions),
-}
-
-/// Use the tools of other programs: servers of the Model Context Protocol
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  toolgate mcp add git -- uvx mcp-server-git
-  toolgate mcp test
-  toolgate call mcp__git__git_log --json '{\"repo_path\": \".\"}'")]
-pub(crate) struct Mcp {
-    #[command(subcommand)]
-    pub(crate) command: ServerCommand,
 }
 
 /// Make one tool call and print its answer
@@ -394,7 +386,7 @@ pub(crate) struct Completions {
 }
 
 /// Where to work, and for which model.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Place {
     /// Work in this directory instead of the current one; tools may read what is below it
     #[arg(long, value_name = "DIR")]
@@ -416,7 +408,7 @@ pub(crate) struct Place {
 }
 
 /// What commands are confined to.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Confinement")]
 pub(crate) struct Confine {
     /// Let commands write below this directory too (repeatable)

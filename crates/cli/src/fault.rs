@@ -35,6 +35,11 @@ impl Fault {
         Self { message: Some(message.into()), hint: None, code: UNCONFINED }
     }
 
+    /// It could not be done, though nothing about it was wrong.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { message: Some(message.into()), hint: None, code: FAILED }
+    }
+
     /// Says what to try.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -6,6 +6,7 @@ mod commands;
 mod compose;
 mod config;
 mod fault;
+mod private;
 mod screen;
 mod servers;
 mod shelf;
@@ -33,7 +34,8 @@ fn main() -> ExitCode {
         Command::Sandbox(args) => commands::sandbox::run(args),
         Command::Patch(args) => commands::patch::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
-        Command::Mcp(args) => commands::servers::run(&args.command),
+        Command::Mcp(args) => commands::mcp::run(&args),
+        Command::Approve(args) => commands::approve::run(&args),
         Command::Policy(args) => commands::policy::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Config(args) => commands::config::run(&args),

@@ -478,6 +478,8 @@ fn help_is_committed() {
         &["tools", "--help"],
         &["pipe", "--help"],
         &["patch", "--help"],
+        &["mcp", "--help"],
+        &["approve", "--help"],
         &["policy", "--help"],
         &["policy", "check", "--help"],
         &["policy", "test", "--help"],

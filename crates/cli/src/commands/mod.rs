@@ -1,10 +1,12 @@
 //! One file a command.
 
+pub(crate) mod approve;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod mcp;
 pub(crate) mod patch;
 pub(crate) mod pipe;
 pub(crate) mod policy;

@@ -1,0 +1,182 @@
+//! Where terminals come to answer: a socket that only its user reaches, and no process that a tool has started.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustix::fs::Mode;
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
+use toolgate::Question;
+
+use super::board::Board;
+use crate::approve::{Scope, Size, choices, page, rule_page};
+use crate::args::Place;
+use crate::commands::approve::wire::{FromTerminal, MAX_LINE, ToTerminal};
+use crate::config::Dirs;
+use crate::private;
+
+/// Terminals at a time.
+const TERMINALS: usize = 16;
+/// Generations that are looked back: nobody nests as deep.
+const GENERATIONS: usize = 256;
+
+/// An open counter; closing it takes its socket away.
+pub(super) struct Counter {
+    listener: UnixListener,
+    path: PathBuf,
+    about: String,
+}
+
+impl Counter {
+    pub(super) fn open(dirs: &Dirs, place: &Place) -> io::Result<Self> {
+        let directory = private::counters(dirs)
+            .ok_or_else(|| io::Error::other("there is no directory for its socket"))?;
+        private::directory(&directory)?;
+        let process = std::process::id();
+        let path = directory.join(format!("mcp-{process}.sock"));
+        // Whoever had this number before us is gone.
+        let _not_there = rustix::fs::unlink(&path);
+        let listener = UnixListener::bind(&path)?;
+        rustix::fs::chmod(&path, Mode::RUSR | Mode::WUSR)?;
+        let cwd = crate::compose::directory(place).map(|cwd| cwd.display().to_string()).unwrap_or_default();
+        Ok(Self { listener, path, about: format!("the server {process} in `{cwd}`") })
+    }
+
+    /// Lets terminals answer; never ends.
+    pub(super) async fn attend(self, board: &Arc<Board>) {
+        // Dropped with all that is in it.
+        let mut terminals = JoinSet::new();
+        // ends: with the server
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) if terminals.len() < TERMINALS && is_welcome(&stream) => {
+                        let (board, about) = (Arc::clone(board), self.about.clone());
+                        terminals.spawn(async move { serve(stream, &board, about).await });
+                    }
+                    Ok(_) => tracing::warn!("somebody who may not answer came to answer"),
+                    Err(error) => {
+                        tracing::warn!(%error, "a terminal could not be accepted");
+                        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                    }
+                },
+                Some(_) = terminals.join_next(), if !terminals.is_empty() => {}
+            }
+        }
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        let _gone = rustix::fs::unlink(&self.path);
+    }
+}
+
+/// Whether whoever connects is our user, and nothing that came of us: a command may not answer for itself.
+fn is_welcome(stream: &UnixStream) -> bool {
+    let Ok(peer) = stream.peer_cred() else { return false };
+    let ours = rustix::process::geteuid().as_raw();
+    let Some(process) = peer.pid() else { return false };
+    peer.uid() == ours && !is_descendant(process.unsigned_abs(), std::process::id())
+}
+
+fn is_descendant(process: u32, of: u32) -> bool {
+    let mut at = process;
+    for _ in 0..GENERATIONS {
+        if at == of {
+            return true;
+        }
+        match parent(at) {
+            Some(above) if above > 0 => at = above,
+            // The first process of all, or one that is gone already.
+            Some(_) => return false,
+            None => return true,
+        }
+    }
+    true
+}
+
+/// The parent of a process; `None` if nobody knows.
+fn parent(process: u32) -> Option<u32> {
+    #[expect(clippy::disallowed_methods, reason = "the kernel's own word, and no file of anybody's")]
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of the program stands in parentheses, and may hold anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Serves one terminal until it leaves.
+async fn serve(stream: UnixStream, board: &Board, about: String) -> io::Result<()> {
+    let (read, mut write) = stream.into_split();
+    let mut lines = Lines(BufReader::new(read));
+    let Some(FromTerminal::Hello { width, height }) = lines.next().await? else { return Ok(()) };
+    let size = Size { width, height };
+    let mut watching = board.watch();
+    send(&mut write, &ToTerminal::Hello { server: about }).await?;
+    let mut shown: Vec<(u64, String)> = Vec::new();
+    // ends: when the terminal leaves
+    loop {
+        let standing = board.questions();
+        let gone: Vec<u64> =
+            shown.iter().map(|(id, _)| *id).filter(|id| !standing.iter().any(|(at, _)| at == id)).collect();
+        for id in gone {
+            shown.retain(|(at, _)| *at != id);
+            send(&mut write, &ToTerminal::Settled { id }).await?;
+        }
+        for (id, question) in standing {
+            if !shown.iter().any(|(at, _)| *at == id) {
+                let told = told(id, &question, size);
+                let ToTerminal::Question { digest, .. } = &told else { continue };
+                shown.push((id, digest.clone()));
+                send(&mut write, &told).await?;
+            }
+        }
+        tokio::select! {
+            () = watching.changed() => {}
+            line = lines.next() => match line? {
+                Some(FromTerminal::Answer { id, digest, said }) => {
+                    // An answer counts for what was shown, and for nothing else.
+                    let seen = shown.iter().any(|shown| *shown == (id, digest.clone()));
+                    let question = board.questions().into_iter().find(|(at, _)| *at == id && seen);
+                    if let Some((_, question)) = question {
+                        let rule = question.proposal.as_ref().map(|proposal| &proposal.rule);
+                        board.answer(id, said.decision(rule));
+                    }
+                }
+                Some(FromTerminal::Hello { .. }) => {}
+                None => return Ok(()),
+            },
+        }
+    }
+}
+
+fn told(id: u64, question: &Question, size: Size) -> ToTerminal {
+    let text = page(question, size, Scope::Server);
+    let rule = question.proposal.as_ref().map(|proposal| rule_page(proposal, size));
+    let digest = Sha256::digest(format!("{id}\n{text}\n{rule:?}").as_bytes());
+    let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    ToTerminal::Question { id, digest, text, rule, choices: choices(question) }
+}
+
+async fn send(write: &mut OwnedWriteHalf, told: &ToTerminal) -> io::Result<()> {
+    let mut line = serde_json::to_vec(told)?;
+    line.push(b'\n');
+    write.write_all(&line).await
+}
+
+/// What a terminal says, line by line and within bounds.
+struct Lines(BufReader<OwnedReadHalf>);
+
+impl Lines {
+    /// The next line; `None` when the terminal has left, or makes no sense. Only lost if it is dropped half-way, which
+    /// ends with a line that makes no sense.
+    async fn next(&mut self) -> io::Result<Option<FromTerminal>> {
+        let mut line = Vec::new();
+        (&mut self.0).take(MAX_LINE).read_until(b'\n', &mut line).await?;
+        Ok(serde_json::from_slice(&line).ok())
+    }
+}

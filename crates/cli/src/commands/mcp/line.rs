@@ -1,0 +1,118 @@
+//! One call on its way: what its tool says and asks on one side, its client on the other.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ::mcp::serve::{Ask, Client, Request, Running, Step, Tell, Token};
+use serde_json::Value;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::Instant;
+use toolgate::{BoxFuture, ToolCallRuntime, Toolgate};
+
+use super::catalogue;
+use super::desk::Listed;
+
+/// How often a client is told how far a call is.
+const EVERY: Duration = Duration::from_millis(100);
+/// The most that it is told at a time: the end of what was said since the last time.
+const MOST: usize = 2000;
+
+/// The line between a call and its client.
+pub(super) struct Line {
+    client: Client,
+    asks: mpsc::UnboundedSender<Ask>,
+    heard: Mutex<String>,
+    news: Notify,
+}
+
+impl Line {
+    pub(super) fn to(client: Client) -> (Arc<Self>, mpsc::UnboundedReceiver<Ask>) {
+        // The engine asks one thing at a time.
+        let (asks, asked) = mpsc::unbounded_channel();
+        (Arc::new(Self { client, asks, heard: Mutex::default(), news: Notify::new() }), asked)
+    }
+
+    /// Whether the client can be asked.
+    pub(super) fn takes_forms(&self) -> bool {
+        self.client.takes_forms
+    }
+
+    /// Hears what the tool says, if the client wants to know.
+    pub(super) fn hear(&self, text: &str) {
+        if !self.client.wants_progress {
+            return;
+        }
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.push_str(text);
+        let over = heard.len().saturating_sub(MOST);
+        let cut = heard.ceil_char_boundary(over);
+        heard.drain(..cut);
+        drop(heard);
+        self.news.notify_one();
+    }
+
+    /// Waits for something to tell.
+    async fn heard(&self) -> String {
+        // ends: when something was heard
+        loop {
+            let heard = std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner));
+            if !heard.is_empty() {
+                return heard;
+            }
+            self.news.notified().await;
+        }
+    }
+
+    /// Asks the client; `None` if it does not answer.
+    pub(super) async fn ask(&self, form: Request) -> Option<Value> {
+        let (answer, answered) = oneshot::channel();
+        // A name that nobody can answer under before they were asked.
+        let name = format!("approval-{}", Token::fresh().ok()?);
+        let requests = BTreeMap::from([(name.clone(), form)]);
+        self.asks.send(Ask { requests, answer }).ok()?;
+        answered.await.ok()?.remove(&name)
+    }
+}
+
+/// A call that the engine answers.
+pub(super) struct Course {
+    pub(super) tool: String,
+    pub(super) runtime: ToolCallRuntime,
+    pub(super) line: Arc<Line>,
+    pub(super) asked: mpsc::UnboundedReceiver<Ask>,
+    pub(super) told: u32,
+    /// When the client may be told again.
+    pub(super) again: Instant,
+    /// Found by its id for as long as it is there.
+    pub(super) _listed: Listed,
+    /// Its sessions go with the last of these.
+    pub(super) _toolgate: Toolgate,
+}
+
+impl Running for Course {
+    fn next(&mut self) -> BoxFuture<'_, Step> {
+        Box::pin(async {
+            let heard = async {
+                tokio::time::sleep_until(self.again).await;
+                self.line.heard().await
+            };
+            tokio::select! {
+                biased;
+                Some(ask) = self.asked.recv() => Step::Ask(ask),
+                text = heard => {
+                    self.told += 1;
+                    self.again = Instant::now() + EVERY;
+                    Step::Tell(Tell::Progress { done: self.told.into(), total: None, text: Some(text) })
+                }
+                answer = self.runtime.next() => {
+                    let output = answer.map_or_else(
+                        || toolgate::ToolOutput::failure("the call was answered before"),
+                        |answer| answer.output,
+                    );
+                    Step::Done(catalogue::reply(&self.tool, output))
+                }
+            }
+        })
+    }
+}

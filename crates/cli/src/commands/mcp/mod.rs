@@ -1,0 +1,103 @@
+//! `toolgate mcp`: our tools for other agents.
+
+mod board;
+mod catalogue;
+mod counter;
+mod desk;
+mod form;
+mod line;
+mod served;
+mod token;
+
+use std::io::{self, IsTerminal};
+use std::net::{SocketAddr, TcpListener};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use ::mcp::serve::{Door, Host, PATH, ServeFault, serve_http, serve_stdio};
+use tokio::signal::unix::{SignalKind, signal};
+use toolgate::CancellationToken;
+
+use self::board::Board;
+use self::counter::Counter;
+use self::desk::Desk;
+use self::served::{Ground, Served};
+use crate::args::Mcp;
+use crate::config::Dirs;
+use crate::fault::{Fault, INTERRUPTED, TERMINATED};
+use crate::screen;
+
+pub(crate) fn run(args: &Mcp) -> Result<ExitCode, Fault> {
+    if let Some(command) = &args.command {
+        return super::servers::run(command);
+    }
+    let door = args.http.map(|address| door(args, address)).transpose()?;
+    let board = Arc::new(Board::default());
+    let ground = Ground::new(args, Arc::new(Desk::new(Arc::clone(&board))))?;
+    let served = Arc::new(Served::at_home(ground)?);
+    if door.is_none() && io::stdin().is_terminal() {
+        screen::hint("agents start this command and talk to it; docs/mcp-server.md says how. Ctrl-D ends");
+    }
+    super::block_on(async {
+        let stop = CancellationToken::new();
+        let host = Arc::clone(&served) as Arc<dyn Host>;
+        let counter = Counter::open(&Dirs::from_env()?, &args.place);
+        let serving = async {
+            match door {
+                Some(door) => serve_http(host, door, stop.clone()).await.map_err(ServeFault::from),
+                None => serve_stdio(host, stop.clone()).await,
+            }
+        };
+        let ended = tokio::select! {
+            served = serving => served.map(|()| ExitCode::SUCCESS),
+            () = answering(counter, &board) => Ok(ExitCode::SUCCESS),
+            signalled = signalled() => Ok(ExitCode::from(signalled?)),
+        };
+        served.close().await;
+        ended.map_err(|fault| match fault {
+            ServeFault::Io(error) => error.into(),
+            ServeFault::Client(_) => Fault::failed(fault.to_string()),
+        })
+    })
+}
+
+/// Lets terminals answer for as long as the server runs; without a place for them, nobody does.
+async fn answering(counter: Result<Counter, io::Error>, board: &Arc<Board>) {
+    match counter {
+        Ok(counter) => counter.attend(board).await,
+        Err(error) => {
+            screen::hint(&format!("`toolgate approve` will not find this server: {error}"));
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// The exit status for the signal that says stop.
+async fn signalled() -> io::Result<u8> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => Ok(INTERRUPTED),
+        _ = terminate.recv() => Ok(TERMINATED),
+    }
+}
+
+/// Binds the address, and says how to get in.
+fn door(args: &Mcp, address: SocketAddr) -> Result<Door, Fault> {
+    if !address.ip().is_loopback() && args.allow_remote.is_empty() {
+        let wrong =
+            format!("`{address}` can be reached from other machines, and nothing encrypts what is said");
+        let hint = "take 127.0.0.1, or say by which name they reach it: --allow-remote build.example.org";
+        return Err(Fault::usage(wrong).hint(hint));
+    }
+    let listener = TcpListener::bind(address)
+        .map_err(|error| Fault::usage(format!("cannot serve at `{address}`: {error}")))?;
+    let address = listener.local_addr()?;
+    let (entry, bring) = token::entry(args.token_env.as_deref(), &Dirs::from_env()?)?;
+    screen::to_stderr(&format!("serving at http://{address}{PATH}"));
+    screen::to_stderr(&format!("the token is {}", screen::visible(&bring.place)));
+    screen::to_stderr(&format!(
+        "claude mcp add --transport http toolgate http://{address}{PATH} --header \"Authorization: Bearer {}\"",
+        screen::visible(&bring.shell)
+    ));
+    Ok(Door { listener, entry, names: args.allow_remote.clone() })
+}

@@ -1,0 +1,157 @@
+//! Toolgate as a host: its tools for whoever speaks the protocol.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::mcp::serve::{Call, Host, Identity, Offer, Running};
+use tokio::time::Instant;
+use toolgate::{Approver, Observer, ToolCall, ToolCallRuntime, ToolRouter, Toolgate, Value};
+
+use super::catalogue;
+use super::desk::Desk;
+use super::line::{Course, Line};
+use crate::args::{Mcp, Place};
+use crate::compose::{absolute, compose_with, directory};
+use crate::config::Sandbox;
+use crate::fault::Fault;
+
+const INSTRUCTIONS: &str = "Tools for work on the files of one directory: reading, searching, patches, and commands \
+    that run in a sandbox. Paths are below that directory. What a sandbox or a rule refuses is said in the answer; if nobody can be asked, \
+    the user can run `toolgate approve` in a terminal before it is tried again. A \
+    command that does not end soon goes on as a session: exec_command gives its ID, write_stdin types into it.";
+
+/// Where tools may work, and who is asked.
+pub(super) struct Ground {
+    place: Place,
+    /// Real directories: clients may choose to work below them.
+    allowed: Vec<PathBuf>,
+    desk: Arc<Desk>,
+}
+
+impl Ground {
+    pub(super) fn new(args: &Mcp, desk: Arc<Desk>) -> Result<Arc<Self>, Fault> {
+        let mut allowed = Vec::new();
+        for root in std::iter::once(directory(&args.place)?).chain(args.root.iter().cloned()) {
+            let root = absolute(&root)?;
+            // With a `/.` behind it, only a directory resolves.
+            let real = exec::fs::real(&root.join(".")).map_err(|error| {
+                Fault::usage(format!("`{}` is no directory that can be read: {error}", root.display()))
+            })?;
+            allowed.push(real);
+        }
+        Ok(Arc::new(Self { place: args.place.clone(), allowed, desk }))
+    }
+
+    /// The tools at `place`, with `more` directories to work in. Who asks nobody is told so by the engine.
+    fn compose(&self, place: &Place, more: &[PathBuf]) -> Result<Toolgate, Fault> {
+        let mut place = place.clone();
+        place.read_root.extend(more.iter().cloned());
+        let composed = compose_with(&place, |config| {
+            if config.sandbox.value == Sandbox::WorkspaceWrite {
+                let written = config.files.read_roots.iter().filter(|root| more.contains(&root.value));
+                config.confinement.writable.extend(written.cloned());
+            }
+        })?;
+        composed.observed(Arc::clone(&self.desk) as Arc<dyn Observer>).build()
+    }
+
+    /// The real directories among `roots` that a client may work in.
+    fn chosen(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
+        let mut chosen = Vec::new();
+        for root in roots {
+            let real = exec::fs::real(&root.join("."));
+            let below = |real: &PathBuf| self.allowed.iter().any(|allowed| real.starts_with(allowed));
+            match real.ok().filter(below) {
+                Some(real) if !chosen.contains(&real) => chosen.push(real),
+                Some(_) => {}
+                None => tracing::warn!(
+                    root = %root.display(),
+                    "the client wants to work in a directory that it may not choose; --root allows one"
+                ),
+            }
+        }
+        chosen
+    }
+}
+
+/// The tools at one place.
+pub(super) struct Served {
+    ground: Arc<Ground>,
+    toolgate: Toolgate,
+    /// The same, for calls about which somebody can be asked.
+    asking: ToolRouter,
+}
+
+impl Served {
+    /// Where the server was started.
+    pub(super) fn at_home(ground: Arc<Ground>) -> Result<Self, Fault> {
+        let toolgate = ground.compose(&ground.place, &[])?;
+        Ok(Self::with(ground, toolgate))
+    }
+
+    fn with(ground: Arc<Ground>, toolgate: Toolgate) -> Self {
+        let asking = toolgate.router().clone().with_approver(Arc::clone(&ground.desk) as Arc<dyn Approver>);
+        Self { ground, toolgate, asking }
+    }
+
+    /// Ends what still runs.
+    pub(super) async fn close(&self) {
+        self.toolgate.close().await;
+    }
+
+    fn works_in(&self, directory: &Path) -> bool {
+        self.toolgate.router().place().cwd == directory
+    }
+}
+
+impl Host for Served {
+    fn identity(&self) -> Identity {
+        Identity {
+            name: "toolgate".to_owned(),
+            title: "Toolgate".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            instructions: Some(INSTRUCTIONS.to_owned()),
+        }
+    }
+
+    fn tools(&self) -> Vec<Offer> {
+        catalogue::offers(&self.toolgate.router().registry().specs())
+    }
+
+    fn start(&self, call: Call) -> Box<dyn Running> {
+        let Call { tool, arguments, client } = call;
+        let (line, asked) = Line::to(client);
+        let listed = self.ground.desk.list(&line);
+        let router = if self.ground.desk.can_ask(&line) { &self.asking } else { self.toolgate.router() };
+        let mut runtime = ToolCallRuntime::new(router.clone());
+        let arguments = Value::Object(arguments).to_string();
+        // No other call of this runtime has the id.
+        let _started = runtime.start(ToolCall::function(listed.id.as_str(), tool.as_str(), arguments));
+        Box::new(Course {
+            tool,
+            runtime,
+            line,
+            asked,
+            told: 0,
+            again: Instant::now(),
+            _listed: listed,
+            _toolgate: self.toolgate.clone(),
+        })
+    }
+
+    fn at(&self, roots: &[PathBuf]) -> Option<Arc<dyn Host>> {
+        let chosen = self.ground.chosen(roots);
+        let (first, more) = chosen.split_first()?;
+        if more.is_empty() && self.works_in(first) {
+            return None;
+        }
+        let place = Place { cwd: Some(first.clone()), ..self.ground.place.clone() };
+        match self.ground.compose(&place, more) {
+            Ok(toolgate) => Some(Arc::new(Self::with(Arc::clone(&self.ground), toolgate))),
+            Err(fault) => {
+                tracing::warn!(?fault, "the client's directory cannot be worked in; the server's own is");
+                None
+            }
+        }
+    }
+}
