@@ -62,7 +62,8 @@ fn row(name: &str) -> Option<&'static Row> {
 
 /// The tools, as clients are told of them.
 pub(super) fn offers(specs: &[ToolSpec]) -> Vec<Offer> {
-    let Value::Array(listed) = mcp_tools(specs) else { return Vec::new() };
+    let specs: Vec<&ToolSpec> = specs.iter().collect();
+    let Value::Array(listed) = mcp_tools(&specs) else { return Vec::new() };
     let offer = |mut tool: Value| {
         let name = tool["name"].as_str()?.to_owned();
         let Value::Object(input) = tool["inputSchema"].take() else { return None };
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn every_tool_of_ours_has_a_row_and_every_schema_can_be_read() {
         let toolgate = toolgate::Toolgate::at("/").with_tools().build().unwrap();
-        let mut names: Vec<&str> = toolgate.router().registry().names().collect();
+        let mut names = toolgate.router().registry().names();
         names.sort_unstable();
         assert_eq!(names, ROWS.iter().map(|row| row.name).collect::<Vec<_>>());
         for (name, schema) in ROWS.iter().flat_map(|row| row.facts.unwrap_or_default()) {
