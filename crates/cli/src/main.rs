@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod compose;
 mod config;
+mod elicit;
 mod fault;
 mod private;
 mod screen;

@@ -16,6 +16,7 @@ use crate::approve::TerminalApprover;
 use crate::args::{Call, Output};
 use crate::compose::compose;
 use crate::config::Dirs;
+use crate::elicit::TerminalElicit;
 use crate::fault::{Fault, INTERRUPTED, TERMINATED, USAGE};
 use crate::screen;
 use crate::servers::Told;
@@ -35,7 +36,8 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     let (output, ended) = super::block_on(async {
         let mut servers = None;
         if is_ofservers(&args.name) {
-            let means = Means { watch: Some(Arc::new(Told)), ..Means::default() };
+            let elicit = person.as_ref().and_then(|_| TerminalElicit::here());
+            let means = Means { watch: Some(Arc::new(Told)), elicit, ..Means::default() };
             (composed, servers) = composed.serving(means, |server| may_be_of(&args.name, server))?;
         }
         let toolgate = composed.build()?;

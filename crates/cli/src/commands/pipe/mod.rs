@@ -1,6 +1,7 @@
 //! `toolgate pipe`: a model's items as JSON lines in, the items that answer them out.
 
 mod asking;
+mod eliciting;
 mod events;
 mod lines;
 mod session;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use toolgate::mcp::Means;
+use toolgate::mcp::{Elicit, Means};
 use toolgate::{Approver, Metrics, Observer};
 
 use crate::args::Pipe;
@@ -32,13 +33,15 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
     let composed = watched.into_iter().fold(composed, Composed::observed);
     // Without `--ask` nobody can answer: whatever would be asked is refused at once.
     let (approver, asked) = asking::channel();
+    let (elicit, wanted) = eliciting::channel();
     let approver = args.ask.then(|| Arc::new(approver) as Arc<dyn Approver>);
     let composed = approver.into_iter().fold(composed, Composed::asking);
     if io::stdin().is_terminal() {
         screen::hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
     }
     super::block_on(async {
-        let means = Means { watch: Some(Arc::new(Told)), ..Means::default() };
+        let elicit = args.ask.then(|| Arc::new(elicit) as Arc<dyn Elicit>);
+        let means = Means { watch: Some(Arc::new(Told)), elicit, ..Means::default() };
         let (composed, servers) = composed.serving(means, |_| true)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {
@@ -48,7 +51,7 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
         let state = Dirs::from_env()?.state;
         let turns = args.events.then(|| Turns::begin(&toolgate, state.as_deref()));
         let mut session = session::Session::new(args.wire.dialect(), &toolgate, write, turns);
-        let stopped = session.run(lines::lines(), happened, asked, interrupts()?).await?;
+        let stopped = session.run(lines::lines(), happened, (asked, wanted), interrupts()?).await?;
         toolgate.close().await;
         if let Some(hint) = session.hint() {
             screen::hint(&hint);

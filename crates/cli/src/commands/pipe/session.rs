@@ -9,6 +9,7 @@ use toolgate::wire::{CallReader, Dialect, Reading};
 use toolgate::{Answer, CallId, ErrorKind, Lane, ToolCallRuntime, Toolgate, TurnDiff};
 
 use super::asking::{Asked, INPUT_ENDED, NO_ROOM, Questions};
+use super::eliciting::{Elicitations, Wanted};
 use super::events::Happened;
 use super::lines::{Line, MAX_LINE, parse};
 use crate::turns::Turns;
@@ -37,6 +38,7 @@ pub(super) struct Session<W> {
     /// Messages that may only stand behind all answers: pictures, in Chat.
     after: Vec<Value>,
     questions: Questions,
+    elicitations: Elicitations,
     seen: Seen,
     turns: Option<Turns>,
     /// Something ran that may have changed files, and nobody has looked yet.
@@ -64,6 +66,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
             order: VecDeque::new(),
             after: Vec::new(),
             questions: Questions::default(),
+            elicitations: Elicitations::default(),
             seen: Seen::default(),
             turns,
             stirred: false,
@@ -75,7 +78,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         &mut self,
         mut lines: mpsc::Receiver<Line>,
         mut events: Happened,
-        mut asked: mpsc::UnboundedReceiver<Asked>,
+        (mut asked, mut wanted): (mpsc::UnboundedReceiver<Asked>, mpsc::UnboundedReceiver<Wanted>),
         mut interrupts: mpsc::Receiver<()>,
     ) -> io::Result<bool> {
         let (mut open, mut interrupted) = (true, false);
@@ -86,6 +89,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
             let room = open && self.held.len() < MAX_HELD;
             if !room {
                 self.questions.deny(if open { NO_ROOM } else { INPUT_ENDED });
+                self.elicitations.cancel();
             }
             tokio::select! {
                 // Not biased: a process that writes without end may not keep us from hearing that it is to stop.
@@ -93,6 +97,11 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
                 Some(question) = asked.recv() => {
                     self.drain(&mut events)?;
                     let line = self.questions.put(question);
+                    (self.write)(&line)?;
+                }
+                Some(question) = wanted.recv() => {
+                    self.drain(&mut events)?;
+                    let line = self.elicitations.put(question);
                     (self.write)(&line)?;
                 }
                 Some(()) = interrupts.recv() => {
@@ -162,10 +171,10 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
             Some(Err(why)) => return self.fault(None, &format!("line {number} {why}")),
         };
         if let Some(word) = value["type"].as_str().and_then(|kind| kind.strip_prefix("toolgate.")) {
-            return if word == "decision" {
-                self.decision(&value)
-            } else {
-                self.own(word, &value["call_id"])
+            return match word {
+                "decision" => self.decision(&value),
+                "elicited" => self.elicited(&value),
+                _ => self.own(word, &value["call_id"]),
             };
         }
         self.held.extend(self.reader.push(&value));
@@ -190,7 +199,8 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
                 self.fault(None, "the call_id of a toolgate.cancel must be a string; nothing was cancelled")
             }
             (other, _) => {
-                let known = "there are toolgate.cancel, toolgate.decision and toolgate.end_turn";
+                let known =
+                    "there are toolgate.cancel, toolgate.decision, toolgate.elicited and toolgate.end_turn";
                 self.fault(None, &format!("there is no toolgate.{other}; {known}"))
             }
         }
@@ -201,6 +211,13 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         let Err(why) = self.questions.decide(line) else { return Ok(()) };
         self.seen.faults += 1;
         (self.write)(&fault(line["call_id"].as_str(), &why))
+    }
+
+    /// An answer to what a server wants to know.
+    fn elicited(&mut self, line: &Value) -> io::Result<()> {
+        let Err(why) = self.elicitations.answer(line) else { return Ok(()) };
+        self.seen.faults += 1;
+        (self.write)(&fault(None, &why))
     }
 
     /// Stops the calls that run and those that wait: each is answered.

@@ -67,7 +67,8 @@ async fn session(
         read(line, &input, &interrupt)
     };
     let mut session = Session::new(Dialect::Responses, &toolgate, write, None);
-    let running = session.run(lines, happened, super::asking::channel().1, interrupts);
+    let running =
+        session.run(lines, happened, (super::asking::channel().1, super::eliciting::channel().1), interrupts);
     tokio::time::timeout(Duration::from_secs(60), running).await.unwrap()
 }
 

@@ -1,0 +1,126 @@
+//! What servers want to know from the user, as JSON lines, and the lines that answer it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use toolgate::BoxFuture;
+use toolgate::mcp::{Elicit, Elicitation, Elicited, Wants};
+
+/// Asks the program at the other end, and where its questions come out.
+pub(super) fn channel() -> (PipeElicit, mpsc::UnboundedReceiver<Wanted>) {
+    let (questions, wanted) = mpsc::unbounded_channel();
+    (PipeElicit { questions, count: AtomicUsize::new(0) }, wanted)
+}
+
+/// Sends questions to the session.
+pub(super) struct PipeElicit {
+    questions: mpsc::UnboundedSender<Wanted>,
+    count: AtomicUsize,
+}
+
+/// A question on its way.
+pub(super) struct Wanted {
+    id: String,
+    line: Value,
+    answer: oneshot::Sender<Elicited>,
+}
+
+impl Elicit for PipeElicit {
+    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
+        let (answer, answered) = oneshot::channel();
+        let id = format!("elicitation_{}", self.count.fetch_add(1, Ordering::Relaxed) + 1);
+        let (schema, url) = match &elicitation.wants {
+            Wants::Form(schema) => (Some(schema), None),
+            Wants::Visit(url) => (None, Some(url)),
+        };
+        let line = json!({
+            "type": "toolgate.elicitation",
+            "id": id,
+            "server": elicitation.server,
+            "message": elicitation.message,
+            "schema": schema,
+            "url": url,
+        });
+        let _over = self.questions.send(Wanted { id, line, answer });
+        Box::pin(async move { answered.await.unwrap_or(Elicited::Cancelled) })
+    }
+}
+
+/// The questions that were written and are not answered.
+#[derive(Default)]
+pub(super) struct Elicitations(HashMap<String, oneshot::Sender<Elicited>>);
+
+impl Elicitations {
+    /// Takes a question, and gives its line.
+    pub(super) fn put(&mut self, wanted: Wanted) -> Value {
+        self.0.retain(|_, answer| !answer.is_closed());
+        self.0.insert(wanted.id, wanted.answer);
+        wanted.line
+    }
+
+    /// Answers none of them any more.
+    pub(super) fn cancel(&mut self) {
+        self.0.clear();
+    }
+
+    /// Answers one as a line says; or says what is wrong with the line, and nothing changes.
+    pub(super) fn answer(&mut self, line: &Value) -> Result<(), String> {
+        let id = line["id"].as_str().unwrap_or_default();
+        if !self.0.get(id).is_some_and(|answer| !answer.is_closed()) {
+            return Err("there is no elicitation of that id; nothing was answered".to_owned());
+        }
+        let content = match &line["content"] {
+            Value::Null => None,
+            object @ Value::Object(_) => Some(object.clone()),
+            _ => {
+                return Err(
+                    "the content of a toolgate.elicited must be an object; nothing was answered".to_owned()
+                );
+            }
+        };
+        let elicited = match line["action"].as_str().unwrap_or_default() {
+            "accept" => Elicited::Accepted(content),
+            "decline" => Elicited::Declined,
+            "cancel" => Elicited::Cancelled,
+            other => {
+                return Err(format!(
+                    "`{other}` is no action; there are accept, decline and cancel; nothing was answered"
+                ));
+            }
+        };
+        if let Some(answer) = self.0.remove(id) {
+            let _given_up = answer.send(elicited);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_line_answers_as_it_says() {
+        let rows = [
+            (json!({"action": "accept", "content": {"a": 1}}), Elicited::Accepted(Some(json!({"a": 1})))),
+            (json!({"action": "accept"}), Elicited::Accepted(None)),
+            (json!({"action": "decline"}), Elicited::Declined),
+            (json!({"action": "cancel"}), Elicited::Cancelled),
+            (json!({"action": "yes"}), Elicited::Cancelled),
+            (json!({"action": "accept", "content": 1}), Elicited::Cancelled),
+        ];
+        for (mut line, expected) in rows {
+            let (elicit, mut questions) = channel();
+            let wants = Wants::Form(json!({"type": "object"}));
+            let elicitation = Elicitation { server: "s".to_owned(), message: "m".to_owned(), wants };
+            let asking = elicit.elicit(&elicitation);
+            let mut open = Elicitations::default();
+            line["id"] = open.put(questions.recv().await.unwrap())["id"].clone();
+            let heard = open.answer(&line);
+            open.cancel();
+            assert_eq!(asking.await, expected, "{line}: {heard:?}");
+        }
+    }
+}
