@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rmcp::model::{ClientCapabilities, ElicitationCapability, ServerRequest};
-use rmcp::service::{Peer, RoleServer, ServiceError};
+use rmcp::model::{ClientCapabilities, ClientResult, ElicitationCapability, ServerRequest};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleServer, ServiceError};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::convert;
 use super::host::{Ask, Request};
@@ -24,40 +25,56 @@ pub(super) fn takes_forms(capabilities: &ClientCapabilities) -> bool {
     capabilities.elicitation.as_ref().is_some_and(forms)
 }
 
-/// Asks for one after the other, and hands the answers on; gives up when nobody wants them any more.
+/// Asks for one after the other, and hands the answers on. When nobody wants them any more, the client is told so.
 pub(super) async fn ask(peer: Peer<RoleServer>, ask: Ask) {
     let Ask { requests, mut answer } = ask;
-    let asked = async {
-        let mut answers = BTreeMap::new();
-        for (name, request) in requests {
-            match one(&peer, &request).await {
-                Ok(said) => {
-                    answers.insert(name, said);
+    let mut answers = BTreeMap::new();
+    for (name, request) in requests {
+        let asked = match begin(&peer, &request).await {
+            Ok(mut asked) => tokio::select! {
+                said = &mut asked.rx => read(said),
+                () = answer.closed() => {
+                    let _gone = asked.cancel(Some("it need not be answered any more".to_owned())).await;
+                    return;
                 }
-                Err(error) => tracing::warn!(%error, "the client did not answer what it was asked"),
+            },
+            Err(error) => Err(error),
+        };
+        match asked {
+            Ok(said) => {
+                answers.insert(name, said);
             }
+            Err(error) => tracing::warn!(%error, "the client did not answer what it was asked"),
         }
-        answers
-    };
-    let answers = tokio::select! {
-        answers = asked => answers,
-        () = answer.closed() => return,
-    };
+    }
     let _nobody_waits = answer.send(answers);
 }
 
 /// Asks for one thing, and gives the answer as the protocol writes it.
 pub(super) async fn one(peer: &Peer<RoleServer>, request: &Request) -> Result<Value, ServiceError> {
-    let wrong = ServiceError::McpError;
+    read(begin(peer, request).await?.rx.await)
+}
+
+async fn begin(
+    peer: &Peer<RoleServer>,
+    request: &Request,
+) -> Result<RequestHandle<RoleServer>, ServiceError> {
     let (method, params) = match request {
         Request::Form { .. } => ("elicitation/create", convert::form(request)),
         Request::Sample(params) => ("sampling/createMessage", params.clone()),
         Request::Roots => ("roots/list", json!({})),
     };
     let request: ServerRequest =
-        convert::read(json!({ "method": method, "params": params })).map_err(wrong)?;
-    let answer = peer.send_request(request).await?;
-    serde_json::to_value(answer).map_err(|error| {
-        wrong(rmcp::ErrorData::internal_error(format!("the answer cannot be read: {error}"), None))
+        convert::read(json!({ "method": method, "params": params })).map_err(ServiceError::McpError)?;
+    peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await
+}
+
+type Said = Result<Result<ClientResult, ServiceError>, oneshot::error::RecvError>;
+
+fn read(said: Said) -> Result<Value, ServiceError> {
+    let said = said.map_err(|_| ServiceError::TransportClosed)??;
+    serde_json::to_value(said).map_err(|error| {
+        let why = format!("the answer cannot be read: {error}");
+        ServiceError::McpError(rmcp::ErrorData::internal_error(why, None))
     })
 }

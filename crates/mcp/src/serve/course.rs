@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
+use std::time::Duration;
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -16,6 +17,9 @@ use tool::BoxFuture;
 use super::host::{Ask, Running, Step, Tell};
 use super::parked::{About, Waiting};
 use super::{Shared, asking, convert};
+
+/// How long a client may take to hear that it need not answer.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How a client is asked for something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,8 @@ impl Course<'_> {
                         continue;
                     }
                     () = self.context.ct.cancelled() => {
+                        drop(running);
+                        withdrawn(asking).await;
                         return Err(ErrorData::internal_error("the call was given up", None));
                     }
                 },
@@ -69,7 +75,10 @@ impl Course<'_> {
             match next {
                 Step::Tell(tell) => self.tell(tell).await,
                 Step::Needs(request) => return Err(convert::needs(&request)),
-                Step::Done(reply) => return Ok(convert::result(reply).into()),
+                Step::Done(reply) => {
+                    withdrawn(asking).await;
+                    return Ok(convert::result(reply).into());
+                }
                 Step::Ask(ask) => match (self.settle(ask)?, era) {
                     (None, _) => {}
                     (Some(ask), Era::Stateless) => return self.park(running, ask),
@@ -130,6 +139,13 @@ impl Course<'_> {
         if let Err(error) = told {
             tracing::debug!(%error, "the client was not told");
         }
+    }
+}
+
+/// Lets a client hear that it need not answer any more: the call is over, so nobody wants the answer.
+async fn withdrawn(asking: Option<BoxFuture<'_, ()>>) {
+    if let Some(asking) = asking {
+        let _too_late = tokio::time::timeout(LAST_WORDS, asking).await;
     }
 }
 

@@ -1,0 +1,141 @@
+//! What has to be asked goes to the client, in the way of its era; or it is refused.
+
+use serde_json::{Value, json};
+
+use crate::process::{Server, World, meta, text};
+
+const DANGEROUS: &str = "rm -rf x; echo done it";
+
+fn call() -> Value {
+    json!({ "name": "shell_command", "arguments": { "command": DANGEROUS } })
+}
+
+fn said(answer: &str) -> Value {
+    json!({ "action": "accept", "content": { "answer": answer } })
+}
+
+#[test]
+fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
+    for (answer, runs, says) in [
+        (said("yes, once"), true, "done it"),
+        (said("no"), false, "denied by the user"),
+        (
+            json!({ "action": "accept", "content": { "answer": "no", "note": "use git clean" } }),
+            false,
+            "use git clean",
+        ),
+        (json!({ "action": "decline" }), false, "denied by the user"),
+        (json!({ "action": "cancel" }), false, "without an answer"),
+        (said("maybe"), false, "no answer that makes sense"),
+    ] {
+        let world = World::new();
+        let mut server = world.greeted(&[], json!({ "elicitation": {} }));
+        let id = server.request("tools/call", call());
+        let asked = server.hear();
+        assert_eq!(asked["method"], "elicitation/create", "{asked}");
+        let message = asked["params"]["message"].as_str().unwrap();
+        assert!(message.contains("may shell_command do this?") && message.contains(DANGEROUS), "{message}");
+        server.answer(&asked, answer.clone());
+        let result = server.hear();
+        assert_eq!((&result["id"], result["result"]["isError"] == false), (&json!(id), runs), "{answer}");
+        assert!(text(&result["result"]).contains(says), "{answer}: {result}");
+    }
+}
+
+#[test]
+fn what_is_allowed_for_the_session_is_asked_once() {
+    let world = World::new();
+    let mut server = world.greeted(&[], json!({ "elicitation": { "form": {} } }));
+    server.request("tools/call", call());
+    let asked = server.hear();
+    server.answer(&asked, said("yes, and exactly this again until the server ends"));
+    assert!(text(&server.hear()["result"]).contains("done it"));
+    assert!(text(&server.ask("tools/call", call())["result"]).contains("done it"));
+}
+
+#[test]
+fn a_question_that_is_given_up_holds_up_nobody() {
+    let world = World::new();
+    let mut server = world.greeted(&[], json!({ "elicitation": {} }));
+    let id = server.request("tools/call", call());
+    let asked = server.hear();
+    assert_eq!(asked["method"], "elicitation/create");
+    server.send(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
+    );
+    let next = server.request("tools/call", json!({ "name": "list_dir", "arguments": { "path": "." } }));
+    // The client hears that its user need not be asked any more.
+    let said = [server.hear(), server.hear()];
+    let answer = said.iter().find(|said| said["id"] == next).expect("the next call is answered");
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    let told = said.iter().find(|said| said["method"] == "notifications/cancelled");
+    assert_eq!(told.expect("the client is told")["params"]["requestId"], asked["id"]);
+}
+
+/// Makes the call in the stateless era, and gives the result.
+fn made(server: &mut Server, capabilities: &Value, more: &[(&str, Value)]) -> Value {
+    let mut params = call();
+    params["_meta"] = meta(capabilities);
+    for (name, value) in more {
+        params[*name] = value.clone();
+    }
+    server.ask("tools/call", params)
+}
+
+#[test]
+fn in_the_stateless_era_the_client_comes_again() {
+    let forms = json!({ "elicitation": {} });
+    for (answer, runs) in [("yes, once", true), ("no", false)] {
+        let world = World::new();
+        let mut server = world.serve(&[]);
+        let asked = made(&mut server, &forms, &[])["result"].clone();
+        assert_eq!(asked["resultType"], "input_required", "{asked}");
+        let (name, request) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
+        assert_eq!(request["method"], "elicitation/create");
+        let state = ("requestState", asked["requestState"].clone());
+        // Who comes without an answer is asked again, under a new state.
+        let again = made(&mut server, &forms, &[state.clone()])["result"].clone();
+        assert_eq!(again["resultType"], "input_required", "{again}");
+        let used = made(&mut server, &forms, &[state]);
+        assert_eq!(used["error"]["code"], -32602, "{used}");
+        let answers = ("inputResponses", json!({ name: said(answer) }));
+        let done = made(&mut server, &forms, &[("requestState", again["requestState"].clone()), answers]);
+        assert_eq!(done["result"]["isError"], !runs, "{done}");
+        assert_eq!(done["result"]["resultType"], "complete");
+        assert_eq!(text(&done["result"]).contains("done it"), runs, "{done}");
+    }
+}
+
+#[test]
+fn nobody_says_yes_before_they_were_asked_or_to_another_call() {
+    let world = World::new();
+    let mut server = world.serve(&[]);
+    let forms = json!({ "elicitation": {} });
+    for name in ["approval", "approval-1", "approval-"] {
+        let eager = made(&mut server, &forms, &[("inputResponses", json!({ name: said("yes, once") }))]);
+        assert_eq!(eager["result"]["resultType"], "input_required", "{eager}");
+        // One question is asked at a time: take this one away.
+        let request = eager["result"]["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+        let state = ("requestState", eager["result"]["requestState"].clone());
+        let other = json!({ "command": "rm -rf y" });
+        let answers = ("inputResponses", json!({ request.as_str(): said("yes, once") }));
+        let forged = made(&mut server, &forms, &[state.clone(), answers, ("arguments", other)]);
+        assert_eq!(forged["error"]["code"], -32602, "{forged}");
+        let no = ("inputResponses", json!({ request.as_str(): said("no") }));
+        assert_eq!(made(&mut server, &forms, &[state, no])["result"]["isError"], true);
+    }
+}
+
+#[test]
+fn who_cannot_be_asked_is_refused_in_a_sentence() {
+    let world = World::new();
+    let refused = "nobody can be asked here, so it was refused";
+    let mut server = world.greeted(&[], json!({}));
+    let result = server.ask("tools/call", call())["result"].clone();
+    assert!(text(&result).contains(refused) && result["isError"] == true, "{result}");
+    let mut server = world.serve(&[]);
+    for capabilities in [json!({}), json!({ "elicitation": { "url": {} } }), json!({ "sampling": {} })] {
+        let result = made(&mut server, &capabilities, &[])["result"].clone();
+        assert!(text(&result).contains(refused) && result["isError"] == true, "{result}");
+    }
+}

@@ -1,0 +1,195 @@
+//! Listing and calling in both eras: answers, data, pictures, progress, giving up, and where the tools work.
+
+use serde_json::{Value, json};
+
+use crate::process::{PATIENCE, World, alive, meta, text};
+
+#[test]
+fn the_older_era_lists_and_calls() {
+    let world = World::new();
+    let mut server = world.greeted(&[], json!({}));
+    let list = server.ask("tools/list", json!({}))["result"].clone();
+    let names: Vec<&str> =
+        list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(
+        names.is_sorted() && names.contains(&"read_file") && names.contains(&"exec_command"),
+        "{names:?}"
+    );
+    assert_eq!(list.get("ttlMs"), None);
+    assert_eq!(list.get("resultType"), None);
+    let read = server.call("read_file", json!({ "path": "a.txt" }));
+    assert_eq!((text(&read), &read["isError"]), ("1| one\n2| two", &json!(false)));
+    let (code, err) = server.leave();
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn the_stateless_era_needs_no_greeting() {
+    let world = World::new();
+    let mut server = world.serve(&[]);
+    let none = meta(&json!({}));
+    let found = server.ask("server/discover", json!({ "_meta": none }))["result"].clone();
+    assert!(found["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")), "{found}");
+    let list = server.ask("tools/list", json!({ "_meta": none }))["result"].clone();
+    assert_eq!((&list["resultType"], &list["cacheScope"]), (&json!("complete"), &json!("private")));
+    assert!(list["ttlMs"].is_u64() && list["tools"].as_array().unwrap().len() > 5);
+    let params = json!({ "_meta": none, "name": "read_file", "arguments": { "path": "a.txt" } });
+    assert_eq!(text(&server.ask("tools/call", params)["result"]), "1| one\n2| two");
+    let bare = server.ask("tools/list", json!({}));
+    assert_eq!(bare["error"]["code"], -32602, "{bare}");
+    assert_eq!(server.leave().0, Some(0));
+}
+
+#[test]
+fn hints_say_what_a_tool_may_do() {
+    let world = World::new();
+    let list = world.greeted(&[], json!({})).ask("tools/list", json!({}))["result"]["tools"].clone();
+    let hint = |name: &str, hint: &str| {
+        let tool = list.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
+        tool["annotations"][hint].as_bool().unwrap()
+    };
+    for (name, reads, destroys, open) in [
+        ("read_file", true, false, false),
+        ("grep_files", true, false, false),
+        ("apply_patch", false, true, false),
+        ("exec_command", false, true, true),
+        ("kill_session", false, true, false),
+    ] {
+        let hints = ["readOnlyHint", "destructiveHint", "openWorldHint"].map(|one| hint(name, one));
+        assert_eq!(hints, [reads, destroys, open], "{name}");
+    }
+    assert!(list.as_array().unwrap().iter().all(|tool| tool["title"].is_string()));
+}
+
+#[test]
+fn the_data_of_an_answer_is_what_its_schema_says() {
+    let world = World::new();
+    let mut server = world.greeted(&["--sandbox", "workspace-write"], json!({}));
+    let list = server.ask("tools/list", json!({}))["result"]["tools"].clone();
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n-one\n+1\n*** End Patch\n";
+    let shell_patch = format!("apply_patch <<'EOF'\n{}EOF\n", patch.replace("-one\n+1", "-two\n+2"));
+    for (tool, arguments) in [
+        ("grep_files", json!({ "pattern": "two" })),
+        ("grep_files", json!({ "pattern": "nowhere" })),
+        ("exec_command", json!({ "cmd": "echo hello" })),
+        ("exec_command", json!({ "cmd": "echo hello; exit 3" })),
+        ("exec_command", json!({ "cmd": "exec sleep 7", "yield_time_ms": 10 })),
+        ("write_stdin", json!({ "session_id": 1, "chars": "", "yield_time_ms": 10 })),
+        ("list_sessions", json!({})),
+        ("kill_session", json!({ "session_id": 1 })),
+        ("shell", json!({ "command": ["echo", "hello"] })),
+        ("shell_command", json!({ "command": "kill -9 $$" })),
+        ("apply_patch", json!({ "input": patch })),
+        ("shell_command", json!({ "command": shell_patch })),
+        ("exec_command", json!({})),
+    ] {
+        let offer = list.as_array().unwrap().iter().find(|offer| offer["name"] == tool).unwrap();
+        let result = server.call(tool, arguments.clone());
+        let schema = jsonschema::validator_for(&offer["outputSchema"]).unwrap();
+        let data = &result["structuredContent"];
+        assert!(schema.is_valid(data), "{tool} {arguments}: {result}");
+        assert_eq!(data["text"].as_str().unwrap(), text(&result), "{tool}");
+    }
+    assert_eq!(std::fs::read_to_string(world.work.path().join("a.txt")).unwrap(), "1\n2\n");
+}
+
+#[test]
+fn failures_and_pictures_are_what_they_are() {
+    let world = World::new();
+    let png =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+    let mut server = world.greeted(&["--sandbox", "workspace-write"], json!({}));
+    let made = server.call("shell_command", json!({ "command": format!("echo {png} | base64 -d > p.png") }));
+    assert_eq!(made["isError"], false, "{made}");
+    let seen = server.call("view_image", json!({ "path": "p.png" }));
+    let picture = &seen["content"][1];
+    assert_eq!((&picture["type"], &picture["mimeType"]), (&json!("image"), &json!("image/png")), "{seen}");
+    for (tool, arguments, says) in [
+        ("read_file", json!({ "path": "none.txt" }), "none.txt"),
+        ("read_file", json!({ "path": 1 }), "path"),
+        ("raed_file", json!({}), "read_file"),
+        ("read_file", json!({ "path": "/etc/shadow" }), "/etc/shadow"),
+    ] {
+        let failed = server.call(tool, arguments);
+        assert_eq!(failed["isError"], true, "{failed}");
+        assert!(text(&failed).contains(says), "{failed}");
+    }
+}
+
+#[test]
+fn a_command_tells_how_far_it_is_and_can_be_given_up() {
+    let world = World::new();
+    let mut server = world.greeted(&[], json!({}));
+    let marker = format!("31{}", std::process::id());
+    let script = format!("echo begun; sleep {marker}");
+    let call = json!({
+        "name": "exec_command",
+        "arguments": { "cmd": script, "yield_time_ms": 30000 },
+        "_meta": { "progressToken": "how far" },
+    });
+    let id = server.request("tools/call", call);
+    let said = server.hear();
+    assert_eq!(said["method"], "notifications/progress", "{said}");
+    let expected = json!({ "progressToken": "how far", "progress": 1.0, "message": "begun\n" });
+    assert_eq!(said["params"], expected);
+    assert!(alive(&marker) > 0);
+    let params = json!({ "requestId": id, "reason": "no longer wanted" });
+    server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
+    // What is asked next is answered next: the call that was given up is not.
+    let read = server.call("read_file", json!({ "path": "a.txt" }));
+    assert_eq!(text(&read), "1| one\n2| two");
+    gone(&marker);
+}
+
+#[test]
+fn who_leaves_leaves_nothing_behind() {
+    let world = World::new();
+    let mut server = world.serve(&[]);
+    let marker = format!("32{}", std::process::id());
+    let arguments = json!({ "cmd": format!("echo begun; sleep {marker}"), "yield_time_ms": 30000 });
+    let mut about = meta(&json!({}));
+    about["progressToken"] = json!(1);
+    server.request("tools/call", json!({ "_meta": about, "name": "exec_command", "arguments": arguments }));
+    assert_eq!(server.hear()["params"]["message"], "begun\n");
+    let (code, err) = server.leave();
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    gone(&marker);
+}
+
+/// Waits until no process has `marker` in its command line.
+fn gone(marker: &str) {
+    let until = std::time::Instant::now() + PATIENCE;
+    while alive(marker) > 0 {
+        assert!(std::time::Instant::now() < until, "{marker} is still there");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_client_chooses_where_to_work_below_what_it_may() {
+    let world = World::new();
+    world.work.file("sub/b.txt", "below\n");
+    let elsewhere = World::new();
+    elsewhere.work.file("c.txt", "elsewhere\n");
+    let uri = |path: &std::path::Path| json!({ "uri": format!("file://{}", path.display()) });
+    let allowed = elsewhere.work.path().display().to_string();
+    for (args, root, file, found) in [
+        (&[][..], world.work.path().join("sub"), "b.txt", true),
+        (&[], elsewhere.work.path(), "c.txt", false),
+        (&["--root", &allowed], elsewhere.work.path(), "c.txt", true),
+        (&[], "/".into(), "etc/hostname", false),
+    ] {
+        let mut server = world.greeted(args, json!({ "roots": {} }));
+        let call = json!({ "name": "read_file", "arguments": { "path": file } });
+        let id = server.request("tools/call", call);
+        let asked = server.hear();
+        assert_eq!(asked["method"], "roots/list", "{asked}");
+        server.answer(&asked, json!({ "roots": [uri(&root)] }));
+        let said: Value = server.hear();
+        assert_eq!((&said["id"], said["result"]["isError"] == false), (&json!(id), found), "{root:?} {said}");
+        // It is asked once.
+        server.call("read_file", json!({ "path": "a.txt" }));
+        let (_, err) = server.leave();
+        assert_eq!(err.contains("may not choose"), !found, "{err}");
+    }
+}

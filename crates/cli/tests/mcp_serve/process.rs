@@ -1,0 +1,174 @@
+//! A running server, and what it says.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::Workspace;
+
+/// So long a test waits for what must come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+
+/// A home and a workspace that no other test has.
+pub(crate) struct World {
+    pub(crate) home: tempfile::TempDir,
+    pub(crate) work: Workspace,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let work = Workspace::new();
+        work.file("a.txt", "one\ntwo\n");
+        Self { home: tempfile::tempdir().unwrap(), work }
+    }
+
+    /// `toolgate` with these arguments, at home here.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+        let path = std::env::var_os("PATH").unwrap();
+        command.args(args).current_dir(self.work.path()).env_clear();
+        command.env("HOME", self.home.path()).env("PATH", path).env("TERM", "xterm");
+        command
+    }
+
+    /// A server at a pipe.
+    pub(crate) fn serve(&self, args: &[&str]) -> Server {
+        Server::of(self.command(&[&["mcp"], args].concat()))
+    }
+
+    /// The same, after a client of the older era that can do this much has introduced itself.
+    pub(crate) fn greeted(&self, args: &[&str], capabilities: Value) -> Server {
+        let mut server = self.serve(args);
+        let client = json!({ "name": "test", "version": "1" });
+        let params =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
+        let hello = server.ask("initialize", params);
+        assert_eq!(hello["result"]["protocolVersion"], "2025-11-25", "{hello}");
+        server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        server
+    }
+
+    /// Where servers wait to be answered for.
+    pub(crate) fn counters(&self) -> std::path::PathBuf {
+        self.home.path().join(".local/state/toolgate/run")
+    }
+}
+
+/// What every request of the stateless era says.
+pub(crate) fn meta(capabilities: &Value) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    })
+}
+
+/// A server that runs until this is dropped.
+pub(crate) struct Server {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<Value>,
+    errors: Option<std::thread::JoinHandle<String>>,
+    next: u64,
+}
+
+impl Server {
+    fn of(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let Ok(value) = serde_json::from_str(&line) else { panic!("no JSON: {line}") };
+                if sender.send(value).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut errors = child.stderr.take().unwrap();
+        let errors = std::thread::spawn(move || {
+            let mut text = String::new();
+            let _gone = errors.read_to_string(&mut text);
+            text
+        });
+        Self { child, input, lines, errors: Some(errors), next: 0 }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn send(&mut self, message: &Value) {
+        let input = self.input.as_mut().unwrap();
+        writeln!(input, "{message}").unwrap();
+        input.flush().unwrap();
+    }
+
+    /// The next thing that it says.
+    pub(crate) fn hear(&mut self) -> Value {
+        self.lines.recv_timeout(PATIENCE).expect("the server says something")
+    }
+
+    /// Sends a request, and gives its id.
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> u64 {
+        self.next += 1;
+        self.send(&json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params }));
+        self.next
+    }
+
+    /// Sends a request, and gives the first thing that is said after it.
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.request(method, params);
+        let said = self.hear();
+        assert_eq!(said["id"], id, "{said}");
+        said
+    }
+
+    /// Calls a tool, and gives the result.
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))["result"].clone()
+    }
+
+    /// Says what the client answers to the request `asked`.
+    pub(crate) fn answer(&mut self, asked: &Value, result: Value) {
+        let reply = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result });
+        self.send(&reply);
+    }
+
+    /// Leaves, and gives the exit status and what was said on stderr.
+    pub(crate) fn leave(mut self) -> (Option<i32>, String) {
+        drop(self.input.take());
+        let status = self.child.wait().unwrap();
+        (status.code(), self.errors.take().unwrap().join().unwrap())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _over = self.child.kill();
+        let _over = self.child.wait();
+    }
+}
+
+/// The text of a result.
+pub(crate) fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
+}
+
+/// How many processes have `marker` in their command line.
+pub(crate) fn alive(marker: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+    lines.filter(|line| line.windows(marker.len()).any(|part| part == marker.as_bytes())).count()
+}
+
+/// The mode of a file, without its kind.
+pub(crate) fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::symlink_metadata(path).unwrap().mode() & 0o777
+}
