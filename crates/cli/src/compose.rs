@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use exec::spill::Spill;
 use toolgate::mcp::{Means, Servers};
-use toolgate::rules::{Layer, NewRule, Rules};
+use toolgate::rules::{Layer, NewRule, Rules, Where};
 use toolgate::wire::{Integers, Style};
 use toolgate::{
     ApprovalPolicy, Approver, AtLeast, BuildFault, Builder, CommandLimits, Confinement, Environment, Family,
@@ -17,6 +17,7 @@ use toolgate::{
 use crate::args::Place;
 use crate::config::{self, Config, Dirs, Setting};
 use crate::fault::Fault;
+use crate::private;
 use crate::servers;
 use crate::shelf::Shelf;
 
@@ -65,11 +66,32 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
             call_timeout: Duration::from_millis(config.limits.call_timeout_ms.value),
             parallel: config.limits.parallel.value,
         });
+    builder = with_reading(builder, &config, &dirs)?;
+    builder = with_asking(builder, &config, &cwd, &dirs)?;
+    if let Some(state) = &dirs.state {
+        let spill = Arc::new(Spill::new(state.join("outputs"), &cwd));
+        builder = builder
+            .records(state.join("edits"))
+            .read_kept_in(spill.directory())
+            .keep(Arc::new(Shelf(Arc::clone(&spill))))
+            .spill(spill);
+    }
+    builder = with_commands(builder, &config.commands)?;
+    Ok(Composed { config, builder, cwd, dirs })
+}
+
+/// Hands on what may be read, and what may not.
+fn with_reading(mut builder: Builder, config: &Config, dirs: &Dirs) -> Result<Builder, Fault> {
     if !config.files.deny_read_defaults.value {
         builder = builder.deny_read_only(Vec::new());
     }
     for pattern in &config.files.deny_read {
         builder = builder.deny_read(&pattern.value);
+    }
+    // Whoever reads the token of a server, or answers for it, could allow themselves anything.
+    for own in [private::tokens(dirs), private::counters(dirs)].into_iter().flatten() {
+        // Without `//` and `.`, of which no pattern can be made.
+        builder = builder.deny_read(Where::At(own.components().collect()).pattern());
     }
     for root in &config.files.read_roots {
         let Setting { value, source } = root;
@@ -82,17 +104,7 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
         }
         builder = builder.read_root(value);
     }
-    builder = with_asking(builder, &config, &cwd, &dirs)?;
-    if let Some(state) = &dirs.state {
-        let spill = Arc::new(Spill::new(state.join("outputs"), &cwd));
-        builder = builder
-            .records(state.join("edits"))
-            .read_kept_in(spill.directory())
-            .keep(Arc::new(Shelf(Arc::clone(&spill))))
-            .spill(spill);
-    }
-    builder = with_commands(builder, &config.commands)?;
-    Ok(Composed { config, builder, cwd, dirs })
+    Ok(builder)
 }
 
 /// Hands on when somebody is asked, and what hooks and the rules for work in `cwd` say.

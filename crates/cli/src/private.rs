@@ -22,6 +22,11 @@ pub(crate) fn directory(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Where the tokens of servers are.
+pub(crate) fn tokens(dirs: &Dirs) -> Option<PathBuf> {
+    Some(dirs.state.as_ref()?.join("mcp"))
+}
+
 /// Where running servers wait for whoever answers their questions.
 pub(crate) fn counters(dirs: &Dirs) -> Option<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());

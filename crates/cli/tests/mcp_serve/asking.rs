@@ -29,13 +29,13 @@ fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
         (said("maybe"), false, "no answer that makes sense"),
     ] {
         let world = World::new();
-        let mut server = world.greeted(&[], json!({ "elicitation": {} }));
-        let id = server.request("tools/call", call());
+        let mut server = world.greeted(&[], &json!({ "elicitation": {} }));
+        let id = server.request("tools/call", &call());
         let asked = server.hear();
         assert_eq!(asked["method"], "elicitation/create", "{asked}");
         let message = asked["params"]["message"].as_str().unwrap();
         assert!(message.contains("may shell_command do this?") && message.contains(DANGEROUS), "{message}");
-        server.answer(&asked, answer.clone());
+        server.answer(&asked, &answer.clone());
         let result = server.hear();
         assert_eq!((&result["id"], result["result"]["isError"] == false), (&json!(id), runs), "{answer}");
         assert!(text(&result["result"]).contains(says), "{answer}: {result}");
@@ -45,25 +45,25 @@ fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
 #[test]
 fn what_is_allowed_for_the_session_is_asked_once() {
     let world = World::new();
-    let mut server = world.greeted(&[], json!({ "elicitation": { "form": {} } }));
-    server.request("tools/call", call());
+    let mut server = world.greeted(&[], &json!({ "elicitation": { "form": {} } }));
+    server.request("tools/call", &call());
     let asked = server.hear();
-    server.answer(&asked, said("yes, and exactly this again until the server ends"));
+    server.answer(&asked, &said("yes, and exactly this again until the server ends"));
     assert!(text(&server.hear()["result"]).contains("done it"));
-    assert!(text(&server.ask("tools/call", call())["result"]).contains("done it"));
+    assert!(text(&server.ask("tools/call", &call())["result"]).contains("done it"));
 }
 
 #[test]
 fn a_question_that_is_given_up_holds_up_nobody() {
     let world = World::new();
-    let mut server = world.greeted(&[], json!({ "elicitation": {} }));
-    let id = server.request("tools/call", call());
+    let mut server = world.greeted(&[], &json!({ "elicitation": {} }));
+    let id = server.request("tools/call", &call());
     let asked = server.hear();
     assert_eq!(asked["method"], "elicitation/create");
     server.send(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
     );
-    let next = server.request("tools/call", json!({ "name": "list_dir", "arguments": { "path": "." } }));
+    let next = server.request("tools/call", &json!({ "name": "list_dir", "arguments": { "path": "." } }));
     // The client hears that its user need not be asked any more.
     let said = [server.hear(), server.hear()];
     let answer = said.iter().find(|said| said["id"] == next).expect("the next call is answered");
@@ -79,7 +79,7 @@ fn made(server: &mut Server, capabilities: &Value, more: &[(&str, Value)]) -> Va
     for (name, value) in more {
         params[*name] = value.clone();
     }
-    server.ask("tools/call", params)
+    server.ask("tools/call", &params)
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn in_the_stateless_era_the_client_comes_again() {
         assert_eq!(request["method"], "elicitation/create");
         let state = ("requestState", asked["requestState"].clone());
         // Who comes without an answer is asked again, under a new state.
-        let again = made(&mut server, &forms, &[state.clone()])["result"].clone();
+        let again = made(&mut server, &forms, std::slice::from_ref(&state))["result"].clone();
         assert_eq!(again["resultType"], "input_required", "{again}");
         let used = made(&mut server, &forms, &[state]);
         assert_eq!(used["error"]["code"], -32602, "{used}");
@@ -130,8 +130,8 @@ fn nobody_says_yes_before_they_were_asked_or_to_another_call() {
 fn who_cannot_be_asked_is_refused_in_a_sentence() {
     let world = World::new();
     let refused = "nobody can be asked here, so it was refused";
-    let mut server = world.greeted(&[], json!({}));
-    let result = server.ask("tools/call", call())["result"].clone();
+    let mut server = world.greeted(&[], &json!({}));
+    let result = server.ask("tools/call", &call())["result"].clone();
     assert!(text(&result).contains(refused) && result["isError"] == true, "{result}");
     let mut server = world.serve(&[]);
     for capabilities in [json!({}), json!({ "elicitation": { "url": {} } }), json!({ "sampling": {} })] {

@@ -7,8 +7,8 @@ use crate::process::{PATIENCE, World, alive, meta, text};
 #[test]
 fn the_older_era_lists_and_calls() {
     let world = World::new();
-    let mut server = world.greeted(&[], json!({}));
-    let list = server.ask("tools/list", json!({}))["result"].clone();
+    let mut server = world.greeted(&[], &json!({}));
+    let list = server.ask("tools/list", &json!({}))["result"].clone();
     let names: Vec<&str> =
         list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert!(
@@ -17,7 +17,7 @@ fn the_older_era_lists_and_calls() {
     );
     assert_eq!(list.get("ttlMs"), None);
     assert_eq!(list.get("resultType"), None);
-    let read = server.call("read_file", json!({ "path": "a.txt" }));
+    let read = server.call("read_file", &json!({ "path": "a.txt" }));
     assert_eq!((text(&read), &read["isError"]), ("1| one\n2| two", &json!(false)));
     let (code, err) = server.leave();
     assert_eq!((code, err.as_str()), (Some(0), ""));
@@ -28,14 +28,14 @@ fn the_stateless_era_needs_no_greeting() {
     let world = World::new();
     let mut server = world.serve(&[]);
     let none = meta(&json!({}));
-    let found = server.ask("server/discover", json!({ "_meta": none }))["result"].clone();
+    let found = server.ask("server/discover", &json!({ "_meta": none }))["result"].clone();
     assert!(found["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")), "{found}");
-    let list = server.ask("tools/list", json!({ "_meta": none }))["result"].clone();
+    let list = server.ask("tools/list", &json!({ "_meta": none }))["result"].clone();
     assert_eq!((&list["resultType"], &list["cacheScope"]), (&json!("complete"), &json!("private")));
     assert!(list["ttlMs"].is_u64() && list["tools"].as_array().unwrap().len() > 5);
     let params = json!({ "_meta": none, "name": "read_file", "arguments": { "path": "a.txt" } });
-    assert_eq!(text(&server.ask("tools/call", params)["result"]), "1| one\n2| two");
-    let bare = server.ask("tools/list", json!({}));
+    assert_eq!(text(&server.ask("tools/call", &params)["result"]), "1| one\n2| two");
+    let bare = server.ask("tools/list", &json!({}));
     assert_eq!(bare["error"]["code"], -32602, "{bare}");
     assert_eq!(server.leave().0, Some(0));
 }
@@ -43,7 +43,7 @@ fn the_stateless_era_needs_no_greeting() {
 #[test]
 fn hints_say_what_a_tool_may_do() {
     let world = World::new();
-    let list = world.greeted(&[], json!({})).ask("tools/list", json!({}))["result"]["tools"].clone();
+    let list = world.greeted(&[], &json!({})).ask("tools/list", &json!({}))["result"]["tools"].clone();
     let hint = |name: &str, hint: &str| {
         let tool = list.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
         tool["annotations"][hint].as_bool().unwrap()
@@ -64,8 +64,8 @@ fn hints_say_what_a_tool_may_do() {
 #[test]
 fn the_data_of_an_answer_is_what_its_schema_says() {
     let world = World::new();
-    let mut server = world.greeted(&["--sandbox", "workspace-write"], json!({}));
-    let list = server.ask("tools/list", json!({}))["result"]["tools"].clone();
+    let mut server = world.greeted(&["--sandbox", "workspace-write"], &json!({}));
+    let list = server.ask("tools/list", &json!({}))["result"]["tools"].clone();
     let patch = "*** Begin Patch\n*** Update File: a.txt\n-one\n+1\n*** End Patch\n";
     let shell_patch = format!("apply_patch <<'EOF'\n{}EOF\n", patch.replace("-one\n+1", "-two\n+2"));
     for (tool, arguments) in [
@@ -84,7 +84,7 @@ fn the_data_of_an_answer_is_what_its_schema_says() {
         ("exec_command", json!({})),
     ] {
         let offer = list.as_array().unwrap().iter().find(|offer| offer["name"] == tool).unwrap();
-        let result = server.call(tool, arguments.clone());
+        let result = server.call(tool, &arguments.clone());
         let schema = jsonschema::validator_for(&offer["outputSchema"]).unwrap();
         let data = &result["structuredContent"];
         assert!(schema.is_valid(data), "{tool} {arguments}: {result}");
@@ -98,10 +98,10 @@ fn failures_and_pictures_are_what_they_are() {
     let world = World::new();
     let png =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-    let mut server = world.greeted(&["--sandbox", "workspace-write"], json!({}));
-    let made = server.call("shell_command", json!({ "command": format!("echo {png} | base64 -d > p.png") }));
+    let mut server = world.greeted(&["--sandbox", "workspace-write"], &json!({}));
+    let made = server.call("shell_command", &json!({ "command": format!("echo {png} | base64 -d > p.png") }));
     assert_eq!(made["isError"], false, "{made}");
-    let seen = server.call("view_image", json!({ "path": "p.png" }));
+    let seen = server.call("view_image", &json!({ "path": "p.png" }));
     let picture = &seen["content"][1];
     assert_eq!((&picture["type"], &picture["mimeType"]), (&json!("image"), &json!("image/png")), "{seen}");
     for (tool, arguments, says) in [
@@ -110,7 +110,7 @@ fn failures_and_pictures_are_what_they_are() {
         ("raed_file", json!({}), "read_file"),
         ("read_file", json!({ "path": "/etc/shadow" }), "/etc/shadow"),
     ] {
-        let failed = server.call(tool, arguments);
+        let failed = server.call(tool, &arguments);
         assert_eq!(failed["isError"], true, "{failed}");
         assert!(text(&failed).contains(says), "{failed}");
     }
@@ -119,7 +119,7 @@ fn failures_and_pictures_are_what_they_are() {
 #[test]
 fn a_command_tells_how_far_it_is_and_can_be_given_up() {
     let world = World::new();
-    let mut server = world.greeted(&[], json!({}));
+    let mut server = world.greeted(&[], &json!({}));
     let marker = format!("31{}", std::process::id());
     let script = format!("echo begun; sleep {marker}");
     let call = json!({
@@ -127,7 +127,7 @@ fn a_command_tells_how_far_it_is_and_can_be_given_up() {
         "arguments": { "cmd": script, "yield_time_ms": 30000 },
         "_meta": { "progressToken": "how far" },
     });
-    let id = server.request("tools/call", call);
+    let id = server.request("tools/call", &call);
     let said = server.hear();
     assert_eq!(said["method"], "notifications/progress", "{said}");
     let expected = json!({ "progressToken": "how far", "progress": 1.0, "message": "begun\n" });
@@ -136,7 +136,7 @@ fn a_command_tells_how_far_it_is_and_can_be_given_up() {
     let params = json!({ "requestId": id, "reason": "no longer wanted" });
     server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
     // What is asked next is answered next: the call that was given up is not.
-    let read = server.call("read_file", json!({ "path": "a.txt" }));
+    let read = server.call("read_file", &json!({ "path": "a.txt" }));
     assert_eq!(text(&read), "1| one\n2| two");
     gone(&marker);
 }
@@ -149,7 +149,7 @@ fn who_leaves_leaves_nothing_behind() {
     let arguments = json!({ "cmd": format!("echo begun; sleep {marker}"), "yield_time_ms": 30000 });
     let mut about = meta(&json!({}));
     about["progressToken"] = json!(1);
-    server.request("tools/call", json!({ "_meta": about, "name": "exec_command", "arguments": arguments }));
+    server.request("tools/call", &json!({ "_meta": about, "name": "exec_command", "arguments": arguments }));
     assert_eq!(server.hear()["params"]["message"], "begun\n");
     let (code, err) = server.leave();
     assert_eq!((code, err.as_str()), (Some(0), ""));
@@ -179,16 +179,16 @@ fn a_client_chooses_where_to_work_below_what_it_may() {
         (&["--root", &allowed], elsewhere.work.path(), "c.txt", true),
         (&[], "/".into(), "etc/hostname", false),
     ] {
-        let mut server = world.greeted(args, json!({ "roots": {} }));
+        let mut server = world.greeted(args, &json!({ "roots": {} }));
         let call = json!({ "name": "read_file", "arguments": { "path": file } });
-        let id = server.request("tools/call", call);
+        let id = server.request("tools/call", &call);
         let asked = server.hear();
         assert_eq!(asked["method"], "roots/list", "{asked}");
-        server.answer(&asked, json!({ "roots": [uri(&root)] }));
+        server.answer(&asked, &json!({ "roots": [uri(&root)] }));
         let said: Value = server.hear();
         assert_eq!((&said["id"], said["result"]["isError"] == false), (&json!(id), found), "{root:?} {said}");
         // It is asked once.
-        server.call("read_file", json!({ "path": "a.txt" }));
+        server.call("read_file", &json!({ "path": "a.txt" }));
         let (_, err) = server.leave();
         assert_eq!(err.contains("may not choose"), !found, "{err}");
     }

@@ -236,6 +236,25 @@ fn a_token_is_made_once_and_only_its_user_reads_it() {
 }
 
 #[test]
+fn no_command_reads_the_token() {
+    let world = World::new();
+    let server = Served::of(&world, &["--sandbox", "workspace-write", "--read-root", "/"]);
+    let file = world.home.path().join(".local/state/toolgate/mcp/token");
+    let bearer = format!("Bearer {}", std::fs::read_to_string(&file).unwrap());
+    for (tool, arguments) in [
+        ("exec_command", json!({ "cmd": format!("cat {}; echo over", file.display()) })),
+        ("read_file", json!({ "path": file })),
+    ] {
+        let mut call = read();
+        call["params"]["name"] = json!(tool);
+        call["params"]["arguments"] = arguments;
+        let (status, answer) = server.post(&call, &[("authorization", &bearer)]);
+        assert_eq!(status, 200, "{answer}");
+        assert!(!answer.contains(&bearer["Bearer ".len()..]), "{answer}");
+    }
+}
+
+#[test]
 fn nobody_is_served_beyond_this_machine_by_mistake() {
     let world = World::new();
     for (args, says) in [

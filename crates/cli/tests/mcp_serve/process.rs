@@ -40,12 +40,12 @@ impl World {
     }
 
     /// The same, after a client of the older era that can do this much has introduced itself.
-    pub(crate) fn greeted(&self, args: &[&str], capabilities: Value) -> Server {
+    pub(crate) fn greeted(&self, args: &[&str], capabilities: &Value) -> Server {
         let mut server = self.serve(args);
         let client = json!({ "name": "test", "version": "1" });
         let params =
             json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
-        let hello = server.ask("initialize", params);
+        let hello = server.ask("initialize", &params);
         assert_eq!(hello["result"]["protocolVersion"], "2025-11-25", "{hello}");
         server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         server
@@ -115,14 +115,14 @@ impl Server {
     }
 
     /// Sends a request, and gives its id.
-    pub(crate) fn request(&mut self, method: &str, params: Value) -> u64 {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> u64 {
         self.next += 1;
         self.send(&json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params }));
         self.next
     }
 
     /// Sends a request, and gives the first thing that is said after it.
-    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.request(method, params);
         let said = self.hear();
         assert_eq!(said["id"], id, "{said}");
@@ -130,12 +130,12 @@ impl Server {
     }
 
     /// Calls a tool, and gives the result.
-    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))["result"].clone()
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))["result"].clone()
     }
 
     /// Says what the client answers to the request `asked`.
-    pub(crate) fn answer(&mut self, asked: &Value, result: Value) {
+    pub(crate) fn answer(&mut self, asked: &Value, result: &Value) {
         let reply = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result });
         self.send(&reply);
     }

@@ -9,6 +9,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 
 use crate::config::Dirs;
 use crate::fault::Fault;
+use crate::private;
 
 /// Bytes of a file that may hold a token.
 const MOST: u64 = 4096;
@@ -28,10 +29,10 @@ pub(super) fn entry(variable: Option<&str>, dirs: &Dirs) -> Result<(Entry, Bring
             (text, Bring { place: format!("in the variable {name}"), shell: format!("${name}") })
         }
         None => {
-            let state = dirs.state.as_ref().ok_or_else(|| {
+            let directory = private::tokens(dirs).ok_or_else(|| {
                 Fault::usage("there is no state directory for the token").hint("set HOME, or use --token-env")
             })?;
-            let file = state.join("mcp").join("token");
+            let file = directory.join("token");
             let text = kept(&file).map_err(|error| {
                 Fault::usage(format!("the token in `{}` cannot be used: {error}", file.display()))
             })?;
@@ -49,7 +50,7 @@ pub(super) fn entry(variable: Option<&str>, dirs: &Dirs) -> Result<(Entry, Bring
 /// The token in `file`, which is made if it is not there: clients are set up once, and find it the same the next time.
 fn kept(file: &Path) -> io::Result<String> {
     if let Some(directory) = file.parent() {
-        crate::private::directory(directory)?;
+        private::directory(directory)?;
     }
     match made(file) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => found(file),
