@@ -317,7 +317,7 @@ struct End {
 impl End {
     fn of(trouble: &Trouble, program: Option<&Program>) -> Self {
         let why = format!("cannot be used: {trouble}");
-        let passing = !matches!(trouble, Trouble::Unauthorized | Trouble::Nonsense(_));
+        let passing = !matches!(trouble, Trouble::Unauthorized(_) | Trouble::Nonsense(_));
         Self { why: program.map_or(why.clone(), |program| program.said(&why)), passing }
     }
 }

@@ -3,6 +3,7 @@
 //! A server is somebody else's program. Its names, descriptions, schemas and answers are hostile until they were read here.
 
 mod answer;
+mod auth;
 mod connection;
 mod deferred;
 mod definition;
@@ -19,6 +20,7 @@ mod task;
 mod tls;
 mod tools;
 
+pub use auth::{Auth, ClientId, LoggedIn, LoginFault, Opener, Tokens, TokensFault, login, logout};
 pub use connection::{Means, ServerEvent, WatchServers};
 pub use deferred::BUDGET;
 pub use definition::Pins;

@@ -133,7 +133,7 @@ pub(crate) enum Trouble {
     /// What it says makes no sense.
     #[error("it does not keep to the protocol: {0}")]
     Nonsense(String),
-    /// It wants to know who asks.
-    #[error("it wants you to log in")]
-    Unauthorized,
+    /// It wants to know who asks, or does not let them; what a user can do about it.
+    #[error("{0}")]
+    Unauthorized(String),
 }

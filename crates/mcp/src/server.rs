@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use tool::BoxFuture;
 
+use crate::auth::Auth;
+
 /// How long a server may take to start if nothing else is said.
 pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a call may take if nothing else is said.
@@ -103,6 +105,15 @@ pub struct Http {
     pub headers: Vec<(String, String)>,
     /// What it knows the user by.
     pub bearer: Option<String>,
+    /// How it gets to know the user, if not by that.
+    pub auth: Option<Auth>,
+}
+
+impl Http {
+    /// A server with nothing else said about it.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), headers: Vec::new(), bearer: None, auth: None }
+    }
 }
 
 /// Starts the program that is a server.

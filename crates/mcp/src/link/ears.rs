@@ -9,7 +9,8 @@ use rmcp::ErrorData;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
     ElicitationCapability, FormElicitationCapability, Implementation, InputRequest, ListRootsResult,
-    ProgressNotificationParam, ProgressToken, Root, RootsCapabilities, UrlElicitationCapability,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, Root, RootsCapabilities,
+    UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
@@ -149,5 +150,7 @@ impl ClientHandler for Ears {
             capabilities.elicitation = Some(elicitation);
         }
         ClientConfig::new(capabilities, Implementation::new("toolgate", env!("CARGO_PKG_VERSION")))
+            // What the older era is greeted with; the newer says it with every request.
+            .with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 }

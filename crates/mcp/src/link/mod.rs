@@ -19,15 +19,16 @@ use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer as RmcpPeer, PeerRequestOptions,
     RoleClient, RunningServiceCancellationToken, ServiceError,
 };
-use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::{Map, Value};
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
 use tool::BoxFuture;
 
+use crate::auth::{Door, Sent};
 use crate::elicit::Elicit;
 use crate::peer::{About, Answer, Listed, Page, Peer, Progress, Trouble};
 use crate::server::Http;
@@ -76,6 +77,7 @@ pub(crate) struct Link {
     changed: Arc<Notify>,
     over: watch::Receiver<bool>,
     stop: Option<RunningServiceCancellationToken>,
+    door: Door,
 }
 
 impl Drop for Link {
@@ -103,35 +105,41 @@ impl Link {
         let transport = AsyncRwTransport::new(output, input).with_max_line_length(LONGEST_MESSAGE);
         let ears = Arc::new(Ears::new(client));
         let running = Arc::clone(&ears).serve_with_lifecycle(transport, lifecycle()).await;
-        Self::of(ears, running.map_err(started)?).await
+        let door = Door::default();
+        Self::of(ears, running.map_err(|error| started(error, &door))?, door).await
     }
 
     /// Speaks to a server behind a URL.
     pub(crate) async fn to_http(client: Client, http: &Http) -> Result<Self, Trouble> {
-        crate::tls::install();
-        let mut headers = HashMap::new();
-        for (name, value) in &http.headers {
-            let unnamed = |_| Trouble::Gone(format!("`{name}` is no name for a header"));
-            let unsent = |_| Trouble::Gone(format!("the header `{name}` has a value that cannot be sent"));
-            let value = value.parse::<http::HeaderValue>().map_err(unsent)?;
-            headers.insert(name.parse::<http::HeaderName>().map_err(unnamed)?, value);
-        }
-        let mut config = StreamableHttpClientTransportConfig::with_uri(http.url.as_str())
-            .custom_headers(headers)
-            .control_request_timeout(CONTROL)
-            .max_sse_event_size(LONGEST_MESSAGE);
-        if let Some(bearer) = &http.bearer {
-            config = config.auth_header(bearer.clone());
-        }
+        let door = Door::of(&client.server, http);
+        let keys = door.keys(http).map_err(Trouble::Gone)?;
         let ears = Arc::new(Ears::new(client));
-        let transport = StreamableHttpClientTransport::from_config(config);
-        let running = Arc::clone(&ears).serve_with_lifecycle(transport, lifecycle()).await;
-        Self::of(ears, running.map_err(started)?).await
+        let sent = Sent::new(keys).map_err(Trouble::Gone)?;
+        let config = config(http)?;
+        let serve = |mode| {
+            let transport = StreamableHttpClientTransport::with_client(sent.clone(), config.clone());
+            Arc::clone(&ears).serve_with_lifecycle(transport, mode)
+        };
+        let mut running = serve(lifecycle()).await;
+        // There are servers of the older era that answer whatever they are asked.
+        if let Err(ClientInitializeError::ExpectedInitResult(_)) = running {
+            running = serve(ClientLifecycleMode::Initialize).await;
+        }
+        Self::of(ears, running.map_err(|error| started(error, &door))?, door).await
+    }
+
+    /// What a server says when it is asked by nobody in particular, if it wants to know who asks.
+    pub(crate) async fn challenge(http: &Http) -> Option<String> {
+        let client = Client { server: String::new(), roots: Vec::new(), elicit: None };
+        let transport = StreamableHttpClientTransport::with_client(Sent::new(None).ok()?, config(http).ok()?);
+        let running = Ears::new(client).serve_with_lifecycle(transport, lifecycle()).await;
+        running.err()?.auth_challenge().map(str::to_owned)
     }
 
     async fn of(
         ears: Arc<Ears>,
         running: rmcp::service::RunningService<RoleClient, Arc<Ears>>,
+        door: Door,
     ) -> Result<Self, Trouble> {
         let peer = running.peer().clone();
         let info =
@@ -148,7 +156,7 @@ impl Link {
         if tells && info.protocol_version >= ProtocolVersion::V_2026_07_28 {
             listen(peer.clone(), Arc::clone(&changed));
         }
-        Ok(Self { peer, ears, about, changed, over, stop: Some(stop) })
+        Ok(Self { peer, ears, about, changed, over, stop: Some(stop), door })
     }
 
     /// Sends one request, and tells the server if nobody waits for its answer any more.
@@ -158,7 +166,7 @@ impl Link {
         progress: Option<&(dyn Fn(Progress) + Send + Sync)>,
     ) -> Result<ServerResult, Trouble> {
         let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
-        let handle = handle.map_err(trouble)?;
+        let handle = handle.map_err(|error| self.trouble(error))?;
         let mut abandoned = Abandoned { peer: &self.peer, request: Some(handle.id.clone()) };
         let mut steps = self.ears.follow(handle.progress_token.clone());
         let answer = handle.await_response();
@@ -176,7 +184,7 @@ impl Link {
             }
         };
         abandoned.request = None;
-        answer.map_err(trouble)
+        answer.map_err(|error| self.trouble(error))
     }
 
     /// Gives a server what it wants to know before it answers.
@@ -194,6 +202,17 @@ impl Link {
         }
         let responses = (!responses.is_empty()).then_some(responses);
         Ok((responses, wants.request_state))
+    }
+
+    fn trouble(&self, error: ServiceError) -> Trouble {
+        match error {
+            ServiceError::McpError(data) => {
+                Trouble::Refused { code: data.code.0, message: data.message.into_owned() }
+            }
+            ServiceError::TransportClosed => Trouble::Gone("it is gone".to_owned()),
+            ServiceError::TransportSend(error) => sending(&error, &self.door),
+            other => Trouble::Nonsense(other.to_string()),
+        }
     }
 
     async fn called(
@@ -237,6 +256,25 @@ impl Drop for Abandoned<'_> {
     }
 }
 
+/// How messages are sent to a server behind a URL.
+fn config(http: &Http) -> Result<StreamableHttpClientTransportConfig, Trouble> {
+    let mut headers = HashMap::new();
+    for (name, value) in &http.headers {
+        let unnamed = |_| Trouble::Gone(format!("`{name}` is no name for a header"));
+        let unsent = |_| Trouble::Gone(format!("the header `{name}` has a value that cannot be sent"));
+        let value = value.parse::<http::HeaderValue>().map_err(unsent)?;
+        headers.insert(name.parse::<http::HeaderName>().map_err(unnamed)?, value);
+    }
+    let mut config = StreamableHttpClientTransportConfig::with_uri(http.url.as_str())
+        .custom_headers(headers)
+        .control_request_timeout(CONTROL)
+        .max_sse_event_size(LONGEST_MESSAGE);
+    if let Some(bearer) = &http.bearer {
+        config = config.auth_header(bearer.clone());
+    }
+    Ok(config)
+}
+
 /// Hears that tools have changed, as servers of the newer era tell it.
 fn listen(peer: RmcpPeer<RoleClient>, changed: Arc<Notify>) {
     crate::task::spawn(async move {
@@ -249,31 +287,24 @@ fn listen(peer: RmcpPeer<RoleClient>, changed: Arc<Notify>) {
     });
 }
 
-fn started(error: ClientInitializeError) -> Trouble {
-    if error.is_authorization_required() || error.auth_challenge().is_some() {
-        return Trouble::Unauthorized;
-    }
+fn started(error: ClientInitializeError, door: &Door) -> Trouble {
     match error {
         ClientInitializeError::JsonRpcError(data) => {
             Trouble::Refused { code: data.code.0, message: data.message.into_owned() }
         }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => started(*fallback),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => started(*fallback, door),
         ClientInitializeError::ConnectionClosed(_) => {
             Trouble::Gone("it ended before it had said anything about itself".to_owned())
         }
-        ClientInitializeError::TransportError { error, .. } => Trouble::Gone(convert::chain(&error)),
+        ClientInitializeError::TransportError { error, .. } => sending(&error, door),
         other => Trouble::Nonsense(other.to_string()),
     }
 }
 
-fn trouble(error: ServiceError) -> Trouble {
-    match error {
-        ServiceError::McpError(data) => {
-            Trouble::Refused { code: data.code.0, message: data.message.into_owned() }
-        }
-        ServiceError::TransportClosed => Trouble::Gone("it is gone".to_owned()),
-        ServiceError::TransportSend(error) => Trouble::Gone(convert::chain(&error)),
-        other => Trouble::Nonsense(other.to_string()),
+fn sending(error: &DynamicTransportError, door: &Door) -> Trouble {
+    match door.shut(&*error.error) {
+        Some(why) => Trouble::Unauthorized(why),
+        None => Trouble::Gone(convert::chain(error)),
     }
 }
 
@@ -301,7 +332,7 @@ impl Peer for Link {
                         _ => Err(Trouble::Nonsense("it does not list its tools".to_owned())),
                     }
                 }
-                Err(error) => Err(trouble(error)),
+                Err(error) => Err(self.trouble(error)),
             }
         })
     }
@@ -322,13 +353,17 @@ impl Peer for Link {
     ) -> BoxFuture<'_, Result<Page<Value>, Trouble>> {
         Box::pin(async move {
             if templates {
-                let found = self.peer.list_resource_templates(page(cursor)).await.map_err(trouble)?;
+                let found = self
+                    .peer
+                    .list_resource_templates(page(cursor))
+                    .await
+                    .map_err(|error| self.trouble(error))?;
                 return Ok(Page {
                     items: convert::values(found.resource_templates),
                     next: found.next_cursor,
                 });
             }
-            let found = self.peer.list_resources(page(cursor)).await.map_err(trouble)?;
+            let found = self.peer.list_resources(page(cursor)).await.map_err(|error| self.trouble(error))?;
             Ok(Page { items: convert::values(found.resources), next: found.next_cursor })
         })
     }

@@ -1,0 +1,95 @@
+//! Addresses that secrets may be sent to and people may be sent to.
+
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+/// A longer address is none.
+const LONGEST: usize = 8 << 10;
+
+/// Why an address is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum AddressFault {
+    #[error("is no URL")]
+    Unreadable,
+    #[error("is neither `https` nor on this machine")]
+    Open,
+    #[error("has a user name or a password in it")]
+    Named,
+    #[error("is on this machine, and the server is not")]
+    Inside,
+}
+
+/// The address of a server to which a token may be sent: `https`, or on this machine.
+pub(super) fn server(text: &str) -> Result<Url, AddressFault> {
+    let url = Url::parse(text).map_err(|_| AddressFault::Unreadable)?;
+    let host = url.host_str().filter(|_| text.len() <= LONGEST).ok_or(AddressFault::Unreadable)?;
+    match url.scheme() {
+        "https" => {}
+        "http" if is_here(host) => {}
+        _ => return Err(AddressFault::Open),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(AddressFault::Named);
+    }
+    Ok(url)
+}
+
+/// An address that `server` named: the same, and on this machine only if the server is.
+pub(super) fn named(text: &str, server_url: &Url) -> Result<Url, AddressFault> {
+    let url = server(text)?;
+    let here = |url: &Url| url.host_str().is_some_and(is_here);
+    if here(&url) && !here(server_url) {
+        return Err(AddressFault::Inside);
+    }
+    Ok(url)
+}
+
+fn is_here(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = bare.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
+    is_loopback || bare == "localhost" || bare.ends_with(".localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_go_only_where_nobody_listens() {
+        let rows = [
+            ("https://mcp.example.com/mcp", Ok(())),
+            ("http://127.0.0.1:8080/mcp", Ok(())),
+            ("http://[::1]:8080/", Ok(())),
+            ("http://localhost/", Ok(())),
+            ("http://mcp.example.com/mcp", Err(AddressFault::Open)),
+            ("http://127.0.0.1.example.com/", Err(AddressFault::Open)),
+            ("http://localhost.example.com/", Err(AddressFault::Open)),
+            ("file:///etc/passwd", Err(AddressFault::Unreadable)),
+            ("javascript:alert(1)", Err(AddressFault::Unreadable)),
+            ("ftp://example.com/", Err(AddressFault::Open)),
+            ("https://user:word@example.com/", Err(AddressFault::Named)),
+            ("-h", Err(AddressFault::Unreadable)),
+            ("", Err(AddressFault::Unreadable)),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(server(text).map(|_| ()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_elsewhere_sends_nobody_to_this_machine() {
+        let far = server("https://mcp.example.com").unwrap();
+        let near = server("http://127.0.0.1:1").unwrap();
+        assert_eq!(named("http://127.0.0.1:9/authorize", &far), Err(AddressFault::Inside));
+        assert_eq!(named("https://localhost/authorize", &far), Err(AddressFault::Inside));
+        assert!(named("http://127.0.0.1:9/authorize", &near).is_ok());
+        assert!(named("https://id.example.com/authorize", &near).is_ok());
+    }
+
+    #[test]
+    fn an_address_has_nothing_in_it_that_a_terminal_obeys() {
+        let url = server("https://example.com/a\u{1b}[2Jb c?x=\"`$(id)`\"").unwrap();
+        assert!(url.as_str().chars().all(|letter| letter.is_ascii_graphic()), "{url}");
+    }
+}

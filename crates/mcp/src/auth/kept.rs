@@ -1,0 +1,76 @@
+//! What is kept for a server, as `rmcp` wants it.
+
+use std::sync::Arc;
+
+use rmcp::transport::auth::{AuthError, CredentialStore, OAuthTokenResponse, StoredCredentials};
+use serde_json::{Value, json};
+
+use super::tokens::{Entry, Key, Token, Tokens, TokensFault, now};
+
+/// The tokens of one server. Whoever refreshes them holds them already.
+pub(super) struct Kept {
+    pub(super) tokens: Arc<Tokens>,
+    pub(super) key: Key,
+}
+
+#[async_trait::async_trait]
+impl CredentialStore for Kept {
+    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        let entry = self.tokens.load(&self.key).map_err(fault)?;
+        entry.map(stored).transpose()
+    }
+
+    async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
+        let token = token(&credentials)?;
+        self.tokens.change(&self.key, |entry| entry.token = token).map_err(fault)
+    }
+
+    async fn clear(&self) -> Result<(), AuthError> {
+        self.tokens.forget(&self.key).map_err(fault)
+    }
+
+    /// What is not taken once is not shown again.
+    async fn on_refresh_token_rejected(&self, credentials: &StoredCredentials) -> Result<(), AuthError> {
+        let refused = token(credentials)?.and_then(|token| token.refresh);
+        let forget = |entry: &mut Entry| {
+            entry.token.take_if(|token| token.refresh == refused);
+        };
+        self.tokens.change(&self.key, forget).map_err(fault)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` gives")]
+pub(super) fn fault(fault: TokensFault) -> AuthError {
+    AuthError::CredentialStoreError(fault.to_string())
+}
+
+/// Our words for theirs; they go through JSON, which both speak.
+pub(super) fn token(credentials: &StoredCredentials) -> Result<Option<Token>, AuthError> {
+    let Some(response) = &credentials.token_response else { return Ok(None) };
+    let json = serde_json::to_value(response).map_err(|error| AuthError::InternalError(error.to_string()))?;
+    let text = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
+    Ok(Some(Token {
+        access: text("access_token").unwrap_or_default(),
+        refresh: text("refresh_token"),
+        received: credentials.token_received_at.unwrap_or_else(now),
+        lasts: json.get("expires_in").and_then(Value::as_u64),
+        scopes: credentials.granted_scopes.clone(),
+    }))
+}
+
+fn stored(entry: Entry) -> Result<StoredCredentials, AuthError> {
+    let response = |token: &Token| {
+        serde_json::from_value::<OAuthTokenResponse>(json!({
+            "access_token": token.access,
+            "token_type": "bearer",
+            "refresh_token": token.refresh,
+            "expires_in": token.lasts,
+        }))
+    };
+    let failed = |error: serde_json::Error| AuthError::InternalError(error.to_string());
+    let token = entry.token.as_ref().map(response).transpose().map_err(failed)?;
+    let (scopes, received) =
+        entry.token.map(|token| (token.scopes, Some(token.received))).unwrap_or_default();
+    let credentials = StoredCredentials::new(entry.client.id, token, scopes, received);
+    Ok(credentials.with_issuer(entry.issuer))
+}

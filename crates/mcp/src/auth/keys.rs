@@ -1,0 +1,97 @@
+//! What is shown to one server, and renewed when it does not last.
+
+use reqwest::Url;
+use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
+
+use super::kept::{Kept, fault};
+use super::tokens::{Entry, Key, Token};
+use super::{Auth, address};
+
+/// What one server is shown.
+pub(crate) struct Keys {
+    auth: Auth,
+    pub(super) key: Key,
+    pub(super) server: Url,
+}
+
+impl Keys {
+    /// Those for the server of that name at that URL; an error says why none is shown there.
+    pub(crate) fn of(name: &str, url: &str, auth: &Auth) -> Result<Self, String> {
+        let server = address::server(url).map_err(|fault| format!("its address {fault}"))?;
+        let key = Key { server: name.to_owned(), url: url.to_owned() };
+        Ok(Self { auth: auth.clone(), key, server })
+    }
+
+    /// What it is shown, renewed if it does not last; nothing if the user has nothing to show.
+    pub(super) async fn token(&self) -> Result<Option<String>, AuthError> {
+        let Some(token) = self.kept()? else { return Ok(None) };
+        if token.is_fresh() {
+            return Ok(Some(token.access));
+        }
+        self.renewed(&token.access).await
+    }
+
+    /// Another than `stale`, which it does not take: once, whatever the reason.
+    pub(super) async fn renewed(&self, stale: &str) -> Result<Option<String>, AuthError> {
+        let tokens = &self.auth.tokens;
+        let _held = tokens.hold(&self.key).await.map_err(fault)?;
+        let Some(entry) = tokens.load(&self.key).map_err(fault)? else { return Ok(None) };
+        let Some(token) = &entry.token else { return Ok(None) };
+        // Somebody else was faster.
+        if token.access != stale && token.is_fresh() {
+            return Ok(Some(token.access.clone()));
+        }
+        if token.refresh.is_none() {
+            return Ok(None);
+        }
+        match self.refresh(&entry).await {
+            Ok(()) => Ok(self.kept()?.map(|token| token.access)),
+            Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Remembers rights that the server misses, so that the user is asked for them at the next login.
+    pub(super) async fn misses(&self, scopes: &str) -> Result<(), AuthError> {
+        let scopes: Vec<String> = scopes.split_whitespace().map(str::to_owned).collect();
+        let want = |entry: &mut Entry| {
+            for scope in scopes {
+                if !entry.wanted.contains(&scope) {
+                    entry.wanted.push(scope);
+                }
+            }
+        };
+        let _held = self.auth.tokens.hold(&self.key).await.map_err(fault)?;
+        self.auth.tokens.change(&self.key, want).map_err(fault)
+    }
+
+    fn kept(&self) -> Result<Option<Token>, AuthError> {
+        Ok(self.auth.tokens.load(&self.key).map_err(fault)?.and_then(|entry| entry.token))
+    }
+
+    /// Gets a new token from whoever gave the old one, if that is still who lets users in here.
+    async fn refresh(&self, entry: &Entry) -> Result<(), AuthError> {
+        let mut manager = AuthorizationManager::new(self.server.as_str()).await?;
+        let metadata = manager.resolve_metadata().await?.metadata;
+        let token_endpoint = address::named(&metadata.token_endpoint, &self.server);
+        if metadata.issuer != entry.issuer || token_endpoint.is_err() {
+            return Err(AuthError::AuthorizationRequired);
+        }
+        manager.set_metadata(metadata);
+        let mut client = OAuthClientConfig::new(&entry.client.id, &entry.client.redirect);
+        client.client_secret = entry.client.secret.clone();
+        manager.configure_client(client)?;
+        if resource(&manager.get_authorization_url(&[]).await?).as_ref() != Some(&entry.resource) {
+            return Err(AuthError::AuthorizationRequired);
+        }
+        let (tokens, key) = (self.auth.tokens.clone(), self.key.clone());
+        manager.set_credential_store(Kept { tokens, key });
+        manager.refresh_token().await.map(|_| ())
+    }
+}
+
+/// What a token is for, as the address says where a user is asked for it.
+pub(super) fn resource(authorization: &str) -> Option<String> {
+    let url = Url::parse(authorization).ok()?;
+    url.query_pairs().find(|(name, _)| name == "resource").map(|(_, value)| value.into_owned())
+}

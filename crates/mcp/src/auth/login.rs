@@ -1,0 +1,297 @@
+//! A user logs in to a server: in a browser, once.
+
+use std::time::Duration;
+
+use reqwest::Url;
+use rmcp::transport::auth::{
+    AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, CredentialStore,
+    InMemoryCredentialStore, OAuthClientConfig,
+};
+use tokio::time::timeout;
+use tool::BoxFuture;
+
+use super::keys::{Keys, resource};
+use super::redirect::Redirect;
+use super::tokens::{Entry, Known, TokensFault};
+use super::{Auth, ClientId, address, kept};
+use crate::link::Link;
+use crate::server::{Http, Server, Transport};
+
+/// How long a user may take in the browser.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// What we call ourselves where we register.
+const NAME: &str = "Toolgate";
+/// The right to renew a token without the user.
+const OFFLINE: &str = "offline_access";
+/// Letters of what somebody else says that are passed on.
+const LONGEST: usize = 300;
+
+/// Shows a user where to go.
+pub trait Opener: Send + Sync {
+    /// Shows this address, or has a browser open it: as one argument of a program, never through a shell. It is an
+    /// `https` address, or one of this machine, and nothing in it is invisible. An error ends the login.
+    fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>>;
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedIn {
+    /// Who let the user in.
+    pub issuer: String,
+    /// The rights that were given, as far as they were told.
+    pub scopes: Vec<String>,
+}
+
+/// Why nobody is logged in.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginFault {
+    /// There is nothing to log in to.
+    #[error("nobody logs in to `{0}`: {1}")]
+    Nothing(String, String),
+    /// The server does not say who lets users in, or says nothing that can be used.
+    #[error("it does not say who lets users in: {0}")]
+    Discovery(String),
+    /// Whoever lets users in, or came back from there, is not who it should be.
+    #[error("this is not safe, and was given up: {0}")]
+    Unsafe(String),
+    /// Nobody there knows us.
+    #[error(
+        "whoever lets users in does not know this program, and does not register it ({0}); ask them for a client id"
+    )]
+    Unknown(String),
+    /// The user could not be shown where to go.
+    #[error("{0}")]
+    Opener(String),
+    /// The user did not come back.
+    #[error("nobody came back from the browser")]
+    Nobody,
+    /// The user was not let in.
+    #[error("it was refused: {0}")]
+    Refused(String),
+    /// What was given cannot be kept.
+    #[error(transparent)]
+    Tokens(#[from] TokensFault),
+}
+
+/// Has a user log in to a server, and keeps what comes of it. Asks for the rights that the server has missed, too.
+pub async fn login(server: &Server, opener: &dyn Opener) -> Result<LoggedIn, LoginFault> {
+    let (http, auth) = behind(server)?;
+    let nothing = |why| LoginFault::Nothing(server.name.clone(), why);
+    let keys = Keys::of(&server.name, &http.url, auth).map_err(nothing)?;
+    crate::tls::install();
+    let open = |error: std::io::Error| LoginFault::Opener(format!("no port can be opened: {error}"));
+    let redirect = Redirect::listen().await.map_err(open)?;
+    let challenge = timeout(server.startup_timeout, Link::challenge(http)).await.ok().flatten();
+    let flow = Flow::begin(&keys, auth, challenge.as_deref(), redirect.address()).await?;
+    let visit = timeout(PATIENCE, redirect.visited());
+    let mut visit = std::pin::pin!(visit);
+    let visited = tokio::select! {
+        biased;
+        visited = &mut visit => visited,
+        opened = opener.open(flow.page.as_str()) => {
+            opened.map_err(LoginFault::Opener)?;
+            visit.await
+        }
+    };
+    let visited = visited.ok().flatten().ok_or(LoginFault::Nobody)?;
+    flow.finish(&keys, auth, &visited).await
+}
+
+/// Forgets what is kept for a server.
+pub async fn logout(server: &Server) -> Result<(), LoginFault> {
+    let (http, auth) = behind(server)?;
+    let nothing = |why| LoginFault::Nothing(server.name.clone(), why);
+    let keys = Keys::of(&server.name, &http.url, auth).map_err(nothing)?;
+    let _held = auth.tokens.hold(&keys.key).await?;
+    Ok(auth.tokens.forget(&keys.key)?)
+}
+
+fn behind(server: &Server) -> Result<(&Http, &Auth), LoginFault> {
+    let nothing = |why: &str| LoginFault::Nothing(server.name.clone(), why.to_owned());
+    let Transport::Http(http) = &server.transport else { return Err(nothing("it is a program")) };
+    if http.bearer.is_some() {
+        return Err(nothing("it is shown a token of its own"));
+    }
+    let auth = http.auth.as_ref().ok_or_else(|| nothing("there is no place to keep what it gives"))?;
+    Ok((http, auth))
+}
+
+/// A login that has begun.
+struct Flow {
+    manager: AuthorizationManager,
+    caught: InMemoryCredentialStore,
+    issuer: Option<String>,
+    client: Known,
+    /// Where the user goes.
+    page: Url,
+    /// What has to come back.
+    state: String,
+    resource: String,
+}
+
+impl Flow {
+    async fn begin(
+        keys: &Keys,
+        auth: &Auth,
+        challenge: Option<&str>,
+        redirect: String,
+    ) -> Result<Self, LoginFault> {
+        let mut manager = AuthorizationManager::new(keys.server.as_str()).await.map_err(discovery)?;
+        let caught = InMemoryCredentialStore::new();
+        manager.set_credential_store(caught.clone());
+        let found = manager.resolve_metadata_from_challenge(challenge).await.map_err(discovery)?;
+        if found.source == AuthorizationMetadataSource::LegacyEndpointFallback {
+            return Err(LoginFault::Discovery("it describes nobody".to_owned()));
+        }
+        let metadata = found.metadata;
+        trusted(&metadata, &keys.server)?;
+        manager.set_metadata(metadata.clone());
+        let scopes = scopes(keys, auth, &manager, &metadata).await?;
+        let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        let client = client(auth, &mut manager, &metadata, (&redirect, &scopes)).await?;
+        manager.configure_client(client.clone()).map_err(discovery)?;
+        let page = manager.get_authorization_url(&scopes).await.map_err(discovery)?;
+        let resource = resource(&page).unwrap_or_default();
+        let page = address::named(&page, &keys.server)
+            .map_err(|fault| LoginFault::Unsafe(format!("the page where users log in {fault}")))?;
+        let state = only(&page, "state")?.unwrap_or_default();
+        let client = Known { id: client.client_id, secret: client.client_secret, redirect };
+        Ok(Self { manager, caught, issuer: metadata.issuer, client, page, state, resource })
+    }
+
+    /// Makes a token of what the browser came back with.
+    async fn finish(self, keys: &Keys, auth: &Auth, visited: &Url) -> Result<LoggedIn, LoginFault> {
+        let [state, issuer, code, error] = ["state", "iss", "code", "error"].map(|name| only(visited, name));
+        if state?.is_none_or(|state| state != self.state) {
+            let why = "somebody came back who was not sent from here (`state`)";
+            return Err(LoginFault::Unsafe(why.to_owned()));
+        }
+        let issuer = issuer?;
+        if let Some(error) = error? {
+            // Only whoever lets users in may say why one was not.
+            let known = issuer.is_none() || issuer == self.issuer;
+            return Err(LoginFault::Refused(if known {
+                plain(&error)
+            } else {
+                "nobody knows by whom".to_owned()
+            }));
+        }
+        let code = code?.unwrap_or_default();
+        let exchanged =
+            self.manager.exchange_code_for_token_with_issuer(&code, &self.state, issuer.as_deref());
+        exchanged.await.map_err(|error| match error {
+            AuthError::AuthorizationServerMismatch { .. }
+            | AuthError::AuthorizationServerMissingIssuer { .. }
+            | AuthError::AuthorizationFailed(_) => LoginFault::Unsafe(plain(&error.to_string())),
+            other => LoginFault::Refused(plain(&other.to_string())),
+        })?;
+        let caught = self.caught.load().await.ok().flatten();
+        let token = caught.and_then(|caught| kept::token(&caught).ok().flatten());
+        let token = token.ok_or_else(|| LoginFault::Refused("no token was given".to_owned()))?;
+        let scopes = token.scopes.clone();
+        let entry = Entry {
+            server: keys.key.server.clone(),
+            url: keys.key.url.clone(),
+            issuer: self.issuer.clone(),
+            resource: self.resource,
+            client: self.client,
+            token: Some(token),
+            wanted: Vec::new(),
+        };
+        let _held = auth.tokens.hold(&keys.key).await?;
+        auth.tokens.save(&entry)?;
+        Ok(LoggedIn { issuer: self.issuer.unwrap_or_default(), scopes })
+    }
+}
+
+/// Whether what somebody says about themselves is what a user can be sent to.
+fn trusted(metadata: &AuthorizationMetadata, server: &Url) -> Result<(), LoginFault> {
+    let endpoints = [
+        ("the page where users log in", Some(&metadata.authorization_endpoint)),
+        ("where tokens are given", Some(&metadata.token_endpoint)),
+        ("where programs register", metadata.registration_endpoint.as_ref()),
+    ];
+    for (what, endpoint) in endpoints {
+        let fit = endpoint.map(|endpoint| address::named(endpoint, server)).transpose();
+        fit.map_err(|fault| LoginFault::Unsafe(format!("the address of {what} {fault}")))?;
+    }
+    let methods = metadata.code_challenge_methods_supported.as_deref().unwrap_or_default();
+    if !methods.iter().any(|method| method == "S256") {
+        let why = "whoever lets users in does not protect codes on their way (PKCE with S256)";
+        return Err(LoginFault::Unsafe(why.to_owned()));
+    }
+    Ok(())
+}
+
+/// The rights to ask for: what the user says, or the server; and what it had and missed before.
+async fn scopes(
+    keys: &Keys,
+    auth: &Auth,
+    manager: &AuthorizationManager,
+    metadata: &AuthorizationMetadata,
+) -> Result<Vec<String>, LoginFault> {
+    let before = auth.tokens.load(&keys.key).ok().flatten();
+    let wanted = before.as_ref().map(|entry| entry.wanted.clone()).unwrap_or_default();
+    let mut scopes = auth.scopes.clone();
+    if !wanted.is_empty() {
+        scopes.extend(before.and_then(|entry| entry.token).map(|token| token.scopes).unwrap_or_default());
+        scopes.extend(wanted);
+    }
+    if scopes.is_empty() {
+        return Ok(manager.select_initial_scopes(&[]).await);
+    }
+    let offline =
+        metadata.scopes_supported.as_ref().is_some_and(|known| known.iter().any(|one| one == OFFLINE));
+    scopes.extend(offline.then(|| OFFLINE.to_owned()));
+    let mut seen = std::collections::HashSet::new();
+    scopes.retain(|scope| seen.insert(scope.clone()));
+    Ok(scopes)
+}
+
+/// Who we are there.
+async fn client(
+    auth: &Auth,
+    manager: &mut AuthorizationManager,
+    metadata: &AuthorizationMetadata,
+    (redirect, scopes): (&str, &[&str]),
+) -> Result<OAuthClientConfig, LoginFault> {
+    let reads = metadata.additional_fields.get("client_id_metadata_document_supported");
+    match &auth.client {
+        ClientId::Registered { id, secret } => {
+            let mut client = OAuthClientConfig::new(id, redirect);
+            client.client_secret = secret.clone();
+            Ok(client)
+        }
+        ClientId::Document(url) if reads.and_then(serde_json::Value::as_bool) == Some(true) => {
+            Ok(OAuthClientConfig::new(url, redirect))
+        }
+        ClientId::Any | ClientId::Document(_) => {
+            let registered = manager.register_client(NAME, redirect, scopes).await;
+            registered.map_err(|error| LoginFault::Unknown(plain(&error.to_string())))
+        }
+    }
+}
+
+/// The value of a name that an address has once.
+fn only(url: &Url, name: &str) -> Result<Option<String>, LoginFault> {
+    let mut values = url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    let value = values.next();
+    match values.next() {
+        None => Ok(value),
+        Some(_) => Err(LoginFault::Unsafe(format!("somebody came back with two values for `{name}`"))),
+    }
+}
+
+fn discovery(error: AuthError) -> LoginFault {
+    match error {
+        AuthError::AuthorizationServerMismatch { .. }
+        | AuthError::AuthorizationServerMissingIssuer { .. }
+        | AuthError::PkceUnsupported => LoginFault::Unsafe(plain(&error.to_string())),
+        other => LoginFault::Discovery(plain(&other.to_string())),
+    }
+}
+
+/// What somebody else says, so that it can be shown.
+fn plain(text: &str) -> String {
+    text.chars().filter(|letter| !policy::invisible(*letter)).take(LONGEST).collect()
+}

@@ -1,0 +1,122 @@
+//! Where a browser comes back to: a port of this machine, for one visit.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use reqwest::Url;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+const PATH: &str = "/callback";
+/// Bytes of a request that are read, and how long one may take.
+const LONGEST: usize = 16 << 10;
+const SLOWEST: Duration = Duration::from_secs(10);
+/// Visits that are none before nobody is waited for any more.
+const STRANGERS: usize = 100;
+
+/// What every browser is shown, whatever came with it.
+const PAGE: &str = "<!doctype html><meta charset=\"utf-8\"><title>toolgate</title>\
+    <p>You can close this page. Toolgate says whether it worked.</p>";
+
+/// A port that waits for a browser.
+pub(super) struct Redirect {
+    listener: TcpListener,
+    address: String,
+}
+
+impl Redirect {
+    /// Listens on a port that nobody can know before.
+    pub(super) async fn listen() -> std::io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?.to_string();
+        Ok(Self { listener, address })
+    }
+
+    /// Where the browser is to come back to.
+    pub(super) fn address(&self) -> String {
+        format!("http://{}{PATH}", self.address)
+    }
+
+    /// Waits for the first visit, and gives where it went. Nothing listens any more after that.
+    pub(super) async fn visited(self) -> Option<Url> {
+        for _ in 0..STRANGERS {
+            let (stream, _) = self.listener.accept().await.ok()?;
+            if let Ok(Some(url)) = timeout(SLOWEST, self.visit(stream)).await {
+                return Some(url);
+            }
+        }
+        None
+    }
+
+    async fn visit(&self, mut stream: TcpStream) -> Option<Url> {
+        let head = head(&mut stream).await?;
+        let mut lines = head.lines();
+        let mut words = lines.next()?.split(' ');
+        let (method, target) = (words.next()?, words.next()?);
+        let host =
+            lines.filter_map(|line| line.split_once(':')).find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        // A page elsewhere that has its own name point here is none of our visitors.
+        let is_ours = host.is_some_and(|(_, host)| host.trim() == self.address);
+        let url = Url::parse(&format!("http://{}{target}", self.address)).ok();
+        let url = url.filter(|url| is_ours && method == "GET" && url.path() == PATH);
+        let status = if url.is_some() { "200 OK" } else { "404 Not Found" };
+        let body = if url.is_some() { PAGE } else { "" };
+        let answer = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {}\r\n\
+             cache-control: no-store\r\nreferrer-policy: no-referrer\r\ncontent-security-policy: default-src 'none'\r\n\
+             connection: close\r\n\r\n{body}",
+            body.len()
+        );
+        // Whether the browser hears it changes nothing.
+        let _heard = stream.write_all(answer.as_bytes()).await;
+        let _closed = stream.shutdown().await;
+        url
+    }
+}
+
+/// The head of a request, as text.
+async fn head(stream: &mut TcpStream) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 2 << 10];
+    // ends: with the head, or when it is too long
+    while !bytes.windows(4).any(|window| window == b"\r\n\r\n") {
+        let read = stream.read(&mut buffer).await.ok().filter(|read| *read > 0)?;
+        bytes.extend_from_slice(&buffer[..read]);
+        if bytes.len() > LONGEST {
+            return None;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn visit(address: &str, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn the_first_visit_is_the_last() {
+        let redirect = Redirect::listen().await.unwrap();
+        let address = redirect.address.clone();
+        let of = |target: &str, host: &str| format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let visits = async {
+            assert!(visit(&address, &of("/favicon.ico", &address)).await.starts_with("HTTP/1.1 404"));
+            assert!(
+                visit(&address, &of("/callback?code=x", "evil.example")).await.starts_with("HTTP/1.1 404")
+            );
+            visit(&address, &of("/callback?code=<script>&state=s", &address)).await
+        };
+        let (visited, answer) = tokio::join!(redirect.visited(), visits);
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with(PAGE), "{answer}");
+        assert_eq!(visited.unwrap().query(), Some("code=%3Cscript%3E&state=s"));
+        assert!(TcpStream::connect(&address).await.is_err());
+    }
+}

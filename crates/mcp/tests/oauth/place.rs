@@ -1,0 +1,126 @@
+//! A place to log in to, a browser to do it with, and somebody who calls a tool there.
+#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use engine::{ToolRegistry, ToolRouter};
+use policy::{DenyRead, Gate, Reach, ReviewDecision, Root, SandboxPolicy};
+use serde_json::Value;
+use testkit::Scripted;
+use tokio_util::sync::CancellationToken;
+use tool::{BoxFuture, Item, Place as Where, ToolCall, ToolSource};
+use toolgate_mcp::{Auth, Health, Http, Means, Opener, Server, Servers, Tokens, Transport};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oauth/server.py");
+
+/// A server that wants to know its user, in one of its modes.
+pub(crate) struct Place {
+    child: Child,
+    pub(crate) base: String,
+    pub(crate) state: tempfile::TempDir,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+impl Place {
+    pub(crate) fn new(mode: &str) -> Self {
+        let mut command = Command::new("python3");
+        command.args([SCRIPT, mode]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut port = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        let base = format!("http://127.0.0.1:{}", port.trim());
+        Self { child, base, state: tempfile::tempdir().unwrap() }
+    }
+
+    /// The server as a user describes it, with a header that is nobody else's business.
+    pub(crate) fn server(&self) -> Server {
+        let auth = Auth::new(Arc::new(Tokens::below(self.state.path())));
+        let headers = vec![("x-api-key".to_owned(), "hush".to_owned())];
+        let http = Http { headers, auth: Some(auth), ..Http::new(format!("{}/mcp", self.base)) };
+        let mut server = Server::new("o", Transport::Http(http));
+        (server.startup_timeout, server.tool_timeout) = (Duration::from_secs(20), Duration::from_secs(20));
+        server
+    }
+
+    pub(crate) fn directory(&self) -> std::path::PathBuf {
+        self.state.path().join("mcp-tokens")
+    }
+
+    /// What was asked of it at a path.
+    pub(crate) async fn asked(&self, path: &str) -> Vec<Value> {
+        let log = reqwest::get(format!("{}/log", self.base)).await.unwrap().bytes().await.unwrap();
+        let log: Vec<Value> = serde_json::from_slice(&log).unwrap();
+        log.into_iter().filter(|one| one["path"] == path).collect()
+    }
+
+    /// Those of them that wanted a token renewed.
+    pub(crate) async fn renewals(&self) -> usize {
+        let asked = self.asked("/token").await;
+        asked.iter().filter(|one| one["form"]["grant_type"] == "refresh_token").count()
+    }
+}
+
+/// A browser in which the user is logged in already.
+#[derive(Default)]
+pub(crate) struct Browser {
+    pub(crate) opened: AtomicUsize,
+    pub(crate) last: Mutex<String>,
+}
+
+impl Opener for Browser {
+    fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>> {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        address.clone_into(&mut self.last.lock().unwrap());
+        Box::pin(async move {
+            // What it shows is not looked at.
+            let _page = reqwest::get(address).await;
+            Ok(())
+        })
+    }
+}
+
+/// Calls its tool; what a model reads, or why there is none.
+pub(crate) async fn called(server: Server) -> String {
+    let servers = Servers::start(vec![server], &Means::default());
+    servers.settled(None).await;
+    let Some(tool) = servers.find("mcp__o__echo") else {
+        return match servers.health().remove(0).1 {
+            Health::Failed(why) => why,
+            other => format!("{other:?}"),
+        };
+    };
+    let registry = ToolRegistry::builder().any(tool).build().unwrap();
+    let root = std::env::temp_dir();
+    let reach = Reach::new(vec![Root::new(&root)], DenyRead::new(&[] as &[&str], None).unwrap());
+    let router = ToolRouter::new(registry, Gate::new(reach, SandboxPolicy::ReadOnly), Where { cwd: root })
+        .with_approver(Scripted::new(|_| ReviewDecision::Approved));
+    let call = ToolCall::function("1", "mcp__o__echo", "{}");
+    let output = router.dispatch(call, CancellationToken::new()).await;
+    output
+        .items
+        .iter()
+        .map(|item| match item {
+            Item::Text(text) => text.clone(),
+            Item::Image(_) => "<image>".to_owned(),
+        })
+        .collect()
+}
+
+/// The one file of tokens in a directory.
+pub(crate) fn kept(directory: &Path) -> std::path::PathBuf {
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files[0].clone()
+}
