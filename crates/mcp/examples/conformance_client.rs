@@ -1,0 +1,170 @@
+//! The client that the protocol's conformance suite drives: our servers, our router, our login, and a user who says yes.
+//!
+//! `@modelcontextprotocol/conformance client --command conformance_client` starts it once a scenario, with the URL of a
+//! server as its last argument; what it should do stands in `MCP_CONFORMANCE_SCENARIO` and `MCP_CONFORMANCE_CONTEXT`.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{ToolRegistry, ToolRouter};
+use policy::{DenyRead, Gate, Reach, ReviewDecision, Root, SandboxPolicy};
+use serde_json::{Map, Value, json};
+use testkit::Scripted;
+use tokio_util::sync::CancellationToken;
+use tool::{BoxFuture, Place, ToolCall, ToolSource};
+use toolgate_mcp::{
+    Auth, ClientId, Elicit, Elicitation, Elicited, Health, Http, Means, Opener, Server, Servers, Tokens,
+    Transport, Wants, alias, login,
+};
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// The document that the suite knows us by, where documents are read.
+const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+/// How often a user logs in to one server before they give up.
+const LOGINS: usize = 3;
+const NAME: &str = "suite";
+
+#[tokio::main]
+pub(crate) async fn main() -> Outcome<()> {
+    let url = std::env::args().next_back().ok_or("the URL of a server is the last argument")?;
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".to_owned());
+    let context: Value = serde_json::from_str(&context)?;
+    let state = tempfile::tempdir()?;
+    let tokens = Arc::new(Tokens::below(state.path()));
+    let text = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
+    let client = match text("client_id") {
+        Some(id) => ClientId::Registered { id, secret: text("client_secret") },
+        None => ClientId::Document(DOCUMENT.to_owned()),
+    };
+    let auth = Auth { client, ..Auth::new(tokens) };
+    let http = Http { auth: Some(auth), ..Http::new(url) };
+    let server = Server::new(NAME, Transport::Http(http));
+    let calls = context.get("toolCalls").and_then(Value::as_array).cloned();
+    // ends: a user logs in so often
+    for _ in 0..LOGINS {
+        match used(&server, calls.as_deref()).await? {
+            Used::Yes => return Ok(()),
+            Used::LoginWanted => {
+                let logged_in = login(&server, &Browser).await?;
+                tell(&format!("logged in: {logged_in:?}"));
+            }
+        }
+    }
+    match used(&server, calls.as_deref()).await? {
+        Used::Yes => Ok(()),
+        Used::LoginWanted => Err("the server is never content".into()),
+    }
+}
+
+enum Used {
+    Yes,
+    LoginWanted,
+}
+
+/// Starts the server and calls its tools: those of the suite's list, or else all of them.
+async fn used(server: &Server, calls: Option<&[Value]>) -> Outcome<Used> {
+    let means = Means { elicit: Some(Arc::new(Defaults)), ..Means::default() };
+    let servers = Servers::start(vec![server.clone()], &means);
+    servers.settled(None).await;
+    match servers.health().remove(0).1 {
+        Health::Ready { tools, left_out, .. } => tell(&format!("ready: {tools:?}, without {left_out:?}")),
+        Health::Failed(why) if wants_login(&why) => return Ok(Used::LoginWanted),
+        Health::Failed(why) => return Err(why.into()),
+        Health::Starting => return Err("it did not start".into()),
+    }
+    // This one takes the stream that every session has for the one that is opened anew, unless it was there before.
+    if std::env::var("MCP_CONFORMANCE_SCENARIO").is_ok_and(|scenario| scenario == "sse-retry") {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let router = router(&servers)?;
+    let listed: Vec<(String, Value)> = match calls {
+        Some(calls) => calls.iter().map(|call| (named(call), call["arguments"].clone())).collect(),
+        None => servers.offered().iter().map(|tool| (tool.spec().name().to_owned(), some(&**tool))).collect(),
+    };
+    for (number, (name, arguments)) in listed.into_iter().enumerate() {
+        let call = ToolCall::function(number.to_string(), name.clone(), arguments.to_string());
+        let output = router.dispatch(call, CancellationToken::new()).await;
+        let said = format!("{:?}", output.items);
+        tell(&format!("{name} {arguments}: {said}"));
+        if wants_login(&said) {
+            return Ok(Used::LoginWanted);
+        }
+    }
+    Ok(Used::Yes)
+}
+
+/// Whether the user is told to log in.
+fn wants_login(said: &str) -> bool {
+    said.contains(&format!("toolgate mcp login {NAME}"))
+}
+
+fn named(call: &Value) -> String {
+    alias(NAME, call["name"].as_str().unwrap_or_default())
+}
+
+fn router(servers: &Servers) -> Outcome<ToolRouter> {
+    let tools = servers.offered();
+    let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
+    let root = std::env::temp_dir();
+    let reach = Reach::new(vec![Root::new(&root)], DenyRead::new(&[] as &[&str], None)?);
+    let gate = Gate::new(reach, SandboxPolicy::ReadOnly);
+    let router = ToolRouter::new(registry.build()?, gate, Place { cwd: root });
+    Ok(router.with_approver(Scripted::new(|_| ReviewDecision::Approved)))
+}
+
+/// Arguments that fit a tool.
+fn some(tool: &dyn tool::AnyTool) -> Value {
+    let tool::ToolSpec::Function(spec) = tool.spec() else { return json!({}) };
+    let schema = serde_json::to_value(&spec.parameters).unwrap_or_default();
+    let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let value = |schema: &Value| match schema.get("type").and_then(Value::as_str) {
+        Some("number" | "integer") => json!(5),
+        Some("boolean") => json!(true),
+        Some("array") => json!([]),
+        Some("object") => json!({}),
+        _ => json!("test"),
+    };
+    properties.iter().map(|(name, schema)| (name.clone(), value(schema))).collect::<Map<_, _>>().into()
+}
+
+/// A user who accepts every form as it is.
+struct Defaults;
+
+impl Elicit for Defaults {
+    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
+        let answer = match &elicitation.wants {
+            Wants::Visit(_) => Elicited::Declined,
+            Wants::Form(schema) => {
+                let properties = schema.get("properties").and_then(Value::as_object);
+                let filled = properties.into_iter().flatten();
+                let filled =
+                    filled.filter_map(|(name, one)| Some((name.clone(), one.get("default")?.clone())));
+                Elicited::Accepted(Some(Value::Object(filled.collect())))
+            }
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+/// A browser in which the user is logged in already.
+struct Browser;
+
+impl Opener for Browser {
+    fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move { visit(address).await.map_err(|error| error.to_string()) })
+    }
+}
+
+async fn visit(address: &str) -> Outcome<()> {
+    let browser = reqwest::Client::builder().timeout(Duration::from_secs(10)).build()?;
+    let page = browser.get(address).send().await?;
+    tell(&format!("{address}: {}", page.status()));
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "the suite keeps it beside its verdict")]
+pub(crate) fn tell(what: &str) {
+    eprintln!("{what}");
+}
