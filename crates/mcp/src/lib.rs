@@ -20,7 +20,7 @@ mod task;
 mod tls;
 mod tools;
 
-pub use auth::{Auth, ClientId, LoggedIn, LoginFault, Opener, Tokens, TokensFault, login, logout};
+pub use auth::{Auth, ClientId, LoggedIn, LoginFault, Network, Opener, Tokens, TokensFault, login, logout};
 pub use connection::{Means, ServerEvent, WatchServers};
 pub use deferred::BUDGET;
 pub use definition::Pins;

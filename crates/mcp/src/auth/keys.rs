@@ -5,7 +5,7 @@ use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
 
 use super::kept::{Kept, fault};
 use super::tokens::{Entry, Key, Token};
-use super::{Auth, address};
+use super::{Auth, Network, address};
 
 /// What one server is shown.
 pub(crate) struct Keys {
@@ -69,9 +69,18 @@ impl Keys {
         Ok(self.auth.tokens.load(&self.key).map_err(fault)?.and_then(|entry| entry.token))
     }
 
+    /// What speaks to whoever lets users in.
+    pub(super) async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
+        let server = self.server.as_str();
+        match self.auth.network {
+            Network::Public => AuthorizationManager::new(server).await,
+            Network::Private => AuthorizationManager::new_allowing_private_addresses(server).await,
+        }
+    }
+
     /// Gets a new token from whoever gave the old one, if that is still who lets users in here.
     async fn refresh(&self, entry: &Entry) -> Result<(), AuthError> {
-        let mut manager = AuthorizationManager::new(self.server.as_str()).await?;
+        let mut manager = self.manager().await?;
         let metadata = manager.resolve_metadata().await?.metadata;
         let token_endpoint = address::named(&metadata.token_endpoint, &self.server);
         if metadata.issuer != entry.issuer || token_endpoint.is_err() {

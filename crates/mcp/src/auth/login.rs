@@ -136,7 +136,7 @@ impl Flow {
         challenge: Option<&str>,
         redirect: String,
     ) -> Result<Self, LoginFault> {
-        let mut manager = AuthorizationManager::new(keys.server.as_str()).await.map_err(discovery)?;
+        let mut manager = keys.manager().await.map_err(discovery)?;
         let caught = InMemoryCredentialStore::new();
         manager.set_credential_store(caught.clone());
         let found = manager.resolve_metadata_from_challenge(challenge).await.map_err(discovery)?;

@@ -28,12 +28,25 @@ pub struct Auth {
     pub client: ClientId,
     /// The rights that are asked for; what the server says it needs if nothing is said.
     pub scopes: Vec<String>,
+    /// Where whoever lets users in may be.
+    pub network: Network,
+}
+
+/// Where whoever lets users in may be. Addresses of this machine are used only for servers of this machine, and those
+/// that mean something to a cloud never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Network {
+    /// Where everybody can reach them; a server at an address of a private network may name others there.
+    #[default]
+    Public,
+    /// In a private network, too.
+    Private,
 }
 
 impl Auth {
     /// With nothing else said: we are whoever the other side says we are, and ask for what the server needs.
     pub fn new(tokens: Arc<Tokens>) -> Self {
-        Self { tokens, client: ClientId::Any, scopes: Vec::new() }
+        Self { tokens, client: ClientId::Any, scopes: Vec::new(), network: Network::default() }
     }
 }
 

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod program;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -11,7 +13,8 @@ use tokio::sync::mpsc;
 use tool::{BoxFuture, ToolSource};
 use toolgate_mcp::{Elicit, Elicitation, Elicited, Means, ServerEvent, WatchServers};
 
-use program::{echo, read, started};
+use program::{echo, started};
+use support::read;
 
 const ENOUGH: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_secs(3);

@@ -3,6 +3,8 @@
 
 mod files;
 mod place;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::sync::atomic::Ordering;
 

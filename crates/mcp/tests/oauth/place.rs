@@ -8,13 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::{ToolRegistry, ToolRouter};
-use policy::{DenyRead, Gate, Reach, ReviewDecision, Root, SandboxPolicy};
-use serde_json::Value;
-use testkit::Scripted;
-use tokio_util::sync::CancellationToken;
-use tool::{BoxFuture, Item, Place as Where, ToolCall, ToolSource};
+use serde_json::{Value, json};
+use tool::BoxFuture;
 use toolgate_mcp::{Auth, Health, Http, Means, Opener, Server, Servers, Tokens, Transport};
+
+use crate::support::{call, read};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oauth/server.py");
 
@@ -94,27 +92,10 @@ impl Opener for Browser {
 pub(crate) async fn called(server: Server) -> String {
     let servers = Servers::start(vec![server], &Means::default());
     servers.settled(None).await;
-    let Some(tool) = servers.find("mcp__o__echo") else {
-        return match servers.health().remove(0).1 {
-            Health::Failed(why) => why,
-            other => format!("{other:?}"),
-        };
-    };
-    let registry = ToolRegistry::builder().any(tool).build().unwrap();
-    let root = std::env::temp_dir();
-    let reach = Reach::new(vec![Root::new(&root)], DenyRead::new(&[] as &[&str], None).unwrap());
-    let router = ToolRouter::new(registry, Gate::new(reach, SandboxPolicy::ReadOnly), Where { cwd: root })
-        .with_approver(Scripted::new(|_| ReviewDecision::Approved));
-    let call = ToolCall::function("1", "mcp__o__echo", "{}");
-    let output = router.dispatch(call, CancellationToken::new()).await;
-    output
-        .items
-        .iter()
-        .map(|item| match item {
-            Item::Text(text) => text.clone(),
-            Item::Image(_) => "<image>".to_owned(),
-        })
-        .collect()
+    match servers.health().remove(0).1 {
+        Health::Failed(why) => why,
+        _ => read(&call(&servers, "mcp__o__echo", &json!({})).await),
+    }
 }
 
 /// The one file of tokens in a directory.
