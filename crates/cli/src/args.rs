@@ -12,7 +12,9 @@ use toolgate::wire::Dialect;
 
 pub(crate) use self::edits::{Diff, Patch, PatchFormat};
 pub(crate) use self::mcp::{Approve, Mcp};
-pub(crate) use self::servers::{AddServer, GetServer, ListServers, RemoveServer, ServerCommand, TestServers};
+pub(crate) use self::servers::{
+    AddServer, GetServer, ListServers, LoginServer, LogoutServer, RemoveServer, ServerCommand, TestServers,
+};
 use crate::config::{Approval, Network, Sandbox, Tier};
 
 /// Answers the tool calls of a coding model: fast, safely, exactly once

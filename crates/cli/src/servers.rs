@@ -7,19 +7,22 @@ use std::time::Duration;
 
 use exec::own_file::OwnFile;
 use toolgate::mcp::{
-    self, Approval, Http, Means, Pins, Server, ServerEvent, Servers, Transport, WatchServers,
+    self, Approval, Auth, ClientId, Http, Means, Pins, Server, ServerEvent, Servers, Tokens, Transport,
+    WatchServers,
 };
+use toolgate::rules::Where;
 use toolgate::{Confinement, Environment, Network, Processes, Program, SandboxPolicy};
 
 use crate::config::{self, Config, Dirs, ServerApproval, ServerSetting, ServerTable, Setting};
 use crate::fault::Fault;
+use crate::private;
 use crate::screen;
 
 /// Starts the servers of `config` that are enabled, for work in `cwd`. Must be called in a runtime.
 pub(crate) fn start(config: &Config, cwd: &Path, dirs: &Dirs, means: Means) -> Result<Arc<Servers>, Fault> {
     let processes = Arc::<Processes>::default();
     let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
-    let servers = enabled.map(|server| described(server, cwd, &processes)).collect::<Result<_, _>>()?;
+    let servers = enabled.map(|server| described(server, cwd, dirs, &processes)).collect::<Result<_, _>>()?;
     let pins = dirs.state.as_ref().map(|state| Arc::new(PinFile::at(state.join("mcp"))) as Arc<dyn Pins>);
     let roots = vec![format!("file://{}", cwd.display())];
     Ok(Servers::start(servers, &Means { pins, roots, ..means }))
@@ -29,13 +32,17 @@ pub(crate) fn start(config: &Config, cwd: &Path, dirs: &Dirs, means: Means) -> R
 pub(crate) fn described(
     setting: &Setting<ServerSetting>,
     cwd: &Path,
+    dirs: &Dirs,
     processes: &Arc<Processes>,
 ) -> Result<Server, Fault> {
     let ServerSetting { name, table } = &setting.value;
     let fault = |why: String| Fault::usage(format!("{}: the server `{name}`: {why}", setting.source));
     let transport = match (&table.command, &table.url) {
-        (Some(command), _) => Transport::Program(Arc::new(program(command, table, cwd, processes))),
-        (None, Some(url)) => Transport::Http(http(url, table).map_err(fault)?),
+        (Some(command), _) => {
+            let program = program(command, table, cwd, processes);
+            Transport::Program(Arc::new(kept_out(program, dirs)))
+        }
+        (None, Some(url)) => Transport::Http(http(url, table, dirs).map_err(fault)?),
         (None, None) => return Err(fault("it needs a `command`, or a `url`".to_owned())),
     };
     let time = |seconds: Option<f64>, default: Duration| seconds.map_or(default, Duration::from_secs_f64);
@@ -85,7 +92,21 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, processes: &Arc<Proce
     }
 }
 
-fn http(url: &str, table: &ServerTable) -> Result<Http, String> {
+/// Nobody changes our own files, or reads what opens doors.
+fn kept_out(mut program: Program, dirs: &Dirs) -> Program {
+    let own = [&dirs.config, &dirs.state].into_iter().flatten().cloned();
+    program.confinement.read_only.extend(own);
+    let secret = [private::tokens(dirs), private::counters(dirs)].into_iter().flatten();
+    program.deny_read = secret.map(|path| Where::At(path.components().collect()).pattern()).collect();
+    program
+}
+
+/// Where what users were given is kept.
+fn tokens(dirs: &Dirs) -> Option<Arc<Tokens>> {
+    private::tokens(dirs).map(|directory| Arc::new(Tokens::below(&directory)))
+}
+
+fn http(url: &str, table: &ServerTable, dirs: &Dirs) -> Result<Http, String> {
     let variable = |name: &String| {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty());
         value.ok_or_else(|| format!("the variable `{name}`, which it is given, is not set"))
@@ -95,7 +116,16 @@ fn http(url: &str, table: &ServerTable) -> Result<Http, String> {
         headers.push((header.clone(), variable(name)?));
     }
     let bearer = table.bearer_token_env_var.as_ref().map(variable).transpose()?;
-    Ok(Http { url: url.to_owned(), headers, bearer })
+    let client = match &table.oauth {
+        None => ClientId::Any,
+        Some(oauth) => ClientId::Registered {
+            id: oauth.client_id.clone(),
+            secret: oauth.client_secret_env_var.as_ref().map(variable).transpose()?,
+        },
+    };
+    let tokens = tokens(dirs).filter(|_| bearer.is_none());
+    let auth = tokens.map(|tokens| Auth { client, scopes: table.scopes.clone(), ..Auth::new(tokens) });
+    Ok(Http { headers, bearer, auth, ..Http::new(url) })
 }
 
 /// Remembers definitions, one file a server.

@@ -25,6 +25,8 @@ pub struct Program {
     pub sandbox: SandboxPolicy,
     /// The same in more detail.
     pub confinement: Confinement,
+    /// What it may not read, beside what nobody may.
+    pub deny_read: Vec<String>,
     /// Shares the spawner with others.
     pub processes: Arc<Processes>,
 }
@@ -38,6 +40,7 @@ impl Program {
             environment: Environment::default(),
             sandbox: SandboxPolicy::WorkspaceWrite,
             confinement: Confinement { network: Network::On, ..Confinement::default() },
+            deny_read: Vec::new(),
             processes: Arc::default(),
         }
     }
@@ -57,6 +60,7 @@ impl Program {
             .confinement(self.confinement.clone())
             .environment(self.environment.clone())
             .processes(Arc::clone(&self.processes));
+        let builder = self.deny_read.iter().fold(builder, |builder, pattern| builder.deny_read(pattern));
         let sandbox = builder.sandbox_alone().map_err(|fault| lasting(fault.to_string()))?;
         let (session, pump) = sandbox.run(self.argv.clone(), stdio).await.map_err(|fault| match &fault {
             SandboxFault::Denied(_) | SandboxFault::Directory(_) => lasting(fault.to_string()),

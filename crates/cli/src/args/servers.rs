@@ -13,6 +13,28 @@ pub(crate) enum ServerCommand {
     Add(AddServer),
     Remove(RemoveServer),
     Test(TestServers),
+    Login(LoginServer),
+    Logout(LogoutServer),
+}
+
+/// Log in to a server behind a URL
+///
+/// Shows an address; open it in a browser. What you are given is kept in a file that only you can read, and renewed.
+#[derive(Debug, Args)]
+pub(crate) struct LoginServer {
+    /// Its name
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Forget what a login to a server gave
+#[derive(Debug, Args)]
+pub(crate) struct LogoutServer {
+    /// Its name
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) place: Place,
 }
 
 /// List the servers whose tools are used

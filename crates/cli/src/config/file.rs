@@ -116,6 +116,7 @@ fn plain(message: &str) -> String {
         ("struct Wire", "a table `[wire]`"),
         ("struct HookTable", "a table `[[hook]]`"),
         ("struct ServerTable", "a table `[mcp_servers.NAME]`"),
+        ("struct OauthTable", "a table, e.g. `{ client_id = \"x\" }`"),
         ("struct ToolTable", "a table, e.g. `{ approval = \"allow\" }`"),
         ("u64", "a whole number"),
         ("a sequence", "a list, e.g. `[\"a\"]`"),

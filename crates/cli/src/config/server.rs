@@ -43,6 +43,10 @@ pub(crate) struct ServerTable {
     pub(crate) http_headers: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) env_http_headers: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) scopes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) oauth: Option<OauthTable>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) enabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +63,15 @@ pub(crate) struct ServerTable {
     pub(crate) approval: Option<ServerApproval>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) tools: BTreeMap<String, ToolTable>,
+}
+
+/// Who we are to whoever lets users in to it.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OauthTable {
+    pub(crate) client_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) client_secret_env_var: Option<String>,
 }
 
 /// What is said about one of its tools.
@@ -118,6 +131,8 @@ impl ServerTable {
                     ("bearer_token_env_var", self.bearer_token_env_var.is_some()),
                     ("http_headers", !self.http_headers.is_empty()),
                     ("env_http_headers", !self.env_http_headers.is_empty()),
+                    ("scopes", !self.scopes.is_empty()),
+                    ("oauth", self.oauth.is_some()),
                 ];
                 if let Some(why) = only("url", &http) {
                     return Some(why);

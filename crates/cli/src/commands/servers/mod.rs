@@ -1,6 +1,7 @@
 //! `toolgate mcp list` and its like: which servers there are, and how they are.
 
 mod edit;
+mod login;
 mod test;
 
 use std::fmt::Write;
@@ -23,6 +24,8 @@ pub(crate) fn run(command: &ServerCommand) -> Result<ExitCode, Fault> {
         ServerCommand::Add(args) => edit::add(args),
         ServerCommand::Remove(args) => edit::remove(args),
         ServerCommand::Test(args) => test::run(args),
+        ServerCommand::Login(args) => login::login(args),
+        ServerCommand::Logout(args) => login::logout(args),
     }
 }
 

@@ -1,0 +1,51 @@
+//! `toolgate mcp login` and `toolgate mcp logout`: who the user is to a server behind a URL.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use toolgate::BoxFuture;
+use toolgate::mcp::{self, Opener, Server};
+
+use crate::args::{LoginServer, LogoutServer, Place};
+use crate::compose::directory;
+use crate::config::Dirs;
+use crate::fault::Fault;
+use crate::{screen, servers};
+
+/// Shows the address; a program that opens it would have to be trusted with it.
+struct Shown;
+
+impl Opener for Shown {
+    fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>> {
+        screen::to_stderr("Open this address in a browser on this machine, and come back when you are done:");
+        screen::to_stderr(&screen::visible(address));
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+fn server(name: &str, place: &Place) -> Result<Server, Fault> {
+    let config = super::config(place)?;
+    let setting = super::named(&config, name)?;
+    servers::described(setting, &directory(place)?, &Dirs::from_env()?, &Arc::default())
+}
+
+pub(super) fn login(args: &LoginServer) -> Result<ExitCode, Fault> {
+    let server = server(&args.name, &args.place)?;
+    let done = crate::commands::block_on(async {
+        mcp::login(&server, &Shown).await.map_err(|fault| Fault::failed(fault.to_string()))
+    })?;
+    let scopes =
+        if done.scopes.is_empty() { String::new() } else { format!(", with {}", done.scopes.join(" ")) };
+    let text = format!("logged in to `{}` by {}{scopes}", args.name, done.issuer);
+    screen::text(&screen::visible(&text))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn logout(args: &LogoutServer) -> Result<ExitCode, Fault> {
+    let server = server(&args.name, &args.place)?;
+    crate::commands::block_on(async {
+        mcp::logout(&server).await.map_err(|fault| Fault::failed(fault.to_string()))
+    })?;
+    screen::text(&format!("forgot what the login to `{}` gave", args.name))?;
+    Ok(ExitCode::SUCCESS)
+}
