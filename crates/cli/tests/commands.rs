@@ -236,6 +236,7 @@ fn the_configuration_says_where_each_value_comes_from() {
     # confinement.open_files is not set
     limits.parallel = 2  # $DIR/toolgate.toml:5
     # hook is not set
+    # mcp_servers is not set
     # $HOME/.config/toolgate/config.toml: read
     # $HOME/.config/toolgate/toolgate.toml: not there
     # $DIR/toolgate.toml: read
@@ -352,7 +353,7 @@ fn what_is_no_call_is_reported_in_its_place() {
     let shell = Shell::new();
     let lines = "\u{feff}{\"type\": \"toolgate.cancle\"}\n\ndata: {}\n{\"type\": \"toolgate.cancel\", \"call_id\": 7}\n{\"type\": \"toolgate.cancel\"}\n";
     assert_snapshot!(shell.fed(&["pipe"], lines).out, @r#"
-    {"message":"there is no toolgate.cancle; there are toolgate.cancel, toolgate.decision and toolgate.end_turn","type":"toolgate.fault"}
+    {"message":"there is no toolgate.cancle; there are toolgate.cancel, toolgate.decision, toolgate.elicited and toolgate.end_turn","type":"toolgate.fault"}
     {"message":"line 3 is not JSON at column 1: expected value; send what follows `data:`","type":"toolgate.fault"}
     {"message":"the call_id of a toolgate.cancel must be a string; nothing was cancelled","type":"toolgate.fault"}
     "#);
