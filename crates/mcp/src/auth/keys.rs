@@ -2,6 +2,8 @@
 
 use reqwest::Url;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
+use tracing::instrument::WithSubscriber;
+use tracing::subscriber::NoSubscriber;
 
 use super::kept::{Kept, fault};
 use super::tokens::{Entry, Key, Token};
@@ -95,7 +97,8 @@ impl Keys {
         }
         let (tokens, key) = (self.auth.tokens.clone(), self.key.clone());
         manager.set_credential_store(Kept { tokens, key });
-        manager.refresh_token().await.map(|_| ())
+        // Nobody needs to hear what `rmcp` has to say about a token.
+        manager.refresh_token().with_subscriber(NoSubscriber::default()).await.map(|_| ())
     }
 }
 

@@ -9,6 +9,8 @@ use rmcp::transport::auth::{
 };
 use tokio::time::timeout;
 use tool::BoxFuture;
+use tracing::instrument::WithSubscriber;
+use tracing::subscriber::NoSubscriber;
 
 use super::keys::{Keys, resource};
 use super::redirect::Redirect;
@@ -179,7 +181,8 @@ impl Flow {
         let code = code?.unwrap_or_default();
         let exchanged =
             self.manager.exchange_code_for_token_with_issuer(&code, &self.state, issuer.as_deref());
-        exchanged.await.map_err(|error| match error {
+        // `rmcp` logs the code, and whatever comes with the token.
+        exchanged.with_subscriber(NoSubscriber::default()).await.map_err(|error| match error {
             AuthError::AuthorizationServerMismatch { .. }
             | AuthError::AuthorizationServerMissingIssuer { .. }
             | AuthError::AuthorizationFailed(_) => LoginFault::Unsafe(plain(&error.to_string())),

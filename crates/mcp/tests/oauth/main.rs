@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod files;
+mod logs;
 mod place;
 #[path = "../support/mod.rs"]
 mod support;

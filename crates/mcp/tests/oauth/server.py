@@ -91,7 +91,7 @@ def grant(scope, first):
     TOKENS[access] = scope
     REFRESH[refresh] = scope
     lasts = 1 if first and MODE in ("short", "slow-refresh", "invalid-grant", "refresh-down") else 3600
-    return {"access_token": access, "token_type": "Bearer", "expires_in": lasts, "refresh_token": refresh, "scope": scope}
+    return {"access_token": access, "token_type": "Bearer", "expires_in": lasts, "refresh_token": refresh, "scope": scope, "id_token": f"identity-{number}"}
 
 
 class Handler(BaseHTTPRequestHandler):
