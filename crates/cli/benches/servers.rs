@@ -1,0 +1,112 @@
+//! Servers: a call through everything that we put around it against the same call by a bare client; and what ten servers, one of
+//! which hangs, cost the first turn. `just bench` runs it.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark runs peers, prints, and may unwrap"
+)]
+
+mod timing;
+
+use std::os::fd::OwnedFd;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rmcp::ServiceExt;
+use rmcp::model::CallToolRequestParams;
+use rmcp::service::{RoleClient, RunningService};
+use tokio::net::unix::pipe;
+use tokio::runtime::Runtime;
+use toolgate::mcp::{Approval, Means, Server, Servers, Transport};
+use toolgate::{Program, ToolSource, Toolgate, json};
+
+const SERVER: &str = env!("CARGO_BIN_EXE_toolgate");
+const ROUNDS: usize = 2_000;
+const TURNS: usize = 15;
+
+fn main() {
+    exec::process::init();
+    println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
+    let runtime = Runtime::new().unwrap();
+    call(&runtime);
+    first_turn(&runtime);
+}
+
+/// A tool that does next to nothing.
+fn plan() -> toolgate::Value {
+    json!({"steps": [{"description": "measure", "status": "pending"}]})
+}
+
+fn server(name: &str, argv: &[&str]) -> Server {
+    let argv = argv.iter().map(|&word| word.to_owned()).collect();
+    let transport = Transport::Program(Arc::new(Program::new(argv, std::env::temp_dir())));
+    Server { approval: Approval::Allow, ..Server::new(name, transport) }
+}
+
+fn call(runtime: &Runtime) {
+    let (servers, toolgate) = runtime.block_on(async {
+        let servers = Servers::start(vec![server("t", &[SERVER, "mcp"])], &Means::default());
+        servers.settled(None).await;
+        let source = Arc::clone(&servers) as Arc<dyn ToolSource>;
+        (servers, Toolgate::at(std::env::temp_dir()).source(source).build().unwrap())
+    });
+    let bare = runtime.block_on(bare());
+    let mut us = || {
+        let output = runtime.block_on(toolgate.call("mcp__t__update_plan", plan()));
+        assert!(output.success, "{}", output.joined_text());
+    };
+    let mut peer = || {
+        let arguments = plan().as_object().unwrap().clone();
+        let params = CallToolRequestParams::new("update_plan").with_arguments(arguments);
+        assert!(runtime.block_on(bare.call_tool(params)).unwrap().is_error != Some(true));
+    };
+    let [ours, theirs] = timing::rounds(ROUNDS, [&mut us, &mut peer]);
+    timing::row("a call of a confined server's tool / the same by bare `rmcp`, not confined", ours, theirs);
+    drop(servers);
+}
+
+/// A client that is nothing but `rmcp`.
+async fn bare() -> RunningService<RoleClient, ()> {
+    let mut child = Command::new(SERVER)
+        .arg("mcp")
+        .current_dir(std::env::temp_dir())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let input = pipe::Sender::from_owned_fd(OwnedFd::from(child.stdin.take().unwrap())).unwrap();
+    let output = pipe::Receiver::from_owned_fd(OwnedFd::from(child.stdout.take().unwrap())).unwrap();
+    ().serve((output, input)).await.unwrap()
+}
+
+/// From nothing to the first answer, and to what the model is told.
+fn turn(runtime: &Runtime, servers: &dyn Fn() -> Vec<Server>) -> Duration {
+    runtime.block_on(async {
+        let began = Instant::now();
+        let servers = Servers::start(servers(), &Means::default());
+        let source = Arc::clone(&servers) as Arc<dyn ToolSource>;
+        let toolgate = Toolgate::at(std::env::temp_dir()).with_tools().source(source).build().unwrap();
+        let told = toolgate.router().registry().specs().len();
+        let output = toolgate.call("update_plan", plan()).await;
+        assert!(output.success && told > 0);
+        began.elapsed()
+    })
+}
+
+fn first_turn(runtime: &Runtime) {
+    let ten = || -> Vec<Server> {
+        let nine = (0..9).map(|number| server(&format!("s{number}"), &[SERVER, "mcp"]));
+        nine.chain([server("hangs", &["/bin/sleep", "1000"])]).collect()
+    };
+    let median = |servers: &dyn Fn() -> Vec<Server>| {
+        let mut times: Vec<Duration> = (0..TURNS).map(|_| turn(runtime, servers)).collect();
+        times.sort();
+        times[TURNS / 2]
+    };
+    let (with, without) = (median(&ten), median(&Vec::new));
+    timing::row("the first turn beside ten servers, one of which hangs / without any", with, without);
+    println!("\nTen servers delay the first turn by {:.2?}; 50 ms are the most.", with.saturating_sub(without));
+}
