@@ -218,6 +218,11 @@ fn the_older_era_has_sessions_that_nobody_guesses() {
     assert_eq!(server.post(&list, &[older, ("mcp-session-id", &guessed)]).0, 404);
     let stolen = [older, ("mcp-session-id", &one), ("authorization", "Bearer nothing")];
     assert_eq!(server.post(&list, &stolen).0, 401);
+    // Who leaves ends the session.
+    let (host, bearer) = (server.host(), format!("Bearer {TOKEN}"));
+    let headers = [("host", host.as_str()), ("authorization", &bearer), ("mcp-session-id", &one), older];
+    assert_eq!(server.send("DELETE /mcp", &headers, "").0, 204);
+    assert_eq!(server.post(&list, &[older, ("mcp-session-id", &one)]).0, 404);
 }
 
 #[test]

@@ -136,6 +136,7 @@ impl Inside {
         }
         // Nobody behind the door needs it, and what is not there is not logged.
         head.headers.remove(AUTHORIZATION);
+        let ends = head.method == Method::DELETE;
         let body = match head.method {
             Method::POST => match read(body).await {
                 Ok(body) => body,
@@ -145,7 +146,12 @@ impl Inside {
             },
             _ => Bytes::new(),
         };
-        self.service.handle(Request::from_parts(head, Full::new(body))).await
+        let mut answer = self.service.handle(Request::from_parts(head, Full::new(body))).await;
+        // A session that is ended is ended now; clients take "accepted" for a failure.
+        if ends && answer.status() == StatusCode::ACCEPTED {
+            *answer.status_mut() = StatusCode::NO_CONTENT;
+        }
+        answer
     }
 }
 
