@@ -279,6 +279,25 @@ fn nobody_is_served_beyond_this_machine_by_mistake() {
 }
 
 #[test]
+fn beyond_this_machine_it_answers_to_the_names_it_was_given() {
+    let world = World::new();
+    let server = Served::of(&world, &["--token-env", "TOKEN", "--allow-remote", "build.example.org"]);
+    for (host, expected) in [("build.example.org", 200), ("other.example.org", 403)] {
+        assert_eq!(server.post(&read(), &[("host", host)]).0, expected, "{host}");
+    }
+    assert_eq!(server.post(&read(), &[]).0, 200);
+}
+
+#[test]
+fn who_takes_too_long_over_the_head_is_not_waited_for() {
+    let world = World::new();
+    let server = Served::of(&world, &["--token-env", "TOKEN"]);
+    let began = std::time::Instant::now();
+    let answer = server.raw(format!("POST /mcp HTTP/1.1\r\nhost: {}\r\n", server.host()).as_bytes());
+    assert!(began.elapsed() < PATIENCE && [0, 408].contains(&status(&answer)), "{answer}");
+}
+
+#[test]
 fn a_client_that_hangs_up_gives_its_call_up() {
     let world = World::new();
     let server = Served::of(&world, &["--token-env", "TOKEN"]);

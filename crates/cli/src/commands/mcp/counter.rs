@@ -112,7 +112,7 @@ fn parent(process: u32) -> Option<u32> {
 /// Serves one terminal until it leaves.
 async fn serve(stream: UnixStream, board: &Board, about: String) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
-    let mut lines = Lines(BufReader::new(read));
+    let mut lines = Lines { read: BufReader::new(read), begun: Vec::new() };
     let Some(FromTerminal::Hello { width, height }) = lines.next().await? else { return Ok(()) };
     let size = Size { width, height };
     let mut watching = board.watch();
@@ -169,14 +169,18 @@ async fn send(write: &mut OwnedWriteHalf, told: &ToTerminal) -> io::Result<()> {
 }
 
 /// What a terminal says, line by line and within bounds.
-struct Lines(BufReader<OwnedReadHalf>);
+struct Lines {
+    read: BufReader<OwnedReadHalf>,
+    /// What has come of the next line.
+    begun: Vec<u8>,
+}
 
 impl Lines {
-    /// The next line; `None` when the terminal has left, or makes no sense. Only lost if it is dropped half-way, which
-    /// ends with a line that makes no sense.
+    /// The next line; `None` when the terminal has left, or makes no sense. Safe to drop and call again.
     async fn next(&mut self) -> io::Result<Option<FromTerminal>> {
-        let mut line = Vec::new();
-        (&mut self.0).take(MAX_LINE).read_until(b'\n', &mut line).await?;
+        let room = MAX_LINE.saturating_sub(self.begun.len() as u64);
+        (&mut self.read).take(room).read_until(b'\n', &mut self.begun).await?;
+        let line = std::mem::take(&mut self.begun);
         Ok(serde_json::from_slice(&line).ok())
     }
 }
