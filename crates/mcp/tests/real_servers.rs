@@ -1,7 +1,10 @@
 //! Real servers of both eras, as they are published: started, listed and called.
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make real files, and may unwrap")]
 
-mod support;
+#[path = "support/call.rs"]
+mod call;
+#[path = "support/program.rs"]
+mod program;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,7 +15,8 @@ use serde_json::{Value, json};
 use testkit::{node, python};
 use toolgate_mcp::{Health, Means, Servers};
 
-use support::{call, program, read};
+use call::{call, read};
+use program::program;
 
 /// Starting Node takes a while where others build, too.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -1,9 +1,11 @@
 //! Servers that misbehave: each is survived, and the next call of another is answered.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
+#[path = "../support/call.rs"]
+mod call;
+mod modes;
+#[path = "../support/program.rs"]
 mod program;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,8 +15,8 @@ use tokio::sync::mpsc;
 use tool::{BoxFuture, ToolSource};
 use toolgate_mcp::{Elicit, Elicitation, Elicited, Means, ServerEvent, WatchServers};
 
-use program::{echo, started};
-use support::read;
+use call::read;
+use modes::{echo, started};
 
 const ENOUGH: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_secs(3);

@@ -1,11 +1,11 @@
 //! A user logs in to a server; what goes wrong on the way is seen, and nothing is shown to anybody else.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
+#[path = "../support/call.rs"]
+mod call;
 mod files;
 mod logs;
 mod place;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::sync::atomic::Ordering;
 

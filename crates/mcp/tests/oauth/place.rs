@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tool::BoxFuture;
 use toolgate_mcp::{Auth, Health, Http, Means, Opener, Server, Servers, Tokens, Transport};
 
-use crate::support::{call, read};
+use crate::call::{call, read};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oauth/server.py");
 

@@ -1,4 +1,4 @@
-//! Programs that are servers, and somebody who calls their tools as a model would.
+//! Programs that are servers.
 #![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 use std::ffi::OsString;
@@ -9,15 +9,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::{ToolRegistry, ToolRouter};
-use policy::{DenyRead, Gate, Reach, ReviewDecision, Root, SandboxPolicy};
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde_json::Value;
-use testkit::Scripted;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
-use tool::{BoxFuture, Item, Place, ToolCall, ToolOutput, ToolSource};
-use toolgate_mcp::{Launch, LaunchFault, Running, Server, Servers, Transport};
+use tool::BoxFuture;
+use toolgate_mcp::{Launch, LaunchFault, Running, Server, Transport};
 
 /// Starts a program, unconfined: these tests are not about what it may do.
 struct Program(Vec<OsString>);
@@ -73,27 +68,4 @@ pub(crate) fn program(name: &str, command: Vec<OsString>, limit: Duration) -> Se
     let mut server = Server::new(name, Transport::Program(Arc::new(Program(command))));
     (server.startup_timeout, server.tool_timeout) = (limit, limit);
     server
-}
-
-/// Calls a tool by our name for it, with the yes of whoever is asked.
-pub(crate) async fn call(servers: &Servers, name: &str, arguments: &Value) -> ToolOutput {
-    servers.settled(None).await;
-    let Some(tool) = servers.find(name) else {
-        return ToolOutput::failure(format!("there is no `{name}`: {:?}", servers.health()));
-    };
-    let registry = ToolRegistry::builder().any(tool).build().unwrap();
-    let root = std::env::temp_dir();
-    let reach = Reach::new(vec![Root::new(&root)], DenyRead::new(&[] as &[&str], None).unwrap());
-    let router = ToolRouter::new(registry, Gate::new(reach, SandboxPolicy::ReadOnly), Place { cwd: root })
-        .with_approver(Scripted::new(|_| ReviewDecision::Approved));
-    router.dispatch(ToolCall::function("1", name, arguments.to_string()), CancellationToken::new()).await
-}
-
-/// What a model reads of an answer.
-pub(crate) fn read(output: &ToolOutput) -> String {
-    let item = |item: &Item| match item {
-        Item::Text(text) => text.clone(),
-        Item::Image(image) => format!("<{} of {} bytes>", image.mime, image.bytes.len()),
-    };
-    output.items.iter().map(item).collect::<Vec<_>>().join("\n")
 }

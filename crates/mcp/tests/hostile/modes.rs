@@ -7,7 +7,8 @@ use serde_json::json;
 use tool::ToolOutput;
 use toolgate_mcp::{Means, Servers};
 
-use crate::support::{call, program};
+use crate::call::call;
+use crate::program::program;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile/server.py");
 

@@ -1,0 +1,32 @@
+//! Somebody who calls tools as a model would.
+
+use engine::{ToolRegistry, ToolRouter};
+use policy::{DenyRead, Gate, Reach, ReviewDecision, Root, SandboxPolicy};
+use serde_json::Value;
+use testkit::Scripted;
+use tokio_util::sync::CancellationToken;
+use tool::{Item, Place, ToolCall, ToolOutput, ToolSource};
+use toolgate_mcp::Servers;
+
+/// Calls a tool by our name for it, with the yes of whoever is asked.
+pub(crate) async fn call(servers: &Servers, name: &str, arguments: &Value) -> ToolOutput {
+    servers.settled(None).await;
+    let Some(tool) = servers.find(name) else {
+        return ToolOutput::failure(format!("there is no `{name}`: {:?}", servers.health()));
+    };
+    let registry = ToolRegistry::builder().any(tool).build().unwrap();
+    let root = std::env::temp_dir();
+    let reach = Reach::new(vec![Root::new(&root)], DenyRead::new(&[] as &[&str], None).unwrap());
+    let router = ToolRouter::new(registry, Gate::new(reach, SandboxPolicy::ReadOnly), Place { cwd: root })
+        .with_approver(Scripted::new(|_| ReviewDecision::Approved));
+    router.dispatch(ToolCall::function("1", name, arguments.to_string()), CancellationToken::new()).await
+}
+
+/// What a model reads of an answer.
+pub(crate) fn read(output: &ToolOutput) -> String {
+    let item = |item: &Item| match item {
+        Item::Text(text) => text.clone(),
+        Item::Image(image) => format!("<{} of {} bytes>", image.mime, image.bytes.len()),
+    };
+    output.items.iter().map(item).collect::<Vec<_>>().join("\n")
+}
