@@ -30,11 +30,15 @@ impl Keys {
         if token.is_fresh() {
             return Ok(Some(token.access));
         }
-        self.renewed(&token.access).await
+        self.renewed(&token.access, None).await
     }
 
-    /// Another than `stale`, which it does not take: once, whatever the reason.
-    pub(super) async fn renewed(&self, stale: &str) -> Result<Option<String>, AuthError> {
+    /// Another than `stale`, which it does not take, as it says with `challenge`: once, whatever the reason.
+    pub(super) async fn renewed(
+        &self,
+        stale: &str,
+        challenge: Option<&str>,
+    ) -> Result<Option<String>, AuthError> {
         let tokens = &self.auth.tokens;
         let _held = tokens.hold(&self.key).await.map_err(fault)?;
         let Some(entry) = tokens.load(&self.key).map_err(fault)? else { return Ok(None) };
@@ -46,7 +50,7 @@ impl Keys {
         if token.refresh.is_none() {
             return Ok(None);
         }
-        match self.refresh(&entry).await {
+        match self.refresh(&entry, challenge.or(entry.challenge.as_deref())).await {
             Ok(()) => Ok(self.kept()?.map(|token| token.access)),
             Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Ok(None),
             Err(error) => Err(error),
@@ -81,9 +85,9 @@ impl Keys {
     }
 
     /// Gets a new token from whoever gave the old one, if that is still who lets users in here.
-    async fn refresh(&self, entry: &Entry) -> Result<(), AuthError> {
+    async fn refresh(&self, entry: &Entry, challenge: Option<&str>) -> Result<(), AuthError> {
         let mut manager = self.manager().await?;
-        let metadata = manager.resolve_metadata().await?.metadata;
+        let metadata = manager.resolve_metadata_from_challenge(challenge).await?.metadata;
         let token_endpoint = address::named(&metadata.token_endpoint, &self.server);
         if metadata.issuer != entry.issuer || token_endpoint.is_err() {
             return Err(AuthError::AuthorizationRequired);

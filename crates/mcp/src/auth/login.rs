@@ -84,7 +84,7 @@ pub async fn login(server: &Server, opener: &dyn Opener) -> Result<LoggedIn, Log
     let open = |error: std::io::Error| LoginFault::Opener(format!("no port can be opened: {error}"));
     let redirect = Redirect::listen().await.map_err(open)?;
     let challenge = timeout(server.startup_timeout, Link::challenge(http)).await.ok().flatten();
-    let flow = Flow::begin(&keys, auth, challenge.as_deref(), redirect.address()).await?;
+    let flow = Flow::begin(&keys, auth, challenge, redirect.address()).await?;
     let visit = timeout(PATIENCE, redirect.visited());
     let mut visit = std::pin::pin!(visit);
     let visited = tokio::select! {
@@ -129,19 +129,20 @@ struct Flow {
     /// What has to come back.
     state: String,
     resource: String,
+    challenge: Option<String>,
 }
 
 impl Flow {
     async fn begin(
         keys: &Keys,
         auth: &Auth,
-        challenge: Option<&str>,
+        challenge: Option<String>,
         redirect: String,
     ) -> Result<Self, LoginFault> {
         let mut manager = keys.manager().await.map_err(discovery)?;
         let caught = InMemoryCredentialStore::new();
         manager.set_credential_store(caught.clone());
-        let found = manager.resolve_metadata_from_challenge(challenge).await.map_err(discovery)?;
+        let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(discovery)?;
         if found.source == AuthorizationMetadataSource::LegacyEndpointFallback {
             return Err(LoginFault::Discovery("it describes nobody".to_owned()));
         }
@@ -158,7 +159,7 @@ impl Flow {
             .map_err(|fault| LoginFault::Unsafe(format!("the page where users log in {fault}")))?;
         let state = only(&page, "state")?.unwrap_or_default();
         let client = Known { id: client.client_id, secret: client.client_secret, redirect };
-        Ok(Self { manager, caught, issuer: metadata.issuer, client, page, state, resource })
+        Ok(Self { manager, caught, issuer: metadata.issuer, client, page, state, resource, challenge })
     }
 
     /// Makes a token of what the browser came back with.
@@ -199,6 +200,7 @@ impl Flow {
             resource: self.resource,
             client: self.client,
             token: Some(token),
+            challenge: self.challenge,
             wanted: Vec::new(),
         };
         let _held = auth.tokens.hold(&keys.key).await?;

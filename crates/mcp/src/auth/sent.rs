@@ -50,7 +50,7 @@ impl Sent {
         let token = keys.token().await?;
         let outcome = match (send(token.clone()).await, token) {
             (Err(StreamableHttpError::AuthRequired(challenge)), Some(stale)) => {
-                match keys.renewed(&stale).await? {
+                match keys.renewed(&stale, Some(&challenge.www_authenticate_header)).await? {
                     Some(token) => send(Some(token)).await,
                     None => Err(StreamableHttpError::AuthRequired(challenge)),
                 }

@@ -66,6 +66,9 @@ pub(super) struct Entry {
     pub(super) client: Known,
     /// What was given; nothing if it is not taken any more.
     pub(super) token: Option<Token>,
+    /// What the server said when it was asked by nobody: it tells where to look for who lets users in.
+    #[serde(default)]
+    pub(super) challenge: Option<String>,
     /// Rights that the server has missed since.
     #[serde(default)]
     pub(super) wanted: Vec<String>,

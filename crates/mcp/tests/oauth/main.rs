@@ -46,14 +46,14 @@ async fn a_user_logs_in_once() {
 
 #[tokio::test]
 async fn what_does_not_last_is_renewed_without_the_user() {
-    for mode in ["short", "revoked"] {
+    for (mode, resource) in [("short", "/mcp"), ("revoked", "/mcp"), ("odd-metadata", "/")] {
         let place = Place::new(mode);
         login(&place.server(), &Browser::default()).await.unwrap();
         assert_eq!(called(place.server()).await, "hi", "{mode}");
         assert_eq!(called(place.server()).await, "hi", "{mode}");
         assert_eq!(place.renewals().await, 1, "{mode}");
         let asked = place.asked("/token").await;
-        assert_eq!(asked.last().unwrap()["form"]["resource"], format!("{}/mcp", place.base), "{mode}");
+        assert_eq!(asked.last().unwrap()["form"]["resource"], format!("{}{resource}", place.base), "{mode}");
     }
 }
 

@@ -29,6 +29,8 @@ users in. `/log` tells what was asked: method, path, headers and form of each re
     metadata-big      says 20 MB about who lets users in
     other-resource    says that tokens are for another server
     moved             sends whoever comes to `/mcp` to another origin
+    odd-metadata      as `short`, and only the answer to a POST says where to look for who lets users in, and that
+                      tokens are for all that is there
     slow-refresh      as `short`, and renewing takes half a second
 """
 
@@ -90,7 +92,7 @@ def grant(scope, first):
     access, refresh = f"access-{number}", f"refresh-{number}"
     TOKENS[access] = scope
     REFRESH[refresh] = scope
-    lasts = 1 if first and MODE in ("short", "slow-refresh", "invalid-grant", "refresh-down") else 3600
+    lasts = 1 if first and MODE in ("short", "odd-metadata", "slow-refresh", "invalid-grant", "refresh-down") else 3600
     return {"access_token": access, "token_type": "Bearer", "expires_in": lasts, "refresh_token": refresh, "scope": scope, "id_token": f"identity-{number}"}
 
 
@@ -131,7 +133,7 @@ class Handler(BaseHTTPRequestHandler):
         LOG.append({"method": method, "path": path, "headers": headers, "form": form})
         if path == "/mcp":
             return self.mcp(method, body)
-        if path.startswith("/.well-known/oauth-protected-resource"):
+        if path.startswith("/odd" if MODE == "odd-metadata" else "/.well-known/oauth-protected-resource"):
             return self.resource()
         if path == "/.well-known/oauth-authorization-server":
             if MODE == "metadata-elsewhere":
@@ -148,7 +150,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def resource(self):
         server = "http://169.254.169.254" if MODE == "metadata-ip" else base(self)
-        resource = "https://other.example/mcp" if MODE == "other-resource" else base(self) + "/mcp"
+        resource = "https://other.example/mcp" if MODE == "other-resource" else base(self) + ("/" if MODE == "odd-metadata" else "/mcp")
         self.answer(200, {"resource": resource, "authorization_servers": [server], "scopes_supported": ["tools"]})
 
     def authorize(self, form):
@@ -189,8 +191,10 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(307, None, [("Location", f"http://127.0.0.1:{OTHER.server_port}/stolen")])
         token = self.headers.get("Authorization", "").removeprefix("Bearer ")
         revoked = MODE == "revoked" and token == "access-0"
+        if MODE == "odd-metadata" and method != "POST":
+            return self.answer(405)
         if token not in TOKENS or revoked:
-            where = base(self) + "/.well-known/oauth-protected-resource/mcp"
+            where = base(self) + ("/odd" if MODE == "odd-metadata" else "/.well-known/oauth-protected-resource/mcp")
             return self.answer(401, None, [("WWW-Authenticate", f'Bearer resource_metadata="{where}", scope="tools"')])
         if method != "POST":
             return self.answer(405)
