@@ -7,10 +7,8 @@
     reason = "a benchmark runs peers, prints, and may unwrap"
 )]
 
-mod timing;
-
 use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,7 +39,7 @@ fn plan() -> toolgate::Value {
 
 fn server(name: &str, argv: &[&str]) -> Server {
     let argv = argv.iter().map(|&word| word.to_owned()).collect();
-    let transport = Transport::Program(Arc::new(Program::new(argv, std::env::temp_dir())));
+    let transport = Transport::Program(Arc::new(Program::new(argv, env!("CARGO_MANIFEST_DIR"))));
     Server { approval: Approval::Allow, ..Server::new(name, transport) }
 }
 
@@ -50,9 +48,9 @@ fn call(runtime: &Runtime) {
         let servers = Servers::start(vec![server("t", &[SERVER, "mcp"])], &Means::default());
         servers.settled(None).await;
         let source = Arc::clone(&servers) as Arc<dyn ToolSource>;
-        (servers, Toolgate::at(std::env::temp_dir()).source(source).build().unwrap())
+        (servers, Toolgate::at(env!("CARGO_MANIFEST_DIR")).source(source).build().unwrap())
     });
-    let bare = runtime.block_on(bare());
+    let (bare, mut child) = runtime.block_on(bare());
     let mut us = || {
         let output = runtime.block_on(toolgate.call("mcp__t__update_plan", plan()));
         assert!(output.success, "{}", output.joined_text());
@@ -62,16 +60,42 @@ fn call(runtime: &Runtime) {
         let params = CallToolRequestParams::new("update_plan").with_arguments(arguments);
         assert!(runtime.block_on(bare.call_tool(params)).unwrap().is_error != Some(true));
     };
-    let [ours, theirs] = timing::rounds(ROUNDS, [&mut us, &mut peer]);
-    timing::row("a call of a confined server's tool / the same by bare `rmcp`, not confined", ours, theirs);
-    drop(servers);
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        ours.push(timed(&mut us));
+        theirs.push(timed(&mut peer));
+    }
+    row(
+        "a call of a confined server's tool / the same by bare `rmcp`, not confined",
+        median(ours),
+        median(theirs),
+    );
+    drop((servers, bare));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn timed(work: &mut dyn FnMut()) -> Duration {
+    let began = Instant::now();
+    work();
+    began.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn row(work: &str, us: Duration, peer: Duration) {
+    let ratio = us.as_secs_f64() / peer.as_secs_f64();
+    println!("| {work} | {us:.2?} | {peer:.2?} | {ratio:.2} |");
 }
 
 /// A client that is nothing but `rmcp`.
-async fn bare() -> RunningService<RoleClient, ()> {
+async fn bare() -> (RunningService<RoleClient, ()>, Child) {
     let mut child = Command::new(SERVER)
         .arg("mcp")
-        .current_dir(std::env::temp_dir())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -79,7 +103,7 @@ async fn bare() -> RunningService<RoleClient, ()> {
         .unwrap();
     let input = pipe::Sender::from_owned_fd(OwnedFd::from(child.stdin.take().unwrap())).unwrap();
     let output = pipe::Receiver::from_owned_fd(OwnedFd::from(child.stdout.take().unwrap())).unwrap();
-    ().serve((output, input)).await.unwrap()
+    (().serve((output, input)).await.unwrap(), child)
 }
 
 /// From nothing to the first answer, and to what the model is told.
@@ -88,7 +112,7 @@ fn turn(runtime: &Runtime, servers: &dyn Fn() -> Vec<Server>) -> Duration {
         let began = Instant::now();
         let servers = Servers::start(servers(), &Means::default());
         let source = Arc::clone(&servers) as Arc<dyn ToolSource>;
-        let toolgate = Toolgate::at(std::env::temp_dir()).with_tools().source(source).build().unwrap();
+        let toolgate = Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().source(source).build().unwrap();
         let told = toolgate.router().registry().specs().len();
         let output = toolgate.call("update_plan", plan()).await;
         assert!(output.success && told > 0);
@@ -101,12 +125,12 @@ fn first_turn(runtime: &Runtime) {
         let nine = (0..9).map(|number| server(&format!("s{number}"), &[SERVER, "mcp"]));
         nine.chain([server("hangs", &["/bin/sleep", "1000"])]).collect()
     };
-    let median = |servers: &dyn Fn() -> Vec<Server>| {
-        let mut times: Vec<Duration> = (0..TURNS).map(|_| turn(runtime, servers)).collect();
-        times.sort();
-        times[TURNS / 2]
-    };
-    let (with, without) = (median(&ten), median(&Vec::new));
-    timing::row("the first turn beside ten servers, one of which hangs / without any", with, without);
-    println!("\nTen servers delay the first turn by {:.2?}; 50 ms are the most.", with.saturating_sub(without));
+    let turns =
+        |servers: &dyn Fn() -> Vec<Server>| median((0..TURNS).map(|_| turn(runtime, servers)).collect());
+    let (with, without) = (turns(&ten), turns(&Vec::new));
+    row("the first turn beside ten servers, one of which hangs / without any", with, without);
+    println!(
+        "\nTen servers delay the first turn by {:.2?}; 50 ms are the most.",
+        with.saturating_sub(without)
+    );
 }

@@ -1,4 +1,4 @@
-//! The protocol's own conformance suite, against our client: all that each revision requires.
+//! The protocol's own conformance suite, against our client and our server: all that each revision requires.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -7,8 +7,11 @@
 
 #[path = "../examples/conformance_client.rs"]
 mod client;
+#[path = "../examples/conformance_server/fixtures/mod.rs"]
+mod fixtures;
 
 use std::env;
+use std::net::TcpListener;
 use std::process::{Command, ExitCode, Stdio};
 
 use testkit::node;
@@ -19,8 +22,10 @@ const SUITE: &str = "@modelcontextprotocol/conformance/dist/index.js";
 fn main() -> ExitCode {
     if env::var_os("MCP_CONFORMANCE_SCENARIO").is_none() {
         testkit::run_trials(&[
-            ("what_2026_07_28_requires", || requires("2026-07-28", 32)),
-            ("what_2025_11_25_requires", || requires("2025-11-25", 18)),
+            ("what_2026_07_28_requires_of_a_client", || of_a_client("2026-07-28", 32)),
+            ("what_2025_11_25_requires_of_a_client", || of_a_client("2025-11-25", 18)),
+            ("what_2026_07_28_requires_of_a_server", || of_a_server("2026-07-28", 37)),
+            ("what_2025_11_25_requires_of_a_server", || of_a_server("2025-11-25", 30)),
         ]);
     }
     match client::main() {
@@ -32,12 +37,26 @@ fn main() -> ExitCode {
     }
 }
 
-fn requires(revision: &str, scenarios: usize) {
+fn of_a_client(revision: &str, scenarios: usize) {
+    let command = env::current_exe().unwrap();
+    requires(&["client", "--requirements", revision, "--command", command.to_str().unwrap()], scenarios);
+}
+
+fn of_a_server(revision: &str, scenarios: usize) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.spawn(fixtures::serve(listener));
+    requires(&["server", "--requirements", revision, "--url", &url], scenarios);
+    runtime.shutdown_background();
+}
+
+/// Runs the suite, which must pass in so many scenarios.
+fn requires(arguments: &[&str], scenarios: usize) {
     let results = tempfile::tempdir().unwrap();
     let suite = Command::new(node::node())
         .arg(node::script(SUITE))
-        .args(["client", "--requirements", revision, "--command"])
-        .arg(env::current_exe().unwrap())
+        .args(arguments)
         .arg("--output-dir")
         .arg(results.path())
         .stdin(Stdio::null())

@@ -68,7 +68,7 @@ impl Elicitations {
     /// Answers one as a line says; or says what is wrong with the line, and nothing changes.
     pub(super) fn answer(&mut self, line: &Value) -> Result<(), String> {
         let id = line["id"].as_str().unwrap_or_default();
-        if !self.0.get(id).is_some_and(|answer| !answer.is_closed()) {
+        if self.0.get(id).is_none_or(oneshot::Sender::is_closed) {
             return Err("there is no elicitation of that id; nothing was answered".to_owned());
         }
         let content = match &line["content"] {
