@@ -1,6 +1,7 @@
 //! Configuration → servers that are started, and what is remembered about them.
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,8 +25,22 @@ pub(crate) fn start(config: &Config, cwd: &Path, dirs: &Dirs, means: Means) -> R
     let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
     let servers = enabled.map(|server| described(server, cwd, dirs, &processes)).collect::<Result<_, _>>()?;
     let pins = dirs.state.as_ref().map(|state| Arc::new(PinFile::at(state.join("mcp"))) as Arc<dyn Pins>);
-    let roots = vec![format!("file://{}", cwd.display())];
+    let roots = vec![uri(cwd)];
     Ok(Servers::start(servers, &Means { pins, roots, ..means }))
+}
+
+/// A directory as a URI, in which every byte that could mean something else is escaped.
+fn uri(directory: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    for &byte in directory.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                uri.push(byte.into())
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
 }
 
 /// One server, as its user describes it.
@@ -207,6 +222,19 @@ impl WatchServers for Told {
                     again_in.map(|pause| format!("; it is started again in {} s", pause.as_secs().max(1)));
                 screen::hint(&format!("the server `{server}` {why}{}", again.unwrap_or_default()));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_a_uri_whatever_it_is_called() {
+        let rows = [("/a/b-c", "file:///a/b-c"), ("/a b/ü%", "file:///a%20b/%C3%BC%25"), ("/", "file:///")];
+        for (path, expected) in rows {
+            assert_eq!(uri(Path::new(path)), expected);
         }
     }
 }

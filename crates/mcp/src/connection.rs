@@ -30,6 +30,8 @@ const MOST_PAGES: usize = 100;
 const MOST_TOOLS: usize = 2048;
 /// How long its tools have to stay as they are before they are listed again.
 const SETTLES: Duration = Duration::from_millis(200);
+/// How often is looked whether somebody thinks about a question.
+const TICK: Duration = Duration::from_millis(500);
 /// Bytes of what a program last wrote to its standard error.
 const LAST_WORDS: usize = 4 << 10;
 
@@ -163,25 +165,22 @@ impl Connection {
 
     /// Waits for `work`, but no longer than `limit`, not counting the time in which somebody thinks about its questions.
     pub(crate) async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
-        const STEP: Duration = Duration::from_millis(100);
         let mut work = std::pin::pin!(work);
         let mut left = limit;
-        // ends: time goes by
-        loop {
-            let step = if self.asking.load(Ordering::Relaxed) > 0 { STEP } else { left };
+        // ends: when time is up, which nobody who thinks holds up for ever
+        while !left.is_zero() {
+            let step = left.min(TICK);
             tokio::select! {
                 biased;
                 done = &mut work => return Some(done),
-                () = sleep(step.min(left.max(STEP))) => {
+                () = sleep(step) => {
                     if self.asking.load(Ordering::Relaxed) == 0 {
-                        if left <= step {
-                            return None;
-                        }
-                        left = left.saturating_sub(step);
+                        left -= step;
                     }
                 }
             }
         }
+        None
     }
 
     pub(crate) fn close(&self) {
@@ -206,7 +205,7 @@ impl Connection {
     }
 
     async fn kept(self: Arc<Self>) {
-        let mut failures = 0;
+        let mut failures = 0_u32;
         // ends: when it has failed too often, or with whoever waits for it
         loop {
             self.tell(&ServerEvent::Starting);
@@ -214,7 +213,8 @@ impl Connection {
             let outcome = Arc::clone(&self).lived(began).await;
             let was_ready = matches!(self.state(), State::Ready(_));
             failures = if was_ready && began.elapsed() > LIVED { 0 } else { failures + 1 };
-            let pause = (FIRST_PAUSE * 2_u32.saturating_pow(failures.min(16))).min(LONGEST_PAUSE);
+            let pause =
+                (FIRST_PAUSE * 2_u32.saturating_pow(failures.saturating_sub(1).min(16))).min(LONGEST_PAUSE);
             let retries =
                 outcome.passing && (was_ready || usize::try_from(failures).unwrap_or(TRIES) < TRIES);
             let why = outcome.why;
