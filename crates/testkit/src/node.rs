@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use crate::install::{must, once, program};
 
 const PACKAGES: &str = include_str!("../node-packages.json");
-const PACKAGES_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/node-packages.json");
+const CODEX: &str = r#"{"private": true, "dependencies": {"@openai/codex": "0.166.0"}}"#;
 
 /// What a machine without the means is told.
 const NEEDED: &str = "tests with real MCP programs need `npm` (10 or newer) and a package registry that it finds: \
@@ -41,9 +41,21 @@ pub fn installed() -> PathBuf {
 }
 
 fn folder() -> PathBuf {
-    once("test-node", PACKAGES, |making| {
+    npm("test-node", PACKAGES)
+}
+
+/// The Codex command line, in a folder of its own: it is large, and one test runs it.
+///
+/// # Panics
+/// If it cannot be installed.
+pub fn codex() -> PathBuf {
+    npm("test-codex", CODEX).join("node_modules/@openai/codex/bin/codex.js")
+}
+
+fn npm(name: &str, packages: &str) -> PathBuf {
+    once(name, packages, |making| {
         fs::create_dir(making).expect("a folder can be made in the target folder");
-        fs::copy(PACKAGES_FILE, making.join("package.json")).expect("the list of packages is here");
+        fs::write(making.join("package.json"), packages).expect("a file can be made there");
         must(
             NEEDED,
             program("npm")

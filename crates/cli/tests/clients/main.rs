@@ -1,9 +1,11 @@
-//! `toolgate mcp` as real clients meet it: the official SDKs for Python and TypeScript, and the inspector.
+//! `toolgate mcp` as real clients meet it: the official SDKs for Python and TypeScript, the inspector, and Codex.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "tests start real programs, and may unwrap"
 )]
+
+mod model;
 
 use std::path::Path;
 use std::process::Command;
@@ -69,4 +71,40 @@ fn the_inspector() {
         let told = of_node(&[&launcher], &words, home.path());
         assert!(told.contains("1| one"), "{era}: {told}");
     }
+}
+
+#[test]
+fn codex_with_a_scripted_model() {
+    let (w, home) = desk();
+    // Codex does not keep its things below /tmp.
+    let kept = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let call = json!({
+        "type": "function_call", "id": "fc_1", "call_id": "c1", "namespace": "mcp__toolgate", "name": "read_file",
+        "arguments": json!({"path": "a.txt"}).to_string(),
+    });
+    let model = model::Scripted::start(vec![call, model::message("that is all")]);
+    let provider = format!(
+        "model_providers.fake={{name=\"fake\",base_url=\"http://{}/v1\",wire_api=\"responses\",env_key=\"FAKE_KEY\"}}",
+        model.address()
+    );
+    let server = format!("mcp_servers.toolgate={{command={},args=[\"mcp\"]}}", json!(TOOLGATE));
+    let settings = ["model_provider=fake", "model=gpt-5", &provider, &server];
+    let ran = Command::new(node::node())
+        .arg(node::codex())
+        .args(["exec", "--skip-git-repo-check", "--sandbox", "read-only", "--json"])
+        .args(settings.iter().flat_map(|setting| ["-c", setting]))
+        .arg("read it")
+        .current_dir(w.path())
+        .env("HOME", home.path())
+        .env("CODEX_HOME", kept.path())
+        .env("FAKE_KEY", "x")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}\n{}", String::from_utf8_lossy(&ran.stderr));
+    let heard = model.heard();
+    assert_eq!(heard.len(), 2, "{said}");
+    let answer = heard[1]["input"].as_array().unwrap().last().unwrap().to_string();
+    assert!(answer.contains("function_call_output") && answer.contains("1| one"), "{answer}");
 }
