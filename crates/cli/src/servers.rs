@@ -207,12 +207,23 @@ impl Pins for PinFile {
     }
 }
 
-/// Tells a person at a terminal how servers are.
-pub(crate) struct Told;
+/// Tells a person how servers are.
+pub(crate) enum Told {
+    /// All of it.
+    All,
+    /// What is wrong.
+    Wrong,
+}
 
 impl WatchServers for Told {
     fn saw(&self, server: &str, event: &ServerEvent) {
         match event {
+            ServerEvent::Ready { tools, took, .. } if matches!(self, Self::All) => {
+                screen::hint(&format!(
+                    "the server `{server}` has started: {tools} tools in {} ms",
+                    took.as_millis()
+                ));
+            }
             ServerEvent::Starting | ServerEvent::Ready { .. } => {}
             ServerEvent::ToolsChanged { tools } => {
                 screen::hint(&format!("the server `{server}` has {tools} tools now"));

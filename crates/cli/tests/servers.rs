@@ -8,7 +8,9 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -114,33 +116,29 @@ fn a_server_is_added_listed_shown_and_removed() {
     command = "uvx"
     args = ["mcp-server-git", "-v"]
     network = "off"
-
-    [mcp_servers.docs.http_headers]
-    X-Key = "secret"
-
-    [mcp_servers.git.env]
-    A = "1"
+    env = { A = "1" }
 
     [mcp_servers.docs]
     url = "https://example.org/mcp"
+    http_headers = { X-Key = "secret" }
     "#);
     assert_snapshot!(desk.told(&["mcp", "list"]), @"
     0
     -- out
-    docs  https://example.org/mcp  # $HOME/.config/toolgate/config.toml:15
+    docs  https://example.org/mcp  # $HOME/.config/toolgate/config.toml:10
     git   uvx mcp-server-git -v  # $HOME/.config/toolgate/config.toml:4
     -- err
     ");
     assert_snapshot!(desk.told(&["mcp", "list", "--json"]), @r#"
     0
     -- out
-    {"servers":[{"enabled":true,"name":"docs","reached":"https://example.org/mcp","source":"$HOME/.config/toolgate/config.toml:15","transport":"http"},{"enabled":true,"name":"git","reached":"uvx mcp-server-git -v","source":"$HOME/.config/toolgate/config.toml:4","transport":"stdio"}]}
+    {"servers":[{"enabled":true,"name":"docs","reached":"https://example.org/mcp","source":"$HOME/.config/toolgate/config.toml:10","transport":"http"},{"enabled":true,"name":"git","reached":"uvx mcp-server-git -v","source":"$HOME/.config/toolgate/config.toml:4","transport":"stdio"}]}
     -- err
     "#);
     assert_snapshot!(desk.told(&["mcp", "get", "docs"]), @r#"
     0
     -- out
-    [mcp_servers.docs]  # $HOME/.config/toolgate/config.toml:15
+    [mcp_servers.docs]  # $HOME/.config/toolgate/config.toml:10
     http_headers = { X-Key = "…" }
     url = "https://example.org/mcp"
     -- err
@@ -167,11 +165,9 @@ fn a_server_is_added_listed_shown_and_removed() {
     # mine
     model = "gpt-5" # the one
 
-    [mcp_servers.docs.http_headers]
-    X-Key = "secret"
-
     [mcp_servers.docs]
     url = "https://example.org/mcp"
+    http_headers = { X-Key = "secret" }
     "#);
 }
 
@@ -377,4 +373,110 @@ fn too_many_tools_are_searched_and_not_sent() {
     );
     let ran = desk.call("tool_search", &json!({"query": "add two numbers", "limit": 2}));
     assert!(ran.out.contains("__get-sum"), "{}{}", ran.out, ran.err);
+}
+
+/// A session of `toolgate pipe`, talked to line by line.
+struct Talk {
+    child: Child,
+    input: ChildStdin,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Talk {
+    fn with(desk: &Desk) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args(["pipe", "--ask", "--events"])
+            .current_dir(desk.w.path())
+            .env_clear()
+            .env("HOME", desk.home.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Self { child, input, lines: BufReader::new(output).lines() }
+    }
+
+    fn say(&mut self, line: &Value) {
+        writeln!(self.input, "{line}").unwrap();
+    }
+
+    fn call(&mut self, id: &str, name: &str, arguments: &Value) {
+        let arguments = arguments.to_string();
+        self.say(&json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments}));
+    }
+
+    /// The next line that `is` what is waited for.
+    fn wait(&mut self, is: impl Fn(&Value) -> bool) -> Value {
+        let mut seen = String::new();
+        // ends: with the line, or with the session
+        for line in self.lines.by_ref() {
+            let line = line.unwrap();
+            let value: Value = serde_json::from_str(&line).unwrap();
+            if is(&value) {
+                return value;
+            }
+            seen = format!("{seen}\n{line}");
+        }
+        panic!("it did not come:{seen}");
+    }
+
+    fn answer(&mut self, id: &str) -> String {
+        self.wait(|line| line["type"] == "function_call_output" && line["call_id"] == id)["output"]
+            .to_string()
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        let _over = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+#[test]
+fn a_long_call_says_how_far_it_is_and_is_stopped() {
+    let desk = Desk::with(&[("everything", "approval = \"allow\"", of_node(EVERYTHING, &["stdio"]))]);
+    let mut talk = Talk::with(&desk);
+    let long = "mcp__everything__trigger-long-running-operation";
+    talk.call("1", long, &json!({"duration": 1, "steps": 4}));
+    let step = talk.wait(|line| line["event"] == "progress");
+    assert!(step["percent"].is_number() && step["text"].as_str().unwrap().contains("/4"), "{step}");
+    let said = talk.answer("1");
+    assert!(said.contains("completed"), "{said}");
+    talk.call("2", long, &json!({"duration": 600, "steps": 600}));
+    talk.wait(|line| line["event"] == "progress");
+    talk.say(&json!({"type": "toolgate.cancel", "call_id": "2"}));
+    let said = talk.answer("2");
+    assert!(said.contains("aborted by the user"), "{said}");
+    // The server goes on.
+    talk.call("3", "mcp__everything__echo", &json!({"message": "still here"}));
+    let said = talk.answer("3");
+    assert!(said.contains("still here"), "{said}");
+}
+
+#[test]
+fn what_a_server_wants_to_know_is_asked_and_answered() {
+    let desk = Desk::with(&[
+        ("everything", "approval = \"allow\"", of_node(EVERYTHING, &["stdio"])),
+        ("h", "", hostile("asks-password")),
+    ]);
+    let mut talk = Talk::with(&desk);
+    talk.call("1", "mcp__everything__trigger-elicitation-request", &json!({}));
+    let asked = talk.wait(|line| line["type"] == "toolgate.elicitation");
+    assert_eq!(asked["server"], "everything", "{asked}");
+    assert!(asked["schema"]["properties"]["name"].is_object(), "{asked}");
+    talk.say(&json!({"type": "toolgate.elicited", "id": "other", "action": "accept"}));
+    talk.wait(|line| line["type"] == "toolgate.fault");
+    let content = json!({"name": "Ada", "check": true});
+    talk.say(
+        &json!({"type": "toolgate.elicited", "id": asked["id"], "action": "accept", "content": content}),
+    );
+    let said = talk.answer("1");
+    assert!(said.contains("Ada"), "{said}");
+    // Nobody is asked for a password.
+    talk.call("2", "mcp__h__echo", &json!({"text": "x"}));
+    let said = talk.answer("2");
+    assert!(said.contains("decline"), "{said}");
 }

@@ -52,6 +52,7 @@ pub fn codex() -> PathBuf {
     npm("test-codex", CODEX).join("node_modules/@openai/codex/bin/codex.js")
 }
 
+#[expect(clippy::disallowed_methods, reason = "tests install below the target folder")]
 fn npm(name: &str, packages: &str) -> PathBuf {
     once(name, packages, |making| {
         fs::create_dir(making).expect("a folder can be made in the target folder");

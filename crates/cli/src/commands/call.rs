@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
         let mut servers = None;
         if is_ofservers(&args.name) {
             let elicit = person.as_ref().and_then(|_| TerminalElicit::here());
-            let means = Means { watch: Some(Arc::new(Told)), elicit, ..Means::default() };
+            let means = Means { watch: Some(Arc::new(Told::Wrong)), elicit, ..Means::default() };
             (composed, servers) = composed.serving(means, |server| may_be_of(&args.name, server))?;
         }
         let toolgate = composed.build()?;

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
     let composed = compose(&args.place)?;
     let style = composed.style();
     let specs = super::block_on(async {
-        let means = Means { watch: Some(Arc::new(Told)), ..Means::default() };
+        let means = Means { watch: Some(Arc::new(Told::Wrong)), ..Means::default() };
         let wanted = |server: &str| args.name.as_deref().is_none_or(|name| may_be_of(name, server));
         let (composed, servers) = composed.serving(means, wanted)?;
         let toolgate = composed.build()?;

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
     }
     super::block_on(async {
         let elicit = args.ask.then(|| Arc::new(elicit) as Arc<dyn Elicit>);
-        let means = Means { watch: Some(Arc::new(Told)), elicit, ..Means::default() };
+        let means = Means { watch: Some(Arc::new(Told::All)), elicit, ..Means::default() };
         let (composed, servers) = composed.serving(means, |_| true)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {

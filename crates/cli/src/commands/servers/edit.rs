@@ -27,7 +27,13 @@ pub(super) fn add(args: &AddServer) -> Result<ExitCode, Fault> {
     let mut table: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| Fault::usage(error.to_string()))?;
     // In one table, so that it can be read and moved as a whole.
-    table.iter_mut().for_each(|(_, item)| item.make_value());
+    let nested: Vec<String> =
+        table.iter().filter(|(_, item)| item.is_table()).map(|(key, _)| key.to_owned()).collect();
+    for key in nested {
+        let Some(mut item) = table.remove(&key) else { continue };
+        item.make_value();
+        table.insert(&key, item);
+    }
     let file = changed(|document| {
         let servers = document.entry(SERVERS).or_insert_with(|| {
             let mut servers = Table::new();
