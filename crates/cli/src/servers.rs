@@ -35,7 +35,7 @@ fn uri(directory: &Path) -> String {
     for &byte in directory.as_os_str().as_bytes() {
         match byte {
             b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
-                uri.push(byte.into())
+                uri.push(byte.into());
             }
             _ => uri.push_str(&format!("%{byte:02X}")),
         }

@@ -43,7 +43,7 @@ impl Scripted {
                             &stream,
                             "200 OK",
                             "text/event-stream",
-                            &events(item.unwrap_or_else(|| message("over"))),
+                            &events(&item.unwrap_or_else(|| message("over"))),
                         );
                     }
                 });
@@ -91,7 +91,7 @@ fn answer(mut stream: &TcpStream, status: &str, kind: &str, body: &str) {
     let _gone = stream.write_all((head + body).as_bytes());
 }
 
-fn events(item: Value) -> String {
+fn events(item: &Value) -> String {
     let usage = json!({"input_tokens": 1, "output_tokens": 1, "total_tokens": 2,
         "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}});
     let response = |output: Value| json!({"id": "resp_1", "object": "response", "status": "completed", "output": output, "usage": usage});
