@@ -7,6 +7,10 @@
     reason = "a benchmark runs peers, prints, and may unwrap"
 )]
 
+#[path = "../tests/clients/model.rs"]
+mod model;
+
+use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -23,13 +27,84 @@ use toolgate::{Program, ToolSource, Toolgate, json};
 const SERVER: &str = env!("CARGO_BIN_EXE_toolgate");
 const ROUNDS: usize = 2_000;
 const TURNS: usize = 15;
+const CALLS: usize = 40;
 
 fn main() {
     exec::process::init();
     println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
     let runtime = Runtime::new().unwrap();
     call(&runtime);
+    through_codex();
     first_turn(&runtime);
+}
+
+/// From a model's word to the answer that it gets, as Codex does it and as a session of ours does.
+fn through_codex() {
+    let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let arguments = plan().to_string();
+    let calls = (0..CALLS).map(|number| {
+        json!({"type": "function_call", "id": format!("fc_{number}"), "call_id": format!("c{number}"),
+            "namespace": "mcp__t", "name": "update_plan", "arguments": arguments})
+    });
+    let model = model::Scripted::start(calls.chain([model::message("over")]).collect());
+    let provider = format!(
+        "model_providers.fake={{name=\"fake\",base_url=\"http://{}/v1\",wire_api=\"responses\",env_key=\"FAKE_KEY\"}}",
+        model.address()
+    );
+    let server = format!("mcp_servers.t={{command={},args=[\"mcp\"]}}", json!(SERVER));
+    let settings = ["model_provider=fake", "model=gpt-5", &provider, &server];
+    let ran = Command::new(testkit::node::node())
+        .arg(testkit::node::codex())
+        .args(["exec", "--skip-git-repo-check", "--sandbox", "read-only", "--json"])
+        .args(settings.iter().flat_map(|setting| ["-c", setting]))
+        .arg("measure")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("CODEX_HOME", home.path())
+        .env("FAKE_KEY", "x")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(model.heard().len(), CALLS + 1, "{}", String::from_utf8_lossy(&ran.stdout));
+    row(
+        "the same call in `toolgate pipe`, from word to answer / in Codex",
+        median(in_pipe()),
+        median(model.turnarounds()),
+    );
+}
+
+fn in_pipe() -> Vec<Duration> {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join(".config/toolgate/config.toml");
+    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let table =
+        format!("[mcp_servers.t]\ncommand = {}\nargs = [\"mcp\"]\napproval = \"allow\"\n", json!(SERVER));
+    std::fs::write(&config, table).unwrap();
+    let mut child = Command::new(SERVER)
+        .arg("pipe")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("HOME", home.path())
+        .env_remove("TOOLGATE_HOME")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (mut input, mut lines) =
+        (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
+    let arguments = plan().to_string();
+    let times = (0..=CALLS).map(|number| {
+        let call = json!({"type": "function_call", "call_id": format!("c{number}"), "name": "mcp__t__update_plan", "arguments": arguments});
+        let began = Instant::now();
+        writeln!(input, "{call}").unwrap();
+        let answer = lines.next().unwrap().unwrap();
+        assert!(answer.contains("Plan updated"), "{answer}");
+        began.elapsed()
+    });
+    // The first waits for the server.
+    let times = times.skip(1).collect();
+    drop(input);
+    child.wait().unwrap();
+    times
 }
 
 /// A tool that does next to nothing.

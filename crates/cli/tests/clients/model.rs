@@ -4,13 +4,21 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 /// One item for each request, in order.
 pub(crate) struct Scripted {
     address: SocketAddr,
-    heard: Arc<Mutex<Vec<Value>>>,
+    heard: Arc<Mutex<Vec<Heard>>>,
+}
+
+/// A request, when it came, and when it was answered.
+struct Heard {
+    body: Value,
+    came: Instant,
+    answered: Instant,
 }
 
 /// An item with which a turn ends.
@@ -23,7 +31,7 @@ impl Scripted {
     pub(crate) fn start(items: Vec<Value>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let heard = Arc::<Mutex<Vec<Value>>>::default();
+        let heard = Arc::<Mutex<Vec<Heard>>>::default();
         let (kept, items) = (Arc::clone(&heard), Arc::new(Mutex::new(items.into_iter())));
         thread::spawn(move || {
             for stream in listener.incoming() {
@@ -37,14 +45,11 @@ impl Scripted {
                             answer(&stream, "404 Not Found", "application/json", "{}");
                             continue;
                         }
-                        kept.lock().unwrap().push(body);
+                        let came = Instant::now();
                         let item = items.lock().unwrap().next();
-                        answer(
-                            &stream,
-                            "200 OK",
-                            "text/event-stream",
-                            &events(&item.unwrap_or_else(|| message("over"))),
-                        );
+                        let events = events(&item.unwrap_or_else(|| message("over")));
+                        kept.lock().unwrap().push(Heard { body, came, answered: Instant::now() });
+                        answer(&stream, "200 OK", "text/event-stream", &events);
                     }
                 });
             }
@@ -58,7 +63,13 @@ impl Scripted {
 
     /// The bodies of all requests so far.
     pub(crate) fn heard(&self) -> Vec<Value> {
-        self.heard.lock().unwrap().clone()
+        self.heard.lock().unwrap().iter().map(|heard| heard.body.clone()).collect()
+    }
+
+    /// How long each answer took to come back as the next request.
+    pub(crate) fn turnarounds(&self) -> Vec<Duration> {
+        let heard = self.heard.lock().unwrap();
+        heard.windows(2).map(|pair| pair[1].came - pair[0].answered).collect()
     }
 }
 
