@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
@@ -14,7 +15,15 @@ use crate::screen::visible;
 /// Asks at the terminal.
 pub(crate) struct TerminalElicit;
 
+/// Whether a form stands: nothing else should be written.
+static ASKS: AtomicBool = AtomicBool::new(false);
+
 impl TerminalElicit {
+    /// Whether a form stands.
+    pub(crate) fn asks() -> bool {
+        ASKS.load(Ordering::Acquire)
+    }
+
     /// Somebody who can be asked, if there is a terminal.
     pub(crate) fn here() -> Option<Arc<dyn Elicit>> {
         terminal().ok().map(|_| Arc::new(Self) as Arc<dyn Elicit>)
@@ -33,10 +42,12 @@ impl Elicit for TerminalElicit {
         let elicitation = elicitation.clone();
         let thread = std::thread::Builder::new().name("elicitation".to_owned());
         let begun = thread.spawn(move || {
+            ASKS.store(true, Ordering::Release);
             let asked = terminal().and_then(|terminal| {
                 let mut lines = BufReader::new(terminal.try_clone()?).lines();
                 asked(&elicitation, &mut || lines.next().transpose(), &mut { terminal })
             });
+            ASKS.store(false, Ordering::Release);
             let _given_up = tell.send(asked.unwrap_or(Elicited::Cancelled));
         });
         Box::pin(async move {

@@ -81,7 +81,7 @@ fn refuse(wrong: &clap::Error) -> ExitCode {
 /// `TOOLGATE_LOG=debug toolgate …` shows spans and events; without it, only warnings. Those of the library that speaks MCP
 /// are about what clients do, call by call, and they know.
 fn log_to_stderr() {
-    let asked = std::env::var("TOOLGATE_LOG").unwrap_or_else(|_| "warn,rmcp=error".to_owned());
+    let asked = std::env::var("TOOLGATE_LOG").unwrap_or_else(|_| "warn,rmcp=off".to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(&asked).unwrap_or_else(|_| {
         screen::hint(&format!(
             "TOOLGATE_LOG is `{asked}`, which is no filter; try `debug` or `toolgate_engine=debug`"

@@ -1,6 +1,7 @@
 //! Configuration → servers that are started, and what is remembered about them.
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,11 +9,11 @@ use std::time::Duration;
 
 use exec::own_file::OwnFile;
 use toolgate::mcp::{
-    self, Approval, Auth, ClientId, Http, Means, Pins, Server, ServerEvent, Servers, Tokens, Transport,
-    WatchServers,
+    self, Approval, Auth, ClientId, Http, Launch, LaunchFault, Means, Pins, Running, Server, ServerEvent,
+    Servers, Tokens, Transport, WatchServers,
 };
 use toolgate::rules::Where;
-use toolgate::{Confinement, Environment, Network, Processes, Program, SandboxPolicy};
+use toolgate::{BoxFuture, Confinement, Environment, Network, Processes, Program, SandboxPolicy};
 
 use crate::config::{self, Config, Dirs, ServerApproval, ServerSetting, ServerTable, Setting};
 use crate::fault::Fault;
@@ -23,7 +24,12 @@ use crate::screen;
 pub(crate) fn start(config: &Config, cwd: &Path, dirs: &Dirs, means: Means) -> Result<Arc<Servers>, Fault> {
     let processes = Arc::<Processes>::default();
     let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
-    let servers = enabled.map(|server| described(server, cwd, dirs, &processes)).collect::<Result<_, _>>()?;
+    let servers = enabled.map(|server| {
+        described(server, cwd, dirs, &processes).unwrap_or_else(|why| {
+            Server::new(&server.value.name, Transport::Program(Arc::new(Unusable(why))))
+        })
+    });
+    let servers = servers.collect();
     let pins = dirs.state.as_ref().map(|state| Arc::new(PinFile::at(state.join("mcp"))) as Arc<dyn Pins>);
     let roots = vec![uri(cwd)];
     Ok(Servers::start(servers, &Means { pins, roots, ..means }))
@@ -43,22 +49,31 @@ fn uri(directory: &Path) -> String {
     uri
 }
 
+/// A server that cannot even be tried, and why: the others can.
+struct Unusable(String);
+
+impl Launch for Unusable {
+    fn launch(&self, _: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn Running>, LaunchFault>> {
+        let fault = LaunchFault { why: format!("cannot be used: {}", self.0), passing: false };
+        Box::pin(std::future::ready(Err(fault)))
+    }
+}
+
 /// One server, as its user describes it.
 pub(crate) fn described(
     setting: &Setting<ServerSetting>,
     cwd: &Path,
     dirs: &Dirs,
     processes: &Arc<Processes>,
-) -> Result<Server, Fault> {
+) -> Result<Server, String> {
     let ServerSetting { name, table } = &setting.value;
-    let fault = |why: String| Fault::usage(format!("{}: the server `{name}`: {why}", setting.source));
     let transport = match (&table.command, &table.url) {
         (Some(command), _) => {
             let program = program(command, table, cwd, processes);
             Transport::Program(Arc::new(kept_out(program, dirs)))
         }
-        (None, Some(url)) => Transport::Http(http(url, table, dirs).map_err(fault)?),
-        (None, None) => return Err(fault("it needs a `command`, or a `url`".to_owned())),
+        (None, Some(url)) => Transport::Http(http(url, table, dirs)?),
+        (None, None) => return Err("it needs a `command`, or a `url`".to_owned()),
     };
     let time = |seconds: Option<f64>, default: Duration| seconds.map_or(default, Duration::from_secs_f64);
     let approval = |approval: ServerApproval| match approval {
@@ -124,7 +139,7 @@ fn tokens(dirs: &Dirs) -> Option<Arc<Tokens>> {
 fn http(url: &str, table: &ServerTable, dirs: &Dirs) -> Result<Http, String> {
     let variable = |name: &String| {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty());
-        value.ok_or_else(|| format!("the variable `{name}`, which it is given, is not set"))
+        value.ok_or_else(|| format!("your variable `{name}` is not set; it holds what the server is given"))
     };
     let mut headers: Vec<(String, String)> = table.http_headers.clone().into_iter().collect();
     for (header, name) in &table.env_http_headers {

@@ -480,3 +480,48 @@ fn what_a_server_wants_to_know_is_asked_and_answered() {
     let said = talk.answer("2");
     assert!(said.contains("decline"), "{said}");
 }
+
+#[test]
+fn what_a_server_does_in_git_is_done() {
+    let desk = Desk::with(&[("git", "approval = \"allow\"\nnetwork = \"off\"", of_python("mcp_server_git"))]);
+    let git = |args: &[&str]| {
+        let ran = Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
+            .args(args)
+            .current_dir(desk.w.path())
+            .env("HOME", desk.home.path())
+            .output()
+            .unwrap();
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    git(&["init", "-q", "-b", "trunk"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "one"]);
+    let repository = desk.w.path().to_str().unwrap().to_owned();
+    let arguments = json!({"repo_path": repository, "branch_name": "made"});
+    let ran = desk.call("mcp__git__git_create_branch", &arguments);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(git(&["branch", "--list", "made"]).contains("made"), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn a_server_that_lacks_a_variable_takes_no_other_down() {
+    let desk = Desk::with(&[("time", "", of_python("mcp_server_time"))]);
+    let text = fs::read_to_string(desk.config()).unwrap();
+    desk.write(&format!(
+        "{text}[mcp_servers.docs]\nurl = \"https://example.org\"\nbearer_token_env_var = \"NOT_SET\"\n"
+    ));
+    let ran = desk.run(&["mcp", "test"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.out.contains("2 tools"), "{}", ran.out);
+    assert!(ran.out.contains("your variable `NOT_SET` is not set"), "{}", ran.out);
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_told_of_in_words() {
+    let desk = Desk::new();
+    desk.write("[mcp_servers.docs]\nurl = \"http://127.0.0.1:9/mcp\"\n");
+    let ran = desk.run(&["mcp", "test"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    let told = ran.out + &ran.err;
+    assert!(!told.contains("rmcp") && !told.contains("::") && told.contains("cannot be used"), "{told}");
+}

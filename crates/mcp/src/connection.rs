@@ -1,7 +1,7 @@
 //! One server's life: started, listed, heard, started again.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::definition::Pins;
 use crate::elicit::{Elicit, Elicitation, Elicited};
 use crate::link::{Client, Link, pipes};
 use crate::peer::{About, Listed, Peer, Trouble};
-use crate::server::{Running, Server, Transport};
+use crate::server::{Landing, Running, Server, Transport};
 use crate::tools::Offer;
 
 /// How often a server is started that does not start; how long is waited in between, at first and at most.
@@ -94,6 +94,10 @@ pub(crate) struct Connection {
     state: watch::Sender<State>,
     /// Its tools as they were last listed: those of a server that starts again are still there.
     offer: Mutex<Arc<Offer>>,
+    /// Brings out what its program has done in its confinement.
+    landing: Mutex<Option<Landing>>,
+    /// It speaks the older protocol, and is too slow to be asked whether it speaks another.
+    older: AtomicBool,
     /// Questions of it that somebody thinks about.
     asking: Arc<AtomicUsize>,
     stop: CancellationToken,
@@ -122,6 +126,8 @@ impl Connection {
             means,
             state: watch::Sender::new(State::Starting),
             offer: Mutex::default(),
+            landing: Mutex::default(),
+            older: AtomicBool::new(false),
             asking,
             stop: CancellationToken::new(),
         })
@@ -134,6 +140,11 @@ impl Connection {
     /// Its tools.
     pub(crate) fn offer(&self) -> Arc<Offer> {
         Arc::clone(&self.offer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What brings out what its program has done.
+    pub(crate) fn landing(&self) -> Option<Landing> {
+        self.landing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn offers(&self, offer: Offer) {
@@ -290,13 +301,17 @@ impl Connection {
                     pipes().map_err(|error| End { why: error.to_string(), passing: true })?;
                 let running = launch.launch(theirs).await;
                 let running = running.map_err(|fault| End { why: fault.why, passing: fault.passing })?;
+                *self.landing.lock().unwrap_or_else(PoisonError::into_inner) = running.landing();
                 let mut program = Program { running, words: LastWords::of(ends.errors) };
+                let older = self.older.load(Ordering::Relaxed);
                 let link = tokio::select! {
-                    link = Link::to_program(client, ends.output, ends.input) => link,
+                    link = Link::to_program(client, ends.output, ends.input, older) => link,
                     how = program.running.ended() => {
                         return Err(End { why: program.said(&format!("has ended: {how}")), passing: true });
                     }
                 };
+                // The next time it is asked nothing that it does not know.
+                self.older.fetch_or(matches!(link, Err(Trouble::Late)), Ordering::Relaxed);
                 let link = link.map_err(|trouble| End::of(&trouble, Some(&program)))?;
                 (Arc::new(link), Some(program))
             }

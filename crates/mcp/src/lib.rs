@@ -28,6 +28,6 @@ pub use elicit::{Elicit, Elicitation, Elicited, Wants};
 pub use names::{alias, may_be_of};
 pub use peer::About;
 pub use server::{
-    Approval, Http, Launch, LaunchFault, Running, STARTUP_TIMEOUT, Server, TOOL_TIMEOUT, Transport,
+    Approval, Http, Landing, Launch, LaunchFault, Running, STARTUP_TIMEOUT, Server, TOOL_TIMEOUT, Transport,
 };
 pub use servers::{Health, Missing, Servers};

@@ -133,6 +133,9 @@ pub(crate) enum Trouble {
     /// What it says makes no sense.
     #[error("it does not keep to the protocol: {0}")]
     Nonsense(String),
+    /// It answered too late whether it speaks the newer protocol, and so has to be asked anew.
+    #[error("it took too long to say which protocol it speaks")]
+    Late,
     /// It wants to know who asks, or does not let them; what a user can do about it.
     #[error("{0}")]
     Unauthorized(String),

@@ -126,7 +126,15 @@ pub trait Launch: Send + Sync {
 pub trait Running: Send {
     /// Resolves when it has ended, with how.
     fn ended(&mut self) -> BoxFuture<'_, String>;
+
+    /// What brings out of its confinement what a call has done there, and says what stays behind; it may block.
+    fn landing(&self) -> Option<Landing> {
+        None
+    }
 }
+
+/// Brings out of a confinement what was done there, and says what stays behind.
+pub type Landing = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 
 /// Why a program was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use policy::{Effect, Foreign as ForeignEffect, Intent, Trust};
 use serde_json::Value;
-use tool::{Answering, Answers, AnyTool, Cx, Foreign, Lane, Notice, ToolError, ToolOutput};
+use tool::{Answering, Answers, AnyTool, Cx, Foreign, Item, Lane, Notice, ToolError, ToolOutput};
 
 use crate::alias;
 use crate::answer::output;
@@ -92,6 +92,12 @@ impl ServerTool {
         }
     }
 
+    /// Brings out what the call has done in the server's confinement, and says what stays behind.
+    async fn land(&self, cx: &Cx) -> Vec<String> {
+        let Some(landing) = self.connection.landing() else { return Vec::new() };
+        cx.blocking(move |_| Ok(landing())).await.unwrap_or_default()
+    }
+
     async fn run(&self, arguments: Value, cx: Cx) -> Result<ToolOutput, ToolError> {
         let server = &self.connection.server.name;
         let peer = self.connection.live().await;
@@ -105,9 +111,15 @@ impl ServerTool {
         let progress = |step: Progress| cx.tell(notice(&step));
         let call = peer.call(&self.tool.name, arguments, &progress);
         let limit = self.connection.server.tool_timeout;
-        match self.connection.within(limit, call).await {
+        let answered = self.connection.within(limit, call).await;
+        let left = self.land(&cx).await;
+        match answered {
             None => Err(ToolError::TimedOut { after: limit }),
-            Some(Ok(answer)) => Ok(output(answer)),
+            Some(Ok(answer)) => {
+                let mut output = output(answer);
+                output.items.extend(left.into_iter().map(Item::Text));
+                Ok(output)
+            }
             Some(Err(Trouble::Refused { code, message })) => {
                 Ok(ToolOutput::failure(format!("the server `{server}` refuses: {message} (code {code})")))
             }

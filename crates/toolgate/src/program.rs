@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use exec::errand::find;
 use exec::session::{Exit, Processes, Pump, Session};
-use mcp::{Launch, LaunchFault, Running};
+use mcp::{Landing, Launch, LaunchFault, Running};
 use policy::{Confinement, Environment, Network, SandboxPolicy};
 use tool::BoxFuture;
 
@@ -84,6 +84,11 @@ struct Started {
 }
 
 impl Running for Started {
+    fn landing(&self) -> Option<Landing> {
+        let session = Arc::clone(&self.session);
+        Some(Arc::new(move || session.land()))
+    }
+
     fn ended(&mut self) -> BoxFuture<'_, String> {
         Box::pin(async move {
             (&mut self.pump).await;

@@ -182,6 +182,10 @@ fn short(text: &str) -> String {
 
 /// What would confine it, beside what a yes gives.
 pub(crate) fn confinement(question: &Question) -> String {
+    // What a server does, it does in a confinement of its own.
+    if let [Effect::Foreign(foreign)] = question.intent.effects.as_slice() {
+        return format!("as the server `{0}` is: `toolgate mcp get {0}` says how", foreign.server);
+    }
     match &question.confinement {
         Some(confinement) => confined(question, confinement),
         None if question.grants.contains(&Grant::Unconfined) => {

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
             servers.settled(None).await;
         }
         let mut turns = turns(&toolgate, &args.name)?;
-        let asks = || person.as_ref().is_some_and(|person| person.asks());
+        let asks = || TerminalElicit::asks() || person.as_ref().is_some_and(|person| person.asks());
         let answered = answered(&toolgate, call, &args.name, &asks).await?;
         if let Some(turns) = &mut turns {
             turns.end();

@@ -84,7 +84,9 @@ pub(super) fn contents(result: ReadResourceResult) -> Value {
 
 /// What an error says, and what it says it comes from.
 pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut said = error.to_string();
+    let said = error.to_string();
+    // Which of our types it came from is nobody's business.
+    let mut said = said.split_once("] error: ").map_or(said.clone(), |(_, why)| why.to_owned());
     let mut source = error.source();
     // ends: an error has so many sources
     while let Some(cause) = source {

@@ -101,10 +101,16 @@ impl Link {
         client: Client,
         output: pipe::Receiver,
         input: pipe::Sender,
+        older: bool,
     ) -> Result<Self, Trouble> {
         let transport = AsyncRwTransport::new(output, input).with_max_line_length(LONGEST_MESSAGE);
         let ears = Arc::new(Ears::new(client));
-        let running = Arc::clone(&ears).serve_with_lifecycle(transport, lifecycle()).await;
+        let running = Arc::clone(&ears)
+            .serve_with_lifecycle(
+                transport,
+                if older { ClientLifecycleMode::Initialize } else { lifecycle() },
+            )
+            .await;
         let door = Door::default();
         Self::of(ears, running.map_err(|error| started(error, &door))?, door).await
     }
@@ -292,6 +298,7 @@ fn started(error: ClientInitializeError, door: &Door) -> Trouble {
         ClientInitializeError::JsonRpcError(data) => {
             Trouble::Refused { code: data.code.0, message: data.message.into_owned() }
         }
+        ClientInitializeError::UncorrelatedErrorResponse { .. } => Trouble::Late,
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => started(*fallback, door),
         ClientInitializeError::ConnectionClosed(_) => {
             Trouble::Gone("it ended before it had said anything about itself".to_owned())

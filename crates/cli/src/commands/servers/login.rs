@@ -26,7 +26,8 @@ impl Opener for Shown {
 fn server(name: &str, place: &Place) -> Result<Server, Fault> {
     let config = super::config(place)?;
     let setting = super::named(&config, name)?;
-    servers::described(setting, &directory(place)?, &Dirs::from_env()?, &Arc::default())
+    let described = servers::described(setting, &directory(place)?, &Dirs::from_env()?, &Arc::default());
+    described.map_err(|why| Fault::usage(format!("{}: the server `{name}`: {why}", setting.source)))
 }
 
 pub(super) fn login(args: &LoginServer) -> Result<ExitCode, Fault> {
