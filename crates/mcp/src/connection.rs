@@ -160,7 +160,8 @@ impl Connection {
             State::Starting => false,
         });
         let limit = self.server.startup_timeout;
-        match timeout(limit, settled).await {
+        // Whoever starts it has the first word about its time being up.
+        match timeout(limit + SETTLES, settled).await {
             Ok(Ok(state)) => match &*state {
                 State::Ready(peer) => Ok(Arc::clone(peer)),
                 State::Failed { why, .. } => Err(why.clone()),

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     }
     let (output, ended) = super::block_on(async {
         let mut servers = None;
-        if is_ofservers(&args.name) {
+        if is_of_servers(&args.name) {
             let elicit = person.as_ref().and_then(|_| TerminalElicit::here());
             let means = Means { watch: Some(Arc::new(Told::Wrong)), elicit, ..Means::default() };
             (composed, servers) = composed.serving(means, |server| may_be_of(&args.name, server))?;
@@ -60,12 +60,12 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
 }
 
 /// Whether the tool `name` may be one of that server, or one for all of them.
-fn may_be_of(name: &str, server: &str) -> bool {
+pub(super) fn may_be_of(name: &str, server: &str) -> bool {
     !name.starts_with(OF_SERVERS) || toolgate::mcp::may_be_of(name, server)
 }
 
 /// Whether a tool needs servers to be started.
-fn is_ofservers(name: &str) -> bool {
+pub(super) fn is_of_servers(name: &str) -> bool {
     name.starts_with(OF_SERVERS) || name.contains("mcp_resource") || name == "tool_search"
 }
 

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate::mcp::{Means, may_be_of};
+use toolgate::mcp::Means;
 use toolgate::wire::{Dialect, Style, mcp_tools};
 use toolgate::{JsonSchema, ToolSpec, Toolgate};
 
+use super::call::{is_of_servers, may_be_of};
 use crate::args::{Tools, ToolsWire};
 use crate::compose::compose;
 use crate::fault::Fault;
@@ -20,7 +21,9 @@ pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
     let style = composed.style();
     let specs = super::block_on(async {
         let means = Means { watch: Some(Arc::new(Told::Wrong)), ..Means::default() };
-        let wanted = |server: &str| args.name.as_deref().is_none_or(|name| may_be_of(name, server));
+        let wanted = |server: &str| {
+            args.name.as_deref().is_none_or(|name| is_of_servers(name) && may_be_of(name, server))
+        };
         let (composed, servers) = composed.serving(means, wanted)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {

@@ -1,4 +1,4 @@
-//! `[mcp_servers.NAME]`: other programs whose tools are used. A table that Codex understands is understood here.
+//! `[mcp_servers.NAME]`: other programs whose tools are used. Keys are called as Codex calls them, where both have them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
