@@ -6,14 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedMutexGuard, oneshot};
 use toolgate::BoxFuture;
 use toolgate::mcp::{Elicit, Elicitation, Elicited, Wants};
 
+use crate::approve::terminal_owner;
 use crate::screen::visible;
 
 /// Asks at the terminal.
 pub(crate) struct TerminalElicit;
+
+/// Lines of a message that are shown.
+const MOST_LINES: usize = 20;
 
 /// Whether a form stands: nothing else should be written.
 static ASKS: AtomicBool = AtomicBool::new(false);
@@ -38,24 +42,32 @@ fn terminal() -> io::Result<File> {
 
 impl Elicit for TerminalElicit {
     fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
-        let (tell, told) = oneshot::channel();
         let elicitation = elicitation.clone();
-        let thread = std::thread::Builder::new().name("elicitation".to_owned());
-        let begun = thread.spawn(move || {
-            ASKS.store(true, Ordering::Release);
-            let asked = terminal().and_then(|terminal| {
-                let mut lines = BufReader::new(terminal.try_clone()?).lines();
-                asked(&elicitation, &mut || lines.next().transpose(), &mut { terminal })
-            });
-            ASKS.store(false, Ordering::Release);
-            let _given_up = tell.send(asked.unwrap_or(Elicited::Cancelled));
-        });
         Box::pin(async move {
-            match begun {
-                Ok(_) => told.await.unwrap_or(Elicited::Cancelled),
-                Err(_) => Elicited::Cancelled,
-            }
+            // One question at a time: a key that is meant for one must not answer another.
+            let owner = terminal_owner().lock_owned().await;
+            asked_apart(elicitation, owner).await
         })
+    }
+}
+
+/// Asks on a thread of its own, which owns the terminal until it is answered: reading a terminal blocks.
+async fn asked_apart(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> Elicited {
+    let (tell, told) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("elicitation".to_owned());
+    let begun = thread.spawn(move || {
+        let _owner = owner;
+        ASKS.store(true, Ordering::Release);
+        let asked = terminal().and_then(|terminal| {
+            let mut lines = BufReader::new(terminal.try_clone()?).lines();
+            asked(&elicitation, &mut || lines.next().transpose(), &mut { terminal })
+        });
+        ASKS.store(false, Ordering::Release);
+        let _given_up = tell.send(asked.unwrap_or(Elicited::Cancelled));
+    });
+    match begun {
+        Ok(_) => told.await.unwrap_or(Elicited::Cancelled),
+        Err(_) => Elicited::Cancelled,
     }
 }
 
@@ -66,7 +78,11 @@ fn asked(
     out: &mut dyn Write,
 ) -> io::Result<Elicited> {
     let Elicitation { server, message, wants } = elicitation;
-    writeln!(out, "\r\x1b[KThe server `{}` asks: {}", visible(server), visible(message))?;
+    writeln!(out, "\r\x1b[KThe server `{}` asks:", visible(server))?;
+    // Each line of it shows whose it is.
+    for line in message.lines().take(MOST_LINES) {
+        writeln!(out, "  | {}", visible(line))?;
+    }
     match wants {
         Wants::Visit(url) => {
             writeln!(out, "It wants you to open {} (host `{}`)", visible(url), visible(&host(url)))?;
@@ -242,14 +258,16 @@ mod tests {
     #[test]
     fn a_form_is_filled_in_line_by_line() {
         insta::assert_snapshot!(told(form(), &["x", "", "", "Ada", "", "yes", "a, b", "y"]), @r#"
-        The server `s` asks: Who are\u{202e} you?
+        The server `s` asks:
+          | Who are\u{202e} you?
           age (integer; may be left empty):   say a whole number
           age (integer; may be left empty):   level (one of low, high) [low]:   Your name (string; as on the door):   sure (boolean; may be left empty):   tags (some of, with commas: a (First), b; may be left empty):   `yes` is none of them
           tags (some of, with commas: a (First), b; may be left empty): Send {"level":"low","name":"Ada","tags":["a","b"]} to `s`? [y/N] 
         -> Accepted(Some(Object {"level": String("low"), "name": String("Ada"), "tags": Array [String("a"), String("b")]}))
         "#);
         insta::assert_snapshot!(told(form(), &["old", "36", "top", "high", "", "Ada", "maybe", "no", "c", "b", "n"]), @r#"
-        The server `s` asks: Who are\u{202e} you?
+        The server `s` asks:
+          | Who are\u{202e} you?
           age (integer; may be left empty):   say a whole number
           age (integer; may be left empty):   level (one of low, high) [low]:   `top` is none of them
           level (one of low, high) [low]:   Your name (string; as on the door):   it is needed; Ctrl-D gives up
@@ -259,7 +277,8 @@ mod tests {
         -> Declined
         "#);
         insta::assert_snapshot!(told(form(), &["1"]), @r"
-        The server `s` asks: Who are\u{202e} you?
+        The server `s` asks:
+          | Who are\u{202e} you?
           age (integer; may be left empty):   level (one of low, high) [low]: 
         -> Cancelled
         ");
@@ -269,13 +288,15 @@ mod tests {
     fn nobody_is_sent_anywhere_unseen() {
         let visit = |url: &str| Wants::Visit(url.to_owned());
         insta::assert_snapshot!(told(visit("https://github.com@evil.example/login"), &["n"]), @r"
-        The server `s` asks: Who are\u{202e} you?
+        The server `s` asks:
+          | Who are\u{202e} you?
         It wants you to open https://github.com@evil.example/login (host `evil.example`)
         Open it yourself if you trust it. Have you done what it asks? [y/N] 
         -> Declined
         ");
         insta::assert_snapshot!(told(visit("https://gіthub.com/x"), &["y"]), @r"
-        The server `s` asks: Who are\u{202e} you?
+        The server `s` asks:
+          | Who are\u{202e} you?
         It wants you to open https://gіthub.com/x (host `g\u{456}thub.com`)
         Open it yourself if you trust it. Have you done what it asks? [y/N] 
         -> Accepted(None)

@@ -103,6 +103,11 @@ pub(crate) fn to_stderr(line: &str) {
     let _nobody_reads = writeln!(anstream::stderr().lock(), "{line}");
 }
 
+/// The same on one line, whatever it is: what is not ours begins no line.
+pub(crate) fn one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n")
+}
+
 /// Makes control, bidirectional and invisible characters visible, but for newlines and tabs.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(invisible) {

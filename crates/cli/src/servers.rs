@@ -87,6 +87,10 @@ pub(crate) fn described(
         enabled_tools: table.enabled_tools.clone(),
         disabled_tools: table.disabled_tools.clone(),
         required: table.required == Some(true),
+        believed: !matches!(
+            table.sandbox,
+            Some(config::Sandbox::External | config::Sandbox::DangerFullAccess)
+        ),
         approval: table.approval.map_or(Approval::Auto, approval),
         approvals: table.tools.iter().map(|(tool, table)| (tool.clone(), approval(table.approval))).collect(),
         ..Server::new(name, transport)
@@ -126,7 +130,8 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, processes: &Arc<Proce
 fn kept_out(mut program: Program, dirs: &Dirs) -> Program {
     let own = [&dirs.config, &dirs.state].into_iter().flatten().cloned();
     program.confinement.read_only.extend(own);
-    let secret = [private::tokens(dirs), private::counters(dirs)].into_iter().flatten();
+    // Our configuration may hold what other servers are given.
+    let secret = [private::tokens(dirs), private::counters(dirs), dirs.config.clone()].into_iter().flatten();
     program.deny_read = secret.map(|path| Where::At(path.components().collect()).pattern()).collect();
     program
 }

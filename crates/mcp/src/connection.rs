@@ -32,6 +32,12 @@ const MOST_TOOLS: usize = 2048;
 const SETTLES: Duration = Duration::from_millis(200);
 /// How often is looked whether somebody thinks about a question.
 const TICK: Duration = Duration::from_millis(500);
+/// Questions of one server that may wait for their answers.
+const MOST_QUESTIONS: usize = 4;
+/// Bytes of JSON in the schemas of one list of tools.
+const LARGEST_LIST: usize = 24 << 20;
+/// How often tools are listed again at the most.
+const LISTED_AGAIN: Duration = Duration::from_secs(2);
 /// Bytes of what a program last wrote to its standard error.
 const LAST_WORDS: usize = 4 << 10;
 
@@ -283,6 +289,7 @@ impl Connection {
                 Ok(Err(trouble)) => return End::of(&trouble, None),
                 Err(_) => return End { why: "does not list its tools any more".to_owned(), passing: true },
             }
+            sleep(LISTED_AGAIN).await;
         }
     }
 
@@ -381,9 +388,16 @@ impl Started {
 
 /// All tools of a server.
 async fn listed(peer: &dyn Peer) -> Result<Vec<Listed>, Trouble> {
-    let (mut all, mut cursor, mut seen) = (Vec::new(), None, Vec::new());
+    let (mut all, mut cursor, mut seen, mut size) = (Vec::new(), None, Vec::new(), 0);
     for _ in 0..MOST_PAGES {
         let page = peer.tools(cursor).await?;
+        size += page.items.iter().map(|tool| tool.input.to_string().len()).sum::<usize>();
+        if size > LARGEST_LIST {
+            return Err(Trouble::Nonsense(format!(
+                "its tools are described with more than {} MiB",
+                LARGEST_LIST >> 20
+            )));
+        }
         all.extend(page.items);
         if all.len() > MOST_TOOLS {
             return Err(Trouble::Nonsense(format!("it has more than {MOST_TOOLS} tools")));
@@ -444,8 +458,12 @@ impl Drop for Thinking<'_> {
 impl Elicit for Counted {
     fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
         Box::pin(async move {
-            self.asking.fetch_add(1, Ordering::Relaxed);
+            let waiting = self.asking.fetch_add(1, Ordering::Relaxed);
             let _thinking = Thinking(&self.asking);
+            // Whoever asks so much at a time is not answered.
+            if waiting >= MOST_QUESTIONS {
+                return Elicited::Declined;
+            }
             self.inner.elicit(elicitation).await
         })
     }

@@ -87,6 +87,14 @@ pub(crate) fn secret(schema: &Value) -> Option<&str> {
     properties.iter().find(|property| named(*property)).map(|(name, _)| name.as_str())
 }
 
+/// An address that a user may be sent to, as a browser reads it; `None`: it leads to no page that is safe to open.
+pub(crate) fn address(url: &str) -> Option<String> {
+    let parsed = reqwest::Url::parse(url).ok()?;
+    let here = matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    let plain = parsed.username().is_empty() && parsed.password().is_none();
+    (plain && (parsed.scheme() == "https" || parsed.scheme() == "http" && here)).then(|| parsed.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -107,6 +115,23 @@ mod tests {
         for (properties, expected) in rows {
             let schema = json!({"type": "object", "properties": properties});
             assert_eq!(secret(&schema), expected, "{schema}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_what_a_browser_makes_of_them() {
+        let rows = [
+            ("https://example.org/x", Some("https://example.org/x")),
+            ("https://evil.example\\@github.com/login", Some("https://evil.example/@github.com/login")),
+            ("https:/evil.example://github.com/login", Some("https://evil.example//github.com/login")),
+            ("javascript:alert(1)//://github.com/", None),
+            ("http://example.org", None),
+            ("http://localhost:3000/", Some("http://localhost:3000/")),
+            ("https://user:pass@example.org/", None),
+            ("https://gіthub.com/", Some("https://xn--gthub-n2e.com/")),
+        ];
+        for (url, expected) in rows {
+            assert_eq!(address(url).as_deref(), expected, "{url}");
         }
     }
 }

@@ -7,14 +7,14 @@ const LONGEST: usize = 64;
 /// What tools of servers begin with.
 const PREFIX: &str = "mcp__";
 /// Hexadecimal digits of the hash.
-const DIGITS: usize = 8;
+const DIGITS: usize = 16;
 
 /// The name of `tool` of `server`: `mcp__server__tool` if that can be nothing else, or else that with a hash of both
 /// behind it. It depends on nothing but the two, so no other server can change it.
 ///
 /// ```
 /// assert_eq!(toolgate_mcp::alias("git", "git_log"), "mcp__git__git_log");
-/// assert_eq!(toolgate_mcp::alias("git", "log.all"), "mcp__git__log_all_475fcd5f");
+/// assert_eq!(toolgate_mcp::alias("git", "log.all"), "mcp__git__log_all_475fcd5f254aa45e");
 /// ```
 pub fn alias(server: &str, tool: &str) -> String {
     let plain = |text: &str| -> String {
@@ -74,7 +74,7 @@ mod tests {
             ("a", "", ""),
             ("a", "grüße", ""),
             ("a", &long, ""),
-            ("a", "x_0123abcd", ""),
+            ("a", "x_0123abcd0123abcd", ""),
         ];
         let mut names = std::collections::BTreeSet::new();
         for (server, tool, expected) in rows {
@@ -84,8 +84,8 @@ mod tests {
             }
             assert!(names.insert(name), "{server} {tool}");
         }
-        insta::assert_snapshot!(alias("a", "b.c"), @"mcp__a__b_c_ad8a94ab");
-        insta::assert_snapshot!(alias("a", &long), @"mcp__a__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_27e752d3");
+        insta::assert_snapshot!(alias("a", "b.c"), @"mcp__a__b_c_ad8a94abc87476f9");
+        insta::assert_snapshot!(alias("a", &long), @"mcp__a__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_27e752d3a0997abd");
     }
 
     proptest! {

@@ -32,6 +32,8 @@ pub struct Server {
     pub disabled_tools: Vec<String>,
     /// Whether nothing is to be done without it.
     pub required: bool,
+    /// Whether what it says about its tools may spare a question: not if it is on this machine and nothing confines it.
+    pub believed: bool,
     /// When somebody is asked about a call of it.
     pub approval: Approval,
     /// The same for single tools, by its own names for them.
@@ -49,6 +51,7 @@ impl Server {
             enabled_tools: None,
             disabled_tools: Vec::new(),
             required: false,
+            believed: true,
             approval: Approval::default(),
             approvals: BTreeMap::new(),
         }

@@ -6,8 +6,8 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,6 +27,12 @@ const QUIET: Duration = Duration::from_millis(300);
 const SEQUENCE: Duration = Duration::from_millis(50);
 /// The most that is taken for one key or paste.
 const MAX_INPUT: usize = 256;
+
+/// Who talks to whoever sits at the terminal: one question at a time.
+pub(crate) fn terminal_owner() -> Arc<tokio::sync::Mutex<()>> {
+    static OWNER: LazyLock<Arc<tokio::sync::Mutex<()>>> = LazyLock::new(Arc::default);
+    Arc::clone(&OWNER)
+}
 
 /// Asks at the terminal.
 pub(crate) struct TerminalApprover {
@@ -59,6 +65,7 @@ impl TerminalApprover {
 
     /// Shows `text`, and waits for what somebody says. Whoever stops waiting finds the terminal as it was.
     pub(crate) async fn converse(&self, text: String, dialogue: Dialogue) -> io::Result<Said> {
+        let _owner = terminal_owner().lock_owned().await;
         let _asking = Asking::on(&self.asks);
         let terminal = open()?;
         let mut keys = Keys::of(terminal.try_clone()?)?;

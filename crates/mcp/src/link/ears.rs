@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
 use super::Client;
-use crate::elicit::{Elicitation, Elicited, Wants, secret};
+use crate::elicit::{Elicitation, Elicited, Wants, address, secret};
 use crate::peer::{Progress, Trouble};
 
 /// Steps of one call that wait to be told; of more, some are left out.
@@ -86,9 +86,10 @@ impl Ears {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
                 (message, serde_json::to_value(requested_schema).map(Wants::Form))
             }
-            ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-                (message, Ok(Wants::Visit(url)))
-            }
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => match address(&url) {
+                Some(url) => (message, Ok(Wants::Visit(url))),
+                None => return ElicitResult::new(ElicitationAction::Decline),
+            },
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };
         let (Ok(wants), Some(elicit)) = (wants, &self.client.elicit) else {

@@ -88,8 +88,8 @@ fn list(args: &ListServers) -> Result<ExitCode, Fault> {
         let _infallible = writeln!(
             text,
             "{NAME}{name:width$}{NAME:#}  {}{off}  {FAINT}# {}{FAINT:#}",
-            screen::visible(&reached),
-            screen::visible(&source)
+            screen::one_line(&reached),
+            screen::one_line(&source)
         );
     }
     screen::styled(&text)?;
@@ -108,7 +108,7 @@ fn get(args: &GetServer) -> Result<ExitCode, Fault> {
     let mut text = format!("{NAME}[mcp_servers.{name}]{NAME:#}  {FAINT}# {}{FAINT:#}\n", server.source);
     if let Value::Object(table) = masked(&server.value) {
         for (key, value) in table.iter().filter(|(key, _)| *key != "name") {
-            let _infallible = writeln!(text, "{key} = {}", screen::visible(&super::config::toml(value)));
+            let _infallible = writeln!(text, "{key} = {}", screen::one_line(&super::config::toml(value)));
         }
     }
     screen::styled(&text)?;

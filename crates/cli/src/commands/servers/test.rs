@@ -69,16 +69,16 @@ fn text(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> Stri
                     text,
                     "{} tools in {took} ms  {FAINT}# {}, protocol {}{FAINT:#}",
                     tools.len(),
-                    screen::visible(who.trim()),
-                    screen::visible(&about.protocol)
+                    screen::one_line(who.trim()),
+                    screen::one_line(&about.protocol)
                 );
                 for why in left_out {
-                    let _infallible = writeln!(text, "{:width$}  left out: {}", "", screen::visible(why));
+                    let _infallible = writeln!(text, "{:width$}  left out: {}", "", screen::one_line(why));
                 }
             }
             Health::Starting => text.push_str("has not started\n"),
             Health::Failed(why) => {
-                let _infallible = writeln!(text, "{}", screen::visible(why));
+                let _infallible = writeln!(text, "{}", screen::one_line(why));
             }
         }
     }
