@@ -26,8 +26,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A server that lived as long may start again at once.
 const LIVED: Duration = Duration::from_secs(60);
 /// Pages and tools of one list; a server that has more has none.
-const MOST_PAGES: usize = 100;
-const MOST_TOOLS: usize = 2048;
+const MOST_PAGES: usize = 200;
+const MOST_TOOLS: usize = 100_000;
 /// How long its tools have to stay as they are before they are listed again.
 const SETTLES: Duration = Duration::from_millis(200);
 /// How often is looked whether somebody thinks about a question.

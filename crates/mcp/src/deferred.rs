@@ -11,6 +11,7 @@ use tool::{AnyTool, Cx, Lane, ToolError, ToolHandler, ToolOutput, ToolSpec};
 
 use crate::connection::Connection;
 use crate::search::Corpus;
+use crate::tools::Offer;
 
 /// Tools that a search finds if nothing else is said, and at most.
 const FOUND: usize = 8;
@@ -36,15 +37,11 @@ impl Loaded {
         names.push_back(name.to_owned());
     }
 
-    /// Those of `tools` that a model is told of within `budget` bytes: all if they fit, or else those that were found, the
-    /// last found first.
-    pub(crate) fn offered(&self, tools: Vec<Arc<dyn AnyTool>>, budget: usize) -> Vec<Arc<dyn AnyTool>> {
-        if tools.iter().map(|tool| size(tool.spec())).sum::<usize>() <= budget {
-            return tools;
-        }
+    /// Those tools of `offers` that were found, the last found first, within `budget` bytes.
+    pub(crate) fn within(&self, budget: usize, offers: &[Arc<Offer>]) -> Vec<Arc<dyn AnyTool>> {
         let mut left = budget;
         let names: Vec<String> = self.lock().iter().rev().cloned().collect();
-        let found = names.iter().filter_map(|name| tools.iter().find(|tool| tool.spec().name() == name));
+        let found = names.iter().filter_map(|name| offers.iter().find_map(|offer| offer.tools.get(name)));
         let fits = |tool: &&Arc<dyn AnyTool>| {
             let size = size(tool.spec());
             let fits = size <= left;

@@ -10,6 +10,7 @@ use crate::names::may_be_of;
 use crate::peer::About;
 use crate::resources::{ListResources, ListTemplates, ReadResource, has_resources};
 use crate::server::Server;
+use crate::tools::Offer;
 
 /// Servers that are kept running. Dropping it ends them.
 pub struct Servers {
@@ -109,12 +110,12 @@ impl Drop for Servers {
 
 impl ToolSource for Servers {
     fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
-        let offers = self.connections.iter().map(|connection| connection.offer());
-        let tools: Vec<Arc<dyn AnyTool>> =
-            offers.flat_map(|offer| offer.tools.values().cloned().collect::<Vec<_>>()).collect();
-        let all = tools.len();
-        let mut offered = self.loaded.offered(tools, self.budget);
-        if offered.len() < all {
+        let offers: Vec<Arc<Offer>> = self.connections.iter().map(|connection| connection.offer()).collect();
+        let mut offered: Vec<Arc<dyn AnyTool>>;
+        if offers.iter().map(|offer| offer.bytes).sum::<usize>() <= self.budget {
+            offered = offers.iter().flat_map(|offer| offer.tools.values().cloned()).collect();
+        } else {
+            offered = self.loaded.within(self.budget, &offers);
             offered.extend(self.search.clone());
         }
         if self.connections.iter().any(|connection| has_resources(connection)) {

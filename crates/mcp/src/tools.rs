@@ -10,12 +10,15 @@ use tool::{Answering, Answers, AnyTool, Cx, Foreign, Item, Lane, Notice, ToolErr
 use crate::alias;
 use crate::answer::output;
 use crate::connection::Connection;
+use crate::deferred::size;
 use crate::definition::{Definition, Pins};
 use crate::peer::{Listed, Progress, Trouble};
 use crate::server::Approval;
 
 /// Bytes of JSON that a definition may have.
 const LARGEST: usize = 1 << 20;
+/// Tools of one server that are used.
+const MOST: usize = 10_000;
 
 /// A server's tools by their names, and why others of it are not there.
 #[derive(Default)]
@@ -24,15 +27,22 @@ pub(crate) struct Offer {
     pub(crate) left_out: Vec<String>,
     /// The hashes of their definitions.
     pub(crate) definitions: Vec<String>,
+    /// Bytes of JSON that a model would be sent for all of them.
+    pub(crate) bytes: usize,
 }
 
 impl Offer {
     /// Those of `listed` that are used and can be.
     pub(crate) fn of(connection: &Arc<Connection>, mut listed: Vec<Listed>) -> Self {
         let server = &connection.server;
+        listed.retain(|tool| server.uses(&tool.name));
         listed.sort_by(|a, b| a.name.cmp(&b.name));
         let mut offer = Self::default();
-        for tool in listed.into_iter().filter(|tool| server.uses(&tool.name)) {
+        let more = listed.len().saturating_sub(MOST);
+        if more > 0 {
+            offer.left_out.push(format!("{more} tools beyond the first {MOST}; `enabled_tools` chooses"));
+        }
+        for tool in listed.into_iter().take(MOST) {
             let definition = Definition::of(&tool);
             let name = alias(&server.name, &tool.name);
             let short: String = tool.name.chars().take(80).collect();
@@ -54,6 +64,7 @@ impl Offer {
                 ServerTool { connection: Arc::clone(connection), definition: definition.clone(), tool };
             match foreign.answered(Arc::new(answers)) {
                 Ok(tool) => {
+                    offer.bytes += size(tool.spec());
                     offer.tools.insert(name, tool);
                     offer.definitions.push(definition.hash);
                 }

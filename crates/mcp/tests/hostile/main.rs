@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tool::{BoxFuture, ToolSource};
-use toolgate_mcp::{Elicit, Elicitation, Elicited, Means, ServerEvent, WatchServers};
+use toolgate_mcp::{Elicit, Elicitation, Elicited, Health, Means, ServerEvent, WatchServers};
 
-use call::read;
+use call::{call, read};
 use modes::{echo, started};
 
 const ENOUGH: Duration = Duration::from_secs(30);
@@ -60,9 +60,8 @@ async fn what_does_not_start_says_why_in_time() {
         ("wrong-id-start", "conflict initialized response id"),
         ("dies-at-start", "these are my last words"),
         ("dies-in-list", "these are my last words"),
-        ("many-tools", "more than 2048 tools"),
         ("same-cursor", "goes round in a circle"),
-        ("endless-cursor", "more than 100 pages"),
+        ("endless-cursor", "more than 200 pages"),
     ];
     for (mode, words) in rows {
         let began = Instant::now();
@@ -101,6 +100,18 @@ async fn one_bad_tool_takes_no_other_down() {
             assert!(!unseen && spec.len() < 200_000, "{mode}: {}", tool.spec().name());
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_ten_thousand_tools_a_model_is_told_of_those_it_looked_for() {
+    let servers = started("many-tools", ENOUGH, &Means::default());
+    let found = call(&servers, "tool_search", &json!({"query": "tool 4711"})).await;
+    assert!(read(&found).contains("mcp__h__tool_4711"), "{}", read(&found));
+    let told: Vec<String> = servers.offered().iter().map(|tool| tool.spec().name().to_owned()).collect();
+    assert!(told.len() < 20 && told.contains(&"mcp__h__tool_4711".to_owned()), "{told:?}");
+    assert_eq!(read(&echo(&servers).await), "hi");
+    let [(_, Health::Ready { tools, left_out, .. })] = &servers.health()[..] else { panic!("it is not ready") };
+    assert_eq!((tools.len(), left_out.len()), (10_000, 1), "{left_out:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -115,7 +115,7 @@ def tools():
     if MODE == "remote-schema":
         return [{"name": "remote", "inputSchema": {"type": "object", "properties": {"x": {"$ref": trap()}}}}, ECHO]
     if MODE == "many-tools":
-        return [{"name": f"tool_{i}", "inputSchema": TEXT} for i in range(10_000)]
+        return [{"name": f"tool_{i}", "inputSchema": TEXT} for i in range(10_000)] + [ECHO]
     if MODE == "same-names":
         return [{**ECHO, "description": f"The {which}."} for which in ("first", "second", "third")]
     if MODE == "odd-names":
