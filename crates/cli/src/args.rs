@@ -388,7 +388,7 @@ pub(crate) struct Completions {
 }
 
 /// Where to work, and for which model.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Place {
     /// Work in this directory instead of the current one; tools may read what is below it
     #[arg(long, value_name = "DIR")]
@@ -410,7 +410,7 @@ pub(crate) struct Place {
 }
 
 /// What commands are confined to.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Confinement")]
 pub(crate) struct Confine {
     /// Let commands write below this directory too (repeatable)

@@ -60,7 +60,7 @@ pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> R
             config::Sandbox::External => SandboxPolicy::External,
             config::Sandbox::DangerFullAccess => SandboxPolicy::FullAccess,
         })
-        .confinement(kept(confinement(&config.confinement), &cwd, &dirs))
+        .confinement(confined(&config, &cwd, &dirs))
         .limits(Limits {
             output_tokens: config.limits.output_tokens.value,
             call_timeout: Duration::from_millis(config.limits.call_timeout_ms.value),
@@ -137,8 +137,9 @@ impl Rulebook for OwnRules {
     }
 }
 
-/// Our own configuration and what we remember stay as they are, wherever commands may write.
-fn kept(mut confinement: Confinement, cwd: &Path, dirs: &Dirs) -> Confinement {
+/// What commands in `cwd` are confined to. Our own configuration and what we remember stay as they are, wherever commands may write.
+pub(crate) fn confined(config: &Config, cwd: &Path, dirs: &Dirs) -> Confinement {
+    let mut confinement = confinement(&config.confinement);
     let own = [&dirs.config, &dirs.state].into_iter().flatten().cloned();
     let projects = cwd.ancestors().map(|above| above.join(config::PROJECT_FILE));
     confinement.read_only.extend(own.chain(projects.filter(|file| exec::fs::real(file).is_ok())));
@@ -236,7 +237,7 @@ impl Composed {
 
     /// Has every refused change of a file noted.
     pub(crate) fn recorded(mut self, recorded: bool) -> Self {
-        let confinement = Confinement { recorded, ..confinement(&self.config.confinement) };
+        let confinement = Confinement { recorded, ..confined(&self.config, &self.cwd, &self.dirs) };
         self.builder = self.builder.confinement(confinement);
         self
     }

@@ -13,8 +13,9 @@ use toolgate::mcp::{
     Servers, Tokens, Transport, WatchServers,
 };
 use toolgate::rules::Where;
-use toolgate::{BoxFuture, Confinement, Environment, Network, Processes, Program, SandboxPolicy};
+use toolgate::{BoxFuture, Confinement, Environment, Hosts, Network, Processes, Program, SandboxPolicy};
 
+use crate::compose;
 use crate::config::{self, Config, Dirs, ServerApproval, ServerSetting, ServerTable, Setting};
 use crate::fault::Fault;
 use crate::private;
@@ -25,14 +26,22 @@ pub(crate) fn start(config: &Config, cwd: &Path, dirs: &Dirs, means: Means) -> R
     let processes = Arc::<Processes>::default();
     let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
     let servers = enabled.map(|server| {
-        described(server, cwd, dirs, &processes).unwrap_or_else(|why| {
-            Server::new(&server.value.name, Transport::Program(Arc::new(Unusable(why))))
+        described(server, config, cwd, dirs, &processes).unwrap_or_else(|why| Server {
+            required: server.value.table.required == Some(true),
+            ..Server::new(&server.value.name, Transport::Program(Arc::new(Unusable(why))))
         })
     });
     let servers = servers.collect();
     let pins = dirs.state.as_ref().map(|state| Arc::new(PinFile::at(state.join("mcp"))) as Arc<dyn Pins>);
     let roots = vec![uri(cwd)];
     Ok(Servers::start(servers, &Means { pins, roots, ..means }))
+}
+
+/// Has servers ended, with all that they hold.
+pub(crate) async fn ended(servers: Option<Arc<Servers>>) {
+    if let Some(servers) = servers {
+        servers.close().await;
+    }
 }
 
 /// A directory as a URI, in which every byte that could mean something else is escaped.
@@ -62,6 +71,7 @@ impl Launch for Unusable {
 /// One server, as its user describes it.
 pub(crate) fn described(
     setting: &Setting<ServerSetting>,
+    config: &Config,
     cwd: &Path,
     dirs: &Dirs,
     processes: &Arc<Processes>,
@@ -69,8 +79,10 @@ pub(crate) fn described(
     let ServerSetting { name, table } = &setting.value;
     let transport = match (&table.command, &table.url) {
         (Some(command), _) => {
-            let program = program(command, table, cwd, processes);
-            Transport::Program(Arc::new(kept_out(program, dirs)))
+            let bounds = compose::confined(config, cwd, dirs);
+            let program =
+                Program { processes: Arc::clone(processes), ..program(command, table, cwd, bounds) };
+            Transport::Program(Arc::new(kept_out(program, config, dirs)))
         }
         (None, Some(url)) => Transport::Http(http(url, table, dirs)?),
         (None, None) => return Err("it needs a `command`, or a `url`".to_owned()),
@@ -97,7 +109,8 @@ pub(crate) fn described(
     })
 }
 
-fn program(command: &str, table: &ServerTable, cwd: &Path, processes: &Arc<Processes>) -> Program {
+/// A program that is held to what commands are held to, but for the network and for what is writable: those are its own.
+fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) -> Program {
     let argv = std::iter::once(command.to_owned()).chain(table.args.iter().cloned()).collect();
     let directory = table.cwd.as_ref().map_or(cwd.to_owned(), PathBuf::from);
     let network = match table.network {
@@ -120,19 +133,23 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, processes: &Arc<Proce
     Program {
         environment,
         sandbox,
-        confinement: Confinement { network, writable, ..Confinement::default() },
-        processes: Arc::clone(processes),
+        confinement: Confinement {
+            network,
+            writable,
+            hosts: Hosts::default(),
+            sockets: Vec::new(),
+            ..bounds
+        },
         ..Program::new(argv, directory)
     }
 }
 
 /// Nobody changes our own files, or reads what opens doors.
-fn kept_out(mut program: Program, dirs: &Dirs) -> Program {
-    let own = [&dirs.config, &dirs.state].into_iter().flatten().cloned();
-    program.confinement.read_only.extend(own);
+fn kept_out(mut program: Program, config: &Config, dirs: &Dirs) -> Program {
     // Our configuration may hold what other servers are given.
     let secret = [private::tokens(dirs), private::counters(dirs), dirs.config.clone()].into_iter().flatten();
     program.deny_read = secret.map(|path| Where::At(path.components().collect()).pattern()).collect();
+    program.deny_read.extend(config.files.deny_read.iter().map(|pattern| pattern.value.clone()));
     program
 }
 
@@ -182,12 +199,16 @@ impl PinFile {
         self.directory.join(format!("{server}.json"))
     }
 
+    fn unread(&self, server: &str, error: &dyn std::fmt::Display) -> String {
+        format!("`{}` cannot be read: {error}", self.file(server).display())
+    }
+
     fn load(&self, server: &str) -> Pinned {
         #[expect(clippy::disallowed_methods, reason = "our own state, at a path that no model names")]
         match std::fs::read_to_string(self.file(server)) {
-            Ok(text) => serde_json::from_str(&text).map_err(|error| error.to_string()),
+            Ok(text) => serde_json::from_str(&text).map_err(|error| self.unread(server, &error)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(self.unread(server, &error)),
         }
     }
 
@@ -195,8 +216,8 @@ impl PinFile {
         let file = OwnFile::of(&self.file(server)).map_err(|error| error.to_string())?;
         let locked = file.lock().map_err(|error| error.to_string())?;
         let Some(_held_to_the_end) = locked else { return Err("another program holds it".to_owned()) };
-        // Another session may have added some.
-        let mut pinned = self.load(server)?;
+        // Another session may have added some. What cannot be read is begun anew: somebody has just said yes to this one.
+        let mut pinned = self.load(server).unwrap_or_default();
         pinned.insert(tool.to_owned(), definition.to_owned());
         let text = serde_json::to_string_pretty(&pinned).map_err(|error| error.to_string())?;
         file.replace(&text).map_err(|error| error.to_string())

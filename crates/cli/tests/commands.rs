@@ -445,6 +445,22 @@ fn the_home_is_protected_however_it_is_spelled() {
 }
 
 #[test]
+fn commands_run_and_secrets_stay_where_the_home_is_reached_by_a_link() {
+    let shell = Shell::new();
+    let real = shell.home.path().join("real");
+    std::fs::create_dir_all(real.join("me/.ssh")).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "tests set up real files")]
+    std::fs::write(real.join("me/.ssh/key"), "KEY").unwrap();
+    std::os::unix::fs::symlink(&real, shell.home.path().join("home")).unwrap();
+    let home = shell.home.path().join("home/me");
+    for path in [home.join(".ssh/key"), real.join("me/.ssh/key")] {
+        let args = ["sandbox", "--", "cat", path.to_str().unwrap()];
+        let ran = support::start(home.as_os_str(), &shell.workspace.path(), &args, "");
+        assert!(ran.code == Some(1) && ran.err.starts_with("cat: "), "{}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
 fn typing_a_tools_arguments_as_flags_gets_a_hint() {
     let err = Shell::new().run(&["call", "read_file", "--path", "a.txt"]).err;
     assert!(err.contains(r#"hint: a tool's arguments go into --json"#), "{err}");

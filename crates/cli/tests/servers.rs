@@ -525,3 +525,127 @@ fn a_server_that_cannot_be_reached_is_told_of_in_words() {
     let told = ran.out + &ran.err;
     assert!(!told.contains("rmcp") && !told.contains("::") && told.contains("cannot be used"), "{told}");
 }
+
+/// A server with one tool, `run`, which runs a script and says what it wrote.
+const RUNNER: &str = r#"
+import json, os, subprocess, sys
+TOOL = {"name": "run", "description": "Runs.", "inputSchema": {"type": "object", "properties": {"script": {"type": "string"}}}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, result = asked.get("method"), None
+    if method == "initialize":
+        info = {"name": "runner", "version": "1"}
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+    elif method == "tools/list":
+        result = {"tools": [TOOL]}
+    elif method == "tools/call":
+        script = asked["params"]["arguments"]["script"]
+        ran = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        result = {"content": [{"type": "text", "text": ran.stdout}]}
+        if script == "close":
+            os.close(1)
+            sys.stdin.read()
+    if "id" in asked:
+        error = {"code": -32601, "message": "no"}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **({"error": error} if result is None else {"result": result})}), flush=True)
+"#;
+
+fn runner(more: &str) -> Desk {
+    let desk = Desk::new();
+    desk.w.file("runner.py", RUNNER);
+    let command = json!(python::interpreter().to_str().unwrap());
+    desk.write(&format!(
+        "{more}\n[mcp_servers.r]\ncommand = {command}\nargs = [\"runner.py\"]\napproval = \"allow\"\ntool_timeout_sec = 20\n"
+    ));
+    desk
+}
+
+#[test]
+fn a_server_is_held_to_what_commands_are_held_to() {
+    let desk = runner("");
+    let private = desk.home.path().join("private");
+    fs::create_dir(&private).unwrap();
+    fs::write(private.join("s"), "PRIVATE").unwrap();
+    desk.w.file("keep/f", "kept\n").file("toolgate.toml", "approval = \"untrusted\"\n");
+    let text = fs::read_to_string(desk.config()).unwrap();
+    let keep = json!(desk.w.path().join("keep"));
+    let more = format!(
+        "[files]\ndeny_read = [\"~/private\"]\n[confinement]\nread_only = [{keep}]\nfile_size_mb = 1\n"
+    );
+    desk.write(&format!("{more}{text}"));
+    let script = format!(
+        "cat {}/s; echo x > keep/f; echo x > toolgate.toml; head -c 5000000 /dev/zero > big; wc -c < big",
+        private.display()
+    );
+    let ran = desk.call("mcp__r__run", &json!({"script": script}));
+    assert!(!ran.out.contains("PRIVATE") && ran.out.contains("1048576"), "{}{}", ran.out, ran.err);
+    assert_eq!(fs::read_to_string(desk.w.path().join("keep/f")).unwrap(), "kept\n");
+    assert!(fs::read_to_string(desk.w.path().join("toolgate.toml")).unwrap().contains("untrusted"));
+    // What held places is gone with it.
+    for held in [".git", ".claude", ".codex", ".agents", ".toolgate"] {
+        assert!(!desk.w.path().join(held).exists(), "{held}");
+    }
+}
+
+#[test]
+fn what_is_saved_while_a_server_runs_is_closed_to_it() {
+    let desk = runner("");
+    desk.w.file(".env", "OLD=1\n");
+    let mut talk = Talk::with(&desk);
+    let cat = "cat .env ~/.ssh/id ~/.netrc";
+    talk.call("1", "mcp__r__run", &json!({"script": cat}));
+    let said = talk.answer("1");
+    assert!(said.contains("Permission denied") && !said.contains("OLD"), "{said}");
+    desk.w.file("new", "NEWSECRET\n");
+    fs::rename(desk.w.path().join("new"), desk.w.path().join(".env")).unwrap();
+    fs::create_dir(desk.home.path().join(".ssh")).unwrap();
+    fs::write(desk.home.path().join(".ssh/id"), "NEWSECRET\n").unwrap();
+    fs::write(desk.home.path().join(".netrc"), "NEWSECRET\n").unwrap();
+    // It is closed again twice a second; this waits for four of them.
+    talk.call("2", "mcp__r__run", &json!({"script": format!("sleep 2; {cat}")}));
+    let said = talk.answer("2");
+    assert!(said.contains("Permission denied") && !said.contains("NEWSECRET"), "{said}");
+}
+
+#[test]
+fn a_server_that_closes_its_output_is_gone() {
+    let desk = runner("");
+    let mut talk = Talk::with(&desk);
+    talk.call("1", "mcp__r__run", &json!({"script": "close"}));
+    let said = talk.answer("1");
+    assert!(said.contains("ended during the call"), "{said}");
+    talk.call("2", "mcp__r__run", &json!({"script": "echo again"}));
+    let said = talk.answer("2");
+    assert!(said.contains("again"), "{said}");
+}
+
+#[test]
+fn a_server_that_has_to_be_there_is_missed_for_want_of_a_variable_too() {
+    let desk = Desk::new();
+    desk.write("[mcp_servers.docs]\nurl = \"https://example.org\"\nbearer_token_env_var = \"NOT_SET\"\nrequired = true\n");
+    let ran = desk.run(&["pipe"]);
+    assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("required") && ran.err.contains("NOT_SET"), "{}", ran.err);
+}
+
+#[test]
+fn no_secret_is_shown() {
+    let desk = Desk::new();
+    desk.write(
+        "[mcp_servers.a]\ncommand = \"x\"\nargs = [\"--api-key\", \"S1\", \"--token=S2\", \"KEY=S3\", \"--tokenizer\", \"fast\"]\n\
+         [mcp_servers.b]\nurl = \"https://example.org/mcp?key=S4#S5\"\n",
+    );
+    assert_snapshot!(desk.run(&["mcp", "list"]).out, @r"
+    a  x --api-key … --token=… KEY=… --tokenizer fast  # $HOME/.config/toolgate/config.toml:1
+    b  https://example.org/mcp?…  # $HOME/.config/toolgate/config.toml:4
+    ");
+    for args in [
+        &["mcp", "get", "a"][..],
+        &["mcp", "get", "b"],
+        &["mcp", "list", "--json"],
+        &["mcp", "get", "a", "--json"],
+    ] {
+        let told = desk.told(args);
+        assert!(!["S1", "S2", "S3", "S4", "S5"].iter().any(|secret| told.contains(secret)), "{told}");
+    }
+}

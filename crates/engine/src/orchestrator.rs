@@ -54,6 +54,11 @@ impl ToolOrchestrator {
         Self { gate, approver: None, rulebook: None, asking: Arc::default() }
     }
 
+    /// The same, whose questions wait for none of this one's.
+    pub(crate) fn apart(&self) -> Self {
+        Self { asking: Arc::default(), ..self.clone() }
+    }
+
     /// Runs the attempt with the permit that its intent earns, or says why it earns none.
     pub(crate) async fn run(&self, course: Course<'_>) -> Result<ToolOutput, ToolError> {
         let intent = course.attempt.intent();

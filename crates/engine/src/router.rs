@@ -122,6 +122,15 @@ impl ToolRouter {
         self
     }
 
+    /// The same, for calls that wait for none of the others: whoever makes them has put them in order.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let mut apart = Shared::clone(&self.shared);
+        apart.lanes = Lanes::new(apart.limits.parallel);
+        apart.orchestrator = apart.orchestrator.apart();
+        Self { shared: Arc::new(apart) }
+    }
+
     /// What judges calls.
     pub fn gate(&self) -> &Gate {
         &self.shared.orchestrator.gate
@@ -195,8 +204,8 @@ impl Shared {
     fn enter(&self, call: &ToolCall) -> Entry {
         let tool = match (self.registry.find(&call.name), self.registry.awaited(&call.name)) {
             (Ok(tool), _) => tool,
-            // Nobody knows yet what it does, so nothing runs beside it.
-            (Err(_), Some(coming)) => return Ok((Sought::Coming(coming), self.lanes.enter(Lane::Alone))),
+            // Nobody knows yet what it does: what only reads need not wait for it, what comes after it and does more waits.
+            (Err(_), Some(coming)) => return Ok((Sought::Coming(coming), self.lanes.enter(Lane::Shared))),
             (Err(unknown), None) => return Err(unknown),
         };
         let lane = catch_unwind(AssertUnwindSafe(|| tool.lane()));
@@ -220,7 +229,18 @@ impl Shared {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ToolError::Cancelled { after: arrived.elapsed() }),
-            () = coming => Ok((self.registry.find(&call.name)?, ticket)),
+            () = coming => {
+                let tool = self.registry.find(&call.name)?;
+                let ticket = match tool.lane() {
+                    Lane::Shared => ticket,
+                    Lane::Alone => {
+                        // Its own place would be behind itself.
+                        drop(ticket);
+                        self.lanes.enter(Lane::Alone)
+                    }
+                };
+                Ok((tool, ticket))
+            }
         }
     }
 

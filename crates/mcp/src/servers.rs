@@ -1,7 +1,9 @@
 //! All servers: started at once, each on its own; nobody waits for them but who calls one.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use tokio::task::JoinHandle;
 use tool::{AnyTool, BoxFuture, ToolSource, erase};
 
 use crate::connection::{Connection, Means, State};
@@ -12,9 +14,13 @@ use crate::resources::{ListResources, ListTemplates, ReadResource, has_resources
 use crate::server::Server;
 use crate::tools::Offer;
 
+/// How long servers may take to be ended.
+const LEAVE: Duration = Duration::from_secs(5);
+
 /// Servers that are kept running. Dropping it ends them.
 pub struct Servers {
     connections: Arc<[Arc<Connection>]>,
+    lives: Mutex<Vec<JoinHandle<()>>>,
     /// Ours, with which a model finds what servers have.
     lists: Vec<Arc<dyn AnyTool>>,
     search: Option<Arc<dyn AnyTool>>,
@@ -56,9 +62,8 @@ impl Servers {
         let mut connections: Vec<Arc<Connection>> =
             servers.into_iter().map(|server| Connection::new(server, means.clone())).collect();
         connections.sort_by(|a, b| a.server.name.cmp(&b.server.name));
-        for connection in &connections {
-            crate::task::spawn(Arc::clone(connection).keep());
-        }
+        let lives = connections.iter().map(|connection| crate::task::spawn(Arc::clone(connection).keep()));
+        let lives = Mutex::new(lives.collect());
         let connections: Arc<[Arc<Connection>]> = connections.into();
         let loaded = Arc::<Loaded>::default();
         let all = || Arc::clone(&connections);
@@ -66,7 +71,7 @@ impl Servers {
         let lists = [erase(ListResources(all())), erase(ListTemplates(all())), erase(ReadResource(all()))];
         let search = erase(ToolSearch { connections: all(), loaded: Arc::clone(&loaded) }).ok();
         let lists = lists.into_iter().filter_map(Result::ok).collect();
-        Arc::new(Self { connections, lists, search, loaded, budget: means.budget.unwrap_or(BUDGET) })
+        Arc::new(Self { connections, lives, lists, search, loaded, budget: means.budget.unwrap_or(BUDGET) })
     }
 
     /// Waits for those that have to be there.
@@ -84,6 +89,13 @@ impl Servers {
             |connection: &&Arc<Connection>| name.is_none_or(|name| may_be_of(name, &connection.server.name));
         let waits = self.connections.iter().filter(may_be).map(|connection| connection.live());
         futures_util::future::join_all(waits).await;
+    }
+
+    /// Ends them, and waits until all that came of them is gone, but not for ever.
+    pub async fn close(&self) {
+        self.connections.iter().for_each(|connection| connection.close());
+        let lives = std::mem::take(&mut *self.lives.lock().unwrap_or_else(PoisonError::into_inner));
+        let _in_time = tokio::time::timeout(LEAVE, futures_util::future::join_all(lives)).await;
     }
 
     /// How each of them is, by name.

@@ -287,7 +287,10 @@ impl Gate {
                 let standing = self.machine.standing(path);
                 // The sandbox must be what is in the way.
                 let helps = self.machine.may_write(&standing);
+                // What may not be read is not given by letting it be changed.
                 let given = helps
+                    && self.reach.deny().denies(&standing).is_none()
+                    && self.reach.deny().denies(path).is_none()
                     && !self.is_too_much(&standing)
                     && !self.is_closed(&standing)
                     && !forbids_writing(&rules, path, self.confinement.home.as_deref());

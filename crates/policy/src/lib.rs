@@ -54,6 +54,6 @@ pub use permit::Permit;
 pub use question::{Cause, Proposal, Question, ReviewDecision};
 pub use reach::{Reach, Root};
 pub use rules::{Decision, Layer, Matched, Matches, On, Rule, RuleFault, Rules};
-pub use sandbox::{AtLeast, Confinement, Limits, Network, PROTECTED, SandboxPolicy, Tier};
+pub use sandbox::{AtLeast, Confinement, Limits, Network, PROTECTED, SandboxPolicy, Tier, is_in_protected};
 pub use store::{ApprovalStore, Key};
 pub use touches::Touches;

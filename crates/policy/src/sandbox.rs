@@ -87,7 +87,8 @@ pub struct Confinement {
 }
 
 impl Confinement {
-    /// Whether commands may write `path`, judged by its spelling.
+    /// Whether `path` may be written, judged by its spelling. Below the top of a root, commands are let write what decides for
+    /// agents there; file tools are not.
     pub fn may_write(&self, path: &Path) -> bool {
         let below = |root: &PathBuf| path.strip_prefix(root).is_ok_and(|below| !is_protected(below));
         let inner = |roots: &[PathBuf]| {
@@ -109,16 +110,24 @@ impl Confinement {
     }
 }
 
-/// Whether this path, below a writable root, is one that decides what agents or git do.
+/// Whether this path, below a writable root, is one that decides what agents or git do: there, or in a directory of it.
 fn is_protected(below: &Path) -> bool {
-    let mut names = below.components().map(|part| part.as_os_str());
-    match names.next() {
-        Some(name) if name == ".git" => {
-            matches!(names.next(), Some(name) if name == "hooks" || name == "config" || name == "commondir")
-        }
-        Some(name) => PROTECTED.iter().any(|protected| name == *protected),
-        None => false,
-    }
+    let names: Vec<_> = below.components().map(|part| part.as_os_str()).collect();
+    let decides = |(at, name): (usize, &&std::ffi::OsStr)| match names.get(at + 1) {
+        Some(next) if *name == ".git" => *next == "hooks" || *next == "config" || *next == "commondir",
+        Some(_) | None => is_protected_name(name),
+    };
+    names.iter().enumerate().any(decides)
+}
+
+fn is_protected_name(name: &std::ffi::OsStr) -> bool {
+    PROTECTED.iter().any(|protected| name == *protected)
+}
+
+/// Whether `directory` lies in one that decides what agents or git do, as far as it is below `root`.
+pub fn is_in_protected(root: &Path, directory: &Path) -> bool {
+    let below = directory.strip_prefix(root).unwrap_or(directory);
+    below.components().any(|part| part.as_os_str() == ".git" || is_protected_name(part.as_os_str()))
 }
 
 /// Whom a confined command may talk to.
@@ -222,7 +231,9 @@ mod tests {
             ("/cache/x", true),
             ("/w/.codex", false),
             ("/w/.claude/settings.json", false),
-            ("/w/sub/.claude/settings.json", true),
+            ("/w/sub/.claude/settings.json", false),
+            ("/w/sub/.git/hooks/post-commit", false),
+            ("/w/sub/.git/index", true),
             ("/cache/.agents", false),
             ("/w/.git/index", true),
             ("/w/.git/hooks/pre-commit", false),
@@ -232,5 +243,12 @@ mod tests {
             assert_eq!(confinement.may_write(Path::new(path)), may, "{path}");
         }
         assert!(!Confinement::default().may_write(Path::new("/w/a")));
+        for (directory, inside) in
+            [("/w", false), ("/w/a", false), ("/w/.git", true), ("/w/a/.claude/x", true)]
+        {
+            assert_eq!(is_in_protected(Path::new("/w"), Path::new(directory)), inside, "{directory}");
+        }
+        // Whoever starts in such a directory means it.
+        assert!(!is_in_protected(Path::new("/w/.git"), Path::new("/w/.git/hooks")));
     }
 }

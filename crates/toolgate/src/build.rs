@@ -305,13 +305,14 @@ impl Builder {
         roots.extend(
             self.kept_in
                 .iter()
-                .map(|directory| Root::new(real_to_be(directory)).spelled(directory).unlisted()),
+                .map(|directory| Root::new(exec::fs::real_to_be(directory)).spelled(directory).unlisted()),
         );
         let home = self.home.as_deref().map(plain_home).transpose()?;
         let home = home.as_deref();
         let patterns: Vec<String> = self.deny_read.iter().cloned().chain(self.asking.unread()).collect();
         let deny = DenyRead::new(with_real_paths(&patterns, home), home)?;
-        let mut confinement = Confinement { home: home.map(real_to_be), ..self.confinement.clone() };
+        let mut confinement =
+            Confinement { home: home.map(exec::fs::real_to_be), ..self.confinement.clone() };
         let ruled = self.asking.grounds(home);
         confinement.hosts.allow.extend(ruled.hosts);
         confinement.hosts.forbid.extend(ruled.closed_hosts);
@@ -320,9 +321,11 @@ impl Builder {
             confinement.writable = self.writable(&place.cwd)?;
             // It need not be there yet.
             let read_only = self.confinement.read_only.iter().chain(&ruled.read_only);
-            confinement.read_only = read_only.map(|path| real_to_be(path)).collect();
+            confinement.read_only = read_only.map(|path| exec::fs::real_to_be(path)).collect();
             #[cfg(feature = "tools")]
-            confinement.read_only.extend(self.asking.hook_files(&place.cwd).map(|path| real_to_be(&path)));
+            confinement
+                .read_only
+                .extend(self.asking.hook_files(&place.cwd).map(|path| exec::fs::real_to_be(&path)));
             let there = ruled.writable.iter().filter_map(|path| exec::fs::real(path).ok());
             confinement.writable.extend(there.filter(|path| !is_too_much(path)));
             roots.extend(confinement.writable.iter().map(Root::new));
@@ -390,21 +393,8 @@ fn plain_home(home: &Path) -> Result<PathBuf, BuildFault> {
     Ok(plain)
 }
 
-/// Where a directory will really be: the part of it that exists, resolved, and the rest as it is.
-fn real_to_be(directory: &Path) -> PathBuf {
-    // Components only, so that `/a//b/.` is found to be `/a/b`.
-    let directory: &Path = &directory.components().collect::<PathBuf>();
-    let real = directory.ancestors().find_map(|above| {
-        let rest = directory.strip_prefix(above).ok()?;
-        let real = exec::fs::real(above).ok()?;
-        // Joining nothing would put a `/` behind it.
-        Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
-    });
-    real.unwrap_or_else(|| directory.to_owned())
-}
-
 /// Adds where denied paths really are, when symbolic links lead there: the door judges real paths.
 fn with_real_paths(patterns: &[String], home: Option<&Path>) -> Vec<String> {
-    let real = patterns.iter().filter_map(|pattern| DenyRead::resolved(pattern, home, real_to_be));
+    let real = patterns.iter().filter_map(|pattern| DenyRead::resolved(pattern, home, exec::fs::real_to_be));
     patterns.iter().cloned().chain(real).collect()
 }

@@ -19,7 +19,7 @@ use crate::config::Dirs;
 use crate::elicit::TerminalElicit;
 use crate::fault::{Fault, INTERRUPTED, TERMINATED, USAGE};
 use crate::screen;
-use crate::servers::Told;
+use crate::servers::{self, Told};
 use crate::turns::Turns;
 
 /// What tools of servers begin with.
@@ -50,6 +50,7 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
         if let Some(turns) = &mut turns {
             turns.end();
         }
+        servers::ended(servers).await;
         Ok(answered)
     })?;
     match args.output {

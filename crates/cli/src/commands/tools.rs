@@ -14,7 +14,7 @@ use crate::args::{Tools, ToolsWire};
 use crate::compose::compose;
 use crate::fault::Fault;
 use crate::screen::{self, FAINT, NAME};
-use crate::servers::Told;
+use crate::servers::{self, Told};
 
 pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
     let composed = compose(&args.place)?;
@@ -29,7 +29,9 @@ pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
         if let Some(servers) = &servers {
             super::servers::settled(servers).await;
         }
-        chosen(&toolgate, args.name.as_deref())
+        let chosen = chosen(&toolgate, args.name.as_deref());
+        servers::ended(servers).await;
+        chosen
     })?;
     let specs: Vec<&ToolSpec> = specs.iter().collect();
     if args.wire.is_none() && !args.json {

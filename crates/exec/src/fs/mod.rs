@@ -36,3 +36,16 @@ pub use walk::{Flow, IgnoreFiles, WalkOptions, Walked};
 pub fn real(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
 }
+
+/// Finds where `path` will really be: the part of it that exists, resolved, and the rest as it is.
+pub fn real_to_be(path: &Path) -> PathBuf {
+    // Components only, so that `/a//b/.` is found to be `/a/b`.
+    let path: &Path = &path.components().collect::<PathBuf>();
+    let found = path.ancestors().find_map(|above| {
+        let rest = path.strip_prefix(above).ok()?;
+        let found = real(above).ok()?;
+        // Joining nothing would put a `/` behind it.
+        Some(if rest.as_os_str().is_empty() { found } else { found.join(rest) })
+    });
+    found.unwrap_or_else(|| path.to_owned())
+}

@@ -30,6 +30,8 @@ const ANNOUNCE: Duration = Duration::from_millis(20);
 /// How long to wait for killed processes before they are killed again, and before the host is told of them.
 const AGAIN: Duration = Duration::from_millis(20);
 const STUCK: Duration = Duration::from_secs(2);
+/// How often what may not be read is hidden again while a program runs: somebody outside may have saved it anew.
+const HIDE: Duration = Duration::from_millis(500);
 
 /// Serves the host at the other end of `control` until it is gone.
 pub(super) fn keep(control: &OwnedFd, limits: Limits) -> ! {
@@ -114,6 +116,7 @@ impl Keeper<'_> {
             announce: None,
             news,
             broker: None,
+            hide: self.inside.filter(|inside| inside.own_mounts).map(|_| Instant::now() + HIDE),
         };
         match launched {
             Ok(mut leader) => {
@@ -206,6 +209,8 @@ struct Run<'a> {
     news: Vec<u8>,
     /// Judges what the filter cannot.
     broker: Option<Broker>,
+    /// When what may not be read is hidden again, if anything is.
+    hide: Option<Instant>,
 }
 
 impl Run<'_> {
@@ -218,7 +223,7 @@ impl Run<'_> {
             }
             self.send();
             let broker = self.broker.as_ref().and_then(Broker::next);
-            let next = self.next_step().into_iter().chain(broker).min();
+            let next = self.next_step().into_iter().chain(broker).chain(self.hide).min();
             let wait = next.map(|at| at.saturating_duration_since(Instant::now()));
             let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
             let woken = self.wait(wait.as_ref());
@@ -226,6 +231,7 @@ impl Run<'_> {
                 self.abandon();
             }
             self.judge(&woken);
+            self.hide();
             if self.next_step().is_some_and(|at| at <= Instant::now()) {
                 self.step();
             }
@@ -251,6 +257,18 @@ impl Run<'_> {
         let [asked, named, relayed] = others.map(flags);
         let spoken = !flags(Some(0)).is_empty();
         Woken { spoken, asked, named: !named.is_empty(), relayed: !relayed.is_empty() }
+    }
+
+    /// Hides what has come to be since, or was put in the place of what was hidden. Nobody reads what cannot be hidden.
+    fn hide(&mut self) {
+        let (Some(inside), Some(at)) = (self.keeper.inside, self.hide) else { return };
+        if at > Instant::now() {
+            return;
+        }
+        self.hide = Some(Instant::now() + HIDE);
+        if mounts::hide_again(&inside.bounds.plan).is_err() {
+            self.end(Duration::ZERO);
+        }
     }
 
     fn judge(&mut self, woken: &Woken) {

@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use policy::{Confinement, Enforcement};
+use policy::{Confinement, Enforcement, Reach};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::Interest;
@@ -129,6 +129,11 @@ impl Process {
     /// What it is confined to, if it is.
     pub(crate) fn confinement(&self) -> Option<Arc<Confinement>> {
         self.cell.as_ref().map(|cell| Arc::clone(cell.confinement()))
+    }
+
+    /// What it may read, if it is confined.
+    pub(crate) fn reach(&self) -> Option<Arc<Reach>> {
+        self.cell.as_ref().map(|cell| Arc::clone(cell.reach()))
     }
 }
 

@@ -269,6 +269,11 @@ impl Cell {
         &self.confinement
     }
 
+    /// What its commands may read.
+    pub(crate) fn reach(&self) -> &Arc<Reach> {
+        &self.reach
+    }
+
     /// A keeper that waits, and its layers.
     pub(crate) fn idle(&self) -> Option<Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()

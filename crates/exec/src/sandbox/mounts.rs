@@ -267,6 +267,12 @@ pub(crate) fn renew(plan: &Plan) -> Result<Vec<PathBuf>> {
     Ok(renewed)
 }
 
+/// Hides what is to be hidden and is not.
+pub(crate) fn hide_again(plan: &Plan) -> Result<()> {
+    let hidden = plan.mounts.iter().filter(|mount| mount.what == What::Hidden);
+    hidden.filter(|mount| !is_mounted(&mount.at)).try_for_each(|mount| hide_all(&mount.at))
+}
+
 /// Whether something is mounted at `path`; older kernels do not say.
 fn is_mounted(path: &Path) -> bool {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;

@@ -12,6 +12,7 @@ use super::git::{self, Repository, Strays};
 use super::look;
 use super::plan::{Mount, Plan, What, to_path};
 use super::scratch::{self, Scratch};
+use crate::fs::real_to_be;
 
 /// Directories that are replaced: whoever has something there has it in a place of its own.
 const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/dev"];
@@ -243,9 +244,9 @@ impl Places {
 
 /// What may not be read: what globs mean, and the paths themselves, whether or not they are there yet.
 fn hidden(globs: BTreeSet<PathBuf>, reach: &Reach) -> BTreeSet<PathBuf> {
-    let real = |path: &Path| crate::fs::real(path).unwrap_or_else(|_| normal(path));
-    let all: BTreeSet<PathBuf> =
-        globs.into_iter().chain(reach.deny().paths().iter().map(|path| real(path))).collect();
+    // What is not there yet will be where its directory really is: a home may be a link.
+    let paths = reach.deny().paths().iter().map(|path| real_to_be(&normal(path)));
+    let all: BTreeSet<PathBuf> = globs.into_iter().chain(paths).collect();
     // What lies in a hidden directory needs no mount of its own.
     let covered =
         |path: &PathBuf| path.ancestors().skip(1).any(|above| all.contains(above) && exists(above).is_some());

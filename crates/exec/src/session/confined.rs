@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use policy::{Confinement, Denial, Enforcement, Gap};
+use policy::{Confinement, Denial, Enforcement, Gap, Reach};
 
 use super::Session;
 use crate::process::Process;
@@ -15,6 +15,7 @@ use crate::sandbox::host::Borrowed;
 pub(super) struct Confined {
     enforcement: Enforcement,
     confinement: Option<Arc<Confinement>>,
+    reach: Option<Arc<Reach>>,
     refusals: Vec<Refusal>,
     layers: Vec<Borrowed>,
     landed: Landed,
@@ -27,6 +28,7 @@ impl Confined {
         Self {
             enforcement: process.enforcement.clone(),
             confinement: process.confinement(),
+            reach: process.reach(),
             refusals: Vec::new(),
             layers: std::mem::take(&mut process.layers),
             landed: Landed::default(),
@@ -77,6 +79,11 @@ impl Session {
     /// What it is confined to, if it is.
     pub fn confinement(&self) -> Option<Arc<Confinement>> {
         self.lock().confined.confinement.clone()
+    }
+
+    /// What it may read, if it is confined.
+    pub fn reach(&self) -> Option<Arc<Reach>> {
+        self.lock().confined.reach.clone()
     }
 
     /// Lands in git directories what may be landed of what it wrote so far. What did not land, in words.

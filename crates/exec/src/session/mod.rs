@@ -241,6 +241,8 @@ impl Session {
             changed: watch::Sender::new(()),
             work: watch::Sender::new(()),
         });
+        // Only the program holds what it was given: whoever reads knows when it lets go of it.
+        let command = Command { stdio: Stdio::Piped, ..command };
         let pump = Pump::new(Arc::clone(&session), process, command);
         Ok((session, pump))
     }

@@ -110,7 +110,9 @@ async fn of_ten_thousand_tools_a_model_is_told_of_those_it_looked_for() {
     let told: Vec<String> = servers.offered().iter().map(|tool| tool.spec().name().to_owned()).collect();
     assert!(told.len() < 20 && told.contains(&"mcp__h__tool_4711".to_owned()), "{told:?}");
     assert_eq!(read(&echo(&servers).await), "hi");
-    let [(_, Health::Ready { tools, left_out, .. })] = &servers.health()[..] else { panic!("it is not ready") };
+    let [(_, Health::Ready { tools, left_out, .. })] = &servers.health()[..] else {
+        panic!("it is not ready")
+    };
     assert_eq!((tools.len(), left_out.len()), (10_000, 1), "{left_out:?}");
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use exec::session::Session;
-use policy::{Confinement, Denial};
+use policy::{Confinement, Denial, DenyRead};
 
 /// How many are spelled out.
 const SHOWN: usize = 4;
@@ -23,9 +23,10 @@ impl Refusals {
         let confinement = session.confinement();
         // Whoever succeeded was refused nothing that matters; and what is known needs no guess.
         let guesses = told.is_empty() && code.is_some_and(|code| code != 0);
-        let guessed = confinement
-            .filter(|_| guesses)
-            .and_then(|confinement| guess(output, &confinement, &session.about().workdir));
+        let bounds = confinement.zip(session.reach()).filter(|_| guesses);
+        let guessed = bounds.and_then(|(confinement, reach)| {
+            guess(output, &confinement, reach.deny(), &session.about().workdir)
+        });
         Self { told, guessed }
     }
 
@@ -46,11 +47,12 @@ impl Refusals {
 }
 
 /// The last resort: a line that says that something is read-only or not permitted, and names a path that the policy does
-/// not let be changed. Whoever writes such a line to fool us only gets told what the policy says.
-fn guess(output: &str, confinement: &Confinement, workdir: &Path) -> Option<Denial> {
+/// not let be changed, or read. Whoever writes such a line to fool us only gets told what the policy says.
+fn guess(output: &str, confinement: &Confinement, deny: &DenyRead, workdir: &Path) -> Option<Denial> {
     let from = output.len().saturating_sub(LOOKED_AT);
     let end = &output[output.ceil_char_boundary(from)..];
-    let closed = |path: &PathBuf| !confinement.may_write(path) && !is_everybodys(path);
+    let closed =
+        |path: &PathBuf| deny.denies(path).is_some() || !confinement.may_write(path) && !is_everybodys(path);
     let path = end.lines().rev().find_map(|line| {
         let (at, word) = WORDS.iter().find_map(|word| Some((line.find(word)?, word)))?;
         // What stands next to the words is meant; else the last path of the line: whoever speaks is named first.
@@ -58,7 +60,10 @@ fn guess(output: &str, confinement: &Confinement, workdir: &Path) -> Option<Deni
             beside(&line[..at], &line[at + word.len()..]).map(|path| policy::normal(&workdir.join(path)));
         next.filter(closed).or_else(|| paths(line, workdir).filter(closed).last())
     })?;
-    Some(Denial::MayNotWrite { path, roots: confinement.writable.clone() })
+    Some(match deny.denies(&path).map(str::to_owned) {
+        Some(rule) => Denial::DenyRead { path, rule },
+        None => Denial::MayNotWrite { path, roots: confinement.writable.clone() },
+    })
 }
 
 /// What systems and languages say about a refused change.
@@ -83,6 +88,8 @@ fn is_everybodys(path: &Path) -> bool {
 /// What looks like a path in a line; one that is not whole is one from where the command ran.
 fn paths(line: &str, workdir: &Path) -> impl Iterator<Item = PathBuf> {
     let words = line.split(|letter: char| letter.is_whitespace() || "'\"`‘’“”(),;<>[]".contains(letter));
+    // Whoever speaks is named first, as in `/bin/bash: line 1: …`.
+    let words = words.enumerate().filter(|(at, word)| *at > 0 || !word.ends_with(':')).map(|(_, word)| word);
     let words = words.map(|word| word.trim_end_matches([':', '.']));
     let is_path = |word: &&str| word.len() > 1 && word.contains('/') && !word.contains("://");
     words.filter(is_path).map(|word| policy::normal(&workdir.join(word)))
@@ -120,7 +127,29 @@ mod tests {
         ] {
             let expected =
                 path.map(|path| Denial::MayNotWrite { path: path.into(), roots: vec!["/w".into()] });
-            assert_eq!(guess(output, &confinement, Path::new("/w")), expected, "{output}");
+            let deny = DenyRead::new(std::iter::empty::<&str>(), None).unwrap();
+            assert_eq!(guess(output, &confinement, &deny, Path::new("/w")), expected, "{output}");
         }
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_told_as_that() {
+        let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
+        let deny = DenyRead::new(["~/.ssh", "**/.env"], Some(Path::new("/home/u"))).unwrap();
+        for (output, path) in [
+            ("cat: /home/u/.ssh/id_rsa: Permission denied", "/home/u/.ssh/id_rsa"),
+            ("/bin/bash: line 1: .env: Permission denied", "/w/.env"),
+            ("ls: cannot open directory '/home/u/.ssh': Permission denied", "/home/u/.ssh"),
+        ] {
+            let found = guess(output, &confinement, &deny, Path::new("/w"));
+            assert!(
+                matches!(&found, Some(Denial::DenyRead { path: found, .. }) if found == Path::new(path)),
+                "{output}: {found:?}"
+            );
+        }
+        assert_eq!(
+            guess("/bin/bash: line 1: sub: Permission denied", &confinement, &deny, Path::new("/w")),
+            None
+        );
     }
 }

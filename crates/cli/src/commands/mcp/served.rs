@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::mcp::serve::{Call, Host, Identity, Offer, Running};
 use tokio::time::Instant;
-use toolgate::{Approver, Observer, ToolCall, ToolCallRuntime, ToolRouter, Toolgate, Value};
+use toolgate::{Approver, Observer, ToolCall, ToolCallRuntime, ToolRouter, Toolgate, Value, is_in_protected};
 
 use super::catalogue;
 use super::desk::Desk;
@@ -60,7 +60,10 @@ impl Ground {
         let mut chosen = Vec::new();
         for root in roots {
             let real = exec::fs::real(&root.join("."));
-            let below = |real: &PathBuf| self.allowed.iter().any(|allowed| real.starts_with(allowed));
+            // What decides for git and agents is no place to work in: it would be writable.
+            let open =
+                |allowed: &PathBuf, real: &Path| real.starts_with(allowed) && !is_in_protected(allowed, real);
+            let below = |real: &PathBuf| self.allowed.iter().any(|allowed| open(allowed, real));
             match real.ok().filter(below) {
                 Some(real) if !chosen.contains(&real) => chosen.push(real),
                 Some(_) => {}
@@ -123,7 +126,8 @@ impl Host for Served {
         let (line, asked) = Line::to(client);
         let listed = self.ground.desk.list(&line);
         let router = if self.ground.desk.can_ask(&line) { &self.asking } else { self.toolgate.router() };
-        let mut runtime = ToolCallRuntime::new(router.clone());
+        // Clients wait for an answer where they want an order; one that is asked, or gone, holds up nobody else.
+        let mut runtime = ToolCallRuntime::new(router.apart());
         let arguments = Value::Object(arguments).to_string();
         // No other call of this runtime has the id.
         let _started = runtime.start(ToolCall::function(listed.id.as_str(), tool.as_str(), arguments));

@@ -23,7 +23,7 @@ use crate::compose::{Composed, compose};
 use crate::config::Dirs;
 use crate::fault::{Fault, INTERRUPTED};
 use crate::screen;
-use crate::servers::Told;
+use crate::servers::{self, Told};
 use crate::turns::Turns;
 
 pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
@@ -53,6 +53,7 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
         let mut session = session::Session::new(args.wire.dialect(), &toolgate, write, turns);
         let stopped = session.run(lines::lines(), happened, (asked, wanted), interrupts()?).await?;
         toolgate.close().await;
+        servers::ended(servers).await;
         if let Some(hint) = session.hint() {
             screen::hint(&hint);
         }

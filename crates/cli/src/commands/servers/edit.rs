@@ -79,6 +79,8 @@ fn table(args: &AddServer) -> Result<ServerTable, Fault> {
 
 pub(super) fn remove(args: &RemoveServer) -> Result<ExitCode, Fault> {
     let name = &args.name;
+    // While it is known where that is.
+    super::login::forget(name);
     let file = changed(|document| {
         let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
         let removed = servers.and_then(|servers| servers.remove(name));

@@ -26,7 +26,8 @@ impl Opener for Shown {
 fn server(name: &str, place: &Place) -> Result<Server, Fault> {
     let config = super::config(place)?;
     let setting = super::named(&config, name)?;
-    let described = servers::described(setting, &directory(place)?, &Dirs::from_env()?, &Arc::default());
+    let (cwd, dirs) = (directory(place)?, Dirs::from_env()?);
+    let described = servers::described(setting, &config, &cwd, &dirs, &Arc::default());
     described.map_err(|why| Fault::usage(format!("{}: the server `{name}`: {why}", setting.source)))
 }
 
@@ -40,6 +41,14 @@ pub(super) fn login(args: &LoginServer) -> Result<ExitCode, Fault> {
     let text = format!("logged in to `{}` by {}{scopes}", args.name, done.issuer);
     screen::text(&screen::visible(&text))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Forgets what a login gave to a server that is being removed, if there was one.
+pub(super) fn forget(name: &str) {
+    let Ok(server) = server(name, &Place::default()) else { return };
+    let _nothing_kept = crate::commands::block_on(async {
+        mcp::logout(&server).await.map_err(|fault| Fault::failed(fault.to_string()))
+    });
 }
 
 pub(super) fn logout(args: &LogoutServer) -> Result<ExitCode, Fault> {

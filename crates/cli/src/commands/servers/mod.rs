@@ -55,8 +55,43 @@ fn waiting(health: &[(String, Health)], began: Instant) -> String {
 
 /// How a server is reached, in a line. Values of variables and headers are nobody's business.
 fn reached(table: &ServerTable) -> String {
-    let words = table.command.iter().chain(&table.args);
-    table.url.clone().unwrap_or_else(|| words.map(String::as_str).collect::<Vec<_>>().join(" "))
+    let args = arguments(&table.args);
+    let words = table.command.iter().chain(&args);
+    let url = table.url.as_deref().map(address);
+    url.unwrap_or_else(|| words.map(String::as_str).collect::<Vec<_>>().join(" "))
+}
+
+/// Words in the name of an option whose value is a secret.
+const SECRET: &[&str] = &["key", "token", "secret", "password", "passwd", "auth", "credential", "pat"];
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.split(|letter: char| !letter.is_alphanumeric())
+        .any(|word| SECRET.contains(&word.trim_end_matches('s')))
+}
+
+/// Arguments, with dots for what may be a secret: the value of an option that is called so.
+fn arguments(args: &[String]) -> Vec<String> {
+    let mut named = false;
+    let shown = args.iter().map(|arg| {
+        let hidden =
+            std::mem::replace(&mut named, arg.starts_with('-') && !arg.contains('=') && is_secret(arg));
+        match arg.split_once('=') {
+            _ if hidden && !arg.starts_with('-') => "…".to_owned(),
+            Some((name, _)) if is_secret(name) => format!("{name}=…"),
+            Some(_) | None => arg.clone(),
+        }
+    });
+    shown.collect()
+}
+
+/// A URL, with dots for whatever it asks with: keys are often there.
+fn address(url: &str) -> String {
+    let (url, _) = url.split_once('#').unwrap_or((url, ""));
+    match url.split_once('?') {
+        Some((place, _)) => format!("{place}?…"),
+        None => url.to_owned(),
+    }
 }
 
 fn list(args: &ListServers) -> Result<ExitCode, Fault> {
@@ -122,6 +157,12 @@ fn masked(server: &ServerSetting) -> Value {
         if let Some(Value::Object(values)) = value.get_mut(key) {
             values.values_mut().for_each(|value| *value = json!("…"));
         }
+    }
+    if !server.table.args.is_empty() {
+        value["args"] = json!(arguments(&server.table.args));
+    }
+    if let Some(url) = &server.table.url {
+        value["url"] = json!(address(url));
     }
     value
 }

@@ -43,7 +43,9 @@ pub(super) fn run(args: &TestServers) -> Result<ExitCode, Fault> {
         let watch = Arc::clone(&times) as Arc<dyn WatchServers>;
         let servers = servers::start(&config, &cwd, &dirs, Means { watch: Some(watch), ..Means::default() })?;
         super::settled(&servers).await;
-        Ok(servers.health())
+        let health = servers.health();
+        servers.close().await;
+        Ok(health)
     })?;
     let times = times.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let shown = if args.json { as_json(&health, &times).to_string() } else { String::new() };
