@@ -13,7 +13,8 @@ use serde_json::json;
 use tokio::sync::{Barrier, Notify};
 use tokio_util::sync::CancellationToken;
 use tool::{
-    CallId, Cx, ErrorKind, Foreign, Lane, Needs, Place, Strict, ToolCall, ToolError, ToolHandler, ToolOutput,
+    AnyTool, BoxFuture, CallId, Cx, ErrorKind, Foreign, Lane, Needs, Place, Strict, ToolCall, ToolError,
+    ToolHandler, ToolOutput, ToolSource,
 };
 use toolgate_engine::{
     Event, Keep, Limits, Observer, RegistryFault, ToolCallRuntime, ToolRegistry, ToolRegistryBuilder,
@@ -553,4 +554,60 @@ fn a_strict_tool_is_sent_with_every_property_required() {
     let call = ToolCall::function("1", "strictly", r#"{"a": "x", "b": null}"#);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     assert_eq!(runtime.block_on(answer(&router, call)).0, "x None");
+}
+
+/// A source whose tool `late` is there once somebody says so.
+struct Late {
+    there: Arc<tokio::sync::Semaphore>,
+    tool: Arc<dyn AnyTool>,
+}
+
+impl ToolSource for Late {
+    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+        Vec::new()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
+        (name == "act" && self.there.available_permits() > 0).then(|| Arc::clone(&self.tool))
+    }
+
+    fn awaited(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
+        let there = Arc::clone(&self.there);
+        let waits = async move { drop(there.acquire().await) };
+        (name == "act" && self.there.available_permits() == 0)
+            .then(|| Box::pin(waits) as BoxFuture<'static, ()>)
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_is_still_coming_holds_up_nobody_who_reads() {
+    let there = Arc::new(tokio::sync::Semaphore::new(0));
+    let tool = tool::erase(Acts(|_| async { Ok(ToolOutput::text("came")) })).unwrap();
+    let source = Late { there: Arc::clone(&there), tool };
+    let router = router(ToolRegistry::builder().tool(Echo).source(Arc::new(source)));
+    let late = router.dispatch(ToolCall::function("1", "act", "{}"), CancellationToken::new());
+    let read = router.dispatch(say("2", "read"), CancellationToken::new());
+    assert_eq!(read.await.joined_text(), "read");
+    there.add_permits(1);
+    assert_eq!(late.await.joined_text(), "came");
+}
+
+#[tokio::test]
+async fn calls_apart_wait_for_none_of_the_others() {
+    let going = Arc::new(Notify::new());
+    let waits = Arc::clone(&going);
+    let act = Acts(move |_| {
+        let waits = Arc::clone(&waits);
+        async move {
+            waits.notified().await;
+            Ok(ToolOutput::text("done"))
+        }
+    });
+    let router = router(ToolRegistry::builder().tool(Echo).tool(act));
+    let call = |id: &str| ToolCall::function(id, "act", "{}");
+    let (first, second) = (router.apart(), router.apart());
+    let held = first.dispatch(call("1"), CancellationToken::new());
+    assert_eq!(second.dispatch(say("2", "read"), CancellationToken::new()).await.joined_text(), "read");
+    going.notify_one();
+    assert_eq!(held.await.joined_text(), "done");
 }
