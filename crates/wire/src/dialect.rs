@@ -99,7 +99,7 @@ pub struct UnknownDialect {
 }
 
 /// Whether `serde_json` keeps insertion order depends on who else is in the build; the prompt cache must not.
-fn sorted(mut value: Value) -> Value {
+pub(crate) fn sorted(mut value: Value) -> Value {
     value.sort_all_objects();
     value
 }

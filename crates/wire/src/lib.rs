@@ -19,13 +19,27 @@
 //! ```
 
 mod dialect;
+mod endpoint;
+mod entry;
+mod error;
 mod fault;
+mod hear;
+mod history;
 mod read;
+mod request;
+mod said;
 mod style;
+mod usage;
 mod write;
 
 pub use dialect::{Dialect, UnknownDialect};
+pub use entry::Entry;
+pub use error::{Code, ModelError, Retry};
 pub use fault::{Why, WireFault};
+pub use hear::{End, Heard, Listener};
 pub use read::{CallReader, Reading};
+pub use request::{Reasoning, Request};
+pub use said::{Said, UnreadableSaid};
 pub use style::{FreeformAs, Integers, Style};
+pub use usage::Usage;
 pub use write::mcp::mcp_tools;

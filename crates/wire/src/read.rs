@@ -13,6 +13,7 @@ use serde_json::Value;
 use tool::ToolCall;
 
 use crate::{Dialect, WireFault};
+pub(crate) use responses::call_id;
 use seen::Seen;
 use turn::{Piece, Turn};
 
@@ -36,6 +37,14 @@ pub struct CallReader {
     seen: Seen,
     dialect: Dialect,
     turn: Turn,
+    span: Span,
+}
+
+/// How many responses a reader is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Span {
+    One,
+    Many,
 }
 
 #[derive(Debug)]
@@ -52,29 +61,48 @@ impl CallReader {
             Dialect::Chat => State::Chat(chat::Reader::default()),
             Dialect::Anthropic => State::Anthropic(anthropic::Reader::default()),
         };
-        Self { state, seen: Seen::default(), dialect, turn: Turn::default() }
+        Self { state, seen: Seen::default(), dialect, turn: Turn::default(), span: Span::Many }
+    }
+
+    /// A reader in which no id comes twice, whatever is pushed: all of it is one response.
+    pub(crate) fn of_one_response(dialect: Dialect) -> Self {
+        Self { span: Span::One, ..Self::new(dialect) }
     }
 
     /// Takes the next piece of JSON: a stream event, a whole response, a message, or one item of it.
     ///
     /// What is none of these, or holds no call, gives no reading.
     pub fn push(&mut self, json: &Value) -> Vec<Reading> {
+        match self.span {
+            Span::One => {
+                let readings = self.read(json);
+                self.admit(readings)
+            }
+            Span::Many => self.push_to_a_turn(json),
+        }
+    }
+
+    fn push_to_a_turn(&mut self, json: &Value) -> Vec<Reading> {
         let piece = Piece::of(self.dialect, json);
         let idle = match &self.state {
             State::Chat(reader) => reader.is_idle(),
             State::Responses(_) | State::Anthropic(_) => true,
         };
         let mut before = if self.turn.passes_to(piece, idle) { self.finish() } else { Vec::new() };
-        let readings = match &mut self.state {
-            State::Responses(reader) => reader.read(json),
-            State::Chat(reader) => reader.read(json),
-            State::Anthropic(reader) => reader.read(json),
-        };
+        let readings = self.read(json);
         if piece == Piece::Item {
             readings.iter().for_each(|reading| self.seen.forget(reading));
         }
         before.extend(self.admit(readings));
         before
+    }
+
+    fn read(&mut self, json: &Value) -> Vec<Reading> {
+        match &mut self.state {
+            State::Responses(reader) => reader.read(json),
+            State::Chat(reader) => reader.read(json),
+            State::Anthropic(reader) => reader.read(json),
+        }
     }
 
     /// Says that the stream has ended: whatever is half-finished becomes a call, if all of it came, or a fault.
@@ -85,7 +113,10 @@ impl CallReader {
             State::Anthropic(reader) => reader.finish(),
         };
         let readings = self.admit(readings);
-        self.seen.clear();
+        match self.span {
+            Span::One => {}
+            Span::Many => self.seen.clear(),
+        }
         readings
     }
 

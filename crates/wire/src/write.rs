@@ -1,6 +1,7 @@
 //! What all dialects share in writing: schemas, wrapped freeform tools, text and pictures.
 
 pub(crate) mod anthropic;
+mod call;
 pub(crate) mod chat;
 pub(crate) mod mcp;
 pub(crate) mod responses;
@@ -14,6 +15,9 @@ use crate::{Integers, Style};
 
 /// What a model reads when a tool has nothing to say: APIs refuse blank text.
 const NO_OUTPUT: &str = "(no output)";
+
+/// What a model reads of a person who sent nothing.
+const NO_WORDS: &str = "(an empty message)";
 
 /// A tool as an API that knows only functions sees it.
 struct Declared {
@@ -86,6 +90,15 @@ fn images_of(output: &ToolOutput) -> impl Iterator<Item = &Image> {
 /// The pieces of an answer that has pictures, without blank texts.
 fn pieces_of(output: &ToolOutput) -> impl Iterator<Item = &Item> {
     output.items.iter().filter(|item| item.as_text().is_none_or(|text| !text.trim().is_empty()))
+}
+
+/// The words of a person; none if pictures say it all.
+fn words_of<'a>(text: &'a str, pictures: &[Image]) -> Option<&'a str> {
+    match (text.trim().is_empty(), pictures.is_empty()) {
+        (false, _) => Some(text),
+        (true, true) => Some(NO_WORDS),
+        (true, false) => None,
+    }
 }
 
 fn base64_of(image: &Image) -> String {

@@ -149,7 +149,7 @@ fn draft(item: &Value) -> Option<Draft> {
 }
 
 /// What the answer is paired by.
-pub(super) fn call_id(item: &Value) -> Option<&str> {
+pub(crate) fn call_id(item: &Value) -> Option<&str> {
     given(&item["call_id"]).or_else(|| given(&item["id"]))
 }
 

@@ -1,14 +1,60 @@
 //! Writing for the Anthropic Messages API.
 
 use serde_json::{Value, json};
-use tool::{Item, ToolCall, ToolOutput, ToolSpec};
+use tool::{Image, Item, ToolCall, ToolOutput, ToolSpec};
 
-use super::{Declared, base64_of, images_of, pieces_of, text_of};
-use crate::Style;
+use super::{Declared, base64_of, call, images_of, pieces_of, text_of, words_of};
+use crate::said::{Piece, What};
+use crate::{Dialect, Said, Style};
 
 pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Option<Value> {
     let Declared { name, description, parameters } = Declared::of(spec, style)?;
     Some(json!({ "name": name, "description": description, "input_schema": parameters }))
+}
+
+pub(crate) fn user(text: &str, pictures: &[Image]) -> Value {
+    let words = words_of(text, pictures).map(text_block);
+    let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(picture)).collect();
+    json!({ "role": "user", "content": content })
+}
+
+/// One message. What another API heard has its calls last: there text may follow a call, here results must.
+pub(crate) fn said(said: &Said) -> Option<Value> {
+    let content: Vec<Value> = if said.dialect() == Dialect::Anthropic {
+        said.pieces().iter().filter_map(own).collect()
+    } else {
+        let (mut first, last): (Vec<Value>, Vec<Value>) =
+            said.pieces().iter().filter_map(foreign).partition(|block| block["type"] != "tool_use");
+        first.extend(last);
+        first
+    };
+    (!content.is_empty()).then(|| json!({ "role": "assistant", "content": content }))
+}
+
+fn own(piece: &Piece) -> Option<Value> {
+    match (&piece.what, &piece.raw) {
+        // With the sources that it cites.
+        (What::Text(_) | What::Item, Some(raw)) => Some(raw.clone()),
+        (What::Call(call), raw) => Some(tool_use(call, raw.as_ref())),
+        (What::Text(_) | What::Item, None) | (What::Unread(..) | What::Lost(_), _) => foreign(piece),
+    }
+}
+
+fn foreign(piece: &Piece) -> Option<Value> {
+    match &piece.what {
+        What::Text(text) => Some(text_block(text)),
+        What::Call(call) | What::Unread(call, _) => Some(tool_use(call, None)),
+        What::Lost(_) | What::Item => None,
+    }
+}
+
+fn tool_use(call: &ToolCall, raw: Option<&Value>) -> Value {
+    let mut block = raw.filter(|raw| raw.is_object()).cloned().unwrap_or_else(|| json!({}));
+    block["type"] = json!("tool_use");
+    block["id"] = json!(call::plain_id(&call.id));
+    block["name"] = json!(call::name(&call.name));
+    block["input"] = call::object(call);
+    block
 }
 
 pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
@@ -19,7 +65,8 @@ pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
         // The API takes nothing but text in a result that is an error.
         (false, true) => json!(format!("{}\n(a picture was left out)", output.joined_text()).trim_start()),
     };
-    let mut result = json!({ "type": "tool_result", "tool_use_id": call.id.as_str(), "content": content });
+    let id = call::plain_id(&call.id);
+    let mut result = json!({ "type": "tool_result", "tool_use_id": id, "content": content });
     if !output.success {
         result["is_error"] = json!(true);
     }
@@ -28,10 +75,16 @@ pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
 
 fn block(item: &Item) -> Value {
     match item {
-        Item::Text(text) => json!({ "type": "text", "text": text }),
-        Item::Image(image) => {
-            let source = json!({ "type": "base64", "media_type": image.mime, "data": base64_of(image) });
-            json!({ "type": "image", "source": source })
-        }
+        Item::Text(text) => text_block(text),
+        Item::Image(image) => picture(image),
     }
+}
+
+fn text_block(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+fn picture(image: &Image) -> Value {
+    let source = json!({ "type": "base64", "media_type": image.mime, "data": base64_of(image) });
+    json!({ "type": "image", "source": source })
 }

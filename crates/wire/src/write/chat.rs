@@ -6,8 +6,9 @@
 use serde_json::{Value, json};
 use tool::{Image, Strict, ToolCall, ToolOutput, ToolSpec};
 
-use super::{Declared, data_url, images_of, text_of};
-use crate::Style;
+use super::{Declared, call, data_url, images_of, text_of, words_of};
+use crate::said::{Piece, What};
+use crate::{Dialect, Said, Style};
 
 pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Option<Value> {
     let Declared { name, description, parameters } = Declared::of(spec, style)?;
@@ -19,6 +20,49 @@ pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Option<Value> {
         function["strict"] = json!(true);
     }
     Some(json!({ "type": "function", "function": function }))
+}
+
+pub(crate) fn user(text: &str, pictures: &[Image]) -> Value {
+    let words = words_of(text, pictures);
+    if pictures.is_empty() {
+        return json!({ "role": "user", "content": words });
+    }
+    let words = words.map(|text| json!({ "type": "text", "text": text }));
+    let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(image)).collect();
+    json!({ "role": "user", "content": content })
+}
+
+/// One message with all text and all calls.
+pub(crate) fn said(said: &Said) -> Option<Value> {
+    let own = said.dialect() == Dialect::Chat;
+    let calls: Vec<Value> = said.pieces().iter().filter_map(|piece| tool_call(piece, own)).collect();
+    let text = said.text();
+    let mut message = match (text.is_empty(), calls.is_empty()) {
+        (true, true) => return None,
+        (false, true) => return Some(json!({ "role": "assistant", "content": text })),
+        (true, false) => json!({ "role": "assistant", "content": null }),
+        (false, false) => json!({ "role": "assistant", "content": text }),
+    };
+    message["tool_calls"] = Value::Array(calls);
+    // Thoughts go back only with the calls that came of them: there DeepSeek and others demand them, elsewhere
+    // some refuse them.
+    let items = said.pieces().iter().filter(|piece| own && piece.what == What::Item);
+    for (field, value) in items.filter_map(|piece| piece.raw.as_ref()?.as_object()).flatten() {
+        message[field] = value.clone();
+    }
+    Some(message)
+}
+
+/// A call; with what its own server wants back beside it, e.g. Gemini's signature of a thought.
+fn tool_call(piece: &Piece, own: bool) -> Option<Value> {
+    let (What::Call(call) | What::Unread(call, _)) = &piece.what else { return None };
+    let function = json!({ "name": call::name(&call.name), "arguments": call::arguments(call) });
+    let mut written = json!({ "id": call.id.as_str(), "type": "function", "function": function });
+    let extra = piece.raw.as_ref().filter(|_| own).and_then(Value::as_object);
+    for (field, value) in extra.into_iter().flatten() {
+        written[field] = value.clone();
+    }
+    Some(written)
 }
 
 pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Vec<Value> {

@@ -1,14 +1,18 @@
-//! Writing for the Responses API.
+//! Writing for the Responses API; `said.rs` writes the model's own turn.
 //!
 //! A `local_shell_call` is answered by a `function_call_output`. The API also has `local_shell_call_output`, but its
 //! own documents disagree on whether that is paired by `id` or by `call_id`, and it carries text only; Codex always
 //! answered with `function_call_output`, which every client's types accept.
 
-use serde_json::{Value, json};
-use tool::{Item, Strict, ToolCall, ToolOutput, ToolPayload, ToolSpec};
+mod said;
 
-use super::{Declared, data_url, images_of, pieces_of, text_of};
+use serde_json::{Value, json};
+use tool::{Image, Item, Strict, ToolCall, ToolOutput, ToolPayload, ToolSpec};
+
+use super::{Declared, data_url, images_of, pieces_of, text_of, words_of};
 use crate::{FreeformAs, Style};
+
+pub(crate) use said::said;
 
 pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Value {
     match spec {
@@ -35,6 +39,12 @@ fn function(declared: Declared, strict: Strict) -> Value {
     json!({ "type": "function", "name": name, "description": description, "strict": strict, "parameters": parameters })
 }
 
+pub(crate) fn user(text: &str, pictures: &[Image]) -> Value {
+    let words = words_of(text, pictures).map(input_text);
+    let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(input_image)).collect();
+    json!({ "type": "message", "role": "user", "content": content })
+}
+
 pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
     let kind = match call.payload {
         ToolPayload::Custom { .. } => "custom_tool_call_output",
@@ -52,9 +62,15 @@ pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
 
 fn piece(item: &Item) -> Value {
     match item {
-        Item::Text(text) => json!({ "type": "input_text", "text": text }),
-        Item::Image(image) => {
-            json!({ "type": "input_image", "image_url": data_url(image), "detail": "auto" })
-        }
+        Item::Text(text) => input_text(text),
+        Item::Image(image) => input_image(image),
     }
+}
+
+fn input_text(text: &str) -> Value {
+    json!({ "type": "input_text", "text": text })
+}
+
+fn input_image(image: &Image) -> Value {
+    json!({ "type": "input_image", "image_url": data_url(image), "detail": "auto" })
 }

@@ -1,0 +1,147 @@
+//! A model API that does not answer: which kind of no it is, when to ask again, and what a person should try.
+
+mod code;
+mod plain;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::Dialect;
+
+pub use code::Code;
+
+/// The longest that a server may make us wait; more is a mistake of its clock.
+const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Why there is no answer, or not all of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// Which kind of fault it is.
+    pub code: Code,
+    /// What happened and what to try, for people: one line of bounded length without keys in it.
+    pub message: String,
+    /// Whether the same request may do better.
+    pub retry: Retry,
+}
+
+/// When to send the same request again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// After a moment that the sender chooses.
+    Soon,
+    /// Not before so much time has passed: the server said so.
+    After(Duration),
+    /// It would be refused again.
+    Never,
+}
+
+/// What a server said about a fault.
+#[derive(Debug, Default)]
+struct Account {
+    status: Option<u16>,
+    /// The server's own words for the kind of fault, the more exact one first.
+    words: Vec<String>,
+    text: String,
+    wait: Option<Duration>,
+}
+
+impl Dialect {
+    /// Reads an HTTP answer that is not a success. `retry_after` is the value of that header, if there is one.
+    pub fn refused(self, status: u16, retry_after: Option<&str>, body: &str) -> ModelError {
+        let mut account = match serde_json::from_str::<Value>(body) {
+            Ok(json) => Account::of(&json),
+            Err(_) => Account { text: plain::body(body), ..Account::default() },
+        };
+        account.status = Some(status);
+        account.wait = retry_after.and_then(seconds).or(account.wait);
+        account.judge(self)
+    }
+
+    /// Reads the fault that a stream reports.
+    pub(crate) fn failed(self, json: &Value) -> ModelError {
+        Account::of(json).judge(self)
+    }
+}
+
+impl ModelError {
+    /// A stream that ended before the response did.
+    pub(crate) fn broken() -> Self {
+        let message =
+            "the stream of the model ended before its response did; send the request again".to_owned();
+        Self { code: Code::Broken, message, retry: Retry::Soon }
+    }
+
+    /// A response that goes on beyond what is kept.
+    pub(crate) fn endless(limit: usize) -> Self {
+        let message =
+            format!("the model's response is longer than {limit} bytes; ask for less, or limit its output");
+        Self { code: Code::Endless, message, retry: Retry::Never }
+    }
+}
+
+impl Account {
+    /// Finds the fault in what servers send: `{"error": {..}}`, `{"error": ".."}`, `[{"error": ..}]`, `{"detail": ..}`
+    /// or the fault itself.
+    fn of(json: &Value) -> Self {
+        let json = json.get(0).unwrap_or(json);
+        let error = match &json["error"] {
+            Value::Object(_) | Value::String(_) => &json["error"],
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => json,
+        };
+        let text = [error, &error["message"], &json["message"], &json["detail"], &json["detail"][0]["msg"]];
+        let text = text.into_iter().find_map(Value::as_str).unwrap_or_default().to_owned();
+        let words = [&error["code"], &error["type"], &error["status"]];
+        let status = words.into_iter().find_map(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+        let words = words.into_iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        Self { status, words, wait: wait_in(&text), text }
+    }
+
+    fn judge(self, dialect: Dialect) -> ModelError {
+        let code = Code::of(self.status, &self.words, &self.text);
+        let retry = match (code.passes(), self.wait) {
+            (false, _) => Retry::Never,
+            (true, Some(wait)) => Retry::After(wait.min(MAX_WAIT)),
+            (true, None) => Retry::Soon,
+        };
+        ModelError { code, message: self.sentence(code, dialect), retry }
+    }
+
+    fn sentence(&self, code: Code, dialect: Dialect) -> String {
+        let status = self.status.map(|status| status.to_string());
+        let marks: Vec<&str> =
+            status.as_deref().into_iter().chain(self.words.first().map(String::as_str)).collect();
+        let marks = match marks.join(", ").as_str() {
+            "" => String::new(),
+            marks => format!(" ({})", plain::line(marks, plain::MARKS)),
+        };
+        let text = plain::line(&self.text, plain::TEXT);
+        let text = match text.trim_end_matches('.') {
+            "" => String::new(),
+            text => format!(": {text}"),
+        };
+        format!("{}{marks}{text}{}", code.what(), code.advice(dialect))
+    }
+}
+
+/// The value of `retry-after` where it is a number. It may be a date too, for which one would have to know the time.
+fn seconds(value: &str) -> Option<Duration> {
+    let seconds: f64 = value.trim().parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// The wait that OpenAI names in words, the only place where a stream names one: `Please try again in 1.5s.`
+fn wait_in(text: &str) -> Option<Duration> {
+    const BEFORE: &str = "try again in ";
+    let rest = &text[text.find(BEFORE)? + BEFORE.len()..];
+    let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+    let (number, unit) = rest.split_at(end);
+    let wait = seconds(number)?;
+    let unit = unit.trim_start();
+    let of = |name: &str| unit.starts_with(name);
+    if of("ms") { Some(wait / 1000) } else { of("s").then_some(wait) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! Text of a stranger as one line for people: bounded, nothing hidden in it, and no keys.
+
+/// So many characters of what a server says are shown.
+pub(super) const TEXT: usize = 500;
+
+/// So many of its words for the kind of fault.
+pub(super) const MARKS: usize = 80;
+
+/// How keys begin. OpenAI repeats a wrong key, in part, in its answer.
+const KEYS: &[&str] = &[
+    "sk-", "sk_", "pk-", "pk_", "rk_", "gsk_", "xai-", "hf_", "nvapi-", "csk-", "r8_", "tgp_", "AIza", "eyJ",
+];
+
+/// A run of so many letters and digits is taken for a key, whatever it begins with.
+const LONG: usize = 40;
+
+/// What a key is shown as.
+const HIDDEN: &str = "[key]";
+
+/// The text as one line of at most `cap` characters, and a `…` if there was more.
+pub(super) fn line(text: &str, cap: usize) -> String {
+    // More is never shown, and a body may be long: what is cut here is far behind the cap.
+    let start: String = text.chars().take(cap.saturating_mul(4)).collect();
+    let words = start.split_whitespace().map(|word| visible(&without_key(word)));
+    let line = words.collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= cap && start.len() == text.len() {
+        return line;
+    }
+    line.chars().take(cap).chain(['…']).collect()
+}
+
+/// A body that is no JSON; of a page for browsers only that it is one.
+pub(super) fn body(body: &str) -> String {
+    if body.trim_start().starts_with('<') {
+        "it answered with a web page".to_owned()
+    } else {
+        body.to_owned()
+    }
+}
+
+/// The word with what looks like a key in it taken out.
+fn without_key(word: &str) -> String {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '*');
+    let mut clean = String::new();
+    let mut rest = word;
+    // ends: every round takes at least one character off `rest`
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
+        if end == 0 {
+            clean.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
+        }
+        let (run, after) = rest.split_at(end);
+        let secret = run.len() >= LONG || run.contains("**") || KEYS.iter().any(|key| run.starts_with(key));
+        clean.push_str(if secret { HIDDEN } else { run });
+        rest = after;
+    }
+    clean
+}
+
+/// Control characters and those that change how others look, as their numbers.
+fn visible(text: &str) -> String {
+    let hidden = |letter: char| {
+        letter.is_control()
+            || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
+            || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+            || matches!(letter, '\u{e0000}'..='\u{e0fff}')
+    };
+    text.chars().fold(String::new(), |mut shown, letter| {
+        if hidden(letter) {
+            shown.extend(letter.escape_unicode());
+        } else {
+            shown.push(letter);
+        }
+        shown
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_hidden_letters_are_not_shown_as_they_are() {
+        for (text, shown) in [
+            ("Incorrect API key provided: sk-proj-ab12.", "Incorrect API key provided: [key]."),
+            ("key abc******xyz, \"Bearer gsk_1\"", "key [key], \"Bearer [key]\""),
+            ("a\u{1b}[31m\n\n b\u{202e}\u{0}", "a\\u{1b}[31m b\\u{202e}\\u{0}"),
+            ("claude-sonnet-4-5-20250929 é", "claude-sonnet-4-5-20250929 é"),
+            (&"x".repeat(40), "[key]"),
+        ] {
+            assert_eq!(line(text, 100), shown);
+        }
+    }
+
+    #[test]
+    fn lines_are_bounded() {
+        assert_eq!(line("ab cd", 5), "ab cd");
+        assert_eq!(line("ab cde", 5), "ab cd…");
+        assert_eq!(line(&"\u{1} ".repeat(1000), 5).chars().count(), 6);
+    }
+}

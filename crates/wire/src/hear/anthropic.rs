@@ -1,0 +1,171 @@
+//! Listening to the Anthropic Messages API: a message is blocks, and each block grows until it stops.
+
+use serde_json::{Map, Value, json};
+
+use super::End;
+use super::notes::Notes;
+use super::responses::is_fault;
+use crate::ModelError;
+
+/// So many blocks are followed at once; the API sends one after the other.
+const MAX_OPEN: usize = 1024;
+
+#[derive(Debug, Default)]
+pub(super) struct Ear {
+    open: Vec<Block>,
+    stop: Option<String>,
+}
+
+/// A block in the making.
+#[derive(Debug)]
+struct Block {
+    index: Option<u64>,
+    json: Value,
+    /// The text of its `input`, which comes in pieces of JSON.
+    input: String,
+}
+
+impl Ear {
+    pub(super) fn hear(&mut self, json: &Value, notes: &mut Notes) {
+        match json["type"].as_str() {
+            Some("message_start") => notes.usage(&json["message"]["usage"]),
+            Some("content_block_start") => self.start(json, notes),
+            Some("content_block_delta") => self.delta(json, notes),
+            Some("content_block_stop") => {
+                if let Some(block) = self.find(json).map(|at| self.open.remove(at)) {
+                    close(block, notes);
+                }
+            }
+            Some("message_delta") => {
+                self.stopped(&json["delta"]);
+                notes.usage(&json["usage"]);
+            }
+            Some("message_stop") => notes.end(self.ending()),
+            Some("error") => notes.end(End::Failed(notes.dialect().failed(json))),
+            Some("message") | None if json["content"].is_array() => self.whole(json, notes),
+            None if is_fault(&json["error"]) => notes.end(End::Failed(notes.dialect().failed(json))),
+            Some(_) | None => {}
+        }
+    }
+
+    /// Keeps what is half-finished: text is good as far as it goes, a thought is not without its signature.
+    pub(super) fn finish(&mut self, notes: &mut Notes) -> End {
+        for block in self.open.drain(..).filter(|block| block.json["type"] == "text") {
+            close(block, notes);
+        }
+        match self.stop {
+            Some(_) => self.ending(),
+            None => End::Failed(ModelError::broken()),
+        }
+    }
+
+    fn stopped(&mut self, message: &Value) {
+        if let Some(reason) = message["stop_reason"].as_str() {
+            self.stop = Some(reason.to_owned());
+        }
+    }
+
+    fn ending(&self) -> End {
+        match self.stop.as_deref() {
+            Some("end_turn" | "tool_use" | "stop_sequence") | None => End::Done,
+            Some(why) => End::CutShort { why: why.to_owned() },
+        }
+    }
+
+    fn whole(&mut self, message: &Value, notes: &mut Notes) {
+        for json in message["content"].as_array().into_iter().flatten() {
+            show(json, notes);
+            close(Block { index: None, json: json.clone(), input: String::new() }, notes);
+        }
+        notes.usage(&message["usage"]);
+        self.stopped(message);
+        notes.end(self.ending());
+    }
+
+    fn start(&mut self, event: &Value, notes: &mut Notes) {
+        let json = event["content_block"].clone();
+        show(&json, notes);
+        notes.weigh(json.to_string().len());
+        if self.open.len() < MAX_OPEN && json.is_object() {
+            self.open.push(Block { index: event["index"].as_u64(), json, input: String::new() });
+        }
+    }
+
+    fn delta(&mut self, event: &Value, notes: &mut Notes) {
+        let Some(at) = self.find(event) else { return };
+        let (block, delta) = (&mut self.open[at], &event["delta"]);
+        let piece = |name: &str| delta[name].as_str().unwrap_or_default();
+        match delta["type"].as_str() {
+            Some("text_delta") => {
+                notes.text(piece("text"));
+                block.grow("text", piece("text"), notes);
+            }
+            Some("thinking_delta") => {
+                notes.thought(piece("thinking"));
+                block.grow("thinking", piece("thinking"), notes);
+            }
+            Some("signature_delta") => block.grow("signature", piece("signature"), notes),
+            Some("citations_delta") => block.cite(&delta["citation"], notes),
+            // The input of our own calls is the reader's to put together.
+            Some("input_json_delta") if block.json["type"] != "tool_use" => {
+                notes.weigh(piece("partial_json").len());
+                block.input.push_str(piece("partial_json"));
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn find(&self, event: &Value) -> Option<usize> {
+        match event["index"].as_u64() {
+            Some(index) => self.open.iter().rposition(|block| block.index == Some(index)),
+            None => self.open.len().checked_sub(1),
+        }
+    }
+}
+
+impl Block {
+    fn grow(&mut self, field: &str, piece: &str, notes: &mut Notes) {
+        notes.weigh(piece.len());
+        match &mut self.json[field] {
+            Value::String(text) => text.push_str(piece),
+            other => *other = json!(piece),
+        }
+    }
+
+    fn cite(&mut self, citation: &Value, notes: &mut Notes) {
+        notes.weigh(citation.to_string().len());
+        match &mut self.json["citations"] {
+            Value::Array(citations) => citations.push(citation.clone()),
+            other => *other = json!([citation]),
+        }
+    }
+}
+
+/// Passes on what a block holds from its start.
+fn show(block: &Value, notes: &mut Notes) {
+    match block["type"].as_str() {
+        Some("text") => notes.text(block["text"].as_str().unwrap_or_default()),
+        Some("thinking") => notes.thought(block["thinking"].as_str().unwrap_or_default()),
+        Some(_) | None => {}
+    }
+}
+
+/// Writes down a block that is complete.
+fn close(block: Block, notes: &mut Notes) {
+    let Block { mut json, input, .. } = block;
+    if !input.is_empty() {
+        json["input"] = serde_json::from_str(&input).unwrap_or_else(|_| Value::Object(Map::new()));
+    }
+    match json["type"].as_str() {
+        Some("text") => {
+            let text = json["text"].as_str().unwrap_or_default().to_owned();
+            let cites = json["citations"].as_array().is_some_and(|citations| !citations.is_empty());
+            notes.keep_text(text, cites.then_some(&json));
+        }
+        Some("tool_use") => notes.call(json["id"].as_str(), Some(&json)),
+        Some("thinking") if json["signature"].as_str().is_none_or(str::is_empty) => {}
+        Some("thinking" | "redacted_thinking") => notes.keep_item(&json),
+        Some(kind) => notes.hosted(kind, &json),
+        None => {}
+    }
+}

@@ -1,0 +1,172 @@
+//! Listening to the Chat Completions API, as OpenAI and its many imitators stream it.
+//!
+//! Only choice 0 counts. The end is not the `finish_reason`: usage comes after it, in a chunk without choices, or in
+//! the same chunk, or never. So the end is that chunk, or the end of the stream.
+
+use std::mem;
+
+use serde_json::{Map, Value, json};
+
+use super::End;
+use super::notes::Notes;
+use super::responses::is_fault;
+use crate::ModelError;
+
+/// What servers call thoughts, the first that is there.
+const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
+
+/// Thoughts in parts, which OpenRouter wants back as they came.
+const DETAILS: &str = "reasoning_details";
+
+/// What a server wants back beside a call, e.g. Gemini's signature of the thought that led to it.
+const EXTRA: &str = "extra_content";
+
+#[derive(Debug, Default)]
+pub(super) struct Ear {
+    text: String,
+    /// Fields of the message that go back with it.
+    beside: Map<String, Value>,
+    /// Fields that go back with calls, by their ids.
+    extras: Map<String, Value>,
+    reason: Option<String>,
+}
+
+impl Ear {
+    pub(super) fn hear(&mut self, json: &Value, notes: &mut Notes) {
+        notes.usage(&json["x_groq"]["usage"]);
+        notes.usage(&json["usage"]);
+        if is_fault(&json["error"]) {
+            return notes.end(End::Failed(notes.dialect().failed(json)));
+        }
+        let Some(choices) = json["choices"].as_array() else { return };
+        let first = choices.iter().zip(0..).find(|(choice, at)| choice["index"].as_u64().unwrap_or(*at) == 0);
+        let Some((choice, _)) = first else {
+            if choices.is_empty() && json["usage"].is_object() && self.reason.is_some() {
+                notes.end(self.ending());
+            }
+            return;
+        };
+        if is_fault(&choice["error"]) {
+            return notes.end(End::Failed(notes.dialect().failed(choice)));
+        }
+        let whole = !choice["delta"].is_object();
+        self.message(if whole { &choice["message"] } else { &choice["delta"] }, notes);
+        if let Some(reason) = choice["finish_reason"].as_str() {
+            self.reason = Some(reason.to_owned());
+        }
+        if self.reason.is_some() || whole {
+            self.keep(notes);
+        }
+        if whole && choice["message"].is_object() {
+            notes.end(self.ending());
+        }
+    }
+
+    /// Keeps what is half-finished.
+    pub(super) fn finish(&mut self, notes: &mut Notes) -> End {
+        self.keep(notes);
+        match self.reason {
+            Some(_) => self.ending(),
+            None => End::Failed(ModelError::broken()),
+        }
+    }
+
+    fn ending(&self) -> End {
+        match self.reason.as_deref() {
+            Some(why @ ("length" | "content_filter" | "max_tokens")) => End::CutShort { why: why.to_owned() },
+            Some(_) | None => End::Done,
+        }
+    }
+
+    /// A message or what a chunk adds to it.
+    fn message(&mut self, message: &Value, notes: &mut Notes) {
+        let thought =
+            THOUGHTS.into_iter().find(|name| message[name].as_str().is_some_and(|it| !it.is_empty()));
+        if let Some(name) = thought {
+            self.think(name, &message[name], notes);
+        }
+        self.details(&message[DETAILS], notes);
+        match &message["content"] {
+            Value::String(text) => self.say(text, notes),
+            // Mistral's models that think send parts.
+            Value::Array(parts) => parts.iter().for_each(|part| self.part(part, notes)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
+        }
+        self.say(message["refusal"].as_str().unwrap_or_default(), notes);
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            if let (Some(id), extra @ Value::Object(_)) = (call["id"].as_str(), &call[EXTRA]) {
+                notes.weigh(extra.to_string().len());
+                self.extras.insert(id.to_owned(), json!({ EXTRA: extra }));
+            }
+        }
+    }
+
+    fn part(&mut self, part: &Value, notes: &mut Notes) {
+        if let Some(text) = part["text"].as_str() {
+            self.say(text, notes);
+        }
+        for thought in part["thinking"].as_array().into_iter().flatten() {
+            notes.thought(thought["text"].as_str().unwrap_or_default());
+        }
+    }
+
+    fn say(&mut self, piece: &str, notes: &mut Notes) {
+        notes.weigh(piece.len());
+        notes.text(piece);
+        self.text.push_str(piece);
+    }
+
+    fn think(&mut self, name: &str, piece: &Value, notes: &mut Notes) {
+        let piece = piece.as_str().unwrap_or_default();
+        notes.weigh(piece.len());
+        notes.thought(piece);
+        append(&mut self.beside, name, piece);
+    }
+
+    /// Parts of the same place are one part that came in pieces.
+    fn details(&mut self, details: &Value, notes: &mut Notes) {
+        for detail in details.as_array().into_iter().flatten().filter_map(Value::as_object) {
+            notes.weigh(Value::Object(detail.clone()).to_string().len());
+            let kept = self.beside.entry(DETAILS).or_insert_with(|| json!([]));
+            let Some(kept) = kept.as_array_mut() else { return };
+            let same = |last: &Value| detail.get("index").is_some_and(|at| last["index"] == *at);
+            match kept.last_mut().filter(|last| same(last)).and_then(Value::as_object_mut) {
+                Some(last) => merge(last, detail),
+                None => kept.push(Value::Object(detail.clone())),
+            }
+        }
+    }
+
+    /// Writes down what is complete: thoughts, text, calls.
+    fn keep(&mut self, notes: &mut Notes) {
+        if !self.beside.is_empty() {
+            notes.keep_item(&Value::Object(mem::take(&mut self.beside)));
+        }
+        if !self.text.is_empty() {
+            notes.keep_text(mem::take(&mut self.text), None);
+        }
+        notes.calls(|id| self.extras.get(id).cloned());
+    }
+}
+
+fn append(map: &mut Map<String, Value>, name: &str, piece: &str) {
+    match map.get_mut(name) {
+        Some(Value::String(text)) => text.push_str(piece),
+        Some(_) | None => {
+            map.insert(name.to_owned(), Value::from(piece));
+        }
+    }
+}
+
+/// Text grows; anything else is replaced by what came last.
+fn merge(part: &mut Map<String, Value>, piece: &Map<String, Value>) {
+    for (name, value) in piece {
+        match (name.as_str(), value) {
+            ("text" | "summary" | "data", Value::String(text)) => append(part, name, text),
+            (_, Value::Null) => {}
+            (_, value) => {
+                part.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Listening to the Responses API.
+//!
+//! `response.output_item.done` is what goes into the history. Text that was streamed without it is kept at the end, and
+//! items that come with the end only, from servers that stream nothing else.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::End;
+use super::notes::Notes;
+use crate::ModelError;
+use crate::read::call_id;
+
+#[derive(Debug, Default)]
+pub(super) struct Ear {
+    /// Texts that are still growing, by their place in the output.
+    open: Vec<(Option<u64>, String)>,
+    /// Places and ids of items that are complete.
+    places: HashSet<u64>,
+    ids: HashSet<String>,
+    /// Whether the thoughts of the next item were heard already.
+    thinking: bool,
+}
+
+impl Ear {
+    pub(super) fn hear(&mut self, json: &Value, notes: &mut Notes) {
+        let delta = json["delta"].as_str().unwrap_or_default();
+        match json["type"].as_str() {
+            Some("response.output_text.delta" | "response.refusal.delta") => {
+                self.delta(json["output_index"].as_u64(), delta, notes);
+            }
+            Some("response.reasoning_summary_text.delta" | "response.reasoning_text.delta") => {
+                self.thinking = true;
+                notes.thought(delta);
+            }
+            Some("response.reasoning_summary_part.added") => {
+                let first = json["summary_index"].as_u64().unwrap_or(0) == 0;
+                notes.thought(if first { "" } else { "\n\n" });
+            }
+            Some("response.output_item.done") => {
+                self.item(&json["item"], json["output_index"].as_u64(), notes);
+            }
+            Some(event @ ("response.completed" | "response.done" | "response.incomplete")) => {
+                self.response(&json["response"], event, notes);
+            }
+            Some(event @ ("response.failed" | "response.cancelled")) => {
+                self.response(&json["response"], event, notes);
+            }
+            Some("error") => notes.end(End::Failed(notes.dialect().failed(json))),
+            Some(_) | None if json["output"].is_array() => self.response(json, "", notes),
+            None if is_fault(&json["error"]) => notes.end(End::Failed(notes.dialect().failed(json))),
+            Some(_) | None => {}
+        }
+    }
+
+    /// Keeps what is half-finished.
+    pub(super) fn finish(&mut self, notes: &mut Notes) -> End {
+        for (_, text) in self.open.drain(..) {
+            notes.keep_text(text, None);
+        }
+        End::Failed(ModelError::broken())
+    }
+
+    fn delta(&mut self, place: Option<u64>, piece: &str, notes: &mut Notes) {
+        notes.weigh(piece.len());
+        notes.text(piece);
+        match self.open.iter_mut().rfind(|(other, _)| *other == place) {
+            Some((_, text)) => text.push_str(piece),
+            None => self.open.push((place, piece.to_owned())),
+        }
+    }
+
+    fn item(&mut self, item: &Value, place: Option<u64>, notes: &mut Notes) {
+        self.places.extend(place);
+        self.ids.extend(item["id"].as_str().map(str::to_owned));
+        match item["type"].as_str() {
+            Some("message") => self.message(item, place, notes),
+            Some("function_call" | "custom_tool_call" | "local_shell_call") => {
+                notes.call(call_id(item), Some(item));
+            }
+            Some("reasoning") => self.thought(item, notes),
+            Some(kind) => notes.hosted(kind, item),
+            None => {}
+        }
+    }
+
+    fn message(&mut self, item: &Value, place: Option<u64>, notes: &mut Notes) {
+        let parts = item["content"].as_array().into_iter().flatten();
+        let text: String =
+            parts.filter_map(|part| part["text"].as_str().or_else(|| part["refusal"].as_str())).collect();
+        let heard = self.open.len();
+        self.open.retain(|(other, _)| other.is_some() && *other != place);
+        if self.open.len() == heard {
+            notes.text(&text);
+        }
+        notes.weigh(text.len());
+        notes.keep_text(text, Some(item));
+    }
+
+    fn thought(&mut self, item: &Value, notes: &mut Notes) {
+        if !self.thinking {
+            let parts = ["summary", "content"].map(|field| item[field].as_array().into_iter().flatten());
+            let texts: Vec<&str> =
+                parts.into_iter().flatten().filter_map(|part| part["text"].as_str()).collect();
+            notes.thought(&texts.join("\n\n"));
+        }
+        self.thinking = false;
+        notes.keep_item(item);
+    }
+
+    /// The end of a stream, which repeats its items, or a whole response.
+    fn response(&mut self, response: &Value, event: &str, notes: &mut Notes) {
+        let items = response["output"].as_array().into_iter().flatten();
+        for (item, place) in items.zip(0..) {
+            let known = item["id"].as_str().is_some_and(|id| self.ids.contains(id));
+            if !known && !self.places.contains(&place) {
+                self.item(item, Some(place), notes);
+            }
+        }
+        notes.usage(&response["usage"]);
+        let why = response["incomplete_details"]["reason"].as_str();
+        let end = match (event, response["status"].as_str()) {
+            ("response.failed", _) | (_, Some("failed")) => {
+                End::Failed(notes.dialect().failed(&response["error"]))
+            }
+            ("response.cancelled", _) | (_, Some("cancelled")) => {
+                End::CutShort { why: "cancelled".to_owned() }
+            }
+            ("response.incomplete", _) | (_, Some("incomplete")) => {
+                End::CutShort { why: why.unwrap_or("incomplete").to_owned() }
+            }
+            (_, Some(_) | None) => End::Done,
+        };
+        notes.end(end);
+    }
+}
+
+/// Whether there is a fault where one would be.
+pub(super) fn is_fault(error: &Value) -> bool {
+    error.is_object() || error.is_string()
+}

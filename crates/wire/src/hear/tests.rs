@@ -1,0 +1,43 @@
+//! Recorded streams, and what is heard of them.
+
+mod anthropic;
+mod chat;
+mod responses;
+
+use serde_json::Value;
+
+use super::{End, Heard, Listener};
+use crate::{Dialect, Said};
+
+/// All that is heard of a stream that then ends, deltas joined, and what was said.
+fn listen(dialect: Dialect, stream: &[Value]) -> (String, Said) {
+    let mut listener: Listener = dialect.listener();
+    let mut heard: Vec<Heard> = stream.iter().flat_map(|json| listener.push(json)).collect();
+    heard.extend(listener.finish());
+    assert_eq!(listener.finish(), [], "an end comes once");
+    let lines: Vec<String> = heard.iter().map(line).collect();
+    (lines.join("\n"), listener.into_said())
+}
+
+/// What is heard, and the history that it makes.
+fn tell(dialect: Dialect, stream: &[Value]) -> String {
+    let (heard, said) = listen(dialect, stream);
+    let items: Vec<String> = dialect.said(&said).iter().map(Value::to_string).collect();
+    format!("{heard}\n--\n{}", items.join("\n"))
+}
+
+fn line(heard: &Heard) -> String {
+    match heard {
+        Heard::Text(piece) => format!("text {piece:?}"),
+        Heard::Thought(piece) => format!("thought {piece:?}"),
+        Heard::Call(call) => format!("call {} {} {}", call.id, call.name, call.payload.arguments()),
+        Heard::Fault(fault) => format!("fault {fault}"),
+        Heard::Hosted { kind, item } => format!("hosted {kind} {item}"),
+        Heard::Usage(usage) => {
+            format!("usage {} {} {} {}", usage.input, usage.cached, usage.output, usage.reasoning)
+        }
+        Heard::End(End::Done) => "done".to_owned(),
+        Heard::End(End::CutShort { why }) => format!("cut short: {why}"),
+        Heard::End(End::Failed(error)) => format!("failed: {:?} {:?} {error}", error.code, error.retry),
+    }
+}

@@ -1,0 +1,153 @@
+//! What a model said in one response, kept so that any dialect can write it into the next request.
+
+mod save;
+
+use serde_json::Value;
+use tool::{CallId, ToolCall, ToolOutput, ToolPayload};
+
+use crate::fault::Kind;
+use crate::{Dialect, WireFault};
+
+pub use save::UnreadableSaid;
+
+/// What a model said in one response: text, calls, and items that only its own API knows, in order.
+///
+/// No two calls in it have the same id, and each must be answered: [`calls`](Self::calls) by running it,
+/// [`unread`](Self::unread) with what comes along. [`Dialect::replies`] sees to both.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    dialect: Dialect,
+    pieces: Vec<Piece>,
+}
+
+/// One piece of a response.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Piece {
+    pub(crate) what: What,
+    /// The item as the API sent it, where that says more.
+    pub(crate) raw: Option<Value>,
+}
+
+/// What a piece means.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum What {
+    Text(String),
+    Call(ToolCall),
+    /// A call that could not be read, with arguments of our own, and why.
+    Unread(ToolCall, String),
+    /// A call that could not be read and has no id, so that no API takes an answer to it.
+    Lost(String),
+    /// Something that only the API it came from understands.
+    Item,
+}
+
+impl Said {
+    /// A response in which nothing was said yet.
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Self { dialect, pieces: Vec::new() }
+    }
+
+    /// Which API it came from.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Whether there is nothing to write into a history.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// All text for people, pieces joined by newlines.
+    pub fn text(&self) -> String {
+        let texts = self.pieces.iter().filter_map(|piece| match &piece.what {
+            What::Text(text) => Some(text.as_str()),
+            What::Call(_) | What::Unread(..) | What::Lost(_) | What::Item => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The calls to be run, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.pieces.iter().filter_map(|piece| match &piece.what {
+            What::Call(call) => Some(call),
+            What::Text(_) | What::Unread(..) | What::Lost(_) | What::Item => None,
+        })
+    }
+
+    /// The calls that could not be read, each with its answer.
+    pub fn unread(&self) -> impl Iterator<Item = (&ToolCall, ToolOutput)> {
+        self.pieces.iter().filter_map(|piece| match &piece.what {
+            What::Unread(call, why) => Some((call, ToolOutput::failure(why.as_str()))),
+            What::Text(_) | What::Call(_) | What::Lost(_) | What::Item => None,
+        })
+    }
+
+    /// What to tell the model about calls that have no id: a sentence each. They are not in the history.
+    pub fn lost(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match &piece.what {
+            What::Lost(why) => Some(why.as_str()),
+            What::Text(_) | What::Call(_) | What::Unread(..) | What::Item => None,
+        })
+    }
+
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Adds a piece, unless it says nothing or is a call whose id is taken.
+    pub(crate) fn push(&mut self, piece: Piece) {
+        let taken = |call: &ToolCall| self.ids().any(|id| *id == call.id);
+        let keep = match &piece.what {
+            What::Text(text) => !text.trim().is_empty(),
+            What::Call(call) | What::Unread(call, _) => !taken(call),
+            What::Lost(_) => true,
+            What::Item => piece.raw.is_some(),
+        };
+        if keep {
+            self.pieces.push(piece);
+        }
+    }
+
+    fn ids(&self) -> impl Iterator<Item = &CallId> {
+        self.pieces.iter().filter_map(|piece| match &piece.what {
+            What::Call(call) | What::Unread(call, _) => Some(&call.id),
+            What::Text(_) | What::Lost(_) | What::Item => None,
+        })
+    }
+}
+
+impl What {
+    /// What becomes of a call that cannot be read.
+    pub(crate) fn of_fault(fault: &WireFault) -> Self {
+        let Some(id) = fault.id().cloned() else { return Self::Lost(fault.to_string()) };
+        let payload = match fault.kind {
+            // What came may be anything; servers that put it into a template want an object.
+            Kind::Function => ToolPayload::Function { arguments: "{}".to_owned() },
+            Kind::Custom => ToolPayload::Custom { input: String::new() },
+        };
+        let name = fault.name().unwrap_or_default().to_owned();
+        Self::Unread(ToolCall { id, name, payload }, fault.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(what: What) -> Piece {
+        Piece { what, raw: None }
+    }
+
+    #[test]
+    fn an_id_is_taken_once_and_blank_text_is_nothing() {
+        let mut said = Said::new(Dialect::Chat);
+        said.push(piece(What::Text(" \n".to_owned())));
+        assert!(said.is_empty());
+        said.push(piece(What::Call(ToolCall::function("a", "read", "{}"))));
+        said.push(piece(What::Unread(ToolCall::function("a", "list", "{}"), "why".to_owned())));
+        said.push(piece(What::Lost("lost".to_owned())));
+        assert_eq!(said.calls().count(), 1);
+        assert_eq!(said.unread().count(), 0);
+        assert_eq!(said.lost().collect::<Vec<_>>(), ["lost"]);
+    }
+}

@@ -1,0 +1,142 @@
+//! What a model said, as JSON for a session's own file and back.
+
+use serde_json::{Value, json};
+use tool::{LocalShell, ToolCall, ToolPayload};
+
+use super::{Piece, Said, What};
+use crate::Dialect;
+
+/// JSON that was not written by [`Said::save`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a saved response cannot be read at `{path}`; was the file changed, or written by a newer version?")]
+pub struct UnreadableSaid {
+    path: String,
+}
+
+impl Said {
+    /// The response as JSON of our own, to be read by [`load`](Self::load). No API takes it.
+    pub fn save(&self) -> Value {
+        let pieces: Vec<Value> = self.pieces().iter().map(save_piece).collect();
+        json!({ "dialect": self.dialect().as_str(), "pieces": pieces })
+    }
+
+    /// Reads what [`save`](Self::save) wrote.
+    ///
+    /// # Errors
+    /// If it is anything else; the error says where.
+    pub fn load(json: &Value) -> Result<Self, UnreadableSaid> {
+        let fault = |path: &str| UnreadableSaid { path: path.to_owned() };
+        let dialect = json["dialect"].as_str().and_then(|name| name.parse::<Dialect>().ok());
+        let mut said = Self::new(dialect.ok_or_else(|| fault("dialect"))?);
+        let pieces = json["pieces"].as_array().ok_or_else(|| fault("pieces"))?;
+        for (at, piece) in pieces.iter().enumerate() {
+            said.push(load_piece(piece).ok_or_else(|| fault(&format!("pieces[{at}]")))?);
+        }
+        Ok(said)
+    }
+}
+
+fn save_piece(piece: &Piece) -> Value {
+    let mut saved = match &piece.what {
+        What::Text(text) => json!({ "text": text }),
+        What::Call(call) => json!({ "call": save_call(call) }),
+        What::Unread(call, why) => json!({ "unread": save_call(call), "why": why }),
+        What::Lost(why) => json!({ "lost": why }),
+        What::Item => json!({}),
+    };
+    if let Some(raw) = &piece.raw {
+        saved["raw"] = raw.clone();
+    }
+    saved
+}
+
+fn load_piece(json: &Value) -> Option<Piece> {
+    let text = |name: &str| json[name].as_str().map(str::to_owned);
+    let raw = json.get("raw").cloned();
+    let what = if json["text"].is_string() {
+        What::Text(text("text")?)
+    } else if json["call"].is_object() {
+        What::Call(load_call(&json["call"])?)
+    } else if json["unread"].is_object() {
+        What::Unread(load_call(&json["unread"])?, text("why")?)
+    } else if json["lost"].is_string() {
+        What::Lost(text("lost")?)
+    } else {
+        raw.as_ref()?;
+        What::Item
+    };
+    Some(Piece { what, raw })
+}
+
+fn save_call(call: &ToolCall) -> Value {
+    let payload = match &call.payload {
+        ToolPayload::Function { arguments } => json!({ "arguments": arguments }),
+        ToolPayload::Custom { input } => json!({ "input": input }),
+        ToolPayload::LocalShell(LocalShell { command, workdir, timeout_ms }) => {
+            json!({ "command": command, "workdir": workdir, "timeout_ms": timeout_ms })
+        }
+        ToolPayload::Mcp { server, tool, arguments } => {
+            json!({ "server": server, "tool": tool, "arguments": arguments })
+        }
+    };
+    json!({ "id": call.id.as_str(), "name": call.name, "payload": payload })
+}
+
+fn load_call(json: &Value) -> Option<ToolCall> {
+    let payload = &json["payload"];
+    let text = |name: &str| payload[name].as_str().map(str::to_owned);
+    let payload = if let Some(words) = payload["command"].as_array() {
+        let command = words.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<_>>()?;
+        let timeout_ms = payload["timeout_ms"].as_u64();
+        ToolPayload::LocalShell(LocalShell { command, workdir: text("workdir"), timeout_ms })
+    } else if let Some(input) = text("input") {
+        ToolPayload::Custom { input }
+    } else {
+        let arguments = text("arguments")?;
+        match (text("server"), text("tool")) {
+            (Some(server), Some(tool)) => ToolPayload::Mcp { server, tool, arguments },
+            (Some(_), None) | (None, _) => ToolPayload::Function { arguments },
+        }
+    };
+    Some(ToolCall { id: json["id"].as_str()?.into(), name: json["name"].as_str()?.to_owned(), payload })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_saved_is_loaded() {
+        let (server, tool, arguments) = ("s".to_owned(), "t".to_owned(), "{".to_owned());
+        let workdir = Some("/w".to_owned());
+        let payloads = [
+            ToolPayload::Function { arguments: "{}".to_owned() },
+            ToolPayload::Custom { input: "x".to_owned() },
+            ToolPayload::LocalShell(LocalShell {
+                command: vec!["ls".to_owned()],
+                workdir,
+                timeout_ms: Some(5),
+            }),
+            ToolPayload::Mcp { server, tool, arguments },
+        ];
+        let mut said = Said::new(Dialect::Responses);
+        for (payload, at) in payloads.into_iter().zip(0..) {
+            let call = ToolCall { id: format!("c{at}").into(), name: "n".to_owned(), payload };
+            said.push(Piece { what: What::Call(call), raw: Some(json!({"at": at})) });
+        }
+        let unread = ToolCall::function("u", "read", "{}");
+        for what in
+            [What::Text("hi".to_owned()), What::Unread(unread, "why".to_owned()), What::Lost("no".to_owned())]
+        {
+            said.push(Piece { what, raw: None });
+        }
+        said.push(Piece { what: What::Item, raw: Some(json!({"type": "reasoning"})) });
+        assert_eq!(Said::load(&said.save()), Ok(said));
+    }
+
+    #[test]
+    fn what_was_not_saved_is_refused_with_its_place() {
+        let fault = Said::load(&json!({"dialect": "chat", "pieces": [{"text": "a"}, {"call": {}}]}));
+        insta::assert_snapshot!(fault.unwrap_err(), @"a saved response cannot be read at `pieces[1]`; was the file changed, or written by a newer version?");
+    }
+}

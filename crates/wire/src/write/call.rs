@@ -1,0 +1,94 @@
+//! What APIs demand of a call in a history, whoever made it.
+//!
+//! A model may call `functions.read:0` under an id of any letters, and another API may have to take it. One letter out
+//! of place and every further request of the session is refused, so names and ids are made to fit where they are
+//! written; those that fit stay as they are.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+use tool::{CallId, ToolCall, ToolPayload};
+
+/// The longest name that any of the APIs takes.
+const MAX_NAME: usize = 128;
+
+/// What a call without a name is written as.
+const NAMELESS: &str = "unknown";
+
+/// The name as APIs take it: `^[A-Za-z0-9_-]{1,128}$`.
+pub(super) fn name(name: &str) -> Cow<'_, str> {
+    if name.is_empty() {
+        return Cow::Borrowed(NAMELESS);
+    }
+    if name.len() <= MAX_NAME && name.chars().all(fits) {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(fitted(name).take(MAX_NAME).collect())
+}
+
+/// The id as Anthropic takes it: `^[A-Za-z0-9_-]+$`. Two that differ still differ afterwards.
+pub(super) fn plain_id(id: &CallId) -> Cow<'_, str> {
+    let id = id.as_str();
+    if !id.is_empty() && id.chars().all(fits) {
+        return Cow::Borrowed(id);
+    }
+    Cow::Owned(format!("{}_{:016x}", fitted(id).collect::<String>(), print(id)))
+}
+
+/// The arguments as text for an API that has functions only; free text is wrapped as its tool was declared.
+pub(super) fn arguments(call: &ToolCall) -> Cow<'_, str> {
+    match &call.payload {
+        ToolPayload::Custom { input } => Cow::Owned(json!({ "input": input }).to_string()),
+        ToolPayload::Function { .. } | ToolPayload::LocalShell(_) | ToolPayload::Mcp { .. } => {
+            call.payload.arguments()
+        }
+    }
+}
+
+/// The arguments as an object; an empty one if they are none.
+pub(super) fn object(call: &ToolCall) -> Value {
+    match serde_json::from_str(&arguments(call)) {
+        Ok(Value::Object(map)) => Value::Object(map),
+        Ok(_) | Err(_) => Value::Object(Map::new()),
+    }
+}
+
+fn fits(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
+}
+
+fn fitted(text: &str) -> impl Iterator<Item = char> {
+    text.chars().map(|letter| if fits(letter) { letter } else { '_' })
+}
+
+/// FNV-1a: the same in every build, since it ends up in histories that are kept.
+fn print(text: &str) -> u64 {
+    let step = |print: u64, byte: u8| (print ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_stays_and_the_rest_is_made_to_fit() {
+        assert_eq!(
+            [name("read"), name(""), name("functions.read:0")],
+            ["read", "unknown", "functions_read_0"]
+        );
+        assert_eq!(name(&"é".repeat(200)).len(), 128);
+        assert_eq!(plain_id(&"toolu_1".into()), "toolu_1");
+        assert_eq!(plain_id(&"a.b".into()), "a_b_e61d99190466522c");
+        assert_ne!(plain_id(&"a.b".into()), plain_id(&"a:b".into()));
+    }
+
+    #[test]
+    fn arguments_are_an_object_whatever_they_are() {
+        let say = |payload| object(&ToolCall { id: "c".into(), name: "t".to_owned(), payload }).to_string();
+        assert_eq!(say(ToolPayload::Function { arguments: r#"{"a":1}"#.to_owned() }), r#"{"a":1}"#);
+        assert_eq!(say(ToolPayload::Function { arguments: "{".to_owned() }), "{}");
+        assert_eq!(say(ToolPayload::Function { arguments: "[1]".to_owned() }), "{}");
+        assert_eq!(say(ToolPayload::Custom { input: "*".to_owned() }), r#"{"input":"*"}"#);
+    }
+}

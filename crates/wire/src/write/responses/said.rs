@@ -1,0 +1,108 @@
+//! The model's own turn for the Responses API, where nothing is stored on the other side (`store: false`).
+//!
+//! Items go back as they came. A thought without its `encrypted_content` is known to nobody any more and is left out;
+//! then the items beside it must not be known by their ids either, or the API misses the thought that belongs to them.
+//! A thought that nothing follows is refused too.
+
+use serde_json::{Value, json};
+use tool::{ToolCall, ToolPayload};
+
+use super::super::call;
+use crate::said::{Piece, What};
+use crate::{Dialect, Said};
+
+/// Whether items are written with the ids that the API gave them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ids {
+    Keep,
+    Drop,
+}
+
+pub(crate) fn said(said: &Said) -> Vec<Value> {
+    if said.dialect() != Dialect::Responses {
+        return said.pieces().iter().filter_map(foreign).collect();
+    }
+    let forgotten = said.pieces().iter().filter_map(|piece| piece.raw.as_ref()).any(is_forgotten);
+    let ids = if forgotten { Ids::Drop } else { Ids::Keep };
+    let mut items: Vec<Value> = said.pieces().iter().filter_map(|piece| own(piece, ids)).collect();
+    let end = items.iter().rposition(|item| !is_thought(item)).map_or(0, |last| last + 1);
+    items.truncate(end);
+    items
+}
+
+fn own(piece: &Piece, ids: Ids) -> Option<Value> {
+    let raw = piece.raw.as_ref().map(without_nulls);
+    match &piece.what {
+        What::Text(text) => Some(message(text, raw, ids)),
+        What::Call(call) => Some(call_item(call, raw, ids)),
+        What::Unread(..) | What::Lost(_) => foreign(piece),
+        What::Item => raw.filter(|item| !is_forgotten(item)),
+    }
+}
+
+fn foreign(piece: &Piece) -> Option<Value> {
+    match &piece.what {
+        What::Text(text) => Some(message(text, None, Ids::Drop)),
+        What::Call(call) | What::Unread(call, _) => Some(call_item(call, None, Ids::Drop)),
+        What::Lost(_) | What::Item => None,
+    }
+}
+
+fn is_thought(item: &Value) -> bool {
+    item["type"] == "reasoning"
+}
+
+fn is_forgotten(item: &Value) -> bool {
+    is_thought(item) && !item["encrypted_content"].is_string()
+}
+
+/// The API does not take back every `null` that it sends.
+fn without_nulls(item: &Value) -> Value {
+    let fields = item.as_object().into_iter().flatten();
+    fields.filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// A message with an id must be whole; one without is a role and its text.
+fn message(text: &str, raw: Option<Value>, ids: Ids) -> Value {
+    let raw = raw.unwrap_or_default();
+    let whole = raw["id"].is_string() && raw["content"].is_array() && raw["role"] == "assistant";
+    let mut item = if whole && ids == Ids::Keep {
+        raw
+    } else {
+        let mut item = json!({ "role": "assistant", "content": text });
+        if raw["phase"].is_string() {
+            item["phase"] = raw["phase"].clone();
+        }
+        item
+    };
+    item["type"] = json!("message");
+    if item["id"].is_string() && !item["status"].is_string() {
+        item["status"] = json!("completed");
+    }
+    without_nulls(&item)
+}
+
+fn call_item(call: &ToolCall, raw: Option<Value>, ids: Ids) -> Value {
+    let known = raw.is_some();
+    let mut item = raw.unwrap_or_else(|| json!({}));
+    item["call_id"] = json!(call.id.as_str());
+    match &call.payload {
+        // The API's own form; its id is part of it.
+        ToolPayload::LocalShell(_) if known => return item,
+        ToolPayload::Custom { input } => {
+            item["type"] = json!("custom_tool_call");
+            item["input"] = json!(input);
+        }
+        ToolPayload::Function { .. } | ToolPayload::LocalShell(_) | ToolPayload::Mcp { .. } => {
+            item["type"] = json!("function_call");
+            item["arguments"] = json!(call.payload.arguments());
+        }
+    }
+    let in_a_namespace = item["namespace"].is_string();
+    let name = item["name"].as_str().filter(|_| in_a_namespace).unwrap_or(&call.name);
+    item["name"] = json!(call::name(name));
+    if ids == Ids::Drop {
+        item["id"] = Value::Null;
+    }
+    without_nulls(&item)
+}
