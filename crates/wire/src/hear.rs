@@ -101,23 +101,22 @@ impl Listener {
             Ear::Chat(ear) => ear.hear(json, &mut self.notes),
             Ear::Anthropic(ear) => ear.hear(json, &mut self.notes),
         }
-        self.settle()
+        if self.notes.is_ending() {
+            // The end takes along what the ear and the reader still hold; how it ended is known.
+            self.close();
+        }
+        self.notes.take()
     }
 
-    /// Says that the stream is over, `[DONE]` or not. If the response is not, whatever is half-finished becomes a call or
-    /// a fault, and the end is one that failed.
+    /// Says that the stream is over, `[DONE]` or not. If the response is not, whatever is half-finished becomes a call
+    /// or a fault, and the end is one that failed.
     pub fn finish(&mut self) -> Vec<Heard> {
         if self.notes.is_over() {
             return Vec::new();
         }
-        self.notes.readings(self.calls.finish());
-        let end = match &mut self.ear {
-            Ear::Responses(ear) => ear.finish(&mut self.notes),
-            Ear::Chat(ear) => ear.finish(&mut self.notes),
-            Ear::Anthropic(ear) => ear.finish(&mut self.notes),
-        };
+        let end = self.close();
         self.notes.end(end);
-        self.settle()
+        self.notes.take()
     }
 
     /// All that was said so far.
@@ -125,18 +124,14 @@ impl Listener {
         self.notes.into_said()
     }
 
-    /// What was noted. An end takes with it what the ear and the reader still hold.
-    fn settle(&mut self) -> Vec<Heard> {
-        if self.notes.is_ending() {
-            let open = self.calls.finish();
-            self.notes.readings(open);
-            let _ = match &mut self.ear {
-                Ear::Responses(ear) => ear.finish(&mut self.notes),
-                Ear::Chat(ear) => ear.finish(&mut self.notes),
-                Ear::Anthropic(ear) => ear.finish(&mut self.notes),
-            };
+    /// Writes down what is half-finished, and says how the response ended if nothing more comes.
+    fn close(&mut self) -> End {
+        self.notes.readings(self.calls.finish());
+        match &mut self.ear {
+            Ear::Responses(ear) => ear.finish(&mut self.notes),
+            Ear::Chat(ear) => ear.finish(&mut self.notes),
+            Ear::Anthropic(ear) => ear.finish(&mut self.notes),
         }
-        self.notes.take()
     }
 }
 

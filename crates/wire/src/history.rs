@@ -33,8 +33,8 @@ impl Dialect {
         items.into_iter().map(sorted).collect()
     }
 
-    /// What follows [`said`](Self::said): exactly one answer for every call in it, in the order of the calls, and then
-    /// a message about calls that no answer reaches.
+    /// What follows [`said`](Self::said): exactly one answer for every call in it, those that could not be read
+    /// last, and then a message about calls that no answer reaches.
     ///
     /// `outputs` may come in any order. One that belongs to no call is left out, and so is a second one for the same
     /// call; a call without any is told to have been interrupted.

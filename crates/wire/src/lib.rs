@@ -1,8 +1,9 @@
 //! Model API JSON to tool calls and back: OpenAI Responses, OpenAI Chat Completions, Anthropic Messages.
 //!
-//! Nothing else in Toolgate knows what an API looks like. [`Dialect::tools`] writes what a request carries,
-//! [`Dialect::reader`] takes what comes back, streamed or whole, and [`Dialect::answer`] writes what goes into the
-//! next request. There is no I/O here: values in, values out.
+//! Nothing else in Toolgate knows what an API looks like. There is no I/O here: values in, values out.
+//!
+//! For calls alone: [`Dialect::tools`] writes what a request carries, [`Dialect::reader`] takes what comes back,
+//! streamed or whole, and [`Dialect::answer`] writes what goes into the next request.
 //!
 //! ```
 //! use serde_json::json;
@@ -16,6 +17,41 @@
 //!
 //! let answer = Dialect::Responses.answer(call, &ToolOutput::text("a.txt"));
 //! assert_eq!(answer, [json!({"type": "function_call_output", "call_id": "c1", "output": "a.txt"})]);
+//! ```
+//!
+//! For a whole conversation: [`Dialect::request`] writes the body, a [`Listener`] hears the response and keeps it as
+//! [`Said`], and [`Dialect::said`] and [`Dialect::replies`] write what the next request has more. Every item is
+//! serialised once, as an [`Entry`].
+//!
+//! ```
+//! use serde_json::{Value, json};
+//! use tool::ToolOutput;
+//! use toolgate_wire::{Dialect, Entry, Reasoning, Request};
+//!
+//! let wire = Dialect::Anthropic;
+//! let mut history: Vec<Entry> = vec![wire.entry(&wire.user("what is here?", &[]))];
+//!
+//! let mut listener = wire.listener();
+//! let block = json!({"type": "tool_use", "id": "t1", "name": "list_dir", "input": {}});
+//! listener.push(&json!({"type": "message", "content": [block], "stop_reason": "tool_use"}));
+//! let said = listener.into_said();
+//!
+//! let output = ToolOutput::text("a.txt");
+//! let answers = said.calls().map(|call| (&call.id, &output));
+//! let items = [wire.said(&said), wire.replies(&said, answers)].concat();
+//! history.extend(items.iter().map(|item| wire.entry(item)));
+//!
+//! let body = wire.request(&Request {
+//!     model: "claude",
+//!     instructions: "Be brief.",
+//!     items: &history,
+//!     tools: "[]",
+//!     max_output_tokens: None,
+//!     cache_key: None,
+//!     reasoning: Reasoning::Keep,
+//! });
+//! let body: Value = serde_json::from_str(&body).unwrap();
+//! assert_eq!(body["messages"][2]["content"][0]["tool_use_id"], "t1");
 //! ```
 
 mod dialect;

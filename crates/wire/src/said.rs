@@ -101,7 +101,7 @@ impl Said {
             What::Text(text) => !text.trim().is_empty(),
             What::Call(call) | What::Unread(call, _) => !taken(call),
             What::Lost(_) => true,
-            What::Item => piece.raw.is_some(),
+            What::Item => piece.raw.as_ref().is_some_and(is_harmless),
         };
         if keep {
             self.pieces.push(piece);
@@ -114,6 +114,24 @@ impl Said {
             What::Text(_) | What::Lost(_) | What::Item => None,
         })
     }
+}
+
+/// Whether an item is neither a call nor an answer nor a name for something else: those would break the pairs that a
+/// history is made of, and every request after.
+fn is_harmless(item: &Value) -> bool {
+    const PAIRED: &[&str] = &[
+        "function_call",
+        "function_call_output",
+        "custom_tool_call",
+        "custom_tool_call_output",
+        "local_shell_call",
+        "local_shell_call_output",
+        "item_reference",
+        "message",
+        "tool_use",
+        "tool_result",
+    ];
+    item.is_object() && item["type"].as_str().is_none_or(|kind| !PAIRED.contains(&kind))
 }
 
 impl What {

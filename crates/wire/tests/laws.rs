@@ -1,8 +1,11 @@
 //! What holds for any JSON and for any way of cutting a call into pieces.
 
+mod hostile;
+
 use std::collections::BTreeSet;
 
-use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
+use hostile::hostile;
+use proptest::prelude::{ProptestConfig, Strategy, proptest};
 use proptest::{collection::vec, prop_assert, prop_assert_eq};
 use serde_json::{Value, json};
 use tool::ToolCall;
@@ -113,78 +116,6 @@ fn read(mut reader: CallReader, stream: &[Value]) -> Vec<Reading> {
     let mut readings: Vec<Reading> = stream.iter().flat_map(|json| reader.push(json)).collect();
     readings.extend(reader.finish());
     readings
-}
-
-/// JSON that is likely to be mistaken for something.
-fn hostile() -> impl Strategy<Value = Value> {
-    let words = [
-        "function_call",
-        "custom_tool_call",
-        "local_shell_call",
-        "tool_use",
-        "message",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "message_stop",
-        "response.output_item.added",
-        "response.output_item.done",
-        "response.completed",
-        "response.function_call_arguments.delta",
-        "response.function_call_arguments.done",
-        "incomplete",
-        "max_tokens",
-        "length",
-        "{",
-        "}",
-        "",
-    ];
-    let keys = [
-        "type",
-        "id",
-        "call_id",
-        "item_id",
-        "name",
-        "arguments",
-        "input",
-        "index",
-        "output_index",
-        "item",
-        "delta",
-        "response",
-        "output",
-        "action",
-        "command",
-        "choices",
-        "message",
-        "tool_calls",
-        "function",
-        "custom",
-        "function_call",
-        "finish_reason",
-        "content",
-        "content_block",
-        "partial_json",
-        "status",
-        "stop_reason",
-        "namespace",
-    ];
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        (0..3u64).prop_map(Value::from),
-        proptest::sample::select(words.to_vec()).prop_map(Value::from),
-        "\\PC{0,8}".prop_map(Value::from),
-    ];
-    leaf.prop_recursive(5, 64, 6, move |inner| {
-        let fields = vec((proptest::sample::select(keys.to_vec()), inner.clone()), 0..8);
-        prop_oneof![
-            vec(inner, 0..4).prop_map(Value::from),
-            fields
-                .prop_map(|fields| fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
-        ]
-    })
 }
 
 proptest! {

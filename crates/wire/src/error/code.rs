@@ -29,8 +29,8 @@ pub enum Code {
     Endless,
 }
 
-/// How APIs say that a prompt is too long when they have no code for it: Anthropic, vLLM and OpenRouter, llama.cpp, Gemini.
-/// Deciding by text is wrong anywhere else.
+/// How APIs say that a prompt is too long when they have no code for it: Anthropic, vLLM and OpenRouter, llama.cpp,
+/// Gemini. Deciding by text is wrong anywhere else.
 const TOO_LONG: &[&str] = &[
     "prompt is too long",
     "exceed context limit",

@@ -11,15 +11,7 @@ use super::End;
 use super::notes::Notes;
 use super::responses::is_fault;
 use crate::ModelError;
-
-/// What servers call thoughts, the first that is there.
-const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
-
-/// Thoughts in parts, which OpenRouter wants back as they came.
-const DETAILS: &str = "reasoning_details";
-
-/// What a server wants back beside a call, e.g. Gemini's signature of the thought that led to it.
-const EXTRA: &str = "extra_content";
+use crate::write::chat::{DETAILS, EXTRA, THOUGHTS};
 
 #[derive(Debug, Default)]
 pub(super) struct Ear {

@@ -113,6 +113,10 @@ impl Notes {
     }
 
     fn reading(&mut self, reading: Reading, raw: Option<&Value>) {
+        // A call that is not kept must not be run either.
+        if self.is_full() {
+            return;
+        }
         match reading {
             Reading::Call(call) => {
                 self.weigh(call.payload.arguments().len());
@@ -150,11 +154,18 @@ impl Notes {
 
     fn keep(&mut self, what: What, raw: Option<&Value>) {
         self.weigh(raw.map_or(0, weight));
-        if self.said.pieces().len() >= MAX_PIECES {
-            self.end(End::Failed(ModelError::endless(MAX_KEPT_BYTES)));
-            return;
+        if !self.is_full() {
+            self.said.push(Piece { what, raw: raw.cloned() });
         }
-        self.said.push(Piece { what, raw: raw.cloned() });
+    }
+
+    /// Whether there is no room for another piece, which is the end.
+    fn is_full(&mut self) -> bool {
+        let full = self.said.pieces().len() >= MAX_PIECES;
+        if full {
+            self.end(End::Failed(ModelError::endless(MAX_KEPT_BYTES)));
+        }
+        full
     }
 
     /// What is to be passed on now.

@@ -3,6 +3,7 @@
 mod anthropic;
 mod chat;
 mod responses;
+mod scripted;
 
 use serde_json::Value;
 
@@ -17,6 +18,15 @@ fn listen(dialect: Dialect, stream: &[Value]) -> (String, Said) {
     assert_eq!(listener.finish(), [], "an end comes once");
     let lines: Vec<String> = heard.iter().map(line).collect();
     (lines.join("\n"), listener.into_said())
+}
+
+/// Wherever a stream breaks off, no call comes twice and every one that came is kept.
+fn cut_anywhere(dialect: Dialect, stream: &[Value]) {
+    for end in 0..=stream.len() {
+        let (heard, said) = listen(dialect, &stream[..end]);
+        let calls = heard.lines().filter(|line| line.starts_with("call ") || line.starts_with("fault "));
+        assert_eq!(calls.count(), said.calls().count() + said.unread().count(), "{heard}");
+    }
 }
 
 /// What is heard, and the history that it makes.

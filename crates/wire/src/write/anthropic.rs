@@ -34,9 +34,10 @@ pub(crate) fn said(said: &Said) -> Option<Value> {
 fn own(piece: &Piece) -> Option<Value> {
     match (&piece.what, &piece.raw) {
         // With the sources that it cites.
-        (What::Text(_) | What::Item, Some(raw)) => Some(raw.clone()),
+        (What::Text(_), Some(raw)) if raw["type"] == "text" => Some(raw.clone()),
+        (What::Item, raw) => raw.clone(),
         (What::Call(call), raw) => Some(tool_use(call, raw.as_ref())),
-        (What::Text(_) | What::Item, None) | (What::Unread(..) | What::Lost(_), _) => foreign(piece),
+        (What::Text(_) | What::Unread(..) | What::Lost(_), _) => foreign(piece),
     }
 }
 

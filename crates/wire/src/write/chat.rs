@@ -10,6 +10,15 @@ use super::{Declared, call, data_url, images_of, text_of, words_of};
 use crate::said::{Piece, What};
 use crate::{Dialect, Said, Style};
 
+/// What servers call the thoughts of a message, one or the other.
+pub(crate) const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
+
+/// Thoughts in parts, which OpenRouter wants back as they came.
+pub(crate) const DETAILS: &str = "reasoning_details";
+
+/// What a server wants back beside a call.
+pub(crate) const EXTRA: &str = "extra_content";
+
 pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Option<Value> {
     let Declared { name, description, parameters } = Declared::of(spec, style)?;
     let mut function = json!({ "name": name, "description": description, "parameters": parameters });
@@ -47,8 +56,9 @@ pub(crate) fn said(said: &Said) -> Option<Value> {
     // Thoughts go back only with the calls that came of them: there DeepSeek and others demand them, elsewhere
     // some refuse them.
     let items = said.pieces().iter().filter(|piece| own && piece.what == What::Item);
-    for (field, value) in items.filter_map(|piece| piece.raw.as_ref()?.as_object()).flatten() {
-        message[field] = value.clone();
+    for item in items.filter_map(|piece| piece.raw.as_ref()) {
+        copy(item, &THOUGHTS, &mut message);
+        copy(item, &[DETAILS], &mut message);
     }
     Some(message)
 }
@@ -58,11 +68,18 @@ fn tool_call(piece: &Piece, own: bool) -> Option<Value> {
     let (What::Call(call) | What::Unread(call, _)) = &piece.what else { return None };
     let function = json!({ "name": call::name(&call.name), "arguments": call::arguments(call) });
     let mut written = json!({ "id": call.id.as_str(), "type": "function", "function": function });
-    let extra = piece.raw.as_ref().filter(|_| own).and_then(Value::as_object);
-    for (field, value) in extra.into_iter().flatten() {
-        written[field] = value.clone();
+    if let Some(raw) = piece.raw.as_ref().filter(|_| own) {
+        copy(raw, &[EXTRA], &mut written);
     }
     Some(written)
+}
+
+fn copy(from: &Value, fields: &[&str], to: &mut Value) {
+    for field in fields {
+        if let Some(value) = from.get(field) {
+            to[field] = value.clone();
+        }
+    }
 }
 
 pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Vec<Value> {

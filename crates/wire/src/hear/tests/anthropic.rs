@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::{listen, tell};
+use super::{cut_anywhere, listen, tell};
 use crate::Dialect::{self, Anthropic};
 
 fn start(at: u64, block: &Value) -> Value {
@@ -73,6 +73,11 @@ fn thoughts_searches_words_and_calls_are_heard_and_kept() {
     --
     {"content":[{"signature":"EqQB","thinking":"Let me see","type":"thinking"},{"id":"srvtoolu_1","input":{"query":"a"},"name":"web_search","type":"server_tool_use"},{"content":[{"encrypted_content":"e","title":"A","type":"web_search_result","url":"https://a"}],"tool_use_id":"srvtoolu_1","type":"web_search_tool_result"},{"citations":[{"cited_text":"c","encrypted_index":"i","title":"A","type":"web_search_result_location","url":"https://a"}],"text":"So it is.","type":"text"},{"id":"toolu_1","input":{"path":"a"},"name":"read","type":"tool_use"}],"role":"assistant"}
     "#);
+}
+
+#[test]
+fn a_stream_may_break_off_anywhere() {
+    cut_anywhere(Anthropic, &stream());
 }
 
 #[test]

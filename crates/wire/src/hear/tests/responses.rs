@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::{listen, tell};
+use super::{cut_anywhere, listen, tell};
 use crate::Dialect::{self, Responses};
 
 fn event(kind: &str, fields: &Value) -> Value {
@@ -135,6 +135,11 @@ fn a_call_is_heard_before_the_stream_ends() {
     let mut listener = Responses.listener();
     let heard: Vec<_> = stream(None)[..20].iter().flat_map(|json| listener.push(json)).collect();
     assert!(heard.iter().any(|heard| matches!(heard, crate::Heard::Call(_))));
+}
+
+#[test]
+fn a_stream_may_break_off_anywhere() {
+    cut_anywhere(Responses, &stream(Some("gAAA")));
 }
 
 #[test]

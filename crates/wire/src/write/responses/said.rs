@@ -88,7 +88,10 @@ fn call_item(call: &ToolCall, raw: Option<Value>, ids: Ids) -> Value {
     item["call_id"] = json!(call.id.as_str());
     match &call.payload {
         // The API's own form; its id is part of it.
-        ToolPayload::LocalShell(_) if known => return item,
+        ToolPayload::LocalShell(_) if known => {
+            item["type"] = json!("local_shell_call");
+            return item;
+        }
         ToolPayload::Custom { input } => {
             item["type"] = json!("custom_tool_call");
             item["input"] = json!(input);

@@ -1,0 +1,260 @@
+//! What holds for any conversation: every call is followed by exactly one answer, whoever heard it and whoever writes it.
+
+mod hostile;
+
+use std::collections::BTreeSet;
+
+use hostile::hostile;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
+use proptest::sample::select;
+use proptest::{prop_assert, prop_assert_eq};
+use serde_json::{Value, json};
+use tool::{CallId, Image, ToolOutput};
+use toolgate_wire::{Dialect, End, Entry, Heard, Reasoning, Request, Said};
+
+/// One turn: what the model said, and which answers came, in which order.
+#[derive(Debug, Clone)]
+struct Turn {
+    said: Said,
+    outputs: Vec<(CallId, ToolOutput)>,
+    steering: Option<String>,
+}
+
+fn ids() -> impl Strategy<Value = &'static str> {
+    select(vec!["a", "b", "c.1", "c:1", "d", "é"])
+}
+
+fn call() -> impl Strategy<Value = Value> {
+    let payload = prop_oneof![
+        "\\PC{0,9}".prop_map(|text| json!({ "arguments": text })),
+        Just(json!({"arguments": "{\"a\":1}"})),
+        "\\PC{0,9}".prop_map(|text| json!({ "input": text })),
+        Just(json!({"command": ["ls"]})),
+        Just(json!({"server": "s", "tool": "t", "arguments": "{}"})),
+    ];
+    let name = select(vec!["read", "functions.read", "", "é"]);
+    (ids(), name, payload).prop_map(|(id, name, payload)| json!({"id": id, "name": name, "payload": payload}))
+}
+
+fn piece() -> impl Strategy<Value = Value> {
+    let what = prop_oneof![
+        "\\PC{0,9}".prop_map(|text| json!({ "text": text })),
+        call().prop_map(|call| json!({ "call": call })),
+        call().prop_map(|call| json!({ "unread": call, "why": "why" })),
+        Just(json!({"lost": "no id"})),
+        Just(json!({})),
+    ];
+    let thought = json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "e"});
+    let raw = prop_oneof![
+        hostile(),
+        Just(thought),
+        Just(json!({"type": "message", "id": "m", "role": "assistant", "content": []}))
+    ];
+    (what, option::of(raw)).prop_map(|(mut what, raw)| {
+        let bare = what == json!({});
+        if let Some(raw) = raw.or(bare.then(|| json!({}))) {
+            what["raw"] = raw;
+        }
+        what
+    })
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let saved = (select(Dialect::ALL.to_vec()), vec(piece(), 0..6)).prop_map(|(dialect, pieces)| {
+        let saved = json!({"dialect": dialect.as_str(), "pieces": pieces});
+        Said::load(&saved).unwrap_or_else(|fault| panic!("{fault}: {saved}"))
+    });
+    let heard = (select(Dialect::ALL.to_vec()), vec(hostile(), 0..8)).prop_map(|(dialect, stream)| {
+        let mut listener = dialect.listener();
+        stream.iter().for_each(|json| drop(listener.push(json)));
+        listener.finish();
+        listener.into_said()
+    });
+    prop_oneof![saved, heard]
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    let picture = Image { mime: "image/png", bytes: vec![1] };
+    let output =
+        select(vec![ToolOutput::text("ok"), ToolOutput::failure(""), ToolOutput::image("see", picture)]);
+    let outputs = vec((ids().prop_map(CallId::from), output), 0..6);
+    (said(), outputs, option::of("\\PC{0,5}")).prop_map(|(said, outputs, steering)| Turn {
+        said,
+        outputs,
+        steering,
+    })
+}
+
+/// The list of items in the request that the turns make.
+fn history(dialect: Dialect, turns: &[Turn]) -> Vec<Value> {
+    let mut items = vec![dialect.user("go", &[])];
+    for turn in turns {
+        items.extend(dialect.said(&turn.said));
+        items.extend(dialect.replies(&turn.said, turn.outputs.iter().map(|(id, output)| (id, output))));
+        items.extend(turn.steering.as_deref().map(|text| dialect.user(text, &[])));
+    }
+    let entries: Vec<Entry> = items.iter().map(|item| dialect.entry(item)).collect();
+    let request = Request {
+        model: "m",
+        instructions: "",
+        items: &entries,
+        tools: "[]",
+        max_output_tokens: None,
+        cache_key: None,
+        reasoning: Reasoning::Keep,
+    };
+    let body: Value = serde_json::from_str(&dialect.request(&request)).expect("a request is JSON");
+    let list = if dialect == Dialect::Responses { &body["input"] } else { &body["messages"] };
+    list.as_array().expect("it has a list").clone()
+}
+
+/// What an item of a history means to the law.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Call(String),
+    Answer(String),
+    /// Something before which every call must have its answer.
+    Bar,
+}
+
+fn steps(dialect: Dialect, item: &Value) -> Vec<Step> {
+    match dialect {
+        Dialect::Responses => step(item, "call_id").into_iter().collect(),
+        Dialect::Chat if item["role"] == "tool" => vec![Step::Answer(text(item, "tool_call_id"))],
+        Dialect::Chat => {
+            let calls = item["tool_calls"].as_array().into_iter().flatten();
+            [Step::Bar].into_iter().chain(calls.map(|call| Step::Call(text(call, "id")))).collect()
+        }
+        Dialect::Anthropic => {
+            let bar = (item["role"] == "assistant").then_some(Step::Bar);
+            let blocks = item["content"].as_array().expect("content is blocks").iter();
+            bar.into_iter().chain(blocks.filter_map(|block| step(block, "tool_use_id"))).collect()
+        }
+    }
+}
+
+/// An item of Responses or a block of Anthropic.
+fn step(item: &Value, answers: &str) -> Option<Step> {
+    match item["type"].as_str() {
+        Some("function_call" | "custom_tool_call" | "local_shell_call") => {
+            Some(Step::Call(text(item, "call_id")))
+        }
+        Some("tool_use") => Some(Step::Call(text(item, "id"))),
+        Some("function_call_output" | "custom_tool_call_output" | "tool_result") => {
+            Some(Step::Answer(text(item, answers)))
+        }
+        Some("message") if item["role"] == "user" => Some(Step::Bar),
+        Some(_) | None => None,
+    }
+}
+
+fn text(item: &Value, field: &str) -> String {
+    item[field].as_str().unwrap_or_else(|| panic!("no `{field}` in {item}")).to_owned()
+}
+
+/// What is wrong with a history, if anything.
+fn unpaired(dialect: Dialect, items: &[Value]) -> Option<String> {
+    let mut open = BTreeSet::new();
+    for step in items.iter().flat_map(|item| steps(dialect, item)).chain([Step::Bar]) {
+        let fine = match &step {
+            Step::Call(id) => open.insert(id.clone()),
+            Step::Answer(id) => open.remove(id),
+            Step::Bar => open.is_empty(),
+        };
+        if !fine {
+            return Some(format!("{step:?} while {open:?} are open"));
+        }
+    }
+    let users = |pair: &[Value]| pair.iter().all(|message| message["role"] == "user");
+    let apart = dialect != Dialect::Anthropic || !items.windows(2).any(users);
+    (!apart).then(|| "two user messages in a row".to_owned())
+}
+
+fn id(heard: &Heard) -> Option<CallId> {
+    match heard {
+        Heard::Call(call) => Some(call.id.clone()),
+        Heard::Fault(fault) => fault.id().cloned(),
+        Heard::Text(_) | Heard::Thought(_) | Heard::Hosted { .. } | Heard::Usage(_) | Heard::End(_) => None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_call_has_exactly_one_answer(turns in vec(turn(), 0..4)) {
+        for dialect in Dialect::ALL {
+            let history = history(dialect, &turns);
+            prop_assert_eq!(unpaired(dialect, &history), None, "{}: {:#?}", dialect, history);
+        }
+    }
+
+    #[test]
+    fn any_json_is_heard_to_one_end(stream in vec(hostile(), 0..12), kept in 0..12usize) {
+        for dialect in Dialect::ALL {
+            let mut listener = dialect.listener();
+            let mut heard: Vec<Heard> = stream.iter().take(kept).flat_map(|json| listener.push(json)).collect();
+            heard.extend(listener.finish());
+            heard.extend(stream.iter().flat_map(|json| listener.push(json)));
+            let ends = heard.iter().filter(|heard| matches!(heard, Heard::End(_))).count();
+            prop_assert_eq!(ends, 1, "{}", dialect);
+            prop_assert!(matches!(heard.last(), Some(Heard::End(_))), "{}", dialect);
+            let ids: Vec<CallId> = heard.iter().filter_map(id).collect();
+            let unique: BTreeSet<&CallId> = ids.iter().collect();
+            prop_assert_eq!(unique.len(), ids.len(), "{}", dialect);
+            let said = listener.into_said();
+            prop_assert_eq!(said.calls().count() + said.unread().count(), ids.len(), "{}", dialect);
+            prop_assert_eq!(Said::load(&said.save()), Ok(said), "{}", dialect);
+        }
+    }
+
+    #[test]
+    fn any_refusal_is_one_bounded_line(status in 0..700u16, body in "(\\PC|\\x1b|\n|sk-[a-z]{3}){0,90}", json in hostile()) {
+        for dialect in Dialect::ALL {
+            for body in [body.repeat(20), json.to_string(), json!({"error": {"message": body.repeat(20)}}).to_string()] {
+                let error = dialect.refused(status, Some(&body), &body);
+                prop_assert!(error.message.chars().count() < 1000, "{}", error);
+                prop_assert!(!error.message.chars().any(char::is_control), "{:?}", error.message);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_response_without_end_is_ended() {
+    let piece = "x".repeat(1 << 20);
+    let events = [
+        (
+            Dialect::Responses,
+            json!({"type": "response.output_text.delta", "output_index": 0, "delta": piece}),
+        ),
+        (Dialect::Chat, json!({"choices": [{"index": 0, "delta": {"content": piece}}]})),
+        (
+            Dialect::Anthropic,
+            json!({"type": "content_block_start", "content_block": {"type": "text", "text": piece}}),
+        ),
+    ];
+    for (dialect, event) in events {
+        let mut listener = dialect.listener();
+        let ended =
+            (0..70).find_map(|_| listener.push(&event).pop().filter(|heard| matches!(heard, Heard::End(_))));
+        let Some(Heard::End(End::Failed(error))) = ended else { panic!("{dialect}: {ended:?}") };
+        assert_eq!(
+            error.to_string(),
+            "the model's response is longer than 67108864 bytes; ask for less, or limit its output"
+        );
+    }
+}
+
+#[test]
+fn a_response_of_too_many_calls_is_ended_and_runs_none_twice() {
+    let mut listener = Dialect::Responses.listener();
+    let call = |at: usize| json!({"type": "response.output_item.done", "item": {"type": "function_call", "call_id": format!("c{at}"), "name": "t", "arguments": "{}"}});
+    let heard: Vec<Heard> = (0..5000).chain(0..5000).flat_map(|at| listener.push(&call(at))).collect();
+    let ids: Vec<CallId> = heard.iter().filter_map(id).collect();
+    assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len());
+    assert!(matches!(heard.last(), Some(Heard::End(End::Failed(_)))));
+    assert_eq!(listener.into_said().calls().count(), ids.len());
+}
