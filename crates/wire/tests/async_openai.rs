@@ -1,14 +1,15 @@
 //! async-openai's types take what we write, and we take what they write.
 
 mod samples;
+mod talk;
 
 use async_openai::types::chat::{
     ChatCompletionMessageToolCall, ChatCompletionMessageToolCalls, ChatCompletionRequestMessage,
-    ChatCompletionTools, CreateChatCompletionStreamResponse, FunctionCall,
+    ChatCompletionTools, CreateChatCompletionRequest, CreateChatCompletionStreamResponse, FunctionCall,
 };
 use async_openai::types::responses::{
-    CustomToolCall, FunctionToolCall, Item, LocalShellExecAction, LocalShellToolCall, OutputItem,
-    OutputStatus, ResponseStreamEvent, Tool,
+    CreateResponse, CustomToolCall, FunctionToolCall, InputItem, Item, LocalShellExecAction,
+    LocalShellToolCall, OutputItem, OutputStatus, ResponseStreamEvent, Tool,
 };
 use samples::{calls, outputs, specs};
 use serde::Serialize;
@@ -47,6 +48,32 @@ fn answers_are_taken() {
             Dialect::Chat.answer(&call, &output).iter().for_each(survives::<ChatCompletionRequestMessage>);
         }
     }
+}
+
+/// The value without `null`s: some of the types add them where we have nothing, others leave ours out.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Array(values) => values.into_iter().map(without_nulls).collect(),
+        Value::Object(map) => {
+            let fields = map.into_iter().filter(|(_, value)| !value.is_null());
+            fields.map(|(name, value)| (name, without_nulls(value))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}
+
+fn passes<T: DeserializeOwned + Serialize>(json: &Value) {
+    let read: T = serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{error}: {json}"));
+    let written = serde_json::to_value(read).expect("it was JSON");
+    assert_eq!(without_nulls(written), without_nulls(json.clone()));
+}
+
+#[test]
+fn requests_are_taken() {
+    let body = talk::request(Dialect::Responses);
+    body["input"].as_array().unwrap().iter().for_each(passes::<InputItem>);
+    passes::<CreateResponse>(&body);
+    passes::<CreateChatCompletionRequest>(&talk::request(Dialect::Chat));
 }
 
 fn read(dialect: Dialect, json: &impl Serialize) -> Vec<Reading> {

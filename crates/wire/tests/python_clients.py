@@ -1,6 +1,6 @@
 """Holds our JSON against the types of the real `openai` and `anthropic` packages, and streams calls through their clients.
 
-Reads `{dialect: {"tools": [..], "answers": [..]}}`; writes `{"from": .., "dialect": .., "events": [..]}` lines, each
+Reads `{dialect: {"tools": [..], "answers": [..], "request": {..}}}`; writes `{"from": .., "dialect": .., "events": [..]}` lines, each
 what a client made of one stream or object. Ends with an exception if a package does not accept what we wrote.
 """
 
@@ -17,8 +17,11 @@ os.environ["NO_PROXY"] = "127.0.0.1"
 import anthropic
 import openai
 from anthropic import types as claude
+from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from openai.types import chat, responses
-from pydantic import TypeAdapter, ValidationError
+from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
+from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 
 def accept(kind, value):
@@ -32,6 +35,8 @@ def adapter(kind):
 
 
 def walk(value):
+    if isinstance(value, BaseModel):  # Anthropic's messages also take the blocks that it sent.
+        return value.model_dump(exclude_unset=True)
     if isinstance(value, Mapping):
         return {key: walk(inner) for key, inner in value.items()}
     if isinstance(value, str) or not hasattr(value, "__iter__"):
@@ -39,10 +44,21 @@ def walk(value):
     return [walk(inner) for inner in value]
 
 
+def difference(one, other, path=""):
+    """Where two values part, for a person to read."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        pairs = [(f"{path}.{key}", one.get(key), other.get(key)) for key in {*one, *other}]
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = [(f"{path}[{at}]", *pair) for at, pair in enumerate(zip(one, other))]
+    else:
+        return "" if one == other else f"{path}: {one!r} is not {other!r}\n"
+    return "".join(difference(a, b, where) for where, a, b in pairs)
+
+
 def check(kind, values):
     assert values, kind
     for value in values:
-        assert accept(kind, value) == value, value
+        assert accept(kind, value) == value, difference(accept(kind, value), value)
         for wrong in [{**value, "bogus": 1}, *({k: v for k, v in value.items() if k != gone} for gone in ("type", "role") if gone in value)]:
             try:
                 accept(kind, wrong)
@@ -155,6 +171,25 @@ def check_types(ours):
     check(claude.ToolResultBlockParam, ours["anthropic"]["answers"])
 
 
+def check_requests(ours):
+    check(ResponseCreateParamsStreaming, [ours["responses"]["request"]])
+    check(CompletionCreateParamsStreaming, [ours["chat"]["request"]])
+    check(MessageCreateParamsStreaming, [ours["anthropic"]["request"]])
+
+
+def send_requests(ours, url):
+    """The clients send our requests as they are, and hear a stream."""
+    client = openai.OpenAI(api_key="none", base_url=f"{url}/v1", max_retries=0)
+    claude_client = anthropic.Anthropic(api_key="none", base_url=url, max_retries=0)
+    for dialect, path, create in (
+        ("responses", "/v1/responses", client.responses.create),
+        ("chat", "/v1/chat/completions", client.chat.completions.create),
+        ("anthropic", "/v1/messages", claude_client.messages.create),
+    ):
+        tell("request", dialect, create(**ours[dialect]["request"]))
+        assert Server.bodies[path] == ours[dialect]["request"], Server.bodies[path]
+
+
 def tell_objects():
     tell("objects", "responses", [
         responses.ResponseFunctionToolCall(type="function_call", call_id="call_1", name="read", arguments="{}"),
@@ -197,10 +232,13 @@ def tell_streams(ours, url):
 def main():
     ours = json.load(sys.stdin)
     check_types(ours)
+    check_requests(ours)
     tell_objects()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    tell_streams(ours, f"http://127.0.0.1:{server.server_port}")
+    url = f"http://127.0.0.1:{server.server_port}"
+    tell_streams(ours, url)
+    send_requests(ours, url)
 
 
 main()

@@ -1,6 +1,7 @@
 //! The real `openai` and `anthropic` packages take what we write, and we read what their clients make of a stream.
 
 mod samples;
+mod talk;
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use insta::assert_snapshot;
 use samples::{calls, outputs, specs};
 use serde_json::{Value, json};
 use tool::{ToolCall, ToolOutput, ToolSpec};
-use toolgate_wire::{Dialect, Reading, Style};
+use toolgate_wire::{Dialect, End, Heard, Reading, Style};
 
 #[test]
 fn real_clients_take_what_we_write_and_we_read_what_they_stream() {
@@ -37,6 +38,16 @@ fn real_clients_take_what_we_write_and_we_read_what_they_stream() {
     anthropic final message:
       toolu_1 read "{\"path\":\"a\"}"
       toolu_2 list "{}"
+    responses request:
+      call_1 read "{\"path\": \"\\u00e9\"}"
+      call_2 patch "*** Begin\n"
+      call_3 local_shell "{\"command\":[\"ls\"],\"timeout_ms\":5}"
+    chat request:
+      call_0 read "{\"path\": \"a\"}"
+      call_1 list "{}"
+    anthropic request:
+      toolu_1 read "{\"path\": \"a\"}"
+      toolu_2 list "{}"
     "#);
 }
 
@@ -48,7 +59,10 @@ fn ours() -> Value {
     let of = |dialect: Dialect| {
         let (tools, answers) =
             (dialect.tools(&specs, &Style::default()), dialect.answers(pairs.iter().copied()));
-        (dialect.to_string(), json!({ "tools": tools, "answers": answers }))
+        (
+            dialect.to_string(),
+            json!({ "tools": tools, "answers": answers, "request": talk::request(dialect) }),
+        )
     };
     Value::Object(Dialect::ALL.into_iter().map(of).collect())
 }
@@ -60,9 +74,28 @@ fn read(told: &Value) -> String {
     let events = told["events"].as_array().into_iter().flatten();
     let mut readings: Vec<Reading> = events.flat_map(|event| reader.push(event)).collect();
     readings.extend(reader.finish());
+    // Bare items are no response, so there is nothing to listen to.
+    if field("from") != "objects" {
+        assert_eq!(listen(dialect, told), readings, "{dialect} {}", field("from"));
+    }
     let lines = readings.iter().map(|reading| match reading {
         Reading::Call(call) => format!("\n  {} {} {:?}", call.id, call.name, call.payload.arguments()),
         Reading::Fault(fault) => format!("\n  fault: {fault}"),
     });
     format!("{dialect} {}:{}", field("from"), lines.collect::<String>())
+}
+
+/// The calls that a listener hears, to an end without a fault.
+fn listen(dialect: Dialect, told: &Value) -> Vec<Reading> {
+    let mut listener = dialect.listener();
+    let events = told["events"].as_array().into_iter().flatten();
+    let mut heard: Vec<Heard> = events.flat_map(|event| listener.push(event)).collect();
+    heard.extend(listener.finish());
+    assert_eq!(heard.pop(), Some(Heard::End(End::Done)), "{dialect}");
+    let calls = heard.into_iter().filter_map(|heard| match heard {
+        Heard::Call(call) => Some(Reading::Call(call)),
+        Heard::Fault(fault) => Some(Reading::Fault(fault)),
+        Heard::Text(_) | Heard::Thought(_) | Heard::Hosted { .. } | Heard::Usage(_) | Heard::End(_) => None,
+    });
+    calls.collect()
 }
