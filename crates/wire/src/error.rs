@@ -117,7 +117,7 @@ impl Account {
             marks => format!(" ({})", plain::line(marks, plain::MARKS)),
         };
         let text = plain::line(&self.text, plain::TEXT);
-        let text = match text.trim_end_matches('.') {
+        let text = match text.trim_end_matches(['.', ' ']) {
             "" => String::new(),
             text => format!(": {text}"),
         };

@@ -144,7 +144,7 @@ fn streams_report_faults_too() {
     ];
     assert_snapshot!(told.join("\n"), @r#"
     Overloaded Soon the model API has too much to do (overloaded_error): Overloaded; try again in a while
-    RateLimit After(11.054s) the model API wants fewer requests for now (rate_limit_exceeded): Rate limit reached. Please try again in 11.054s. Visit ; try again in a while
+    RateLimit After(11.054s) the model API wants fewer requests for now (rate_limit_exceeded): Rate limit reached. Please try again in 11.054s. Visit; try again in a while
     ContextLength Never the conversation is longer than the model can read (context_length_exceeded): too long; shorten the conversation, or begin a new one
     RateLimit Soon the model API wants fewer requests for now (429): Provider returned error; try again in a while
     Server Soon something went wrong inside the model API; try again in a while
