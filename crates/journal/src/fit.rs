@@ -1,0 +1,124 @@
+//! Entries that do not fit a line are cut: always the same way, and they say so.
+
+use serde_json::Value;
+
+use crate::chain::{FRAME, MAX_LINE};
+use crate::entry::Entry;
+use crate::walk::{Walker, walk};
+
+const MAX_ENTRY: usize = MAX_LINE - FRAME;
+/// How long texts may be: the first of these with which an entry fits.
+const CAPS: [usize; 4] = [4 << 20, 256 << 10, 16 << 10, 1 << 10];
+/// With the last cap, a model's own items have no more bytes of JSON than this, and lists no more elements.
+const MAX_ITEM: usize = 8 << 10;
+const MAX_LIST: usize = 1_000;
+
+/// The entry as JSON, short enough for a line.
+pub(crate) fn json(mut entry: Entry) -> serde_json::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(&entry)?;
+    for cap in CAPS {
+        if bytes.len() <= MAX_ENTRY {
+            break;
+        }
+        let rest = if cap == CAPS[CAPS.len() - 1] { Rest::Cut } else { Rest::Keep };
+        walk(&mut entry, &mut Shears { cap, rest });
+        bytes = serde_json::to_vec(&entry)?;
+    }
+    debug_assert!(bytes.len() <= MAX_ENTRY, "{} bytes with the last cap", bytes.len());
+    Ok(bytes)
+}
+
+/// Cuts texts.
+struct Shears {
+    cap: usize,
+    rest: Rest,
+}
+
+/// What becomes of lists and items.
+enum Rest {
+    Keep,
+    Cut,
+}
+
+impl Walker for Shears {
+    fn text(&mut self, text: &mut String) {
+        if text.len() > self.cap {
+            *text = shorten(text, self.cap);
+        }
+    }
+
+    fn value(&mut self, value: &mut Value) {
+        self.inside(value);
+        let length = serde_json::to_vec(value).map_or(0, |json| json.len());
+        if matches!(self.rest, Rest::Cut) && length > MAX_ITEM {
+            *value = Value::String(format!("[left out: an item of {length} bytes]"));
+        }
+    }
+
+    fn list<T>(&mut self, list: &mut Vec<T>) {
+        if matches!(self.rest, Rest::Cut) {
+            list.truncate(MAX_LIST);
+        }
+    }
+}
+
+impl Shears {
+    // ends: the redactor has left no value deep
+    fn inside(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.inside(value)),
+            Value::Object(members) => members.values_mut().for_each(|value| self.inside(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+/// The beginning and the end of a text, and between them how much is missing.
+fn shorten(text: &str, cap: usize) -> String {
+    let head = text.floor_char_boundary(cap / 2);
+    let tail = text.ceil_char_boundary(text.len() - cap / 2);
+    format!("{}\n[left out: {} bytes]\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::entry::{Picture, Step};
+
+    #[test]
+    fn long_texts_keep_their_ends() {
+        let text = format!("begin{}end", "é".repeat(9 << 20));
+        let bytes = json(Entry::Diff { text: text.clone() }).unwrap();
+        let Entry::Diff { text: cut } = serde_json::from_slice(&bytes).unwrap() else { panic!() };
+        let (head, rest) = cut.split_once("\n[left out: ").unwrap();
+        let (missing, tail) = rest.split_once(" bytes]\n").unwrap();
+        assert!(head.starts_with("beginéé") && tail.ends_with("ééend"));
+        assert!(head.len() + tail.len() <= CAPS[0]);
+        assert_eq!(head.len() + missing.parse::<usize>().unwrap() + tail.len(), text.len());
+    }
+
+    #[test]
+    fn whatever_is_too_long_fits_in_the_end() {
+        let picture = Picture { mime: "\u{1}".repeat(1_500), sha256: "\u{1}".repeat(1_500), bytes: 0 };
+        let step = Step { step: "\u{1}".repeat(1_500), status: "\u{1}".repeat(1_500) };
+        let numbers = json!({"a": vec![-1.234_567_890_123_45e-300; 800_000]});
+        for entry in [
+            Entry::Prompt { text: "\u{1}".repeat(3 << 20), images: vec![picture; 1_200] },
+            Entry::Plan { steps: vec![step; 1_200] },
+            Entry::Said { wire: "chat".to_owned(), items: vec![numbers] },
+            Entry::Said { wire: "chat".to_owned(), items: vec![json!("x".repeat(9_000)); 2_000] },
+        ] {
+            let bytes = json(entry).unwrap();
+            assert!(bytes.len() <= MAX_ENTRY && !bytes.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_fits_is_left_alone() {
+        let entry = Entry::Notice { text: "x".repeat(MAX_ENTRY - 100) };
+        assert_eq!(serde_json::from_slice::<Entry>(&json(entry.clone()).unwrap()).unwrap(), entry);
+    }
+}

@@ -1,0 +1,104 @@
+//! What a session is called: names that sort by time.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::str::FromStr;
+
+use crate::fault::JournalFault;
+use crate::time::Moment;
+
+/// Of a file that holds a journal.
+const ENDING: &str = ".jsonl";
+/// The parts of a name: a date, a time, and chance.
+const PARTS: [usize; 3] = [8, 6, 6];
+
+/// The name of a session, such as `20261116-213602-4f9a1c`: when it began in UTC, and six digits of chance.
+///
+/// Whatever is one has no `/` and no dot in it, so that it can be the name of a file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// A new name, for a session that begins now.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "each is another one, which no default is")]
+    pub fn new() -> Self {
+        // Its keys are the system's random numbers: enough for a name that nobody waits for.
+        let chance = RandomState::new().build_hasher().finish() & 0xff_ffff;
+        Self(format!("{}-{chance:06x}", Moment::now().compact()))
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What its journal is called in the directory.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        format!("{}{ENDING}", self.0)
+    }
+
+    /// The session whose journal is called this, if it is one.
+    pub(crate) fn of_file(name: &str) -> Option<Self> {
+        name.strip_suffix(ENDING)?.parse().ok()
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for SessionId {
+    type Err = JournalFault;
+
+    fn from_str(text: &str) -> Result<Self, JournalFault> {
+        let parts: Vec<&str> = text.splitn(PARTS.len() + 1, '-').collect();
+        let fits = parts.iter().map(|part| part.len()).eq(PARTS);
+        let is_plain = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte) || byte == b'-';
+        let digits = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if fits && text.bytes().all(is_plain) && parts.iter().take(2).all(digits) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(JournalFault::NotAnId { text: text.chars().take(80).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_names_are_names_and_differ() {
+        let names: std::collections::BTreeSet<SessionId> = (0..64).map(|_| SessionId::new()).collect();
+        assert!(names.len() > 60, "{names:?}");
+        for name in names {
+            assert_eq!(name.as_str().parse::<SessionId>().unwrap(), name);
+            assert_eq!(SessionId::of_file(&name.file_name()), Some(name));
+        }
+    }
+
+    #[test]
+    fn what_could_be_a_path_is_no_name() {
+        assert!("20261116-213602-4f9a1c".parse::<SessionId>().is_ok());
+        for text in [
+            "",
+            "..",
+            "../20261116-213602-4f9a1c",
+            "20261116-213602-4f9a1c/..",
+            "20261116-213602-4F9A1C",
+            "20261116-213602-4f9a1",
+            "20261116-213602-4f9a1c-",
+            "2026111a-213602-4f9a1c",
+            "20261116-21360a-4f9a1c",
+            "20261116-213602-4f9a1\n",
+            "20261116/213602/4f9a1c",
+            "20261116-213602-…1c",
+        ] {
+            assert!(text.parse::<SessionId>().is_err(), "{text:?}");
+        }
+    }
+}

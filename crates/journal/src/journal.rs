@@ -1,0 +1,195 @@
+//! A journal that is being written.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::io::Errno;
+
+use crate::chain::{self, START};
+use crate::entry::Entry;
+use crate::fault::JournalFault;
+use crate::file::{self, Directory, Lock};
+use crate::fit;
+use crate::id::SessionId;
+use crate::record::Record;
+use crate::records::{Records, Torn};
+use crate::redact::Redactor;
+use crate::syncer::Syncer;
+use crate::time::Moment;
+
+/// The journal of one session, open for writing. Nobody else can write to it meanwhile.
+///
+/// ```
+/// use toolgate_journal::{Entry, Journal, Redactor, SessionId};
+///
+/// let state = tempfile::tempdir()?;
+/// let id = SessionId::new();
+/// let redactor = Redactor::new([("DEPLOY_KEY".to_owned(), "correct horse".to_owned())])?;
+/// let journal = Journal::create(state.path(), &id, redactor)?;
+/// journal.write(&Entry::Notice { text: "the key is correct horse".to_owned() })?;
+/// journal.flush()?;
+///
+/// let reading = toolgate_journal::read(journal.path())?;
+/// assert_eq!(reading.records[0].entry, Entry::Notice { text: "the key is [redacted: DEPLOY_KEY]".to_owned() });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Journal {
+    path: PathBuf,
+    file: Arc<File>,
+    redactor: Redactor,
+    end: Mutex<Ending>,
+    syncer: Syncer,
+}
+
+/// A file that is ours to write to.
+struct Opened {
+    path: PathBuf,
+    directory: Directory,
+    file: File,
+}
+
+/// Where the file ends.
+struct Ending {
+    /// Of the next line.
+    seq: u64,
+    /// The hash of the last line.
+    head: String,
+    /// Bytes of all whole lines.
+    length: u64,
+    /// Whether there may be more in the file than whole lines.
+    is_ragged: bool,
+}
+
+/// A journal that was opened again.
+pub struct Reopened {
+    /// It, ready to go on.
+    pub journal: Journal,
+    /// What was written before.
+    pub records: Vec<Record>,
+    /// What was dropped of its end.
+    pub torn: Option<Torn>,
+}
+
+impl Journal {
+    /// Begins a journal in `directory`, which is made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// If there is one of that name already, even a link, or the place cannot be used.
+    pub fn create(directory: &Path, id: &SessionId, redactor: Redactor) -> Result<Self, JournalFault> {
+        let path = directory.join(id.file_name());
+        let unusable = |source| JournalFault::Unusable { path: directory.to_owned(), source };
+        let directory = Directory::make(directory).map_err(unusable)?;
+        let file = directory.create(&id.file_name()).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => JournalFault::Exists { path: path.clone() },
+            _ => JournalFault::Unusable { path: path.clone(), source },
+        })?;
+        own(&path, &file)?;
+        let end = Ending { seq: 1, head: START.to_owned(), length: 0, is_ragged: false };
+        Ok(Self::over(Opened { path, directory, file }, redactor, end))
+    }
+
+    /// Opens the journal of an earlier session to go on with it: checks all of it, and drops what is torn of its end.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there, is not the user's own, is being written to, or is broken.
+    pub fn reopen(directory: &Path, id: &SessionId, redactor: Redactor) -> Result<Reopened, JournalFault> {
+        let path = directory.join(id.file_name());
+        let unusable = |source| JournalFault::Unusable { path: path.clone(), source };
+        let directory = Directory::make(directory).map_err(unusable)?;
+        let file = directory.reopen(&id.file_name()).map_err(unusable)?;
+        own(&path, &file)?;
+        let mut lines = Records::of(path.clone(), file.try_clone().map_err(unusable)?);
+        let records = lines.by_ref().collect::<Result<Vec<Record>, JournalFault>>()?;
+        let (torn, length) = (lines.torn(), lines.offset());
+        if torn.is_some() {
+            file.set_len(length).and_then(|()| file.sync_all()).map_err(unusable)?;
+        }
+        let seq = records.len() as u64 + 1;
+        let end = Ending { seq, head: lines.head().to_owned(), length, is_ragged: false };
+        let journal = Self::over(Opened { path, directory, file }, redactor, end);
+        Ok(Reopened { journal, records, torn })
+    }
+
+    /// Writes an entry down, without its secrets, and gives its number. It is in the file when this returns, whatever
+    /// becomes of the program; [`flush`](Self::flush) waits until it outlives the machine too.
+    ///
+    /// An entry that does not fit a line is cut.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room, or the file cannot be written. The entry is then not in the file, and the rest of it is
+    /// as it was.
+    pub fn write(&self, entry: &Entry) -> Result<u64, JournalFault> {
+        if let Entry::Unknown(_) = entry {
+            return Err(JournalFault::Unknown);
+        }
+        let unwritten = |source| JournalFault::Unwritten { path: self.path.clone(), source };
+        let entry = fit::json(self.redactor.entry(entry)).map_err(|error| unwritten(error.into()))?;
+        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let sealed = chain::seal(&end.head, end.seq, &Moment::now().rfc3339(), &entry);
+        self.append(&mut end, &sealed.line).map_err(unwritten)?;
+        let seq = end.seq;
+        end.seq += 1;
+        end.head = sealed.hash;
+        drop(end);
+        self.syncer.written();
+        Ok(seq)
+    }
+
+    /// Waits until everything that was written is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// If the disk refused once: what was written until then may be lost, whatever it says later.
+    pub fn flush(&self) -> Result<(), JournalFault> {
+        let unsynced =
+            |errno: Errno| JournalFault::Unsynced { path: self.path.clone(), source: errno.into() };
+        self.syncer.flush().map_err(unsynced)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn over(opened: Opened, redactor: Redactor, end: Ending) -> Self {
+        let file = Arc::new(opened.file);
+        let syncer = Syncer::new(Arc::clone(&file), opened.directory);
+        Self { path: opened.path, file, redactor, end: Mutex::new(end), syncer }
+    }
+
+    /// Appends a line in one write, or takes back what went in of it.
+    fn append(&self, end: &mut Ending, line: &[u8]) -> io::Result<()> {
+        if end.is_ragged {
+            self.file.set_len(end.length)?;
+            end.is_ragged = false;
+        }
+        let written = file::write_once(&self.file, line);
+        if written.as_ref().is_ok_and(|bytes| *bytes == line.len()) {
+            end.length += line.len() as u64;
+            return Ok(());
+        }
+        end.is_ragged = self.file.set_len(end.length).is_err();
+        // What goes in only in part is told no reason: the next write would be.
+        Err(written.err().unwrap_or_else(|| io::Error::from(io::ErrorKind::StorageFull)))
+    }
+}
+
+impl std::fmt::Debug for Journal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Journal").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+fn own(path: &Path, file: &File) -> Result<(), JournalFault> {
+    match file::lock(file) {
+        Ok(Lock::Ours) => Ok(()),
+        Ok(Lock::Theirs(by)) => Err(JournalFault::InUse { path: path.to_owned(), by }),
+        Err(source) => Err(JournalFault::Unusable { path: path.to_owned(), source }),
+    }
+}

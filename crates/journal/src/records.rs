@@ -1,0 +1,211 @@
+//! A journal read line by line, and checked while it is read.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use crate::chain::{self, Broken, Flaw, MAX_LINE, START};
+use crate::fault::JournalFault;
+use crate::file;
+use crate::record::Record;
+
+/// Disks lose whole sectors of this size, or of a multiple.
+const SECTOR: u64 = 512;
+const BUFFER: usize = 64 << 10;
+
+/// The end of a journal that was being written when the machine or the program died. It is no fault: whoever
+/// opens the journal again drops it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Torn {
+    /// The number of the line that is not whole, from one.
+    pub line: u64,
+    /// Bytes from its beginning to the end of the file.
+    pub bytes: u64,
+}
+
+/// The records of a journal, in order. It ends with the last whole line, or with the first that is broken.
+#[derive(Debug)]
+pub struct Records {
+    path: PathBuf,
+    reader: BufReader<File>,
+    /// The hash of the last line.
+    head: String,
+    /// Lines that were read, and their bytes.
+    lines: u64,
+    offset: u64,
+    torn: Option<Torn>,
+    is_over: bool,
+}
+
+/// What stands at a place in a file.
+enum Piece {
+    /// A line, without its newline.
+    Line(Vec<u8>),
+    TooLong,
+    /// What has no newline.
+    Tail,
+    Nothing,
+}
+
+impl Records {
+    /// Opens a journal to read it, wherever it is and whoever it belongs to.
+    ///
+    /// # Errors
+    ///
+    /// If there is no regular file that can be read.
+    pub fn open(path: &Path) -> Result<Self, JournalFault> {
+        let file =
+            file::open(path).map_err(|source| JournalFault::Unusable { path: path.to_owned(), source })?;
+        Ok(Self::of(path.to_owned(), file))
+    }
+
+    pub(crate) fn of(path: PathBuf, file: File) -> Self {
+        let reader = BufReader::with_capacity(BUFFER, file);
+        Self { path, reader, head: START.to_owned(), lines: 0, offset: 0, torn: None, is_over: false }
+    }
+
+    /// What the end of the file has lost; known once there are no more records.
+    #[must_use]
+    pub fn torn(&self) -> Option<Torn> {
+        self.torn
+    }
+
+    /// The hash of the last line that was read; zeros if there was none.
+    #[must_use]
+    pub fn head(&self) -> &str {
+        &self.head
+    }
+
+    /// Bytes of all lines that were read.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn read(&mut self) -> Result<Option<Record>, JournalFault> {
+        let piece = self.piece().map_err(|source| self.unusable(source))?;
+        let line = match piece {
+            Piece::Nothing => return Ok(None),
+            Piece::Tail => return self.tear(),
+            Piece::TooLong => return Err(self.broken(Flaw::TooLong)),
+            Piece::Line(line) => line,
+        };
+        match chain::open(&self.head, self.lines + 1, &line) {
+            Ok(record) => {
+                self.head.clone_from(&record.hash);
+                self.lines += 1;
+                self.offset += line.len() as u64 + 1;
+                Ok(Some(record))
+            }
+            Err(_) if has_hole(&line, self.offset) => self.tear(),
+            Err(flaw) => Err(self.broken(flaw)),
+        }
+    }
+
+    fn piece(&mut self) -> io::Result<Piece> {
+        let mut line = Vec::new();
+        let limit = MAX_LINE as u64;
+        self.reader.by_ref().take(limit).read_until(b'\n', &mut line)?;
+        if line.pop_if(|last| *last == b'\n').is_some() {
+            return Ok(Piece::Line(line));
+        }
+        if line.is_empty() {
+            return Ok(Piece::Nothing);
+        }
+        // ends: at a newline or at the end of the file, which every turn comes closer to
+        while line.len() == MAX_LINE {
+            let buffer = self.reader.fill_buf()?;
+            if buffer.is_empty() {
+                break;
+            }
+            if buffer.contains(&b'\n') {
+                return Ok(Piece::TooLong);
+            }
+            let length = buffer.len();
+            self.reader.consume(length);
+        }
+        Ok(Piece::Tail)
+    }
+
+    fn tear(&mut self) -> Result<Option<Record>, JournalFault> {
+        let length = self.reader.get_ref().metadata().map_err(|source| self.unusable(source))?.len();
+        let bytes = length.saturating_sub(self.offset);
+        self.torn = Some(Torn { line: self.lines + 1, bytes });
+        Ok(None)
+    }
+
+    fn broken(&self, why: Flaw) -> JournalFault {
+        JournalFault::Broken { path: self.path.clone(), broken: Broken { line: self.lines + 1, why } }
+    }
+
+    fn unusable(&self, source: io::Error) -> JournalFault {
+        JournalFault::Unusable { path: self.path.clone(), source }
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<Record, JournalFault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let read = self.read().transpose();
+        self.is_over = !matches!(read, Some(Ok(_)));
+        read
+    }
+}
+
+/// Whether a part of a line was never written, though what comes after it was: zeros up to the end of a sector. No line
+/// of ours has a zero byte in it.
+fn has_hole(line: &[u8], offset: u64) -> bool {
+    let mut at = offset;
+    line.iter().any(|byte| {
+        at += 1;
+        *byte == 0 && at.is_multiple_of(SECTOR)
+    })
+}
+
+/// A journal that was read.
+#[derive(Debug)]
+pub struct Reading {
+    /// Everything that was written.
+    pub records: Vec<Record>,
+    /// What the end of the file has lost.
+    pub torn: Option<Torn>,
+}
+
+/// A journal that is as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// How many records there are.
+    pub records: u64,
+    /// The hash of the last, which stands for all of them.
+    pub head: String,
+    /// What the end of the file has lost.
+    pub torn: Option<Torn>,
+}
+
+/// Reads all of a journal.
+///
+/// # Errors
+///
+/// If it cannot be read, or is broken. [`Records`] gives what comes before the break.
+pub fn read(path: &Path) -> Result<Reading, JournalFault> {
+    let mut lines = Records::open(path)?;
+    let records = lines.by_ref().collect::<Result<Vec<Record>, JournalFault>>()?;
+    Ok(Reading { records, torn: lines.torn() })
+}
+
+/// Checks all of a journal.
+///
+/// # Errors
+///
+/// If it cannot be read, or is broken: [`JournalFault::Broken`] says in which line, and how.
+pub fn verify(path: &Path) -> Result<Verified, JournalFault> {
+    let mut lines = Records::open(path)?;
+    // ends: with the file
+    for record in lines.by_ref() {
+        record?;
+    }
+    Ok(Verified { records: lines.lines, head: lines.head.clone(), torn: lines.torn })
+}

@@ -1,0 +1,195 @@
+//! Keeps secrets out: values that are known, and what looks like one.
+
+mod assigned;
+mod guess;
+mod known;
+mod pattern;
+mod shape;
+mod view;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use self::known::Known;
+pub use self::known::SHORTEST_SECRET;
+use crate::entry::Entry;
+use crate::fault::JournalFault;
+use crate::walk::{Walker, walk};
+
+/// How deep JSON may go: deeper, and readers refuse the whole line.
+const MAX_DEPTH: usize = 64;
+/// How often a text is looked at: what stands in for a secret might, with what is beside it, be another.
+const ROUNDS: usize = 4;
+
+/// Takes secrets out of whatever is written down.
+#[derive(Debug)]
+pub struct Redactor {
+    known: Known,
+}
+
+/// A part of a text that is a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Found {
+    range: Range<usize>,
+    label: Label,
+}
+
+/// What is put in the place of a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Label {
+    /// The name of a value, by its place in the list.
+    Known(usize),
+    Pattern(&'static str),
+}
+
+impl Redactor {
+    /// One that knows these names and values, and what secrets look like in general. Values shorter than
+    /// [`SHORTEST_SECRET`] are not looked for: they would be found everywhere.
+    ///
+    /// # Errors
+    ///
+    /// If the values are gigabytes.
+    pub fn new(values: impl IntoIterator<Item = (String, String)>) -> Result<Self, JournalFault> {
+        Ok(Self { known: Known::new(values)? })
+    }
+
+    /// The text without secrets. Each is replaced by what it is, such as `[redacted: GITHUB_TOKEN]`.
+    ///
+    /// Known values are found as they are, in base64, and behind escapes of JSON and of URLs, also several of them.
+    #[must_use]
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(text);
+        for _ in 0..ROUNDS {
+            let found = self.find(&text);
+            if found.is_empty() {
+                return text;
+            }
+            text = Cow::Owned(self.replace(&text, found));
+        }
+        // A value such as `redacted` comes back with every replacement.
+        let is_clean = view::through(text.as_bytes(), &|bytes| self.known.find(bytes)).is_empty();
+        if is_clean { text } else { Cow::Borrowed("") }
+    }
+
+    /// The entry without secrets, and without JSON that is too deep to be read.
+    pub(crate) fn entry(&self, entry: &Entry) -> Entry {
+        let mut entry = entry.clone();
+        walk(&mut entry, &mut Sweep(self));
+        entry
+    }
+
+    fn find(&self, text: &str) -> Vec<Found> {
+        view::through(text.as_bytes(), &|bytes| {
+            let mut found = self.known.find(bytes);
+            found.extend(pattern::find(bytes));
+            found
+        })
+    }
+
+    fn replace(&self, text: &str, mut found: Vec<Found>) -> String {
+        // A name says more than a kind does.
+        found.sort_by_key(|found| (found.range.start, matches!(found.label, Label::Pattern(_))));
+        let mut clean = String::with_capacity(text.len());
+        let mut done = 0;
+        for Found { range, label } in merged(found) {
+            let (start, end) = (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end));
+            clean.push_str(text.get(done..start).unwrap_or_default());
+            clean.push_str("[redacted: ");
+            clean.push_str(match label {
+                Label::Known(index) => self.known.name(index),
+                Label::Pattern(kind) => kind,
+            });
+            clean.push(']');
+            done = end;
+        }
+        clean.push_str(text.get(done..).unwrap_or_default());
+        clean
+    }
+
+    fn value(&self, value: &mut Value, depth: usize) {
+        match value {
+            Value::Array(_) | Value::Object(_) if depth == MAX_DEPTH => {
+                *value = Value::String("[left out: JSON that is too deep]".to_owned());
+            }
+            Value::String(text) => self.clean(text),
+            Value::Number(number) => {
+                let text = number.to_string();
+                if let Some(Found { label: Label::Known(index), .. }) =
+                    self.known.find(text.as_bytes()).first()
+                {
+                    *value = Value::String(format!("[redacted: {}]", self.known.name(*index)));
+                }
+            }
+            Value::Array(values) => values.iter_mut().for_each(|value| self.value(value, depth + 1)),
+            Value::Object(members) => self.members(members, depth + 1),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    fn members(&self, members: &mut Map<String, Value>, depth: usize) {
+        for (name, value) in members.iter_mut() {
+            match value {
+                Value::String(text) if assigned::is_secret_member(name, text) => {
+                    "[redacted: secret]".clone_into(text);
+                    self.clean(text);
+                }
+                value => self.value(value, depth),
+            }
+        }
+        let secret: Vec<String> =
+            members.keys().filter(|name| self.text(name) != name.as_str()).cloned().collect();
+        for name in secret {
+            let value = members.remove(&name).unwrap_or_default();
+            let clean = self.text(&name).into_owned();
+            // ends: there are fewer members than numbers
+            let free =
+                (1..).map(|count| if count == 1 { clean.clone() } else { format!("{clean} ({count})") });
+            let free = free.take(members.len() + 1).find(|name| !members.contains_key(name));
+            members.insert(free.unwrap_or(clean), value);
+        }
+    }
+
+    fn clean(&self, text: &mut String) {
+        let clean = self.text(text);
+        if *clean != **text {
+            *text = clean.into_owned();
+        }
+    }
+}
+
+/// Those that touch or overlap as one; they are sorted by where they begin.
+fn merged(sorted: Vec<Found>) -> Vec<Found> {
+    let mut merged: Vec<Found> = Vec::with_capacity(sorted.len());
+    for found in sorted {
+        match merged.last_mut() {
+            Some(last) if found.range.start < last.range.end => {
+                last.range.end = last.range.end.max(found.range.end);
+                if let (Label::Pattern(_), Label::Known(_)) = (last.label, found.label) {
+                    last.label = found.label;
+                }
+            }
+            _ => merged.push(found),
+        }
+    }
+    merged
+}
+
+/// Cleans every text that it is shown.
+struct Sweep<'a>(&'a Redactor);
+
+impl Walker for Sweep<'_> {
+    fn text(&mut self, text: &mut String) {
+        self.0.clean(text);
+    }
+
+    fn value(&mut self, value: &mut Value) {
+        self.0.value(value, 0);
+    }
+
+    fn list<T>(&mut self, _list: &mut Vec<T>) {}
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! What secrets look like: the words that give them away, and who looks closer at each.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+
+use super::assigned::{self, Key};
+use super::shape::{self, GITHUB, GITHUB_FINE, GITLAB, GOOGLE, OPENAI, SLACK, Shape};
+use super::{Found, Label};
+
+/// Who looks closer at a word.
+#[derive(Clone, Copy)]
+enum Look {
+    /// At a token that begins with just this.
+    Token(&'static Shape),
+    Aws,
+    Jwt,
+    PrivateKey,
+    Authorization,
+    Url,
+    /// At what is assigned to a name that ends with this.
+    Assigned(Key),
+}
+
+const WORDS: &[(&str, Look)] = &[
+    ("sk-", Look::Token(&OPENAI)),
+    ("ghp_", Look::Token(&GITHUB)),
+    ("gho_", Look::Token(&GITHUB)),
+    ("ghu_", Look::Token(&GITHUB)),
+    ("ghs_", Look::Token(&GITHUB)),
+    ("ghr_", Look::Token(&GITHUB)),
+    ("github_pat_", Look::Token(&GITHUB_FINE)),
+    ("glpat-", Look::Token(&GITLAB)),
+    ("AIza", Look::Token(&GOOGLE)),
+    ("xoxa-", Look::Token(&SLACK)),
+    ("xoxb-", Look::Token(&SLACK)),
+    ("xoxe-", Look::Token(&SLACK)),
+    ("xoxp-", Look::Token(&SLACK)),
+    ("xoxr-", Look::Token(&SLACK)),
+    ("xoxs-", Look::Token(&SLACK)),
+    ("AKIA", Look::Aws),
+    ("ASIA", Look::Aws),
+    ("eyJ", Look::Jwt),
+    ("-----BEGIN ", Look::PrivateKey),
+    ("authorization", Look::Authorization),
+    ("://", Look::Url),
+    ("password", Look::Assigned(Key::Password)),
+    ("passwd", Look::Assigned(Key::Password)),
+    ("secret", Look::Assigned(Key::Token)),
+    ("token", Look::Assigned(Key::Token)),
+    ("api_key", Look::Assigned(Key::Token)),
+    ("api-key", Look::Assigned(Key::Token)),
+    ("apikey", Look::Assigned(Key::Token)),
+];
+
+static FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasickBuilder::new()
+        .match_kind(MatchKind::LeftmostFirst)
+        .ascii_case_insensitive(true)
+        .build(WORDS.iter().map(|(word, _)| word))
+        .expect("a few short words fit")
+});
+
+/// Everything in a text that looks like a secret. Takes time in proportion to the text: whatever looks closer goes on to
+/// the end of a word, or for a bounded number of bytes.
+pub(super) fn find(text: &[u8]) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    for hit in FINDER.find_iter(text) {
+        // What is in a secret is gone with it.
+        if found.last().is_some_and(|last| hit.start() < last.range.end) {
+            continue;
+        }
+        let (word, look) = WORDS[hit.pattern().as_usize()];
+        let is_exact = &text[hit.range()] == word.as_bytes();
+        found.extend(closer(text, hit.range(), look, is_exact));
+        if matches!(look, Look::Aws)
+            && let Some(id) = found.last().filter(|last| last.range.start == hit.start())
+        {
+            found.extend(shape::aws_secret(text, id.range.end).map(|range| named("AWS key", range)));
+        }
+    }
+    found
+}
+
+fn closer(text: &[u8], word: Range<usize>, look: Look, is_exact: bool) -> Option<Found> {
+    match look {
+        Look::Token(_) | Look::Aws | Look::Jwt | Look::PrivateKey if !is_exact => None,
+        Look::Token(shape) => shape.at(text, word).map(|range| named(shape.label, range)),
+        Look::Aws => shape::aws_id(text, word).map(|range| named("AWS key", range)),
+        Look::Jwt => shape::jwt(text, word.start).map(|range| named("JWT", range)),
+        Look::PrivateKey => shape::private_key(text, word).map(|range| named("private key", range)),
+        Look::Authorization => {
+            assigned::authorization(text, word.end).map(|range| named("Authorization", range))
+        }
+        Look::Url => assigned::in_url(text, word.end).map(|range| named("password", range)),
+        Look::Assigned(key) => assigned::value(text, word, key).map(|range| named(key.label(), range)),
+    }
+}
+
+fn named(label: &'static str, range: Range<usize>) -> Found {
+    Found { range, label: Label::Pattern(label) }
+}

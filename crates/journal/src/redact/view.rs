@@ -1,0 +1,130 @@
+//! Texts as those see them who read them: without the escapes of JSON and of URLs, and the way back.
+
+use std::ops::Range;
+
+use super::Found;
+
+/// How often texts are put into texts: JSON in a string of JSON in a URL.
+const MAX_DEPTH: usize = 3;
+
+/// What `look` finds in a text, and in what the text is without its escapes. Each layer that is taken off makes the text
+/// shorter, and at most 39 views of it are looked at: one or two, where it is not made to have them.
+pub(super) fn through(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<Found>) -> Vec<Found> {
+    below(text, look, MAX_DEPTH)
+}
+
+fn below(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<Found>, depth: usize) -> Vec<Found> {
+    let mut found = look(text);
+    if depth > 0 {
+        for read in [unescape as fn(&[u8]) -> Option<View>, unescape_late, unpercent] {
+            let Some(view) = read(text) else { continue };
+            let below = below(&view.text, look, depth - 1);
+            found.extend(below.into_iter().map(|found| Found { range: view.back(&found.range), ..found }));
+        }
+    }
+    found
+}
+
+/// A text without escapes.
+struct View {
+    text: Vec<u8>,
+    escapes: Vec<Escape>,
+}
+
+/// An escape: what it stands for in the view, and where it is in the text.
+struct Escape {
+    plain: Range<usize>,
+    source: Range<usize>,
+}
+
+impl View {
+    /// The part of the text that a part of the view stands for, with whole escapes.
+    fn back(&self, range: &Range<usize>) -> Range<usize> {
+        let before = |plain: usize| self.escapes[..plain].last();
+        let start = match before(self.escapes.partition_point(|escape| escape.plain.start <= range.start)) {
+            None => range.start,
+            Some(escape) if range.start < escape.plain.end => escape.source.start,
+            Some(escape) => escape.source.end + (range.start - escape.plain.end),
+        };
+        let end = match before(self.escapes.partition_point(|escape| escape.plain.start < range.end)) {
+            None => range.end,
+            Some(escape) if range.end <= escape.plain.end => escape.source.end,
+            Some(escape) => escape.source.end + (range.end - escape.plain.end),
+        };
+        start..end
+    }
+}
+
+/// Reads `\n`, `\"`, `\u00e9` and so on; `None` if there is nothing of that.
+fn unescape(text: &[u8]) -> Option<View> {
+    without(text, b'\\', escape)
+}
+
+/// The same for escapes that stand behind a backslash which is none of theirs.
+fn unescape_late(text: &[u8]) -> Option<View> {
+    let has_two = text.windows(2).any(|pair| pair == b"\\\\");
+    let late = |rest: &[u8]| escape(rest).filter(|_| rest.get(1) != Some(&b'\\'));
+    has_two.then(|| without(text, b'\\', late)).flatten()
+}
+
+/// What an escape stands for, and how long it is.
+fn escape(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
+    match rest.get(1)? {
+        b'n' => Some((b"\n".to_vec(), 2)),
+        b't' => Some((b"\t".to_vec(), 2)),
+        b'r' => Some((b"\r".to_vec(), 2)),
+        b'b' => Some((vec![8], 2)),
+        b'f' => Some((vec![12], 2)),
+        b'u' => unit(rest),
+        letter @ (b'"' | b'\\' | b'/') => Some((vec![*letter], 2)),
+        _ => None,
+    }
+}
+
+/// Reads `%41`; `None` if there is nothing of that.
+fn unpercent(text: &[u8]) -> Option<View> {
+    without(text, b'%', |rest| Some((vec![u8::try_from(hexadecimal(rest.get(1..3)?)?).ok()?], 3)))
+}
+
+fn without(text: &[u8], mark: u8, read: impl Fn(&[u8]) -> Option<(Vec<u8>, usize)>) -> Option<View> {
+    let mut view = View { text: Vec::new(), escapes: Vec::new() };
+    let mut at = 0;
+    // ends: `at` only climbs
+    while let Some(next) = text[at..].iter().position(|byte| *byte == mark) {
+        view.text.extend_from_slice(&text[at..at + next]);
+        at += next;
+        let (plain, length) = read(&text[at..]).unwrap_or_else(|| (Vec::new(), 0));
+        if length == 0 {
+            view.text.push(mark);
+            at += 1;
+            continue;
+        }
+        let start = view.text.len();
+        view.text.extend_from_slice(&plain);
+        view.escapes.push(Escape { plain: start..view.text.len(), source: at..at + length });
+        at += length;
+    }
+    if view.escapes.is_empty() {
+        return None;
+    }
+    view.text.extend_from_slice(&text[at..]);
+    Some(view)
+}
+
+/// The letter of `\u00e9`, or of the two that make one.
+fn unit(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let first = hexadecimal(rest.get(2..6)?)?;
+    let (code, length) = if (0xd800..0xdc00).contains(&first) {
+        let second = rest.get(6..12)?.strip_prefix(b"\\u")?;
+        let low = hexadecimal(second)?.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
+        (0x10000 + ((first - 0xd800) << 10) + low, 12)
+    } else {
+        (first, 6)
+    };
+    Some((char::from_u32(code)?.to_string().into_bytes(), length))
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u32> {
+    let text = str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    u32::from_str_radix(text, 16).ok()
+}

@@ -1,0 +1,114 @@
+//! Puts what was written on the disk, while nobody waits for it.
+
+use std::fs::File;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use rustix::io::Errno;
+
+use crate::file::Directory;
+
+/// Syncs a file after writes: one sync at a time, and each is for all writes before it.
+pub(crate) struct Syncer {
+    shared: Arc<Shared>,
+    /// Started with the first write.
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    file: Arc<File>,
+    directory: Directory,
+    progress: Mutex<Progress>,
+    /// Something was written, or the end has come.
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// How often was written, and how many of those are on the disk.
+    written: u64,
+    synced: u64,
+    has_named: bool,
+    is_closing: bool,
+    /// What the disk said once: later syncs may know nothing of what it lost.
+    fault: Option<Errno>,
+}
+
+impl Syncer {
+    pub(crate) fn new(file: Arc<File>, directory: Directory) -> Self {
+        let shared = Shared { file, directory, progress: Mutex::default(), wake: Condvar::new() };
+        Self { shared: Arc::new(shared), thread: Mutex::default() }
+    }
+
+    /// Has what was just written put on the disk, soon.
+    pub(crate) fn written(&self) {
+        self.shared.progress().written += 1;
+        self.shared.wake.notify_one();
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if thread.is_none() {
+            let shared = Arc::clone(&self.shared);
+            let builder = std::thread::Builder::new().name("journal".to_owned());
+            // Without a thread it is the next flush that syncs, or the drop.
+            *thread = builder.spawn(move || shared.attend()).ok();
+        }
+    }
+
+    /// Waits until everything that was written is on the disk.
+    pub(crate) fn flush(&self) -> Result<(), Errno> {
+        self.shared.sync();
+        self.shared.progress().fault.map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for Syncer {
+    fn drop(&mut self) {
+        self.shared.progress().is_closing = true;
+        self.shared.wake.notify_one();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // It says nothing when it ends.
+            let _ended = thread.join();
+        }
+        self.shared.sync();
+    }
+}
+
+impl Shared {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn attend(&self) {
+        // ends: when the journal is dropped
+        loop {
+            let mut progress = self.progress();
+            // ends: at the next write, or when the journal is dropped
+            while progress.written == progress.synced && !progress.is_closing {
+                progress = self.wake.wait(progress).unwrap_or_else(PoisonError::into_inner);
+            }
+            if progress.is_closing {
+                return;
+            }
+            drop(progress);
+            self.sync();
+        }
+    }
+
+    /// Puts on the disk what was written before.
+    fn sync(&self) {
+        let (target, has_named) = {
+            let progress = self.progress();
+            if progress.written == progress.synced {
+                return;
+            }
+            (progress.written, progress.has_named)
+        };
+        // A file whose name is lost is lost as well.
+        let named = if has_named { Ok(()) } else { self.directory.sync() };
+        let synced = named.and_then(|()| rustix::fs::fdatasync(&*self.file));
+        let mut progress = self.progress();
+        progress.synced = progress.synced.max(target);
+        progress.has_named |= synced.is_ok();
+        progress.fault = progress.fault.or(synced.err());
+    }
+}

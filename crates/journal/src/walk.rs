@@ -1,0 +1,75 @@
+//! Every text of an entry, for those who change them.
+
+use serde_json::Value;
+
+use crate::entry::{Entry, Picture, Remote, Spilled, Step};
+
+/// Whoever changes texts.
+pub(crate) trait Walker {
+    /// Sees a text.
+    fn text(&mut self, text: &mut String);
+    /// Sees a model's own item.
+    fn value(&mut self, value: &mut Value);
+    /// Sees a list, before what is in it.
+    fn list<T>(&mut self, list: &mut Vec<T>);
+}
+
+/// Shows every text of `entry` to `walker`. No field is left out by accident: all are named here.
+pub(crate) fn walk(entry: &mut Entry, walker: &mut impl Walker) {
+    match entry {
+        Entry::Session { version, cwd, model, wire, sandbox, approval, resumed: _ } => {
+            texts([version, cwd, model, wire, sandbox, approval], walker);
+        }
+        Entry::Prompt { text, images } => {
+            walker.text(text);
+            pictures(images, walker);
+        }
+        Entry::Said { wire, items } => {
+            walker.text(wire);
+            walker.list(items);
+            items.iter_mut().for_each(|item| walker.value(item));
+        }
+        Entry::Call { id, tool, form: _, arguments, remote } => {
+            texts([id, tool, arguments], walker);
+            remote.iter_mut().for_each(|Remote { server, tool }| texts([server, tool], walker));
+        }
+        Entry::Intent { call, effects: sentences } | Entry::Asked { call, why: sentences } => {
+            walker.text(call);
+            walker.list(sentences);
+            texts(sentences, walker);
+        }
+        Entry::Verdict { call, verdict: _, why, by } => {
+            texts([call, by], walker);
+            walker.list(why);
+            texts(why, walker);
+        }
+        Entry::Decided { call, decision, by } => texts([call, decision, by], walker),
+        Entry::Attempt { call, number: _, enforcement } => texts([call, enforcement], walker),
+        Entry::Answered { call, success: _, error, took_ms: _, text, pictures: shown, spilled } => {
+            texts([call, text], walker);
+            texts(error, walker);
+            pictures(shown, walker);
+            spilled.iter_mut().for_each(|Spilled { path, sha256, bytes: _ }| texts([path, sha256], walker));
+        }
+        Entry::Plan { steps } => {
+            walker.list(steps);
+            steps.iter_mut().for_each(|Step { step, status }| texts([step, status], walker));
+        }
+        Entry::Usage { .. } => {}
+        Entry::Compacted { summary: text, dropped: _ }
+        | Entry::Diff { text }
+        | Entry::Interrupted { why: text }
+        | Entry::Notice { text }
+        | Entry::End { why: text } => walker.text(text),
+        Entry::Unknown(value) => walker.value(value),
+    }
+}
+
+fn texts<'a>(texts: impl IntoIterator<Item = &'a mut String>, walker: &mut impl Walker) {
+    texts.into_iter().for_each(|text| walker.text(text));
+}
+
+fn pictures(pictures: &mut Vec<Picture>, walker: &mut impl Walker) {
+    walker.list(pictures);
+    pictures.iter_mut().for_each(|Picture { mime, sha256, bytes: _ }| texts([mime, sha256], walker));
+}

@@ -1,0 +1,133 @@
+//! This program started again, as somebody who writes.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+use toolgate_journal::{Journal, JournalFault, SessionId, read, verify};
+
+use crate::support::{create, notice, redactor};
+
+const PART: &str = "JOURNAL_CHILD";
+const PLACE: &str = "JOURNAL_PLACE";
+const MARK: &str = "wrote ";
+/// Small ones for many moments, large ones that a kill can stop half-way.
+const LENGTHS: [usize; 6] = [10, 300, 5_000, 40, 60_000, 200_000];
+
+/// A child to be started.
+pub(crate) struct Child(Command);
+
+impl Child {
+    pub(crate) fn of(part: &str) -> Self {
+        Self::within(Command::new(std::env::current_exe().unwrap()), part)
+    }
+
+    /// Started by a shell, which sets things up first: `$0` is this program.
+    pub(crate) fn after(program: &[&str], setup: &str, part: &str) -> Self {
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]).args(["-c", &format!("{setup}\nexec \"$0\" \"$@\"")]);
+        command.arg(std::env::current_exe().unwrap());
+        Self::within(command, part)
+    }
+
+    fn within(mut command: Command, part: &str) -> Self {
+        command.args(["child::play", "--exact", "--nocapture"]).env(PART, part);
+        Self(command)
+    }
+
+    /// A copy of the program where anybody may start it.
+    pub(crate) fn by_nobody(self, directory: &Path) -> Self {
+        let copy = directory.join("program");
+        std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+        let part = self.0.get_envs().find(|(name, _)| *name == PART).unwrap().1.unwrap().to_owned();
+        let mut child = Self::within(Command::new(copy), part.to_str().unwrap());
+        child.0.uid(65_534).gid(65_534).current_dir("/");
+        child
+    }
+
+    pub(crate) fn run(mut self, directory: &Path) -> ExitStatus {
+        self.0.env(PLACE, directory).status().unwrap()
+    }
+
+    /// Kills it once it has said so many times that it wrote; how many entries it had said by then.
+    pub(crate) fn killed_after(mut self, directory: &Path, writes: u64) -> u64 {
+        let mut child = self.0.env(PLACE, directory).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut said = lines.filter_map(|line| line.strip_prefix(MARK)?.parse::<u64>().ok());
+        let mut last = 0;
+        for _ in 0..writes {
+            last = said.next().expect("it writes on and on");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        said.last().unwrap_or(last)
+    }
+}
+
+/// What the child does; nothing in an ordinary run of the tests.
+#[test]
+fn play() {
+    let (Ok(part), Some(place)) = (std::env::var(PART), std::env::var_os(PLACE)) else { return };
+    match part.as_str() {
+        "ordinary" => ordinary(Path::new(&place)),
+        "writer" => writer(Path::new(&place)),
+        "crowded" => crowded(Path::new(&place)),
+        other => panic!("{other}"),
+    }
+}
+
+/// The one session in a directory.
+pub(crate) fn only(directory: &Path) -> SessionId {
+    toolgate_journal::find(directory, "2").unwrap()
+}
+
+fn ordinary(directory: &Path) {
+    let (journal, id) = create(directory);
+    journal.write(&notice("by anybody")).unwrap();
+    journal.flush().unwrap();
+    drop(journal);
+    let reopened = Journal::reopen(directory, &id, redactor()).unwrap();
+    assert_eq!(reopened.records.len(), 1);
+    if !rustix::process::geteuid().is_root() {
+        let fault = Journal::create(Path::new("/journals"), &id, redactor()).unwrap_err();
+        assert_eq!(fault.to_string(), "`/journals` cannot be used: Permission denied (os error 13)");
+    }
+}
+
+fn writer(directory: &Path) {
+    let journal = Journal::reopen(directory, &only(directory), redactor()).unwrap().journal;
+    println!();
+    // ends: it is killed; and if nobody does, after some gigabytes
+    for length in LENGTHS.iter().cycle().take(10_000) {
+        let seq = journal.write(&notice("x".repeat(*length))).unwrap();
+        println!("{MARK}{seq}");
+    }
+}
+
+/// Writes until there is no room, goes on trying, and then makes room.
+fn crowded(directory: &Path) {
+    let filler = directory.join("filler");
+    std::fs::write(&filler, vec![0; 16 << 10]).unwrap();
+    let (journal, id) = create(&directory.join("sessions"));
+    let mut refused = 0;
+    let mut written = 0;
+    for length in [3_000, 700, 20_000, 150, 9_000].iter().cycle().take(200) {
+        match journal.write(&notice("y".repeat(*length))) {
+            Ok(seq) => written = seq,
+            Err(JournalFault::Unwritten { .. }) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+        let verified = verify(journal.path()).unwrap();
+        assert_eq!((verified.records, verified.torn), (written, None));
+    }
+    assert!(refused > 100 && written > 3, "{written} written, {refused} refused");
+    std::fs::remove_file(filler).unwrap();
+    let after = journal.write(&notice("z".repeat(4_000)));
+    let has_room = std::env::var_os("JOURNAL_ROOM_COMES_BACK").is_some();
+    assert_eq!(after.is_ok(), has_room, "{after:?}");
+    drop(journal);
+    let reopened = Journal::reopen(&directory.join("sessions"), &id, redactor()).unwrap();
+    assert_eq!(reopened.records.len() as u64, written + u64::from(has_room));
+    assert_eq!(read(reopened.journal.path()).unwrap().torn, None);
+}

@@ -1,0 +1,33 @@
+//! The writer is killed at two hundred moments: what it said that it wrote is there, and all of it verifies.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use toolgate_journal::{Journal, verify};
+
+use crate::child::{Child, only};
+use crate::support::{create, notice, redactor};
+
+const KILLS: u64 = 200;
+/// Each journal is killed so often, so that none grows too long.
+const KILLS_EACH: u64 = 10;
+
+#[test]
+fn whatever_moment_it_is_killed_the_journal_verifies() {
+    let mut torn = 0;
+    for _ in 0..KILLS / KILLS_EACH {
+        let directory = tempfile::tempdir().unwrap();
+        drop(create(directory.path()));
+        for _ in 0..KILLS_EACH {
+            let chance = RandomState::new().build_hasher().finish() % 12;
+            let said = Child::of("writer").killed_after(directory.path(), chance);
+            let id = only(directory.path());
+            let reopened = Journal::reopen(directory.path(), &id, redactor()).unwrap();
+            assert!(reopened.records.len() as u64 >= said, "{said} were written");
+            torn += u64::from(reopened.torn.is_some());
+            reopened.journal.write(&notice("after the kill")).unwrap();
+            let verified = verify(reopened.journal.path()).unwrap();
+            assert_eq!((verified.records, verified.torn), (reopened.records.len() as u64 + 1, None));
+        }
+    }
+    println!("{KILLS} kills, {torn} torn lines");
+}

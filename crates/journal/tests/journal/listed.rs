@@ -1,0 +1,47 @@
+//! Sessions are listed and found by the beginning of their names.
+
+use toolgate_journal::{Journal, JournalFault, Listed, SessionId, find, list};
+
+use crate::support::{every, notice, redactor, write};
+
+fn id(text: &str) -> SessionId {
+    text.parse().unwrap()
+}
+
+#[test]
+fn the_newest_come_first_with_what_they_are_about() {
+    let directory = tempfile::tempdir().unwrap();
+    let names = ["20261116-213602-4f9a1c", "20261117-080000-000001", "20261117-080000-abcdef"];
+    let [old, new, newest] =
+        names.map(|name| Journal::create(directory.path(), &id(name), redactor()).unwrap());
+    write(&old, &every());
+    new.write(&notice("nothing was said")).unwrap();
+    std::fs::write(directory.path().join("notes.jsonl"), "{}").unwrap();
+    let listed = list(directory.path(), 10).unwrap();
+    assert_eq!(
+        listed.iter().map(|one| one.id.to_string()).collect::<Vec<_>>(),
+        [names[2], names[1], names[0]]
+    );
+    let Listed { path, started, last, prompts, first_prompt, calls, ended, .. } = &listed[2];
+    assert_eq!((path.as_path(), *prompts, *calls), (old.path(), 1, 1));
+    assert_eq!((first_prompt.as_str(), ended.as_deref()), ("fix the tests", Some("done")));
+    assert!(started <= last && started.len() == "2026-11-16T21:36:02.123Z".len());
+    assert_eq!((listed[1].prompts, &listed[1].ended), (0, &None));
+    assert_eq!((listed[0].started.as_str(), newest.path().exists()), ("", true));
+    assert_eq!(list(directory.path(), 1).unwrap().len(), 1);
+    assert_eq!(list(&directory.path().join("absent"), 9).unwrap(), []);
+}
+
+#[test]
+fn a_session_is_found_by_the_beginning_of_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["20261116-213602-4f9a1c", "20261117-080000-000001", "20261117-080000-abcdef"] {
+        Journal::create(directory.path(), &id(name), redactor()).unwrap();
+    }
+    assert_eq!(find(directory.path(), "20261116").unwrap(), id("20261116-213602-4f9a1c"));
+    assert_eq!(find(directory.path(), "20261117-080000-a").unwrap(), id("20261117-080000-abcdef"));
+    let told = |prefix: &str| find(directory.path(), prefix).unwrap_err().to_string();
+    insta::assert_snapshot!(told("20261117"), @"the names of several sessions begin with `20261117`: 20261117-080000-abcdef, 20261117-080000-000001");
+    insta::assert_snapshot!(told("../x"), @"no session's name begins with `../x`");
+    assert!(matches!(find(directory.path(), ""), Err(JournalFault::NoSession { .. })));
+}
