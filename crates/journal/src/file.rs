@@ -107,6 +107,12 @@ pub(crate) fn lock(file: &File) -> io::Result<Lock> {
     }
 }
 
+/// Gives a lock back. Closing the file is not enough: a process that is just being started has it open too, for a moment.
+pub(crate) fn unlock(file: &File) {
+    // There is no way to have a lock that cannot be given back.
+    let _unlocked = rustix::fs::flock(file, FlockOperation::Unlock);
+}
+
 /// Writes in one system call; how much of `bytes` went in.
 pub(crate) fn write_once(file: &File, bytes: &[u8]) -> io::Result<usize> {
     for _ in 0..TRIES {

@@ -180,6 +180,13 @@ impl Journal {
     }
 }
 
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.syncer.close();
+        file::unlock(&self.file);
+    }
+}
+
 impl std::fmt::Debug for Journal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Journal").field("path", &self.path).finish_non_exhaustive()

@@ -58,10 +58,9 @@ impl Syncer {
         self.shared.sync();
         self.shared.progress().fault.map_or(Ok(()), Err)
     }
-}
 
-impl Drop for Syncer {
-    fn drop(&mut self) {
+    /// Ends the thread, once everything that was written is on the disk.
+    pub(crate) fn close(&self) {
         self.shared.progress().is_closing = true;
         self.shared.wake.notify_one();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -39,7 +39,9 @@ impl Child {
     /// A copy of the program where anybody may start it.
     pub(crate) fn by_nobody(self, directory: &Path) -> Self {
         let copy = directory.join("program");
-        std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+        // Not copied by us: whoever another test starts would have it open for writing, and nobody could run it.
+        let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&copy).status().unwrap();
+        assert!(copied.success());
         let part = self.0.get_envs().find(|(name, _)| *name == PART).unwrap().1.unwrap().to_owned();
         let mut child = Self::within(Command::new(copy), part.to_str().unwrap());
         child.0.uid(65_534).gid(65_534).current_dir("/");

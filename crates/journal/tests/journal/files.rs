@@ -1,6 +1,7 @@
 //! The file: whose it is, who can read it, what is planted in its place, who else writes.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 use toolgate_journal::{Entry, Journal, JournalFault, SessionId, Torn, read, verify};
@@ -130,4 +131,27 @@ fn it_takes_no_privileges() {
         println!("not tried as another user: this one has no privileges already");
     }
     assert!(child.run(directory.path()).success());
+}
+
+/// A process that is just being started has all that is open here, and so the lock, for a moment.
+#[test]
+fn it_is_free_once_it_is_dropped_whoever_starts_programs_meanwhile() {
+    let directory = tempfile::tempdir().unwrap();
+    let (journal, id) = create(directory.path());
+    drop(journal);
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // ends: when the rounds below are over
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                // With a user of its own it is forked, as a sandbox is.
+                let user = rustix::process::geteuid().as_raw();
+                std::process::Command::new("true").uid(user).status().unwrap();
+            }
+        });
+        let rounds = (0..2_000).map(|_| Journal::reopen(directory.path(), &id, redactor()).map(drop));
+        let refused = rounds.filter(Result::is_err).count();
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(refused, 0);
+    });
 }
