@@ -23,10 +23,10 @@ use crate::screen;
 
 /// Starts the servers of `config` that are enabled, for work in `cwd`. Must be called in a runtime.
 pub(crate) fn start(config: &Config, cwd: &Path, dirs: &Dirs, means: Means) -> Result<Arc<Servers>, Fault> {
-    let processes = Arc::<Processes>::default();
+    let shared = Shared::default();
     let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
     let servers = enabled.map(|server| {
-        described(server, config, cwd, dirs, &processes).unwrap_or_else(|why| Server {
+        described(server, config, (cwd, dirs), &shared).unwrap_or_else(|why| Server {
             required: server.value.table.required == Some(true),
             ..Server::new(&server.value.name, Transport::Program(Arc::new(Unusable(why))))
         })
@@ -68,20 +68,26 @@ impl Launch for Unusable {
     }
 }
 
+/// What servers that are programs have in common.
+#[derive(Clone, Default)]
+pub(crate) struct Shared {
+    processes: Arc<Processes>,
+    queue: Arc<tokio::sync::Mutex<()>>,
+}
+
 /// One server, as its user describes it.
 pub(crate) fn described(
     setting: &Setting<ServerSetting>,
     config: &Config,
-    cwd: &Path,
-    dirs: &Dirs,
-    processes: &Arc<Processes>,
+    (cwd, dirs): (&Path, &Dirs),
+    shared: &Shared,
 ) -> Result<Server, String> {
     let ServerSetting { name, table } = &setting.value;
     let transport = match (&table.command, &table.url) {
         (Some(command), _) => {
             let bounds = compose::confined(config, cwd, dirs);
-            let program =
-                Program { processes: Arc::clone(processes), ..program(command, table, cwd, bounds) };
+            let Shared { processes, queue } = shared.clone();
+            let program = Program { processes, queue, ..program(command, table, cwd, bounds) };
             Transport::Program(Arc::new(kept_out(program, config, dirs)))
         }
         (None, Some(url)) => Transport::Http(http(url, table, dirs)?),

@@ -29,6 +29,8 @@ pub struct Program {
     pub deny_read: Vec<String>,
     /// Shares the spawner with others.
     pub processes: Arc<Processes>,
+    /// Those that share it are confined one after another: many at once would take the machine from whoever works on it.
+    pub queue: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Program {
@@ -42,6 +44,7 @@ impl Program {
             confinement: Confinement { network: Network::On, ..Confinement::default() },
             deny_read: Vec::new(),
             processes: Arc::default(),
+            queue: Arc::default(),
         }
     }
 
@@ -55,6 +58,7 @@ impl Program {
                 false => format!("there is no program `{name}` along the PATH"),
             }));
         }
+        let _turn = self.queue.lock().await;
         let builder = Toolgate::at(&self.directory)
             .sandbox(self.sandbox)
             .confinement(self.confinement.clone())

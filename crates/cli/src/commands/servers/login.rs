@@ -1,7 +1,6 @@
 //! `toolgate mcp login` and `toolgate mcp logout`: who the user is to a server behind a URL.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use toolgate::BoxFuture;
 use toolgate::mcp::{self, Opener, Server};
@@ -27,7 +26,7 @@ fn server(name: &str, place: &Place) -> Result<Server, Fault> {
     let config = super::config(place)?;
     let setting = super::named(&config, name)?;
     let (cwd, dirs) = (directory(place)?, Dirs::from_env()?);
-    let described = servers::described(setting, &config, &cwd, &dirs, &Arc::default());
+    let described = servers::described(setting, &config, (&cwd, &dirs), &servers::Shared::default());
     described.map_err(|why| Fault::usage(format!("{}: the server `{name}`: {why}", setting.source)))
 }
 
