@@ -148,7 +148,8 @@ impl ServerTable {
                     ("network", self.network.is_some()),
                     ("writable", !self.writable.is_empty()),
                 ];
-                if let Some(why) = only("command", &stdio).or_else(|| bad_url(url)) {
+                let why = only("command", &stdio).or_else(|| bad_url(url)).or_else(|| self.bad_header());
+                if let Some(why) = why {
                     return Some(why);
                 }
             }
@@ -161,6 +162,14 @@ impl ServerTable {
             };
             environment.check().err().map(|fault| fault.to_string())
         })
+    }
+
+    /// A header that no request can have.
+    fn bad_header(&self) -> Option<String> {
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+        let mut names = self.http_headers.keys().chain(self.env_http_headers.keys());
+        let name = names.find(|name| name.is_empty() || !name.chars().all(is_part))?;
+        Some(format!("`{name}` is no name for a header"))
     }
 
     fn limits(&self) -> Option<String> {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use exec::own_file::OwnFile;
 use toml_edit::{DocumentMut, Item, Table};
 
-use crate::args::{AddServer, RemoveServer};
+use crate::args::{AddServer, Place, RemoveServer};
 use crate::config::{Dirs, ServerTable, is_server_name, user_path};
 use crate::fault::Fault;
 use crate::screen;
@@ -52,7 +52,13 @@ pub(super) fn add(args: &AddServer) -> Result<ExitCode, Fault> {
         Ok(())
     })?;
     screen::text(&format!("added `{name}` to {}", file.display()))?;
-    screen::hint(&format!("`toolgate mcp test {name}` starts it"));
+    match super::config(&Place::default()) {
+        Ok(_) => screen::hint(&format!("`toolgate mcp test {name}` starts it")),
+        // It was so before: this was added to it all the same.
+        Err(_) => {
+            screen::hint("the file cannot be used as it is; `toolgate config` says what is wrong with it")
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 
