@@ -370,20 +370,26 @@ impl Started {
     /// Waits for its end.
     async fn ended(&mut self) -> End {
         let Some(program) = &mut self.program else {
-            self.peer.ended().await;
-            return End { why: "has closed the connection".to_owned(), passing: true };
+            let why = self.peer.ended().await;
+            return End { why: why.map_or("has closed the connection".to_owned(), cut), passing: true };
         };
         tokio::select! {
             how = program.running.ended() => {
                 let why = program.said(&format!("has ended: {how}"));
                 End { why, passing: true }
             }
-            () = self.peer.ended() => {
+            why = self.peer.ended() => {
                 // What has closed its output is as good as gone, and goes with this.
-                End { why: program.said("has stopped answering"), passing: true }
+                let why = why.map_or("has stopped answering".to_owned(), cut);
+                End { why: program.said(&why), passing: true }
             }
         }
     }
+}
+
+/// Why nothing more is said with a server.
+fn cut(why: String) -> String {
+    format!("was left: {why}")
 }
 
 /// All tools of a server.

@@ -9,6 +9,7 @@ mod deferred;
 mod definition;
 mod elicit;
 mod link;
+mod measure;
 mod names;
 mod peer;
 mod resources;

@@ -29,8 +29,8 @@ pub(crate) trait Peer: Send + Sync {
     /// What is in a resource, as it says.
     fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, Trouble>>;
 
-    /// Resolves when nothing can be asked of it any more.
-    fn ended(&self) -> BoxFuture<'_, ()>;
+    /// Resolves when nothing can be asked of it any more; with why, if that was our doing.
+    fn ended(&self) -> BoxFuture<'_, Option<String>>;
 
     /// Resolves when it says that its tools have changed.
     fn changed(&self) -> BoxFuture<'_, ()>;

@@ -45,6 +45,11 @@ pub(super) fn named(text: &str, server_url: &Url) -> Result<Url, AddressFault> {
     Ok(url)
 }
 
+/// Whether whoever is behind a URL is on this machine.
+pub(super) fn is_on_this_machine(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(is_here))
+}
+
 fn is_here(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let is_loopback = bare.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());

@@ -2,10 +2,12 @@
 
 mod address;
 mod door;
+mod events;
 mod file;
 mod kept;
 mod keys;
 mod login;
+mod post;
 mod redirect;
 mod sent;
 mod tokens;

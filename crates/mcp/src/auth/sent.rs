@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 
-use futures_util::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{StatusCode, Url};
@@ -12,13 +11,14 @@ use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use sse_stream::{Error as SseError, Sse};
 
-use super::Keys;
+use super::events::{Events, Silence};
+use super::post::Post;
+use super::{Keys, address};
+use crate::measure::LONGEST_MESSAGE;
 
-type Failure = StreamableHttpError<reqwest::Error>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
-type Headers = HashMap<HeaderName, HeaderValue>;
+pub(super) type Failure = StreamableHttpError<reqwest::Error>;
+pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 
 /// How often a server may say that it is elsewhere at the same origin.
 const HOPS: usize = 10;
@@ -28,13 +28,20 @@ const HOPS: usize = 10;
 pub(crate) struct Sent {
     http: reqwest::Client,
     keys: Option<Arc<Keys>>,
+    silence: Silence,
 }
 
 impl Sent {
-    pub(crate) fn new(keys: Option<Keys>) -> Result<Self, String> {
+    /// Sends to the server at `url`.
+    pub(crate) fn new(url: &str, keys: Option<Keys>) -> Result<Self, String> {
         crate::tls::install();
-        let http = reqwest::Client::builder().redirect(at_home()).build();
-        Ok(Self { http: http.map_err(|error| error.to_string())?, keys: keys.map(Arc::new) })
+        let mut http = reqwest::Client::builder().redirect(at_home());
+        // What is said on this machine is nothing for whoever stands between it and others.
+        if address::is_on_this_machine(url) {
+            http = http.no_proxy();
+        }
+        let http = http.build().map_err(|error| error.to_string())?;
+        Ok(Self { http, keys: keys.map(Arc::new), silence: Silence::default() })
     }
 
     /// Sends with `fixed` or with what is kept; if that is not taken, once more with what is new.
@@ -92,10 +99,8 @@ impl StreamableHttpClient for Sent {
         token: Option<String>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let send = |token| {
-            self.http.post_message(uri.clone(), message.clone(), session.clone(), token, headers.clone())
-        };
-        self.with(token, send).await
+        let post = Post { uri, message, session, headers };
+        self.with(token, |token| post.send(&self.http, token)).await
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -105,14 +110,10 @@ impl StreamableHttpClient for Sent {
         session: Option<Arc<str>>,
         token: Option<String>,
         headers: Headers,
-        longest: usize,
+        _: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let send = |token| {
-            let (uri, message) = (uri.clone(), message.clone());
-            let (session, headers) = (session.clone(), headers.clone());
-            self.http.post_message_with_max_sse_event_size(uri, message, session, token, headers, longest)
-        };
-        self.with(token, send).await
+        // It has bounds of its own, of which this is one.
+        self.post_message(uri, message, session, token, headers).await
     }
 
     async fn delete_session(
@@ -134,9 +135,7 @@ impl StreamableHttpClient for Sent {
         token: Option<String>,
         headers: Headers,
     ) -> Result<Events, Failure> {
-        let send =
-            |token| self.http.get_stream(uri.clone(), session.clone(), last.clone(), token, headers.clone());
-        self.with(token, send).await
+        self.get_stream_with_max_sse_event_size(uri, session, last, token, headers, LONGEST_MESSAGE).await
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -148,10 +147,13 @@ impl StreamableHttpClient for Sent {
         headers: Headers,
         longest: usize,
     ) -> Result<Events, Failure> {
+        if !self.silence.goes_on().await {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
         let send = |token| {
             let (uri, session, last) = (uri.clone(), session.clone(), last.clone());
             self.http.get_stream_with_max_sse_event_size(uri, session, last, token, headers.clone(), longest)
         };
-        self.with(token, send).await
+        Ok(self.silence.broken_by(self.with(token, send).await?))
     }
 }

@@ -2,6 +2,7 @@
 
 mod convert;
 mod ears;
+mod line;
 
 use std::collections::HashMap;
 use std::io;
@@ -9,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotification,
     CancelledNotificationParam, ClientRequest, InputRequiredResult, InputResponses, ListToolsRequest,
@@ -20,6 +22,7 @@ use rmcp::service::{
     RoleClient, RunningServiceCancellationToken, ServiceError,
 };
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -30,16 +33,20 @@ use tool::BoxFuture;
 
 use crate::auth::{Door, Sent};
 use crate::elicit::Elicit;
+use crate::measure::{LONGEST_MESSAGE, UNREAD};
 use crate::peer::{About, Answer, Listed, Page, Peer, Progress, Trouble};
 use crate::server::Http;
 pub(crate) use ears::Ears;
+use line::Line;
 
 /// Rounds in which a server may want to know something before it answers.
 const ROUNDS: usize = 10;
-/// A message that is longer is none.
-const LONGEST_MESSAGE: usize = 16 << 20;
 /// How long a server of neither era may leave us in doubt before the older one is tried.
 const CONTROL: Duration = Duration::from_secs(5);
+
+/// How often a stream that cannot be opened is tried again, and how long is waited in between at the most.
+const MOST_TRIES: usize = 10;
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Our ends of a program's input, output and errors, and its own.
 pub(crate) fn pipes() -> io::Result<(Ends, [OwnedFd; 3])> {
@@ -77,7 +84,60 @@ pub(crate) struct Link {
     changed: Arc<Notify>,
     over: watch::Receiver<bool>,
     stop: Option<RunningServiceCancellationToken>,
+    way: Way,
+}
+
+/// How a server is reached, for whoever says why it is not.
+struct Way {
     door: Door,
+    line: Arc<Line>,
+}
+
+impl Way {
+    fn trouble(&self, error: ServiceError) -> Trouble {
+        match error {
+            ServiceError::McpError(data) => refused(data),
+            ServiceError::TransportClosed => self.gone("it is gone"),
+            ServiceError::TransportSend(error) => self.unsent(&error),
+            other => Trouble::Nonsense(other.to_string()),
+        }
+    }
+
+    fn not_started(&self, error: ClientInitializeError) -> Trouble {
+        match error {
+            ClientInitializeError::JsonRpcError(data) => refused(data),
+            ClientInitializeError::UncorrelatedErrorResponse { .. } => Trouble::Late,
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => self.not_started(*fallback),
+            ClientInitializeError::ConnectionClosed(_) => {
+                self.gone("it ended before it had said anything about itself")
+            }
+            ClientInitializeError::TransportError { error, .. } => self.unsent(&error),
+            other => Trouble::Nonsense(other.to_string()),
+        }
+    }
+
+    /// Why nothing more is said, if that was our doing; `otherwise` if not.
+    fn gone(&self, otherwise: &str) -> Trouble {
+        match self.line.why() {
+            Some(why) => Trouble::Nonsense(why),
+            None => Trouble::Gone(otherwise.to_owned()),
+        }
+    }
+
+    fn unsent(&self, error: &DynamicTransportError) -> Trouble {
+        match (self.door.shut(&*error.error), self.line.why()) {
+            (Some(why), _) => Trouble::Unauthorized(why),
+            (None, Some(why)) => Trouble::Nonsense(why),
+            (None, None) => Trouble::Gone(convert::chain(error)),
+        }
+    }
+}
+
+fn refused(data: ErrorData) -> Trouble {
+    match data.code.0 {
+        UNREAD => Trouble::Nonsense(data.message.into_owned()),
+        code => Trouble::Refused { code, message: data.message.into_owned() },
+    }
 }
 
 impl Drop for Link {
@@ -103,6 +163,8 @@ impl Link {
         input: pipe::Sender,
         older: bool,
     ) -> Result<Self, Trouble> {
+        let line = Arc::<Line>::default();
+        let (output, input) = line.around(output, input);
         let transport = AsyncRwTransport::new(output, input).with_max_line_length(LONGEST_MESSAGE);
         let ears = Arc::new(Ears::new(client));
         let running = Arc::clone(&ears)
@@ -111,8 +173,8 @@ impl Link {
                 if older { ClientLifecycleMode::Initialize } else { lifecycle() },
             )
             .await;
-        let door = Door::default();
-        Self::of(ears, running.map_err(|error| started(error, &door))?, door).await
+        let way = Way { door: Door::default(), line };
+        Self::of(ears, running.map_err(|error| way.not_started(error))?, way).await
     }
 
     /// Speaks to a server behind a URL.
@@ -120,7 +182,7 @@ impl Link {
         let door = Door::of(&client.server, http);
         let keys = door.keys(http).map_err(Trouble::Gone)?;
         let ears = Arc::new(Ears::new(client));
-        let sent = Sent::new(keys).map_err(Trouble::Gone)?;
+        let sent = Sent::new(&http.url, keys).map_err(Trouble::Gone)?;
         let config = config(http)?;
         let serve = |mode| {
             let transport = StreamableHttpClientTransport::with_client(sent.clone(), config.clone());
@@ -131,13 +193,15 @@ impl Link {
         if let Err(ClientInitializeError::ExpectedInitResult(_)) = running {
             running = serve(ClientLifecycleMode::Initialize).await;
         }
-        Self::of(ears, running.map_err(|error| started(error, &door))?, door).await
+        let way = Way { door, line: Arc::default() };
+        Self::of(ears, running.map_err(|error| way.not_started(error))?, way).await
     }
 
     /// What a server says when it is asked by nobody in particular, if it wants to know who asks.
     pub(crate) async fn challenge(http: &Http) -> Option<String> {
         let client = Client { server: String::new(), roots: Vec::new(), elicit: None };
-        let transport = StreamableHttpClientTransport::with_client(Sent::new(None).ok()?, config(http).ok()?);
+        let sent = Sent::new(&http.url, None).ok()?;
+        let transport = StreamableHttpClientTransport::with_client(sent, config(http).ok()?);
         let running = Ears::new(client).serve_with_lifecycle(transport, lifecycle()).await;
         running.err()?.auth_challenge().map(str::to_owned)
     }
@@ -145,7 +209,7 @@ impl Link {
     async fn of(
         ears: Arc<Ears>,
         running: rmcp::service::RunningService<RoleClient, Arc<Ears>>,
-        door: Door,
+        way: Way,
     ) -> Result<Self, Trouble> {
         let peer = running.peer().clone();
         let info =
@@ -162,7 +226,7 @@ impl Link {
         if tells && info.protocol_version >= ProtocolVersion::V_2026_07_28 {
             listen(peer.clone(), Arc::clone(&changed));
         }
-        Ok(Self { peer, ears, about, changed, over, stop: Some(stop), door })
+        Ok(Self { peer, ears, about, changed, over, stop: Some(stop), way })
     }
 
     /// Sends one request, and tells the server if nobody waits for its answer any more.
@@ -172,7 +236,7 @@ impl Link {
         progress: Option<&(dyn Fn(Progress) + Send + Sync)>,
     ) -> Result<ServerResult, Trouble> {
         let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
-        let handle = handle.map_err(|error| self.trouble(error))?;
+        let handle = handle.map_err(|error| self.way.trouble(error))?;
         let mut abandoned = Abandoned { peer: &self.peer, request: Some(handle.id.clone()) };
         let mut steps = self.ears.follow(handle.progress_token.clone());
         let answer = handle.await_response();
@@ -190,7 +254,7 @@ impl Link {
             }
         };
         abandoned.request = None;
-        answer.map_err(|error| self.trouble(error))
+        answer.map_err(|error| self.way.trouble(error))
     }
 
     /// Gives a server what it wants to know before it answers.
@@ -208,17 +272,6 @@ impl Link {
         }
         let responses = (!responses.is_empty()).then_some(responses);
         Ok((responses, wants.request_state))
-    }
-
-    fn trouble(&self, error: ServiceError) -> Trouble {
-        match error {
-            ServiceError::McpError(data) => {
-                Trouble::Refused { code: data.code.0, message: data.message.into_owned() }
-            }
-            ServiceError::TransportClosed => Trouble::Gone("it is gone".to_owned()),
-            ServiceError::TransportSend(error) => sending(&error, &self.door),
-            other => Trouble::Nonsense(other.to_string()),
-        }
     }
 
     async fn called(
@@ -275,6 +328,9 @@ fn config(http: &Http) -> Result<StreamableHttpClientTransportConfig, Trouble> {
         .custom_headers(headers)
         .control_request_timeout(CONTROL)
         .max_sse_event_size(LONGEST_MESSAGE);
+    let mut again = ExponentialBackoff::default();
+    (again.max_times, again.max_delay) = (Some(MOST_TRIES), Some(LONGEST_PAUSE));
+    config.retry_config = Arc::new(again);
     if let Some(bearer) = &http.bearer {
         config = config.auth_header(bearer.clone());
     }
@@ -291,28 +347,6 @@ fn listen(peer: RmcpPeer<RoleClient>, changed: Arc<Notify>) {
             changed.notify_one();
         }
     });
-}
-
-fn started(error: ClientInitializeError, door: &Door) -> Trouble {
-    match error {
-        ClientInitializeError::JsonRpcError(data) => {
-            Trouble::Refused { code: data.code.0, message: data.message.into_owned() }
-        }
-        ClientInitializeError::UncorrelatedErrorResponse { .. } => Trouble::Late,
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => started(*fallback, door),
-        ClientInitializeError::ConnectionClosed(_) => {
-            Trouble::Gone("it ended before it had said anything about itself".to_owned())
-        }
-        ClientInitializeError::TransportError { error, .. } => sending(&error, door),
-        other => Trouble::Nonsense(other.to_string()),
-    }
-}
-
-fn sending(error: &DynamicTransportError, door: &Door) -> Trouble {
-    match door.shut(&*error.error) {
-        Some(why) => Trouble::Unauthorized(why),
-        None => Trouble::Gone(convert::chain(error)),
-    }
 }
 
 fn page(cursor: Option<String>) -> Option<PaginatedRequestParams> {
@@ -339,7 +373,7 @@ impl Peer for Link {
                         _ => Err(Trouble::Nonsense("it does not list its tools".to_owned())),
                     }
                 }
-                Err(error) => Err(self.trouble(error)),
+                Err(error) => Err(self.way.trouble(error)),
             }
         })
     }
@@ -364,13 +398,14 @@ impl Peer for Link {
                     .peer
                     .list_resource_templates(page(cursor))
                     .await
-                    .map_err(|error| self.trouble(error))?;
+                    .map_err(|error| self.way.trouble(error))?;
                 return Ok(Page {
                     items: convert::values(found.resource_templates),
                     next: found.next_cursor,
                 });
             }
-            let found = self.peer.list_resources(page(cursor)).await.map_err(|error| self.trouble(error))?;
+            let found =
+                self.peer.list_resources(page(cursor)).await.map_err(|error| self.way.trouble(error))?;
             Ok(Page { items: convert::values(found.resources), next: found.next_cursor })
         })
     }
@@ -392,11 +427,12 @@ impl Peer for Link {
         })
     }
 
-    fn ended(&self) -> BoxFuture<'_, ()> {
+    fn ended(&self) -> BoxFuture<'_, Option<String>> {
         let mut over = self.over.clone();
         Box::pin(async move {
             // The task that tells it is gone only when there is no runtime any more.
             let _gone = over.wait_for(|over| *over).await;
+            self.way.line.why()
         })
     }
 

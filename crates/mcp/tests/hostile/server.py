@@ -9,6 +9,11 @@ It speaks the older era (2025-11-25) and has one tool, `echo`, that says its `te
     long-line         answers a call with 40 MB and no newline, and then with nothing
     long-line-answer  a line of 40 MB before it answers a call
     deep              a message of 100,000 brackets before it answers a call
+    many-values       answers a call with 4,000,000 empty objects
+    not-utf8          answers a call with a text that is not UTF-8
+    half              answers a call with half a character
+    batch             answers a call with a list of messages
+    never-reads       from the first call on, asks whether we are there, and does not read the answers
     unknown           requests and notifications of its own that no revision has, before each answer
     cyclic-schema     a tool whose schema holds itself: by `$ref` to the root, in a pair, and in a chain
     big-schema        a tool whose schema has 10 MB, and `echo`
@@ -36,7 +41,7 @@ It speaks the older era (2025-11-25) and has one tool, `echo`, that says its `te
                       `more` is new
     always-changes    says 1,000 times a second that its tools have changed, for 3 s after the first call
     big-answer        100 MB of text in one answer
-    many-blocks       100,000 blocks in one answer
+    many-blocks       50,000 blocks in one answer
     many-steps        100,000 notifications of progress before the answer
     asks-password     asks for a password before it answers a call; the answer says what it got
     asks-name         asks for a name before it answers a call; the answer says what it got
@@ -58,6 +63,13 @@ MODE = sys.argv[1] if len(sys.argv) > 1 else "honest"
 VERSION = "2025-11-25"
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 ECHO = {"name": "echo", "description": "Says it back.", "inputSchema": TEXT, "annotations": {"readOnlyHint": True}}
+# Answers that nobody can read, from their beginning and their end.
+BROKEN = {
+    "many-values": lambda before, after: before + b"{}," * 4_000_000 + b"{}" + after,
+    "not-utf8": lambda before, after: before + b'{"type":"text","text":"\xff"}' + after,
+    "half": lambda before, after: before + b'{"type":"text","text":"\\ud83d"}' + after,
+    "batch": lambda before, after: b"[" + before + after + b"]",
+}
 LOCK = threading.Lock()
 called = 0
 
@@ -202,6 +214,13 @@ def call_tool(ident, params):
         raw(b"x" * 40_000_000 + b"\n")
     if MODE == "deep":
         raw(b"[" * 100_000 + b"]" * 100_000 + b"\n")
+    if MODE in BROKEN:
+        before, after = b'{"jsonrpc":"2.0","id":%s,"result":{"content":[' % json.dumps(ident).encode(), b"]}}"
+        raw(BROKEN[MODE](before, after) + b"\n")
+        return
+    if MODE == "never-reads":
+        while True:
+            send({"id": "p", "method": "ping", "params": {"x": "x" * 10_000}})
     if MODE == "dies-in-call":
         raw(b'{"jsonrpc": "2.0", "id": %s, "result": {"content": [' % json.dumps(ident).encode())
         die()
@@ -210,7 +229,7 @@ def call_tool(ident, params):
     if MODE == "big-answer":
         content = [{"type": "text", "text": "x" * 100_000_000}]
     if MODE == "many-blocks":
-        content = content * 100_000
+        content = content * 50_000
     if MODE == "many-steps":
         token = params.get("_meta", {}).get("progressToken")
         for step in range(100_000):

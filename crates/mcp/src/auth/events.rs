@@ -1,0 +1,186 @@
+//! The events that a server behind a URL sends, within bounds.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::stream::{BoxStream, Stream, StreamExt, unfold};
+use hyper::body::Bytes;
+use reqwest::Response;
+use rmcp::model::RequestId;
+use sse_stream::{Error, Sse, SseStream};
+
+use super::post::unread;
+use crate::measure::{self, Excess, LONGEST_MESSAGE};
+
+pub(super) type Events = BoxStream<'static, Result<Sse, Error>>;
+
+/// The shortest pause before a stream that was closed is opened again, and the longest.
+const PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// A stream that lived as long may be opened again.
+const LIVED: Duration = Duration::from_secs(30);
+/// How often streams are opened on which nothing is said.
+const MOST_SILENT: u32 = 20;
+
+/// The events of an answer to that request. One that is too much is the last, and is answered in the server's place.
+pub(super) fn answering(answer: Response, asked: Option<RequestId>) -> Events {
+    let events = SseStream::from_bytes_stream(bytes(answer).boxed());
+    let read = move |event: Result<Sse, Error>| {
+        let told = |excess| match &asked {
+            Some(id) => {
+                Sse::default().data(serde_json::to_string(&unread(id.clone(), excess)).unwrap_or_default())
+            }
+            None => Sse::default(),
+        };
+        match event {
+            Err(Error::Utf8Parse(_)) => Ok(told(Excess::Bytes)),
+            Err(error) => excess(&error).map(told).ok_or(error),
+            Ok(event) => Ok(bounded(event).unwrap_or_else(told)),
+        }
+    };
+    events.map(read).boxed()
+}
+
+fn excess(error: &Error) -> Option<Excess> {
+    match error {
+        Error::Body(error) => match error.downcast_ref()? {
+            Cut::Excess(excess) => Some(*excess),
+            Cut::Failed(_) => None,
+        },
+        _ => None,
+    }
+}
+
+/// An event that can be read, and that lets nobody hurry.
+fn bounded(mut event: Sse) -> Result<Sse, Excess> {
+    event.retry =
+        event.retry.map(|pause| Duration::from_millis(pause).clamp(PAUSE, LONGEST_PAUSE)).map(millis);
+    measure::whole(event.data.as_deref().unwrap_or_default().as_bytes())?;
+    Ok(event)
+}
+
+fn millis(pause: Duration) -> u64 {
+    u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Why there is no more of a stream.
+#[derive(Debug, thiserror::Error)]
+enum Cut {
+    #[error(transparent)]
+    Excess(#[from] Excess),
+    #[error(transparent)]
+    Failed(#[from] reqwest::Error),
+}
+
+/// The bytes of an answer, until an event is too long.
+fn bytes(answer: Response) -> impl Stream<Item = Result<Bytes, Cut>> {
+    unfold(Some((answer, Event::default())), |open| async {
+        let (mut answer, mut event) = open?;
+        match answer.chunk().await {
+            Ok(None) => None,
+            Ok(Some(chunk)) => match event.grows(&chunk) {
+                Ok(()) => Some((Ok(chunk), Some((answer, event)))),
+                Err(excess) => Some((Err(excess.into()), None)),
+            },
+            Err(error) => Some((Err(error.into()), None)),
+        }
+    })
+}
+
+/// An event that is being received: it ends with an empty line.
+#[derive(Default)]
+struct Event {
+    bytes: usize,
+    line: usize,
+}
+
+impl Event {
+    fn grows(&mut self, chunk: &[u8]) -> Result<(), Excess> {
+        for byte in chunk {
+            match byte {
+                b'\r' => {}
+                b'\n' if self.line == 0 => self.bytes = 0,
+                b'\n' => self.line = 0,
+                _ => (self.bytes, self.line) = (self.bytes + 1, self.line + 1),
+            }
+            if self.bytes > LONGEST_MESSAGE {
+                return Err(Excess::Long);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How often streams were opened since one said something or lived for a while, and when the last was.
+#[derive(Clone, Default)]
+pub(super) struct Silence(Arc<Mutex<(u32, Option<Instant>)>>);
+
+impl Silence {
+    fn kept(&self) -> MutexGuard<'_, (u32, Option<Instant>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits before the next is opened; `false`: there were too many.
+    pub(super) async fn goes_on(&self) -> bool {
+        let before = {
+            let mut kept = self.kept();
+            if kept.1.is_some_and(|opened| opened.elapsed() > LIVED) {
+                kept.0 = 0;
+            }
+            kept.0 += 1;
+            kept.0 - 1
+        };
+        if before > MOST_SILENT {
+            return false;
+        }
+        tokio::time::sleep(Self::pause(before)).await;
+        self.kept().1 = Some(Instant::now());
+        true
+    }
+
+    /// The first two are a stream and its continuation: neither waits here.
+    fn pause(before: u32) -> Duration {
+        let doubled = before.checked_sub(2).map(|more| PAUSE * 2_u32.saturating_pow(more.min(16)));
+        doubled.unwrap_or_default().min(LONGEST_PAUSE)
+    }
+
+    /// The events of a stream, of which those that are too much are left out.
+    pub(super) fn broken_by(&self, events: Events) -> Events {
+        let silence = self.clone();
+        let read = move |event: Result<Sse, Error>| {
+            let event = event.map(|event| {
+                bounded(event).unwrap_or_else(|excess| {
+                    tracing::warn!(%excess, "an event of a server was left out");
+                    Sse::default()
+                })
+            });
+            if event.as_ref().is_ok_and(|event| event.data.as_ref().is_some_and(|data| !data.is_empty())) {
+                silence.kept().0 = 0;
+            }
+            event
+        };
+        events.map(read).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_hurries_and_nobody_waits_for_ever() {
+        let pause = |retry: u64| bounded(Sse::default().retry(retry)).unwrap().retry;
+        assert_eq!([0, 999, 5_000, u64::MAX].map(pause), [1_000, 1_000, 5_000, 60_000].map(Some));
+        let pauses: Vec<u64> = (0..10).map(|before| Silence::pause(before).as_secs()).collect();
+        assert_eq!(pauses, [0, 0, 1, 2, 4, 8, 16, 32, 60, 60]);
+    }
+
+    #[test]
+    fn an_event_is_as_long_as_its_lines() {
+        let mut event = Event::default();
+        let line = [b"data: ".to_vec(), b"x".repeat(1 << 20), b"\n".to_vec()].concat();
+        assert!((0..100).all(|_| event.grows(&line).is_ok() && event.grows(b"\r\n").is_ok()));
+        assert!((0..15).all(|_| event.grows(&line).is_ok()));
+        assert_eq!(event.grows(&line), Err(Excess::Long));
+    }
+}

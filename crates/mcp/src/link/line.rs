@@ -1,0 +1,204 @@
+//! The line to a program: what it says is measured before it is read, and it has to read what we say.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use crate::measure::{LONGEST_MESSAGE, Measure};
+
+/// How long a program may leave what we say unread.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How much it may say meanwhile: each of its questions has an answer that waits.
+const MOST_MEANWHILE: usize = LONGEST_MESSAGE;
+
+/// A line, and why it was cut if it was.
+#[derive(Default)]
+pub(super) struct Line {
+    why: OnceLock<String>,
+    cut: CancellationToken,
+    /// Bytes that were heard while something could not be said, and one more; none if nothing waits.
+    meanwhile: AtomicUsize,
+}
+
+impl Line {
+    /// Listens and speaks within bounds.
+    pub(super) fn around<R, W>(self: &Arc<Self>, output: R, input: W) -> (Heard<R>, Said<W>) {
+        let cut = || Box::pin(self.cut.clone().cancelled_owned());
+        let heard = Heard { inner: output, line: Arc::clone(self), cut: cut(), message: Measure::default() };
+        let said = Said { inner: input, line: Arc::clone(self), cut: cut(), waits: None };
+        (heard, said)
+    }
+
+    /// Why it was cut.
+    pub(super) fn why(&self) -> Option<String> {
+        self.why.get().cloned()
+    }
+
+    fn cuts(&self, why: impl ToString) -> io::Error {
+        let why = self.why.get_or_init(|| why.to_string());
+        self.cut.cancel();
+        io::Error::other(why.clone())
+    }
+
+    /// Something was heard.
+    fn hears(&self, bytes: usize) -> io::Result<()> {
+        let waits = |before: usize| (before > 0).then(|| before.saturating_add(bytes));
+        match self.meanwhile.fetch_update(Ordering::Relaxed, Ordering::Relaxed, waits) {
+            Ok(before) if before > MOST_MEANWHILE => Err(self.cuts(format!(
+                "it asks more than {} MiB, and does not read the answers",
+                MOST_MEANWHILE >> 20
+            ))),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}
+
+type Cut = Pin<Box<WaitForCancellationFutureOwned>>;
+
+/// What a program says.
+pub(super) struct Heard<R> {
+    inner: R,
+    line: Arc<Line>,
+    cut: Cut,
+    message: Measure,
+}
+
+impl<R> Heard<R> {
+    /// How much of what was heard may be read; the rest is too much, which is why the line is cut.
+    fn measured(&mut self, heard: &[u8]) -> usize {
+        for (at, byte) in heard.iter().enumerate() {
+            if *byte == b'\n' {
+                self.message = Measure::default();
+            } else if let Err(excess) = self.message.take(*byte) {
+                self.line.cuts(excess);
+                return at;
+            }
+        }
+        heard.len()
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Heard<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.cut.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(self.line.cuts("it was left")));
+        }
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(cx, buffer))?;
+        let heard = buffer.filled().len() - before;
+        self.line.hears(heard)?;
+        let good = self.measured(&buffer.filled()[before..]);
+        buffer.set_filled(before + good);
+        if good == 0 && heard > 0 {
+            return Poll::Ready(Err(self.line.cuts("it was left")));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// What a program is told.
+pub(super) struct Said<W> {
+    inner: W,
+    line: Arc<Line>,
+    cut: Cut,
+    /// Until when it has to read.
+    waits: Option<Pin<Box<Sleep>>>,
+}
+
+impl<W> Said<W> {
+    /// What became of saying something: whoever has read for too long nothing is left.
+    fn told<T>(&mut self, cx: &mut Context<'_>, told: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if told.is_ready() {
+            self.waits = None;
+            self.line.meanwhile.store(0, Ordering::Relaxed);
+            return told;
+        }
+        // One that counts already goes on to.
+        let _counts = self.line.meanwhile.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+        let waits = self.waits.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        if waits.as_mut().poll(cx).is_ready() {
+            let why = format!("it has not read for {} s what it was told", PATIENCE.as_secs());
+            return Poll::Ready(Err(self.line.cuts(why)));
+        }
+        if self.cut.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(self.line.cuts("it was left")));
+        }
+        Poll::Pending
+    }
+}
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for Said<W> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let told = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        self.told(cx, told)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let told = Pin::new(&mut self.inner).poll_flush(cx);
+        self.told(cx, told)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    async fn heard(said: &'static [u8]) -> (String, Option<String>) {
+        let line = Arc::<Line>::default();
+        let (mut heard, _said) = line.around(said, tokio::io::sink());
+        let mut text = Vec::new();
+        let _cut = heard.read_to_end(&mut text).await;
+        (String::from_utf8_lossy(&text).into_owned(), line.why())
+    }
+
+    #[tokio::test]
+    async fn what_came_before_the_excess_is_heard() {
+        assert_eq!(heard(b"{}\n[]\nwords \xff\n").await, ("{}\n[]\nwords \u{fffd}\n".to_owned(), None));
+        let (text, why) = heard(b"{}\n{\"a\": \"\xff\"}\n{}\n").await;
+        assert_eq!(text, "{}\n{\"a\": \"");
+        assert_eq!(why.as_deref(), Some("it answers with what is not UTF-8"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_read_is_left() {
+        let (ours, _theirs) = duplex(16);
+        let line = Arc::<Line>::default();
+        let (mut heard, mut said) = line.around(tokio::io::empty(), ours);
+        let error = said.write_all(&[b'x'; 100]).await.unwrap_err();
+        assert_eq!(error.to_string(), "it has not read for 10 s what it was told");
+        assert!(heard.read_u8().await.unwrap_err().to_string().contains("10 s"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_on_and_does_not_read_is_left_at_once() {
+        let (ours, _theirs) = duplex(16);
+        let line = Arc::<Line>::default();
+        let (mut heard, mut said) = line.around(tokio::io::repeat(b'\n'), ours);
+        let mut buffer = vec![0; 1 << 20];
+        let reading = async {
+            // ends: it is left after 16 of them
+            while heard.read(&mut buffer).await.is_ok() {}
+        };
+        let words = [b'x'; 100];
+        let (told, ()) = tokio::join!(said.write_all(&words), reading);
+        assert_eq!(told.unwrap_err().to_string(), "it asks more than 16 MiB, and does not read the answers");
+    }
+}

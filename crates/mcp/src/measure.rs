@@ -1,0 +1,231 @@
+//! How much one message may have in it. Looked at byte by byte, before anybody makes values of it: those cost a hundred
+//! times as much.
+
+/// Bytes of one message.
+pub(crate) const LONGEST_MESSAGE: usize = 16 << 20;
+/// Objects, lists, and what stands beside one another in them.
+const MOST_VALUES: usize = 250_000;
+/// How deep objects and lists may lie in one another; what is deeper cannot be read.
+const DEEPEST: usize = 127;
+/// The code under which a message that was not read is answered in its server's place.
+pub(crate) const UNREAD: i32 = -32_768;
+
+/// Why a message is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Excess {
+    #[error("it answers with more than {} MiB at once", LONGEST_MESSAGE >> 20)]
+    Long,
+    #[error("it answers with more than {MOST_VALUES} values at once")]
+    Many,
+    #[error("it answers with values that lie more than {DEEPEST} deep in one another")]
+    Deep,
+    #[error("it answers with what is not UTF-8")]
+    Bytes,
+    #[error("it answers with half a character, a surrogate that stands alone")]
+    Half,
+    #[error("it answers with several messages at once, which the protocol does not have")]
+    Batch,
+}
+
+/// Looks at a whole message.
+pub(crate) fn whole(message: &[u8]) -> Result<(), Excess> {
+    let mut measure = Measure::default();
+    message.iter().try_for_each(|byte| measure.take(*byte))
+}
+
+/// What has been seen of a message.
+#[derive(Default)]
+pub(crate) struct Measure {
+    start: Start,
+    bytes: usize,
+    values: usize,
+    depth: usize,
+    quoted: bool,
+    escape: Escape,
+    /// The first half of a character was escaped, and the second has to be.
+    halved: bool,
+    letter: Letter,
+}
+
+/// How it begins.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    #[default]
+    Nothing,
+    /// With a bracket, and nothing after it.
+    List,
+    /// As messages do.
+    Message,
+    /// As no message does: whoever reads it leaves it out.
+    Noise,
+}
+
+/// Where in an escape it is.
+#[derive(Default, Clone, Copy)]
+enum Escape {
+    #[default]
+    Outside,
+    Begun,
+    /// So many digits, which are worth that much.
+    Digits(u8, u32),
+}
+
+/// What has to follow for a letter of several bytes: so many, the next of them from here to there.
+#[derive(Default, Clone, Copy)]
+struct Letter {
+    left: u8,
+    from: u8,
+    to: u8,
+}
+
+impl Measure {
+    /// Looks at its next byte. What does not begin as a message does may have in it what it wants.
+    pub(crate) fn take(&mut self, byte: u8) -> Result<(), Excess> {
+        self.begin(byte)?;
+        if matches!(self.start, Start::Nothing | Start::Noise) {
+            return Ok(());
+        }
+        self.bytes += 1;
+        if self.bytes > LONGEST_MESSAGE {
+            return Err(Excess::Long);
+        }
+        if !self.letter.take(byte) {
+            return Err(Excess::Bytes);
+        }
+        if self.quoted { self.quoted(byte) } else { self.counted(byte) }
+    }
+
+    fn begin(&mut self, byte: u8) -> Result<(), Excess> {
+        self.start = match (self.start, byte) {
+            (Start::Nothing | Start::List, b' ' | b'\t' | b'\r' | b'\n') => self.start,
+            (Start::Nothing, b'{') => Start::Message,
+            (Start::Nothing, b'[') => Start::List,
+            (Start::List, b'{') => return Err(Excess::Batch),
+            (Start::List | Start::Message, _) => Start::Message,
+            (Start::Nothing | Start::Noise, _) => Start::Noise,
+        };
+        Ok(())
+    }
+
+    fn counted(&mut self, byte: u8) -> Result<(), Excess> {
+        match byte {
+            b'"' => self.quoted = true,
+            b'{' | b'[' => (self.values, self.depth) = (self.values + 1, self.depth + 1),
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            b',' => self.values += 1,
+            _ => {}
+        }
+        if self.depth > DEEPEST {
+            return Err(Excess::Deep);
+        }
+        if self.values > MOST_VALUES { Err(Excess::Many) } else { Ok(()) }
+    }
+
+    fn quoted(&mut self, byte: u8) -> Result<(), Excess> {
+        self.escape = match (self.escape, byte) {
+            (Escape::Outside, b'\\') => Escape::Begun,
+            (Escape::Begun, b'u') => Escape::Digits(0, 0),
+            (Escape::Outside | Escape::Begun, _) if self.halved => return Err(Excess::Half),
+            (Escape::Outside, b'"') => {
+                self.quoted = false;
+                Escape::Outside
+            }
+            (Escape::Outside | Escape::Begun, _) => Escape::Outside,
+            (Escape::Digits(3, worth), digit) => {
+                self.half(worth * 16 + value(digit))?;
+                Escape::Outside
+            }
+            (Escape::Digits(seen, worth), digit) => Escape::Digits(seen + 1, worth * 16 + value(digit)),
+        };
+        Ok(())
+    }
+
+    /// A character was escaped, or half of one.
+    fn half(&mut self, escaped: u32) -> Result<(), Excess> {
+        let (first, second) = ((0xD800..0xDC00).contains(&escaped), (0xDC00..0xE000).contains(&escaped));
+        if self.halved != second {
+            return Err(Excess::Half);
+        }
+        self.halved = first;
+        Ok(())
+    }
+}
+
+/// What a digit is worth; what is none is found by whoever reads it.
+fn value(digit: u8) -> u32 {
+    char::from(digit).to_digit(16).unwrap_or_default()
+}
+
+impl Letter {
+    /// Whether the byte may stand here.
+    fn take(&mut self, byte: u8) -> bool {
+        if self.left > 0 {
+            let fits = (self.from..=self.to).contains(&byte);
+            *self = Self { left: self.left - 1, from: 0x80, to: 0xBF };
+            return fits;
+        }
+        let (left, from, to) = match byte {
+            0..=0x7F => return true,
+            0xC2..=0xDF => (1, 0x80, 0xBF),
+            0xE0 => (2, 0xA0, 0xBF),
+            0xED => (2, 0x80, 0x9F),
+            0xE1..=0xEF => (2, 0x80, 0xBF),
+            0xF0 => (3, 0x90, 0xBF),
+            0xF1..=0xF3 => (3, 0x80, 0xBF),
+            0xF4 => (3, 0x80, 0x8F),
+            _ => return false,
+        };
+        *self = Self { left, from, to };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, proptest};
+
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_is_seen_before_it_is_read() {
+        let deep = |levels: usize| [b"[".repeat(levels), b"]".repeat(levels)].concat();
+        let many = |values: usize| [b"[0".to_vec(), b",0".repeat(values - 1), b"]".to_vec()].concat();
+        let long = |bytes: usize| [b"{\"".to_vec(), b"x".repeat(bytes - 2)].concat();
+        let rows: Vec<(&str, Vec<u8>, Result<(), Excess>)> = vec![
+            ("as deep as may be", deep(DEEPEST), Ok(())),
+            ("deeper", deep(DEEPEST + 1), Err(Excess::Deep)),
+            ("as many as may be", many(MOST_VALUES), Ok(())),
+            ("more", many(MOST_VALUES + 1), Err(Excess::Many)),
+            ("as long as may be", long(LONGEST_MESSAGE), Ok(())),
+            ("longer", long(LONGEST_MESSAGE + 1), Err(Excess::Long)),
+            ("brackets in a text", [b"{\"a\\\"".to_vec(), b"[,{".repeat(200_000)].concat(), Ok(())),
+            ("words", [b"x".to_vec(), b"[".repeat(200)].concat(), Ok(())),
+            ("noise that is no text", b"\xff\xfe[[[".to_vec(), Ok(())),
+            ("a message that is no text", b"{\"a\": \"\xff\"}".to_vec(), Err(Excess::Bytes)),
+            ("half a letter", b"{\"a\": \"\xc3\"}".to_vec(), Err(Excess::Bytes)),
+            ("a pair", br#"{"a": "\ud83d\ude00"}"#.to_vec(), Ok(())),
+            ("its first half", br#"{"a": "\ud83d"}"#.to_vec(), Err(Excess::Half)),
+            ("its first half and a word", br#"{"a": "\ud83dx"}"#.to_vec(), Err(Excess::Half)),
+            ("its first half and a line", br#"{"a": "\ud83d\n"}"#.to_vec(), Err(Excess::Half)),
+            ("its second half", br#"{"a": "\ude00"}"#.to_vec(), Err(Excess::Half)),
+            ("no escape", br#"{"a": "\\ude00"}"#.to_vec(), Ok(())),
+            ("several at once", b" [ {}]".to_vec(), Err(Excess::Batch)),
+            ("none at once", b"[]".to_vec(), Ok(())),
+        ];
+        for (name, message, expected) in rows {
+            assert_eq!(whole(&message), expected, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_text_is_what_the_language_takes_for_text(bytes: Vec<u8>, text in any::<String>()) {
+            let message = [b"{\"", &bytes[..], b" "].concat();
+            if std::str::from_utf8(&message).is_err() {
+                assert!(whole(&message).is_err());
+            }
+            let json = serde_json::to_vec(&serde_json::json!({ "a": text })).unwrap();
+            assert_eq!(whole(&json), Ok(()));
+        }
+    }
+}
