@@ -6,6 +6,7 @@ mod call;
 mod modes;
 #[path = "../support/program.rs"]
 mod program;
+mod web;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
