@@ -17,6 +17,7 @@ const MOST_BLOCKS: usize = 200;
 /// The answer of a server's tool: its text as text, its pictures as pictures, what else there is told of in a line.
 pub(crate) fn output(answer: Answer) -> ToolOutput {
     let Answer { blocks, structured, failed } = answer;
+    let told = structured.as_ref().is_none_or(|structured| says(&blocks, structured));
     let more = blocks.len().saturating_sub(MOST_BLOCKS);
     let mut items: Vec<Item> = Vec::new();
     for block in blocks.into_iter().take(MOST_BLOCKS) {
@@ -25,14 +26,22 @@ pub(crate) fn output(answer: Answer) -> ToolOutput {
     if more > 0 {
         items.push(Item::Text(format!("[{more} more pieces of the answer were left out]")));
     }
-    // Text that only repeats the data is what older clients read.
+    // Text that only repeats the data is what older clients read; any other leaves out what the data says.
+    if let Some(structured) = structured.as_ref().filter(|_| !told) {
+        items.push(Item::Text(structured.to_string()));
+    }
     if items.is_empty() {
-        let text = structured.as_ref().map(Value::to_string).unwrap_or_default();
-        items.push(Item::Text(if text.is_empty() { "(it answers nothing)".to_owned() } else { text }));
+        items.push(Item::Text("(it answers nothing)".to_owned()));
     }
     let mut output = ToolOutput { items, success: !failed, ..ToolOutput::text("") };
     output.structured = structured;
     output
+}
+
+/// Whether one of the texts is the data.
+fn says(blocks: &[Block], structured: &Value) -> bool {
+    let is = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value == *structured);
+    blocks.iter().take(MOST_BLOCKS).any(|block| matches!(block, Block::Text(text) if is(text)))
 }
 
 fn item(block: Block) -> Item {
@@ -45,6 +54,7 @@ fn item(block: Block) -> Item {
             Item::Text(format!("[resource `{name}` at {uri}{about}; read_mcp_resource reads it]"))
         }
         Block::Resource { uri, text: Some(text), .. } => Item::Text(format!("[resource {uri}]\n{text}")),
+        Block::Unknown { kind } => Item::Text(unknown(&kind)),
         Block::Resource { uri, mime, blob, .. } => {
             let mime = mime.unwrap_or_default();
             if PICTURES.contains(&&*mime) {
@@ -53,6 +63,15 @@ fn item(block: Block) -> Item {
             Item::Text(format!("[resource {uri}] {}", media("data", &mime, &blob.unwrap_or_default())))
         }
     }
+}
+
+/// What nobody knows, in a line.
+fn unknown(kind: &str) -> String {
+    format!("[content of kind `{}`, which cannot be shown here]", plain(kind))
+}
+
+fn plain(kind: &str) -> String {
+    kind.chars().filter(char::is_ascii_graphic).take(80).collect()
 }
 
 fn picture(mime: &str, data: &str) -> Item {
@@ -66,7 +85,7 @@ fn picture(mime: &str, data: &str) -> Item {
 
 /// What cannot be shown, in a line.
 fn media(what: &str, mime: &str, data: &str) -> String {
-    let mime: String = mime.chars().filter(|letter| letter.is_ascii_graphic()).take(80).collect();
+    let mime = plain(mime);
     format!("[{what} of kind `{mime}`, {} bytes, which cannot be shown here]", data.len() / 4 * 3)
 }
 
@@ -129,6 +148,33 @@ mod tests {
         body
         [resource test://b] [data of kind ``, 6 bytes, which cannot be shown here]
         "#);
+    }
+
+    #[test]
+    fn data_that_no_text_repeats_is_told() {
+        let told = |texts: &[&str]| {
+            let blocks = texts.iter().map(|text| Block::Text((*text).to_owned())).collect();
+            told(Answer { structured: Some(json!({"a": 1, "b": [2]})), ..answer(blocks) })
+        };
+        insta::assert_snapshot!(told(&["It is one."]), @r#"
+        ok
+        It is one.
+        {"a":1,"b":[2]}
+        "#);
+        insta::assert_snapshot!(told(&["It is one.", "{ \"b\": [2], \"a\": 1 }"]), @r#"
+        ok
+        It is one.
+        { "b": [2], "a": 1 }
+        "#);
+    }
+
+    #[test]
+    fn what_nobody_knows_is_told_of() {
+        let blocks = vec![Block::Unknown { kind: "holo\u{1b}gram".to_owned() }];
+        insta::assert_snapshot!(told(answer(blocks)), @"
+        ok
+        [content of kind `hologram`, which cannot be shown here]
+        ");
     }
 
     #[test]

@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tool::BoxFuture;
+use tool::{BoxFuture, Cx};
 
 use crate::definition::Pins;
 use crate::elicit::{Elicit, Elicitation, Elicited};
 use crate::link::{Client, Link, pipes};
-use crate::peer::{About, Listed, Peer, Trouble};
-use crate::server::{Landing, Running, Server, Transport};
+use crate::listing::listed;
+use crate::peer::{About, Peer, Trouble};
+use crate::program::Program;
+use crate::server::{Landing, Server, Transport};
 use crate::tools::Offer;
 
 /// How often a server is started that does not start; how long is waited in between, at first and at most.
@@ -25,21 +25,14 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A server that lived as long may start again at once.
 const LIVED: Duration = Duration::from_secs(60);
-/// Pages and tools of one list; a server that has more has none.
-const MOST_PAGES: usize = 200;
-const MOST_TOOLS: usize = 100_000;
 /// How long its tools have to stay as they are before they are listed again.
 const SETTLES: Duration = Duration::from_millis(200);
 /// How often is looked whether somebody thinks about a question.
 const TICK: Duration = Duration::from_millis(500);
 /// Questions of one server that may wait for their answers.
 const MOST_QUESTIONS: usize = 4;
-/// Bytes of JSON in the schemas of one list of tools.
-const LARGEST_LIST: usize = 24 << 20;
 /// How often tools are listed again at the most.
 const LISTED_AGAIN: Duration = Duration::from_secs(2);
-/// Bytes of what a program last wrote to its standard error.
-const LAST_WORDS: usize = 4 << 10;
 
 /// What servers have in common.
 #[derive(Clone, Default)]
@@ -148,9 +141,11 @@ impl Connection {
         Arc::clone(&self.offer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What brings out what its program has done.
-    pub(crate) fn landing(&self) -> Option<Landing> {
-        self.landing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Brings out what a call has done in the server's confinement, and says what stays behind.
+    pub(crate) async fn land(&self, cx: &Cx) -> Vec<String> {
+        let landing = self.landing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(landing) = landing else { return Vec::new() };
+        cx.blocking(move |_| Ok(landing())).await.unwrap_or_default()
     }
 
     fn offers(&self, offer: Offer) {
@@ -310,7 +305,7 @@ impl Connection {
                 let running = launch.launch(theirs).await;
                 let running = running.map_err(|fault| End { why: fault.why, passing: fault.passing })?;
                 *self.landing.lock().unwrap_or_else(PoisonError::into_inner) = running.landing();
-                let mut program = Program { running, words: LastWords::of(ends.errors) };
+                let mut program = Program::new(running, ends.errors);
                 let older = self.older.load(Ordering::Relaxed);
                 let link = tokio::select! {
                     link = Link::to_program(client, ends.output, ends.input, older) => link,
@@ -345,21 +340,6 @@ impl End {
     }
 }
 
-/// A program and what it last said.
-struct Program {
-    running: Box<dyn Running>,
-    words: LastWords,
-}
-
-impl Program {
-    fn said(&self, why: &str) -> String {
-        match self.words.last() {
-            Some(words) => format!("{why}; it last said: {words}"),
-            None => why.to_owned(),
-        }
-    }
-}
-
 /// A life that has begun.
 struct Started {
     peer: Arc<dyn Peer>,
@@ -390,61 +370,6 @@ impl Started {
 /// Why nothing more is said with a server.
 fn cut(why: String) -> String {
     format!("was left: {why}")
-}
-
-/// All tools of a server.
-async fn listed(peer: &dyn Peer) -> Result<Vec<Listed>, Trouble> {
-    let (mut all, mut cursor, mut seen, mut size) = (Vec::new(), None, Vec::new(), 0);
-    for _ in 0..MOST_PAGES {
-        let page = peer.tools(cursor).await?;
-        size += page.items.iter().map(|tool| tool.input.to_string().len()).sum::<usize>();
-        if size > LARGEST_LIST {
-            return Err(Trouble::Nonsense(format!(
-                "its tools are described with more than {} MiB",
-                LARGEST_LIST >> 20
-            )));
-        }
-        all.extend(page.items);
-        if all.len() > MOST_TOOLS {
-            return Err(Trouble::Nonsense(format!("it has more than {MOST_TOOLS} tools")));
-        }
-        let Some(next) = page.next else { return Ok(all) };
-        if seen.contains(&next) {
-            return Err(Trouble::Nonsense("its list of tools goes round in a circle".to_owned()));
-        }
-        seen.push(next.clone());
-        cursor = Some(next);
-    }
-    Err(Trouble::Nonsense(format!("its list of tools has more than {MOST_PAGES} pages")))
-}
-
-/// The end of what a program writes to its standard error. All of it is read, so that nothing waits for us.
-struct LastWords(Arc<std::sync::Mutex<Vec<u8>>>);
-
-impl LastWords {
-    fn of(mut errors: pipe::Receiver) -> Self {
-        let words = Self(Arc::default());
-        let kept = Arc::clone(&words.0);
-        crate::task::spawn(async move {
-            let mut buffer = [0; 8 << 10];
-            // ends: with the program
-            while let Ok(read @ 1..) = errors.read(&mut buffer).await {
-                let mut kept = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                kept.extend_from_slice(&buffer[..read]);
-                let more = kept.len().saturating_sub(LAST_WORDS);
-                kept.drain(..more);
-            }
-        });
-        words
-    }
-
-    /// Its last line that says something.
-    fn last(&self) -> Option<String> {
-        let kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&kept);
-        let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-        Some(line.chars().filter(|letter| !policy::invisible(*letter)).take(300).collect())
-    }
 }
 
 /// Counts the questions that somebody thinks about.

@@ -119,6 +119,10 @@ pub(crate) enum Block {
         text: Option<String>,
         blob: Option<String>,
     },
+    /// Something that nobody knows.
+    Unknown {
+        kind: String,
+    },
 }
 
 /// Why a server did not answer.

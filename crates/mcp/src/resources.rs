@@ -6,11 +6,12 @@ use policy::{Effect, Foreign, Intent, Permit, Trust};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Item, Lane, Place, ToolError, ToolHandler, ToolOutput};
 
 use crate::answer::output;
 use crate::connection::{Connection, State};
 use crate::peer::{Answer, Block, Peer, Trouble};
+use crate::server::{Approval, Server};
 
 /// Pages of one list; a server that has more goes on at a cursor.
 const MOST_PAGES: usize = 20;
@@ -52,14 +53,39 @@ fn named<'a>(connections: &'a Connections, server: &str) -> Result<&'a Arc<Conne
     })
 }
 
-/// What is asked of a server that says what there is to read.
-fn reads(server: Option<&str>, method: &str) -> Intent {
-    Intent::of(vec![Effect::Foreign(Foreign {
+/// What is asked of servers: of one, or of all of them.
+fn reads(connections: &Connections, server: Option<&str>, method: &str) -> Result<Intent, ToolError> {
+    let asked: Vec<&Arc<Connection>> = match server {
+        Some(server) => vec![named(connections, server)?],
+        // Who has not said yet what it has may be asked in the end.
+        None => connections.iter().filter(|connection| !has_none(connection)).collect(),
+    };
+    let trusts = asked.iter().map(|connection| trust(&connection.server));
+    Ok(Intent::of(vec![Effect::Foreign(Foreign {
         server: server.unwrap_or("*").to_owned(),
         tool: method.to_owned(),
         definition: String::new(),
-        trust: Trust::ReadOnly,
-    })])
+        // Of nobody nothing is asked.
+        trust: trusts.reduce(strictest).unwrap_or(Trust::ReadOnly),
+    })]))
+}
+
+/// What is known about reading from a server: that it only reads is what it says.
+fn trust(server: &Server) -> Trust {
+    match server.approval {
+        Approval::Allow => Trust::Trusted,
+        Approval::Auto if server.believed => Trust::ReadOnly,
+        Approval::Auto | Approval::Ask => Trust::Unknown,
+    }
+}
+
+fn strictest(one: Trust, other: Trust) -> Trust {
+    match (one, other) {
+        (Trust::Changed, _) | (_, Trust::Changed) => Trust::Changed,
+        (Trust::Unknown, _) | (_, Trust::Unknown) => Trust::Unknown,
+        (Trust::ReadOnly, _) | (_, Trust::ReadOnly) => Trust::ReadOnly,
+        (Trust::Trusted, Trust::Trusted) => Trust::Trusted,
+    }
 }
 
 async fn peer(connection: &Connection) -> Result<Arc<dyn Peer>, ToolError> {
@@ -138,6 +164,11 @@ pub(crate) fn has_resources(connection: &Connection) -> bool {
     matches!(connection.state(), State::Ready(peer) if peer.about().resources)
 }
 
+/// Whether a server says that there is nothing.
+fn has_none(connection: &Connection) -> bool {
+    matches!(connection.state(), State::Ready(peer) if !peer.about().resources)
+}
+
 impl ToolHandler for ListResources {
     type Args = ListArgs;
     const NAME: &'static str = "list_mcp_resources";
@@ -145,7 +176,7 @@ impl ToolHandler for ListResources {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &ListArgs, _: &Place) -> Result<Intent, ToolError> {
-        Ok(reads(args.server.as_deref(), "resources/list"))
+        reads(&self.0, args.server.as_deref(), "resources/list")
     }
 
     async fn run(&self, args: &ListArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
@@ -161,7 +192,7 @@ impl ToolHandler for ListTemplates {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &ListArgs, _: &Place) -> Result<Intent, ToolError> {
-        Ok(reads(args.server.as_deref(), "resources/templates/list"))
+        reads(&self.0, args.server.as_deref(), "resources/templates/list")
     }
 
     async fn run(&self, args: &ListArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
@@ -176,10 +207,10 @@ impl ToolHandler for ReadResource {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &ReadArgs, _: &Place) -> Result<Intent, ToolError> {
-        Ok(reads(Some(&args.server), "resources/read"))
+        reads(&self.0, Some(args.server.trim()), "resources/read")
     }
 
-    async fn run(&self, args: &ReadArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, args: &ReadArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let (server, uri) = (args.server.trim(), args.uri.trim());
         if uri.is_empty() {
             return Err(ToolError::argument("uri", "it is empty; list_mcp_resources has some"));
@@ -187,9 +218,9 @@ impl ToolHandler for ReadResource {
         let connection = named(&self.0, server)?;
         let peer = peer(connection).await?;
         let limit = connection.server.tool_timeout;
-        let read =
-            connection.within(limit, peer.read(uri)).await.ok_or(ToolError::TimedOut { after: limit })?;
-        let contents = match read {
+        let read = connection.within(limit, peer.read(uri)).await;
+        let left = connection.land(cx).await;
+        let contents = match read.ok_or(ToolError::TimedOut { after: limit })? {
             Ok(contents) => contents,
             Err(Trouble::Refused { message, code }) => {
                 let text = format!(
@@ -201,7 +232,9 @@ impl ToolHandler for ReadResource {
         };
         let blocks = contents.as_array().into_iter().flatten().map(block).collect();
         let value = json!({ "server": server, "uri": uri, "contents": contents });
-        Ok(output(Answer { blocks, structured: Some(value), failed: false }))
+        let mut output = output(Answer { blocks, structured: None, failed: false });
+        output.items.extend(left.into_iter().map(Item::Text));
+        Ok(output.with_structured(value))
     }
 }
 
@@ -213,5 +246,38 @@ fn block(content: &Value) -> Block {
         (None, blob) => {
             Block::Resource { uri: text("uri").unwrap_or_default(), mime: text("mimeType"), text: None, blob }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::Means;
+    use crate::server::{Http, Transport};
+
+    fn told(servers: &[(&str, Approval, bool)], asked: Option<&str>) -> Option<Trust> {
+        let connection = |(name, approval, believed): &(&str, Approval, bool)| {
+            let mut server = Server::new(*name, Transport::Http(Http::new("http://127.0.0.1:1/")));
+            (server.approval, server.believed) = (*approval, *believed);
+            Connection::new(server, Means::default())
+        };
+        let connections: Connections = servers.iter().map(connection).collect::<Vec<_>>().into();
+        let intent = reads(&connections, asked, "resources/read").ok()?;
+        match &intent.effects[..] {
+            [Effect::Foreign(foreign)] => Some(foreign.trust),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn reading_from_a_server_is_asked_about_as_its_user_says() {
+        let (ask, auto, allow) = (Approval::Ask, Approval::Auto, Approval::Allow);
+        let servers = [("a", ask, true), ("b", auto, true), ("c", auto, false), ("d", allow, false)];
+        let one = |name| told(&servers, Some(name));
+        let expected = [Trust::Unknown, Trust::ReadOnly, Trust::Unknown, Trust::Trusted].map(Some);
+        assert_eq!(["a", "b", "c", "d"].map(one), expected);
+        assert_eq!(one("e"), None);
+        assert_eq!(told(&servers, None), Some(Trust::Unknown));
+        assert_eq!(told(&[servers[1], servers[3]], None), Some(Trust::ReadOnly));
     }
 }

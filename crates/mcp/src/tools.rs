@@ -25,8 +25,8 @@ const MOST: usize = 10_000;
 pub(crate) struct Offer {
     pub(crate) tools: BTreeMap<String, Arc<dyn AnyTool>>,
     pub(crate) left_out: Vec<String>,
-    /// The hashes of their definitions.
-    pub(crate) definitions: Vec<String>,
+    /// The hashes of their definitions, by the same names.
+    pub(crate) definitions: BTreeMap<String, String>,
     /// Bytes of JSON that a model would be sent for all of them.
     pub(crate) bytes: usize,
 }
@@ -65,8 +65,8 @@ impl Offer {
             match foreign.answered(Arc::new(answers)) {
                 Ok(tool) => {
                     offer.bytes += size(tool.spec());
-                    offer.tools.insert(name, tool);
-                    offer.definitions.push(definition.hash);
+                    offer.tools.insert(name.clone(), tool);
+                    offer.definitions.insert(name, definition.hash);
                 }
                 Err(fault) => offer.left_out.push(format!("`{short}` cannot be called: {fault}")),
             }
@@ -103,16 +103,24 @@ impl ServerTool {
         }
     }
 
-    /// Brings out what the call has done in the server's confinement, and says what stays behind.
-    async fn land(&self, cx: &Cx) -> Vec<String> {
-        let Some(landing) = self.connection.landing() else { return Vec::new() };
-        cx.blocking(move |_| Ok(landing())).await.unwrap_or_default()
+    /// Whether it is still what somebody may have said yes to.
+    fn unchanged(&self) -> Result<(), ToolError> {
+        let (server, tool) = (&self.connection.server.name, &self.tool.name);
+        let offer = self.connection.offer();
+        match offer.definitions.get(&alias(server, tool)) {
+            Some(hash) if *hash == self.definition.hash => Ok(()),
+            Some(_) => Err(ToolError::io(format!(
+                "the server `{server}` describes this tool differently by now, so it was not called; call it again"
+            ))),
+            None => Err(ToolError::io(format!("the server `{server}` does not have this tool any more"))),
+        }
     }
 
     async fn run(&self, arguments: Value, cx: Cx) -> Result<ToolOutput, ToolError> {
         let server = &self.connection.server.name;
         let peer = self.connection.live().await;
         let peer = peer.map_err(|why| ToolError::io(format!("the server `{server}` {why}")))?;
+        self.unchanged()?;
         if let Some(pins) = self.pins() {
             pins.pin(server, &self.tool.name, &self.definition.text);
         }
@@ -123,7 +131,7 @@ impl ServerTool {
         let call = peer.call(&self.tool.name, arguments, &progress);
         let limit = self.connection.server.tool_timeout;
         let answered = self.connection.within(limit, call).await;
-        let left = self.land(&cx).await;
+        let left = self.connection.land(&cx).await;
         match answered {
             None => Err(ToolError::TimedOut { after: limit }),
             Some(Ok(answer)) => {

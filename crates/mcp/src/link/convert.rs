@@ -49,6 +49,27 @@ pub(super) fn answer(result: CallToolResult) -> Answer {
     }
 }
 
+/// An answer that `rmcp` does not know: a block of an unknown kind must not take the others with it.
+pub(super) fn unknown_answer(result: &Value) -> Result<Answer, Trouble> {
+    let content = result.get("content").and_then(Value::as_array);
+    let structured = result.get("structuredContent").filter(|structured| !structured.is_null());
+    if content.is_none() && structured.is_none() {
+        return Err(Trouble::Nonsense("it answers a call with something else".to_owned()));
+    }
+    let known = |value: &Value| match serde_json::from_value(value.clone()) {
+        Ok(known) => block(known),
+        Err(_) => {
+            let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+            Block::Unknown { kind: kind.to_owned() }
+        }
+    };
+    Ok(Answer {
+        blocks: content.into_iter().flatten().map(known).collect(),
+        structured: structured.cloned(),
+        failed: result.get("isError").and_then(Value::as_bool) == Some(true),
+    })
+}
+
 fn block(block: ContentBlock) -> Block {
     match block {
         ContentBlock::Text(text) => Block::Text(text.text),
@@ -97,4 +118,22 @@ pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
         source = cause.source();
     }
     said
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_block_of_an_unknown_kind_takes_no_other_down() {
+        let text = json!({"type": "text", "text": "hi"});
+        let odd = json!({"type": "hologram", "data": 7});
+        let answer = unknown_answer(&json!({"content": [text, odd, 7], "isError": true})).unwrap();
+        let unknown = |kind: &str| Block::Unknown { kind: kind.to_owned() };
+        assert_eq!(answer.blocks, [Block::Text("hi".to_owned()), unknown("hologram"), unknown("")]);
+        assert!(answer.failed && answer.structured.is_none());
+        assert!(unknown_answer(&json!({"contents": []})).is_err());
+    }
 }

@@ -12,10 +12,9 @@ use std::time::Duration;
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotification,
-    CancelledNotificationParam, ClientRequest, InputRequiredResult, InputResponses, ListToolsRequest,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, RequestId,
-    ServerResult, SubscriptionFilter,
+    CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam, ClientRequest,
+    InputRequiredResult, InputResponses, ListToolsRequest, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequest, ReadResourceRequestParams, RequestId, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer as RmcpPeer, PeerRequestOptions,
@@ -279,12 +278,13 @@ impl Link {
         tool: &str,
         arguments: Map<String, Value>,
         progress: &(dyn Fn(Progress) + Send + Sync),
-    ) -> Result<CallToolResult, Trouble> {
+    ) -> Result<Answer, Trouble> {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
             match self.request(request, Some(progress)).await? {
-                ServerResult::CallToolResult(result) => return Ok(result),
+                ServerResult::CallToolResult(result) => return Ok(convert::answer(result)),
+                ServerResult::CustomResult(result) => return convert::unknown_answer(&result.0),
                 ServerResult::InputRequiredResult(wants) => {
                     (params.input_responses, params.request_state) = self.inputs(wants).await?;
                 }
@@ -384,7 +384,7 @@ impl Peer for Link {
         arguments: Map<String, Value>,
         progress: &'a (dyn Fn(Progress) + Send + Sync),
     ) -> BoxFuture<'a, Result<Answer, Trouble>> {
-        Box::pin(async move { Ok(convert::answer(self.called(tool, arguments, progress).await?)) })
+        Box::pin(self.called(tool, arguments, progress))
     }
 
     fn resources(

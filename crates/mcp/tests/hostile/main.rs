@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tool::{BoxFuture, ToolSource};
 use toolgate_mcp::{Elicit, Elicitation, Elicited, Health, Means, ServerEvent, WatchServers};
 
-use call::{call, read};
+use call::{call, call_tool, read};
 use modes::{echo, started};
 
 const ENOUGH: Duration = Duration::from_secs(30);
@@ -33,6 +33,17 @@ impl WatchServers for Failures {
     }
 }
 
+/// Passes on that tools have changed.
+struct Changes(mpsc::UnboundedSender<usize>);
+
+impl WatchServers for Changes {
+    fn saw(&self, _: &str, event: &ServerEvent) {
+        if let ServerEvent::ToolsChanged { tools } = event {
+            self.0.send(*tools).unwrap_or_default();
+        }
+    }
+}
+
 async fn failed(mode: &'static str, limit: Duration) -> String {
     let (sender, mut failures) = mpsc::unbounded_channel();
     let means = Means { watch: Some(Arc::new(Failures(sender))), ..Means::default() };
@@ -42,9 +53,7 @@ async fn failed(mode: &'static str, limit: Duration) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn noise_does_not_keep_an_answer_away() {
-    for mode in
-        ["honest", "garbage", "unknown", "wrong-ids", "floods-stderr", "many-steps", "bad-version"]
-    {
+    for mode in ["honest", "garbage", "unknown", "wrong-ids", "floods-stderr", "many-steps", "bad-version"] {
         let servers = started(mode, ENOUGH, &Means::default());
         let output = echo(&servers).await;
         assert_eq!((read(&output).as_str(), output.success), ("hi", true), "{mode}");
@@ -69,6 +78,12 @@ async fn what_does_not_start_says_why_in_time() {
         assert!(why.contains(words), "{mode}: {why}");
         assert!(began.elapsed() < SHORT + Duration::from_secs(2), "{mode} took {:?}", began.elapsed());
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_said_about_tools_has_a_bound_in_all() {
+    let why = failed("long-words", ENOUGH).await;
+    assert!(why.contains("described with more than 24 MiB"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -142,6 +157,30 @@ async fn an_answer_of_many_pieces_is_cut() {
     let output = echo(&servers).await;
     assert!(output.items.len() < 1000, "{}", output.items.len());
     assert!(read(&output).contains("left out"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_block_of_an_unknown_kind_takes_no_other_down() {
+    let output = echo(&started("odd-block", ENOUGH, &Means::default())).await;
+    assert_eq!(read(&output), "hi\n[content of kind `hologram`, which cannot be shown here]");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_yes_to_what_a_tool_was_is_none_to_what_it_is() {
+    let (sender, mut changes) = mpsc::unbounded_channel();
+    let means = Means { watch: Some(Arc::new(Changes(sender))), ..Means::default() };
+    let servers = started("changes", ENOUGH, &means);
+    servers.settled(None).await;
+    let before = servers.find("mcp__h__echo").unwrap();
+    assert_eq!(read(&echo(&servers).await), "hi");
+    changes.recv().await.unwrap();
+    // ends: it is said a moment before it is so
+    while Arc::ptr_eq(&before, &servers.find("mcp__h__echo").unwrap()) {
+        tokio::task::yield_now().await;
+    }
+    let said = read(&call_tool(before, &json!({"text": "hi"})).await);
+    assert!(said.contains("describes this tool differently by now"), "{said}");
+    assert_eq!(read(&echo(&servers).await), "hi");
 }
 
 /// Says yes to whatever it is asked.

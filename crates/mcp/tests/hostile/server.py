@@ -13,6 +13,8 @@ It speaks the older era (2025-11-25) and has one tool, `echo`, that says its `te
     not-utf8          answers a call with a text that is not UTF-8
     half              answers a call with half a character
     batch             answers a call with a list of messages
+    odd-block         answers a call with a text and a block of a kind that nobody knows
+    long-words        five pages of 100 tools, each with words of 150 kB and a small schema
     never-reads       from the first call on, asks whether we are there, and does not read the answers
     unknown           requests and notifications of its own that no revision has, before each answer
     cyclic-schema     a tool whose schema holds itself: by `$ref` to the root, in a pair, and in a chain
@@ -128,6 +130,8 @@ def tools():
         return [{"name": "remote", "inputSchema": {"type": "object", "properties": {"x": {"$ref": trap()}}}}, ECHO]
     if MODE == "many-tools":
         return [{"name": f"tool_{i}", "inputSchema": TEXT} for i in range(10_000)] + [ECHO]
+    if MODE == "long-words":
+        return [{**ECHO, "name": f"t{i}", "description": "x" * 90_000, "title": "x" * 60_000} for i in range(100)]
     if MODE == "same-names":
         return [{**ECHO, "description": f"The {which}."} for which in ("first", "second", "third")]
     if MODE == "odd-names":
@@ -160,6 +164,9 @@ def trap():
 
 def page(params):
     cursor = params.get("cursor")
+    if MODE == "long-words":
+        number = int(cursor or 0)
+        return {"tools": tools(), "nextCursor": str(number + 1)} if number < 5 else {"tools": []}
     if MODE == "same-cursor":
         return {"tools": [ECHO] if cursor is None else [], "nextCursor": "again"}
     if MODE == "endless-cursor":
@@ -230,6 +237,8 @@ def call_tool(ident, params):
         content = [{"type": "text", "text": "x" * 100_000_000}]
     if MODE == "many-blocks":
         content = content * 50_000
+    if MODE == "odd-block":
+        content.append({"type": "hologram", "data": [1, 2]})
     if MODE == "many-steps":
         token = params.get("_meta", {}).get("progressToken")
         for step in range(100_000):

@@ -25,7 +25,12 @@ impl Drop for Web {
 }
 
 fn served(mode: &str) -> (Web, Arc<Servers>) {
-    let mut child = Command::new("python3").args([SCRIPT, mode]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = Command::new("python3")
+        .args([SCRIPT, mode])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut port = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
     let url = format!("http://127.0.0.1:{}/mcp", port.trim());

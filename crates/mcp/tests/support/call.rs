@@ -1,11 +1,13 @@
 //! Somebody who calls tools as a model would.
 
+use std::sync::Arc;
+
 use engine::{ToolRegistry, ToolRouter};
 use policy::{DenyRead, Gate, Reach, ReviewDecision, Root, SandboxPolicy};
 use serde_json::Value;
 use testkit::Scripted;
 use tokio_util::sync::CancellationToken;
-use tool::{Item, Place, ToolCall, ToolOutput, ToolSource};
+use tool::{AnyTool, Item, Place, ToolCall, ToolOutput, ToolSource};
 use toolgate_mcp::Servers;
 
 /// Calls a tool by our name for it, with the yes of whoever is asked.
@@ -14,6 +16,12 @@ pub(crate) async fn call(servers: &Servers, name: &str, arguments: &Value) -> To
     let Some(tool) = servers.find(name) else {
         return ToolOutput::failure(format!("there is no `{name}`: {:?}", servers.health()));
     };
+    call_tool(tool, arguments).await
+}
+
+/// Calls a tool, whatever has become of it, with the yes of whoever is asked.
+pub(crate) async fn call_tool(tool: Arc<dyn AnyTool>, arguments: &Value) -> ToolOutput {
+    let name = tool.spec().name().to_owned();
     let registry = ToolRegistry::builder().any(tool).build().unwrap();
     let root = std::env::temp_dir();
     let reach = Reach::new(vec![Root::new(&root)], DenyRead::new(&[] as &[&str], None).unwrap());

@@ -1,0 +1,44 @@
+//! All tools of a server, page by page, within bounds.
+
+use serde_json::Value;
+
+use crate::peer::{Listed, Peer, Trouble};
+
+/// Pages and tools of one list; a server that has more has none.
+const MOST_PAGES: usize = 200;
+const MOST_TOOLS: usize = 100_000;
+/// Bytes of all that is said in one list of tools.
+const LARGEST: usize = 24 << 20;
+
+/// All tools of a server.
+pub(crate) async fn listed(peer: &dyn Peer) -> Result<Vec<Listed>, Trouble> {
+    let (mut all, mut cursor, mut seen, mut bytes) = (Vec::new(), None, Vec::new(), 0);
+    for _ in 0..MOST_PAGES {
+        let page = peer.tools(cursor).await?;
+        bytes += page.items.iter().map(size).sum::<usize>() + page.next.as_ref().map_or(0, String::len);
+        if bytes > LARGEST {
+            let why = format!("its tools are described with more than {} MiB", LARGEST >> 20);
+            return Err(Trouble::Nonsense(why));
+        }
+        all.extend(page.items);
+        if all.len() > MOST_TOOLS {
+            return Err(Trouble::Nonsense(format!("it has more than {MOST_TOOLS} tools")));
+        }
+        let Some(next) = page.next else { return Ok(all) };
+        if seen.contains(&next) {
+            return Err(Trouble::Nonsense("its list of tools goes round in a circle".to_owned()));
+        }
+        seen.push(next.clone());
+        cursor = Some(next);
+    }
+    Err(Trouble::Nonsense(format!("its list of tools has more than {MOST_PAGES} pages")))
+}
+
+/// Bytes of all that is said about a tool.
+fn size(tool: &Listed) -> usize {
+    let json = |value: &Value| value.to_string().len();
+    let values = [Some(&tool.input), tool.output.as_ref(), tool.annotations.as_ref()];
+    let words = [Some(&tool.name), tool.title.as_ref(), Some(&tool.description)];
+    values.into_iter().flatten().map(json).sum::<usize>()
+        + words.into_iter().flatten().map(String::len).sum::<usize>()
+}
