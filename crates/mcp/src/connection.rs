@@ -15,7 +15,7 @@ use crate::elicit::{Elicit, Elicitation, Elicited};
 use crate::link::{Client, Link, pipes};
 use crate::listing::listed;
 use crate::peer::{About, Peer, Trouble};
-use crate::program::Program;
+use crate::program::{LastWords, Program};
 use crate::server::{Landing, Server, Transport};
 use crate::tools::Offer;
 
@@ -281,7 +281,7 @@ impl Connection {
                         self.offers(offer);
                     }
                 }
-                Ok(Err(trouble)) => return End::of(&trouble, None),
+                Ok(Err(trouble)) => return End::of(trouble, None).await,
                 Err(_) => return End { why: "does not list its tools any more".to_owned(), passing: true },
             }
             sleep(LISTED_AGAIN).await;
@@ -295,10 +295,10 @@ impl Connection {
             elicit: self.means.elicit.clone(),
         };
         let (peer, program): (Arc<dyn Peer>, _) = match &self.server.transport {
-            Transport::Http(http) => {
-                let link = Link::to_http(client, http).await.map_err(|trouble| End::of(&trouble, None))?;
-                (Arc::new(link), None)
-            }
+            Transport::Http(http) => match Link::to_http(client, http).await {
+                Ok(link) => (Arc::new(link), None),
+                Err(trouble) => return Err(End::of(trouble, None).await),
+            },
             Transport::Program(launch) => {
                 let (ends, theirs) =
                     pipes().map_err(|error| End { why: error.to_string(), passing: true })?;
@@ -310,17 +310,24 @@ impl Connection {
                 let link = tokio::select! {
                     link = Link::to_program(client, ends.output, ends.input, older) => link,
                     how = program.running.ended() => {
-                        return Err(End { why: program.said(&format!("has ended: {how}")), passing: true });
+                        let why = program.words.after(&format!("has ended: {how}")).await;
+                        return Err(End { why, passing: true });
                     }
                 };
                 // The next time it is asked nothing that it does not know.
                 self.older.fetch_or(matches!(link, Err(Trouble::Late)), Ordering::Relaxed);
-                let link = link.map_err(|trouble| End::of(&trouble, Some(&program)))?;
-                (Arc::new(link), Some(program))
+                match link {
+                    Ok(link) => (Arc::new(link), Some(program)),
+                    Err(trouble) => return Err(End::of(trouble, Some(&program.words)).await),
+                }
             }
         };
-        let listed = listed(&*peer).await.map_err(|trouble| End::of(&trouble, program.as_ref()))?;
-        self.offers(Offer::of(&self, listed));
+        match listed(&*peer).await {
+            Ok(listed) => self.offers(Offer::of(&self, listed)),
+            Err(trouble) => {
+                return Err(End::of(trouble, program.as_ref().map(|program| &program.words)).await);
+            }
+        }
         Ok(Started { peer, program })
     }
 }
@@ -333,10 +340,13 @@ struct End {
 }
 
 impl End {
-    fn of(trouble: &Trouble, program: Option<&Program>) -> Self {
+    async fn of(trouble: Trouble, words: Option<&LastWords>) -> Self {
         let why = format!("cannot be used: {trouble}");
         let passing = !matches!(trouble, Trouble::Unauthorized(_) | Trouble::Nonsense(_));
-        Self { why: program.map_or(why.clone(), |program| program.said(&why)), passing }
+        match words {
+            Some(words) => Self { why: words.after(&why).await, passing },
+            None => Self { why, passing },
+        }
     }
 }
 
@@ -355,13 +365,13 @@ impl Started {
         };
         tokio::select! {
             how = program.running.ended() => {
-                let why = program.said(&format!("has ended: {how}"));
+                let why = program.words.after(&format!("has ended: {how}")).await;
                 End { why, passing: true }
             }
             why = self.peer.ended() => {
                 // What has closed its output is as good as gone, and goes with this.
                 let why = why.map_or("has stopped answering".to_owned(), cut);
-                End { why: program.said(&why), passing: true }
+                End { why: program.words.after(&why).await, passing: true }
             }
         }
     }
