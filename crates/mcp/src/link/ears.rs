@@ -2,6 +2,7 @@
 #![expect(deprecated, reason = "servers of the older era still ask for roots")]
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ClientHandler;
@@ -22,6 +23,8 @@ use crate::peer::{Progress, Trouble};
 
 /// Steps of one call that wait to be told; of more, some are left out.
 const STEPS: usize = 64;
+/// Questions of one call; further ones are declined.
+const MOST_ASKED: usize = 10;
 
 type Followed = Mutex<HashMap<ProgressToken, mpsc::Sender<Progress>>>;
 
@@ -30,6 +33,18 @@ pub(crate) struct Ears {
     client: Client,
     followed: Arc<Followed>,
     changed: Arc<Notify>,
+    /// Calls that are on their way, and questions since there were none.
+    calls: AtomicUsize,
+    asked: AtomicUsize,
+}
+
+/// A call on its way.
+pub(crate) struct OnItsWay<'a>(&'a Ears);
+
+impl Drop for OnItsWay<'_> {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The steps of one call.
@@ -53,7 +68,22 @@ impl Drop for Steps {
 
 impl Ears {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, followed: Arc::default(), changed: Arc::default() }
+        let (calls, asked) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { client, followed: Arc::default(), changed: Arc::default(), calls, asked }
+    }
+
+    /// A call begins: it may ask so and so often.
+    pub(crate) fn call(&self) -> OnItsWay<'_> {
+        if self.calls.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.asked.store(0, Ordering::Relaxed);
+        }
+        OnItsWay(self)
+    }
+
+    /// Whether there were too many questions for the calls that there are: nobody says which question is of which.
+    fn asks_too_much(&self) -> bool {
+        let calls = self.calls.load(Ordering::Relaxed).max(1);
+        self.asked.fetch_add(1, Ordering::Relaxed) >= MOST_ASKED.saturating_mul(calls)
     }
 
     pub(crate) fn changed(&self) -> Arc<Notify> {
@@ -96,9 +126,12 @@ impl Ears {
             return ElicitResult::new(ElicitationAction::Decline);
         };
         if let Wants::Form(schema) = &wants
-            && let Some(name) = secret(schema)
+            && let Some(name) = secret(&message, schema)
         {
             tracing::warn!(server = ?self.client.server, field = ?name, "a server asks for a secret; it was declined");
+            return ElicitResult::new(ElicitationAction::Decline);
+        }
+        if self.asks_too_much() {
             return ElicitResult::new(ElicitationAction::Decline);
         }
         let elicitation = Elicitation { server: self.client.server.clone(), message, wants };

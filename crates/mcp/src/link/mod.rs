@@ -279,6 +279,7 @@ impl Link {
         arguments: Map<String, Value>,
         progress: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<Answer, Trouble> {
+        let _call = self.ears.call();
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));

@@ -204,3 +204,15 @@ async fn nobody_is_asked_for_a_password() {
     assert!(read(&asked).contains("Ada"), "{}", read(&asked));
     assert_eq!(*yes.0.lock().unwrap(), ["Your name?"]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_asks_so_often_and_no_more() {
+    let yes = Arc::new(Yes::default());
+    let means = Means { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicit>), ..Means::default() };
+    let servers = started("asks-often", ENOUGH, &means);
+    for calls in 1..=2 {
+        let said = read(&echo(&servers).await);
+        assert_eq!((said.matches("accept").count(), said.matches("decline").count()), (10, 5), "{said}");
+        assert_eq!(yes.0.lock().unwrap().len(), calls * 10);
+    }
+}

@@ -47,6 +47,7 @@ It speaks the older era (2025-11-25) and has one tool, `echo`, that says its `te
     many-steps        100,000 notifications of progress before the answer
     asks-password     asks for a password before it answers a call; the answer says what it got
     asks-name         asks for a name before it answers a call; the answer says what it got
+    asks-often        asks for a name 15 times before it answers a call; the answer says what it got
     hidden            descriptions with escapes, bidirectional overrides and tags that nobody sees
     bad-shapes        `tools/list` with tools that have no name, no schema, a number for a schema, and `echo`
     bad-version       answers `initialize` with a revision that nobody knows
@@ -245,6 +246,8 @@ def call_tool(ident, params):
             send({"method": "notifications/progress", "params": {"progressToken": token, "progress": step, "message": "on"}})
     if MODE in ("asks-password", "asks-name"):
         content = [{"type": "text", "text": ask(MODE.removeprefix("asks-"))}]
+    if MODE == "asks-often":
+        content = [{"type": "text", "text": ask("name")} for _ in range(15)]
     reply({"id": ident, "result": {"content": content}})
     if MODE == "changes" and called == 1:
         send({"method": "notifications/tools/list_changed"})
