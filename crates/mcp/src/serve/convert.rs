@@ -7,13 +7,32 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolResult, ContentBlock, ErrorCode, Implementation, InputRequest, InputRequests, ServerCapabilities,
-    ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResult, ContentBlock, ErrorCode, Implementation, InputRequest,
+    InputRequests, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::host::{ExtraFault, Extras, Hints, Host, Identity, Offer, Piece, Reply, Request};
+
+/// The methods that are understood.
+const METHODS: &[&str] = &[
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/list",
+    "tools/call",
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+    "completion/complete",
+    "logging/setLevel",
+];
 
 /// What a server says about itself.
 pub(super) fn config(host: &dyn Host) -> ServerConfig {
@@ -117,10 +136,31 @@ pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
 
 pub(super) fn fault(fault: &ExtraFault, method: &'static str) -> ErrorData {
     match fault {
-        ExtraFault::NoSuchMethod => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None),
+        ExtraFault::NoSuchMethod => unknown(method),
         ExtraFault::NoSuchResource { uri } => {
             ErrorData::resource_not_found(fault.to_string(), Some(json!({ "uri": uri })))
         }
         ExtraFault::BadParams(why) => ErrorData::invalid_params(why.clone(), None),
     }
+}
+
+/// Why a request was not read: its method is not known, or its parameters are not those of its method.
+pub(super) fn misfit(method: &str, params: Option<Value>) -> ErrorData {
+    if !METHODS.contains(&method) {
+        return unknown(method);
+    }
+    let why = match (method, params) {
+        (_, None) => "there are none".to_owned(),
+        ("tools/call", Some(params)) => match serde_json::from_value::<CallToolRequestParams>(params) {
+            Ok(_) => "they cannot be read".to_owned(),
+            Err(error) => error.to_string(),
+        },
+        (_, Some(_)) => "they cannot be read".to_owned(),
+    };
+    ErrorData::invalid_params(format!("the params of `{method}` do not fit: {why}"), None)
+}
+
+fn unknown(method: &str) -> ErrorData {
+    let method: String = method.chars().take(80).collect();
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}` here"), None)
 }

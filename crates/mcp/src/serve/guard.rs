@@ -100,6 +100,10 @@ impl Guard {
         let port = address.port();
         let mut hosts: Vec<String> =
             ["localhost", "127.0.0.1", "[::1]"].iter().map(|host| format!("{host}:{port}")).collect();
+        // Who listens everywhere is at no address.
+        if !address.ip().is_unspecified() {
+            hosts.push(address.to_string());
+        }
         for name in names {
             let name = name.to_ascii_lowercase();
             hosts.extend([format!("{name}:{port}"), name]);
@@ -242,6 +246,14 @@ mod tests {
         assert_eq!(told(("PUT", "/mcp"), &[host, token]), Err(Refusal::Method));
         assert_eq!(told(POST, &[host, token, ("content-type", "text/plain")]), Err(Refusal::Kind));
         assert_eq!(told(("GET", "/mcp"), &[host, token]), Ok(()));
+    }
+
+    #[test]
+    fn the_address_itself_is_a_name() {
+        let hosts = |address: &str| Guard::new(Entry::Anyone, address.parse().unwrap(), &[]).hosts().to_vec();
+        assert!(hosts("127.0.0.2:80").contains(&"127.0.0.2:80".to_owned()));
+        assert!(hosts("[fd00::1]:80").contains(&"[fd00::1]:80".to_owned()));
+        assert!(!hosts("0.0.0.0:80").contains(&"0.0.0.0:80".to_owned()));
     }
 
     #[test]

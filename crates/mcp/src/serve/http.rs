@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -14,11 +15,10 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -26,22 +26,22 @@ use super::Shared;
 use super::guard::{Entry, Guard, Refusal};
 use super::handler::Handler;
 use super::host::Host;
+use super::lobby::{Guest, Lobby};
+use super::message;
 
 /// Where the server is.
 pub const PATH: &str = "/mcp";
 
+/// What a client names its session in.
+const SESSION: &str = "mcp-session-id";
 /// The largest body of a request.
 const LARGEST_BODY: usize = 4 << 20;
-/// How deep objects and lists may lie in one another.
-const DEEPEST: usize = 64;
 /// The largest head of a request.
 const LARGEST_HEAD: usize = 64 << 10;
 /// How long the head of a request may take to come.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// How long its body may.
 const BODY_TIME: Duration = Duration::from_secs(30);
-/// Connections at a time; whoever comes when there are more is told to come again.
-const CONNECTIONS: usize = 256;
 
 /// Where clients come in.
 pub struct Door {
@@ -62,7 +62,7 @@ pub async fn serve_http(host: Arc<dyn Host>, door: Door, stop: CancellationToken
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
     let inside = Arc::new(Inside::new(host, Guard::new(entry, listener.local_addr()?, &names), &stop)?);
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let lobby = Lobby::new();
     // Dropped with all that is in it.
     let mut connections = JoinSet::new();
     // ends: when it is told to stop
@@ -79,30 +79,21 @@ pub async fn serve_http(host: Arc<dyn Host>, door: Door, stop: CancellationToken
             Some(_) = connections.join_next(), if !connections.is_empty() => continue,
             () = stop.cancelled() => return Ok(()),
         };
-        match Arc::clone(&room).try_acquire_owned() {
-            Ok(place) => {
-                let inside = Arc::clone(&inside);
-                connections.spawn(async move {
-                    let _held_until_it_ends = place;
-                    inside.attend(stream, from).await;
-                });
+        let (inside, guest) = (Arc::clone(&inside), lobby.enter());
+        connections.spawn(async move {
+            tokio::select! {
+                () = inside.attend(stream, from, &guest) => {}
+                () = guest.out.cancelled() => tracing::debug!(%from, "a connection gave way to another"),
             }
-            Err(_) => full(stream).await,
-        }
+        });
     }
-}
-
-/// Says that there is no room, if that can be said at once.
-async fn full(mut stream: TcpStream) {
-    const TOLD: &[u8] =
-        b"HTTP/1.1 429 Too Many Requests\r\nconnection: close\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n";
-    let _gone = tokio::time::timeout(Duration::from_millis(100), stream.write_all(TOLD)).await;
 }
 
 /// What is behind the door.
 struct Inside {
     guard: Guard,
     service: Service,
+    sessions: Arc<LocalSessionManager>,
 }
 
 impl Inside {
@@ -113,11 +104,14 @@ impl Inside {
             .with_max_request_body_bytes(LARGEST_BODY)
             .with_cancellation_token(stop.child_token());
         let handlers = move || Ok(Handler::new(&shared));
-        Ok(Self { guard, service: StreamableHttpService::new(handlers, Arc::default(), config) })
+        let sessions = Arc::<LocalSessionManager>::default();
+        let service = StreamableHttpService::new(handlers, Arc::clone(&sessions), config);
+        Ok(Self { guard, service, sessions })
     }
 
-    async fn attend(&self, stream: TcpStream, from: SocketAddr) {
-        let answering = service_fn(|request| async { Ok::<_, Infallible>(self.answer(request).await) });
+    async fn attend(&self, stream: TcpStream, from: SocketAddr, guest: &Guest) {
+        let answering =
+            service_fn(|request| async { Ok::<_, Infallible>(self.answer(request, guest).await) });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME)
@@ -128,11 +122,14 @@ impl Inside {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, guest: &Guest) -> Answer {
         let (mut head, body) = request.into_parts();
         if let Err(refusal) = self.guard.admit(&head) {
             tracing::warn!(?refusal, "somebody was not let in");
             return refused(refusal);
+        }
+        if !guest.comes_in() {
+            return full();
         }
         // Nobody behind the door needs it, and what is not there is not logged.
         head.headers.remove(AUTHORIZATION);
@@ -140,12 +137,18 @@ impl Inside {
         let body = match head.method {
             Method::POST => match read(body).await {
                 Ok(body) => body,
-                Err(status) => {
-                    return short(status, "the body of the request is too long, too slow or too deep");
-                }
+                Err(status) => return short(status, "the body of the request is too long or too slow"),
             },
             _ => Bytes::new(),
         };
+        if head.method == Method::POST
+            && let Err(fault) = message::check(&body)
+        {
+            return no_message(&fault);
+        }
+        if ends && !self.knows_session(&head).await {
+            return short(StatusCode::NOT_FOUND, "there is no such session");
+        }
         let mut answer = self.service.handle(Request::from_parts(head, Full::new(body))).await;
         // A session that is ended is ended now; clients take "accepted" for a failure.
         if ends && answer.status() == StatusCode::ACCEPTED {
@@ -155,33 +158,38 @@ impl Inside {
     }
 }
 
+impl Inside {
+    /// Whether there is a session that the head of a request names; who names none is told so further in.
+    async fn knows_session(&self, head: &Parts) -> bool {
+        let Some(session) = head.headers.get(SESSION) else { return true };
+        let Ok(session) = session.to_str() else { return false };
+        self.sessions.has_session(&session.into()).await.unwrap_or(true)
+    }
+}
+
 /// The body of a request, within bounds.
 async fn read(body: Incoming) -> Result<Bytes, StatusCode> {
     let collected = tokio::time::timeout(BODY_TIME, Limited::new(body, LARGEST_BODY).collect()).await;
-    let bytes = match collected {
-        Err(_) => return Err(StatusCode::REQUEST_TIMEOUT),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(StatusCode::PAYLOAD_TOO_LARGE),
-        Ok(Err(_)) => return Err(StatusCode::BAD_REQUEST),
-        Ok(Ok(collected)) => collected.to_bytes(),
-    };
-    if depth(&bytes) > DEEPEST { Err(StatusCode::BAD_REQUEST) } else { Ok(bytes) }
+    match collected {
+        Err(_) => Err(StatusCode::REQUEST_TIMEOUT),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(StatusCode::PAYLOAD_TOO_LARGE),
+        Ok(Err(_)) => Err(StatusCode::BAD_REQUEST),
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+    }
 }
 
-/// How deep objects and lists lie in one another.
-fn depth(json: &[u8]) -> usize {
-    let (mut deep, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
-    for &byte in json {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            b'{' | b'[' if !quoted => deep += 1,
-            b'}' | b']' if !quoted => deep = deep.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(deep);
-    }
-    deepest
+/// Says that there is no room.
+fn full() -> Answer {
+    let mut answer = short(StatusCode::TOO_MANY_REQUESTS, "there are too many connections; come again");
+    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    answer
+}
+
+fn no_message(fault: &message::Fault) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(fault.answer().to_string())).boxed());
+    *answer.status_mut() = StatusCode::BAD_REQUEST;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
 }
 
 fn refused(refusal: Refusal) -> Answer {
@@ -209,19 +217,58 @@ fn short(status: StatusCode, words: &'static str) -> Answer {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::super::nothing::Nothing;
     use super::*;
 
-    #[test]
-    fn depth_is_counted_outside_of_texts() {
-        for (json, expected) in [
-            ("", 0),
-            ("1", 0),
-            ("{}", 1),
-            (r#"{"a": [1, {"b": []}]}"#, 4),
-            (r#"{"a": "[[[[", "b": "\"[[[["}"#, 1),
-            ("]]]][", 1),
-        ] {
-            assert_eq!(depth(json.as_bytes()), expected, "{json}");
+    const PING: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "ping"}"#;
+
+    /// A server that lets everybody in, until it is dropped.
+    fn served() -> (SocketAddr, tokio_util::sync::DropGuard) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
+        let door = Door { listener, entry: Entry::Anyone, names: Vec::new() };
+        let serving = serve_http(Arc::new(Nothing(0)), door, stop.clone());
+        crate::task::spawn(async move { serving.await.unwrap() });
+        (address, stop.drop_guard())
+    }
+
+    /// The status and the body that a request is answered with.
+    async fn told(address: SocketAddr, method: &str, session: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!(
+            "{method} /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\n{session}content-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        format!("{} {body}", head.split(' ').nth(1).unwrap())
+    }
+
+    #[tokio::test]
+    async fn what_is_no_message_is_told_so_as_the_protocol_writes_it() {
+        let (address, _serving) = served();
+        for (body, code) in [("{", "-32700"), ("[]", "-32600"), (r#"{"jsonrpc": "2.0", "id": []}"#, "-32600")]
+        {
+            let said = told(address, "POST", "", body).await;
+            assert!(said.starts_with("400 ") && said.contains(code), "{said}");
         }
+        let said = told(address, "DELETE", "mcp-session-id: none\r\n", "").await;
+        assert_eq!(said, "404 there is no such session");
+    }
+
+    #[tokio::test]
+    async fn who_says_nothing_keeps_nobody_out() {
+        let (address, _serving) = served();
+        let mut silent = Vec::new();
+        for _ in 0..300 {
+            silent.push(TcpStream::connect(address).await.unwrap());
+        }
+        let said = told(address, "POST", "", PING).await;
+        assert!(!said.starts_with("429"), "{said}");
     }
 }

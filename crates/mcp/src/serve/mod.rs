@@ -10,6 +10,10 @@ mod guard;
 mod handler;
 mod host;
 mod http;
+mod lobby;
+mod message;
+#[cfg(test)]
+mod nothing;
 mod parked;
 mod site;
 mod stdio;

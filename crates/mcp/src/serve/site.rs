@@ -18,7 +18,11 @@ type Found = Arc<OnceCell<Arc<dyn Host>>>;
 
 /// The host of one session, once it is known which.
 #[derive(Default)]
-pub(super) struct Site(Mutex<Found>);
+pub(super) struct Site {
+    found: Mutex<Found>,
+    /// What the client said last, and the host there: what runs there goes on if it says the same again.
+    last: Mutex<Option<(Vec<PathBuf>, Arc<dyn Host>)>>,
+}
 
 impl Site {
     /// The host for a call. The first one asks the client where it works, if it is one that says so.
@@ -31,35 +35,48 @@ impl Site {
         if Era::of(context) == Era::Stateless || capabilities.roots.is_none() {
             return Arc::clone(base);
         }
-        let found = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let looked = found.get_or_init(|| async {
-            let roots = roots(context).await;
-            if roots.is_empty() { None } else { base.at(&roots) }.unwrap_or_else(|| Arc::clone(base))
-        });
+        let found = Arc::clone(&self.found.lock().unwrap_or_else(PoisonError::into_inner));
+        let looked = found.get_or_init(|| async { self.at(base, roots(context).await) });
         Arc::clone(looked.await)
+    }
+
+    /// The host where the client says that it works; the last if it does not say.
+    fn at(&self, base: &Arc<dyn Host>, roots: Option<Vec<PathBuf>>) -> Arc<dyn Host> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&*last, roots) {
+            (Some((_, host)), None) => Arc::clone(host),
+            (Some((before, host)), Some(roots)) if *before == roots => Arc::clone(host),
+            (_, roots) => {
+                let roots = roots.unwrap_or_default();
+                let there = if roots.is_empty() { None } else { base.at(&roots) };
+                let host = there.unwrap_or_else(|| Arc::clone(base));
+                *last = Some((roots, Arc::clone(&host)));
+                host
+            }
+        }
     }
 
     /// The next call asks again.
     pub(super) fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Found::default();
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Found::default();
     }
 }
 
-/// The directories that a client says it works in.
-async fn roots(context: &RequestContext<RoleServer>) -> Vec<PathBuf> {
+/// The directories that a client says it works in; `None` if it does not say.
+async fn roots(context: &RequestContext<RoleServer>) -> Option<Vec<PathBuf>> {
     let asked = asking::one(&context.peer, &Request::Roots);
     match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(said)) => {
             let roots = said["roots"].as_array().into_iter().flatten();
-            roots.filter_map(|root| path(root["uri"].as_str()?)).collect()
+            Some(roots.filter_map(|root| path(root["uri"].as_str()?)).collect())
         }
         Ok(Err(error)) => {
             tracing::warn!(%error, "the client does not say where it works");
-            Vec::new()
+            None
         }
         Err(_) => {
             tracing::warn!("the client did not say in time where it works");
-            Vec::new()
+            None
         }
     }
 }
@@ -91,7 +108,21 @@ fn path(uri: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::nothing::Nothing;
     use super::*;
+
+    #[test]
+    fn who_says_the_same_again_stays_where_it_is() {
+        let (site, base) = (Site::default(), Arc::new(Nothing(0)) as Arc<dyn Host>);
+        let at = |path: Option<&str>| site.at(&base, path.map(|path| vec![PathBuf::from(path)]));
+        let first = at(Some("/a"));
+        site.forget();
+        assert!(Arc::ptr_eq(&first, &at(Some("/a"))));
+        assert!(Arc::ptr_eq(&first, &at(None)));
+        let second = at(Some("/b"));
+        assert!(!Arc::ptr_eq(&first, &second));
+        assert!(Arc::ptr_eq(&site.at(&base, Some(Vec::new())), &base));
+    }
 
     #[test]
     fn only_files_of_this_machine_have_a_path() {

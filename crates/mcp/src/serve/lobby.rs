@@ -1,0 +1,109 @@
+//! Connections: those of whom nobody knows yet who they are give way to one another, never somebody who was let in.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+/// Connections at a time of those who were let in; whoever comes when there are more is told to come again.
+const INSIDE: usize = 256;
+/// Connections at a time of all others; when there are more, the oldest ends.
+const WAITING: usize = 64;
+
+/// Where connections wait to be let in.
+pub(super) struct Lobby {
+    waiting: Mutex<Waiting>,
+    room: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    next: u64,
+    guests: VecDeque<(u64, CancellationToken)>,
+}
+
+/// A connection.
+pub(super) struct Guest {
+    number: u64,
+    /// It has to leave.
+    pub(super) out: CancellationToken,
+    lobby: Arc<Lobby>,
+    place: OnceLock<OwnedSemaphorePermit>,
+}
+
+impl Lobby {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { waiting: Mutex::default(), room: Arc::new(Semaphore::new(INSIDE)) })
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Somebody comes; whoever has waited longest leaves if there are too many.
+    pub(super) fn enter(self: &Arc<Self>) -> Guest {
+        let mut waiting = self.waiting();
+        if waiting.guests.len() >= WAITING
+            && let Some((_, oldest)) = waiting.guests.pop_front()
+        {
+            oldest.cancel();
+        }
+        let (number, out) = (waiting.next, CancellationToken::new());
+        waiting.next += 1;
+        waiting.guests.push_back((number, out.clone()));
+        Guest { number, out, lobby: Arc::clone(self), place: OnceLock::new() }
+    }
+}
+
+impl Guest {
+    /// Lets it in, for as long as it lasts; `false`: there is no room.
+    pub(super) fn comes_in(&self) -> bool {
+        if self.place.get().is_some() {
+            return true;
+        }
+        let Ok(place) = Arc::clone(&self.lobby.room).try_acquire_owned() else { return false };
+        self.leaves_the_lobby();
+        // A connection has one request at a time.
+        let _twice = self.place.set(place);
+        true
+    }
+
+    fn leaves_the_lobby(&self) {
+        self.lobby.waiting().guests.retain(|(number, _)| *number != self.number);
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.leaves_the_lobby();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_says_nothing_gives_way_and_who_was_let_in_stays() {
+        let lobby = Lobby::new();
+        let known = lobby.enter();
+        assert!(known.comes_in());
+        let silent: Vec<Guest> = (0..WAITING + 1).map(|_| lobby.enter()).collect();
+        assert!(silent[0].out.is_cancelled() && !silent[1].out.is_cancelled());
+        assert!(!known.out.is_cancelled() && known.comes_in());
+        drop(silent);
+        assert!(lobby.waiting().guests.is_empty());
+    }
+
+    #[test]
+    fn those_inside_are_so_many_and_no_more() {
+        let lobby = Lobby::new();
+        let mut inside: Vec<Guest> = (0..INSIDE).map(|_| lobby.enter()).collect();
+        assert!(inside.iter().all(Guest::comes_in));
+        let late = lobby.enter();
+        assert!(!late.comes_in());
+        inside.pop();
+        assert!(late.comes_in());
+    }
+}
