@@ -74,23 +74,23 @@ pub(crate) fn script(line: &CommandLine) -> Option<&str> {
 
 /// Each part that is more than a shell around the others: the command, what it counts as, and why.
 pub(crate) fn classes(question: &Question) -> Vec<(String, &'static str, Option<String>)> {
-    let above = Above::of(question);
+    let whole = Whole::of(question);
     let parts = question.account.iter().flat_map(|account| &account.parts).filter(|part| !part.wraps);
     let described = parts.map(|part| {
         let (class, why) = class(part);
-        (line(part, &above), class, why)
+        (line(part, &whole), class, why)
     });
     described.collect()
 }
 
 /// Why it is asked, without repeating what is shown anyway.
 pub(super) fn why(question: &Question) -> Vec<String> {
-    let above = Above::of(question);
+    let whole = Whole::of(question);
     let parts: Vec<(String, String)> = question
         .account
         .iter()
         .flat_map(|account| &account.parts)
-        .map(|part| (part.command.line(), line(part, &above)))
+        .map(|part| (part.command.line(), line(part, &whole)))
         .filter(|(whole, short)| whole != short)
         .collect();
     let shorter =
@@ -121,10 +121,10 @@ fn place(rule: &Rule) -> String {
     format!("{}:{}", rule.file.display(), rule.line)
 }
 
-/// What is shown before the parts: the whole command, without the letters that quote others.
-struct Above(String);
+/// What is shown beside the parts: the whole command, without the letters that quote others.
+struct Whole(String);
 
-impl Above {
+impl Whole {
     fn of(question: &Question) -> Self {
         let lines = question.intent.effects.iter().filter_map(|effect| match effect {
             Effect::Exec(line) => Some(line.argv.join(" ")),
@@ -146,8 +146,8 @@ impl Above {
     }
 }
 
-/// A part on one line. Scripts within it, and the texts of here-documents, are shown whole above.
-fn line(part: &Part, above: &Above) -> String {
+/// A part on one line. Scripts within it, and the texts of here-documents, are shown whole elsewhere.
+fn line(part: &Part, whole: &Whole) -> String {
     use toolgate::shell::{Redirect, Word};
     /// The script of a shell, and the text of a here-document.
     const SHORT: usize = 40;
@@ -157,8 +157,8 @@ fn line(part: &Part, above: &Above) -> String {
     let most = if part.wraps { SHORT } else { WORD };
     for word in &mut command.words {
         let (Word::Literal(text) | Word::Unknown(text)) = &*word;
-        if (text.len() > most || text.contains('\n')) && (part.wraps || above.shows(text)) {
-            let short = if part.wraps { "the script, as above".to_owned() } else { short(text) };
+        if (text.len() > most || text.contains('\n')) && (part.wraps || whole.shows(text)) {
+            let short = if part.wraps { "the script, as shown".to_owned() } else { short(text) };
             *word = Word::Unknown(short);
         }
     }
@@ -172,11 +172,11 @@ fn line(part: &Part, above: &Above) -> String {
     command.line()
 }
 
-/// Stands for a text that is shown above.
+/// Stands for a text that is shown with the whole command.
 fn short(text: &str) -> String {
     match text.lines().count() {
-        lines @ 2.. => format!("{lines} lines of text, as above"),
-        0 | 1 => format!("{} letters, as above", text.trim_end().chars().count()),
+        lines @ 2.. => format!("{lines} lines of text, as shown"),
+        0 | 1 => format!("{} letters, as shown", text.trim_end().chars().count()),
     }
 }
 

@@ -8,7 +8,7 @@ use super::describe::{Scope, choices, classes, confinement, script, why};
 use super::page::Page;
 use crate::screen::{FAINT, NAME};
 
-/// Commands that are listed, but for those that somebody should look at: all stand above.
+/// Commands that are listed, but for those that somebody should look at: all are shown whole.
 const MAX_RUNS: usize = 20;
 
 const TITLE: Style = AnsiColor::Yellow.on_default().bold();
@@ -35,16 +35,44 @@ pub(crate) fn question(question: &Question, size: Size, scope: Scope) -> String 
     page.text()
 }
 
-/// All that a person has to know to answer `question`, for a screen of this width, without a colour or a key.
+/// All that a person has to know to answer `question`, without a colour or a key, for a form that may have to be cut: why,
+/// what a yes gives and what the model says about it come first, the command itself last.
 pub(crate) fn plain(question: &Question, width: usize) -> String {
-    let mut page = body(question, width);
+    let mut page = Page::new(width);
+    title(&mut page, question);
+    page.space();
+    page.field("why", &why(question), PLAIN);
+    limits(&mut page, question);
+    said(&mut page, question);
+    page.space();
+    parts(&mut page, question);
+    if let Some(proposal) = &question.proposal {
+        page.space();
+        page.say("The rule that could be saved:", PLAIN);
+        page.quote(&proposal.rule.to_string(), |_| PLAIN);
+    }
+    whole(&mut page, question);
+    page.space();
     remarks(&mut page, question, Size { width, height: usize::MAX });
     anstream::adapter::strip_str(&page.text()).to_string()
 }
 
+/// On a terminal the end is what is seen at once, so there the command comes first.
 fn body(question: &Question, width: usize) -> Page {
     let mut page = Page::new(width);
     page.space();
+    title(&mut page, question);
+    whole(&mut page, question);
+    page.space();
+    page.field("why", &why(question), PLAIN);
+    parts(&mut page, question);
+    limits(&mut page, question);
+    said(&mut page, question);
+    page.space();
+    page
+}
+
+fn title(page: &mut Page, question: &Question) {
     page.say(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
     if question.again {
         let guessed = |why: &Cause| matches!(why, Cause::Refused { guessed: true, .. });
@@ -54,23 +82,29 @@ fn body(question: &Question, width: usize) -> Page {
         };
         page.say(&format!("{told} A yes runs it again from the beginning."), DANGER);
     }
+}
+
+/// All of what it would do, however long it is.
+fn whole(page: &mut Page, question: &Question) {
     for effect in &question.intent.effects {
-        does(&mut page, effect, question.account.as_ref());
+        does(page, effect, question.account.as_ref());
     }
     if let Some(diff) = &question.intent.diff {
         page.space();
-        page.say("It would change:", PLAIN);
+        let foreign = |effect: &Effect| matches!(effect, Effect::Foreign(_));
+        let called = question.intent.effects.iter().any(foreign);
+        page.say(if called { "It is called with:" } else { "It would change:" }, PLAIN);
         page.quote(diff, painted);
     }
-    page.space();
-    fields(&mut page, question);
+}
+
+/// What the model says about it.
+fn said(page: &mut Page, question: &Question) {
     if let Some(words) = &question.intent.justification {
         page.space();
         page.say("The model says why, in its own words, which nobody checked:", PLAIN);
         page.quote(words, |_| PLAIN);
     }
-    page.space();
-    page
 }
 
 /// What a rule would be, and what else it would allow.
@@ -180,8 +214,8 @@ fn is_of_word(letter: char) -> bool {
     !letter.is_whitespace() && !"=;|&()<>\"`‹›".contains(letter)
 }
 
-fn fields(page: &mut Page, question: &Question) {
-    page.field("why", &why(question), PLAIN);
+/// What it is made of, and what that is known to touch.
+fn parts(page: &mut Page, question: &Question) {
     let (mut shown, mut more) = (0, 0);
     for (command, class, why) in classes(question) {
         let plain = matches!(class, "reads" | "ordinary" | "allowed");
@@ -196,7 +230,7 @@ fn fields(page: &mut Page, question: &Question) {
         shown += 1;
     }
     if more > 0 {
-        page.field("", &[format!("… and {more} more, as above: only reading, ordinary or allowed")], FAINT);
+        page.field("", &[format!("… and {more} more, as shown: only reading, ordinary or allowed")], FAINT);
     }
     if let Some(account) = &question.account {
         let unclear = account.undecided.iter().map(|doubt| format!("{}: {}", doubt.why, doubt.text));
@@ -219,6 +253,10 @@ fn fields(page: &mut Page, question: &Question) {
             page.field(label, &[things.join(", ")], PLAIN);
         }
     }
+}
+
+/// What would confine it, and what a yes gives it.
+fn limits(page: &mut Page, question: &Question) {
     page.field("confined", &[confinement(question)], PLAIN);
     let grants: Vec<String> = question.grants.iter().map(ToString::to_string).collect();
     page.field("yes gives", &grants, DANGER);

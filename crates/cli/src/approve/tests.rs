@@ -131,7 +131,7 @@ fn a_script_of_which_not_all_is_known() {
                 ordinary  gzip -9 ‹"$f"› >>‹"$OUT/all.gz"›
                 ordinary  curl -fsS ‹https://$HOST/install.sh›
                 dangerous (runs whatever another command writes) sh
-                ordinary  cat <<<‹2 lines of text, as above› >notes.txt
+                ordinary  cat <<<‹2 lines of text, as shown› >notes.txt
                 reads     date
       sets      f=‹*.log›
       writes    ‹"$OUT/all.gz"›, notes.txt
@@ -254,9 +254,9 @@ fn a_patch() {
       │      rest();
       │ *** End Patch
 
-      why       `apply_patch <<<‹7 lines of text, as above›` may change something, and
+      why       `apply_patch <<<‹7 lines of text, as shown›` may change something, and
                     the approval policy is untrusted
-      runs      ordinary  apply_patch <<<‹7 lines of text, as above›
+      runs      ordinary  apply_patch <<<‹7 lines of text, as shown›
       writes    src/a.rs
       starts    /usr/bin/bash, /usr/bin/apply_patch
       confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
@@ -284,7 +284,7 @@ fn what_would_look_like_something_else() {
       │ … 79 blank lines …
       │ rm -rf / … 300 blanks … # harmless
 
-      why       `/bin/bash -lc ‹the script, as above›` holds characters that do not
+      why       `/bin/bash -lc ‹the script, as shown›` holds characters that do not
                     show on a terminal
                 `ls ‹\u{1b}[2K\u{1b}[1A\u{202e}gpj.exe\u{d}› ok` holds characters that
                     do not show on a terminal
@@ -340,13 +340,13 @@ fn what_is_shown_above_is_not_shown_again() {
     let (_, runs) = text.split_once("runs").unwrap();
     let runs = runs.split_once("writes").unwrap().0.replace("            reads     true\n", "");
     assert_snapshot!(runs, @"
-          ordinary  python3 -c ‹30 lines of text, as above›
-                ordinary  make ‹121 letters, as above›
+          ordinary  python3 -c ‹30 lines of text, as shown›
+                ordinary  make ‹121 letters, as shown›
                 ordinary  make
                     ayyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
                     yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
                 dangerous (removes files without asking) rm -rf x
-                … and 13 more, as above: only reading, ordinary or allowed
+                … and 13 more, as shown: only reading, ordinary or allowed
     ");
 }
 

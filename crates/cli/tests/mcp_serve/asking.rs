@@ -26,7 +26,7 @@ fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
         ),
         (json!({ "action": "decline" }), false, "denied by the user"),
         (json!({ "action": "cancel" }), false, "without an answer"),
-        (said("maybe"), false, "no answer that makes sense"),
+        (said("maybe"), false, "not answered in a way that makes sense, so it was refused"),
     ] {
         let world = World::new();
         let mut server = world.greeted(&[], &json!({ "elicitation": {} }));

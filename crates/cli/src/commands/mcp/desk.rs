@@ -8,7 +8,7 @@ use std::time::Duration;
 use toolgate::{Approver, BoxFuture, CallId, Event, Notice, Observer, Question, ReviewDecision};
 
 use super::board::Board;
-use super::form;
+use super::form::Form;
 use super::line::Line;
 
 /// How long a question stands; what nobody answers is refused, and others get their turn.
@@ -50,10 +50,11 @@ impl Desk {
         let line = self.line(call).filter(|line| line.takes_forms());
         let mut posted = self.board.post(question);
         let client = async {
-            if let Some(line) = line
-                && let Some(said) = line.ask(form::form(question)).await
-            {
-                return form::decision(question, &said);
+            if let Some(line) = line {
+                let form = Form::about(question);
+                if let Some(said) = line.ask(form.request()).await {
+                    return form.decision(question, &said);
+                }
             }
             self.board.unwatched().await;
             denied(NOBODY)

@@ -24,52 +24,76 @@ fn words(choice: Choice) -> Option<&'static str> {
     }
 }
 
-/// The form for `question`.
-pub(super) fn form(question: &Question) -> Request {
-    let mut message = plain(question, WIDTH).trim().to_owned();
-    if message.len() > MOST {
-        let cut = message.floor_char_boundary(MOST);
-        message.truncate(cut);
-        message.push_str("\n… there is more of it: `toolgate approve` in a terminal shows all.");
-    }
-    if let Some(proposal) = &question.proposal {
-        message.push_str(&format!("\n\nThe rule that could be saved:\n{}", proposal.rule));
-    }
-    let answers: Vec<&str> = choices(question).into_iter().filter_map(words).collect();
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "answer": { "type": "string", "title": "May it?", "enum": answers },
-            "note": { "type": "string", "title": "What the model should know", "maxLength": 2000 },
-        },
-        "required": ["answer"],
-    });
-    Request::Form { message, schema }
+/// What a cut form ends with.
+const MORE: &str = "\n\n… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, \
+                    and takes the answer.";
+/// What the model is told if a cut form is answered.
+const TOO_LONG: &str = "the question is too long for the client's form; the user can run `toolgate approve` in a terminal, which shows all of \
+                        it, before it is tried again";
+
+/// A question for a client.
+pub(super) struct Form {
+    message: String,
+    offered: Vec<Choice>,
+    cut: bool,
 }
 
-/// What a client says about it. Whatever is not a clear yes is a no.
-pub(super) fn decision(question: &Question, said: &Value) -> ReviewDecision {
-    let note = said["content"]["note"].as_str().map(str::trim).filter(|note| !note.is_empty());
-    let no = |why: &str| Said::No { note: Some(note.map_or_else(|| why.to_owned(), str::to_owned)) };
-    let answer = said["content"]["answer"].as_str().unwrap_or_default();
-    let meant = choices(question).into_iter().find(|choice| words(*choice) == Some(answer));
-    let said = match (said["action"].as_str(), meant) {
-        (Some("accept"), Some(Choice::Once)) => Said::Once,
-        (Some("accept"), Some(Choice::Session)) => Said::Session,
-        (Some("accept"), Some(Choice::Always)) => Said::Always,
-        (Some("accept"), Some(Choice::No | Choice::Note)) | (Some("decline"), _) => {
-            Said::No { note: note.map(str::to_owned) }
+impl Form {
+    /// The form for `question`. Nobody says yes to what they were not shown: one that had to be cut offers none.
+    pub(super) fn about(question: &Question) -> Self {
+        let mut message = plain(question, WIDTH).trim().to_owned();
+        let cut = message.len() > MOST;
+        let mut offered = choices(question);
+        if cut {
+            message.truncate(message.floor_char_boundary(MOST));
+            message.push_str(MORE);
+            offered.retain(|choice| match choice {
+                Choice::Once | Choice::Session | Choice::Always => false,
+                Choice::No | Choice::Note | Choice::Stop => true,
+            });
         }
-        (Some("accept"), Some(Choice::Stop)) => Said::Stop,
-        (Some("cancel"), _) => no("the question was put away without an answer"),
-        _ => no("the client gave no answer that makes sense"),
-    };
-    said.decision(question.proposal.as_ref().map(|proposal| &proposal.rule))
+        Self { message, offered, cut }
+    }
+
+    /// As the client is asked.
+    pub(super) fn request(&self) -> Request {
+        let answers: Vec<&str> = self.offered.iter().copied().filter_map(words).collect();
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "answer": { "type": "string", "title": "May it?", "enum": answers },
+                "note": { "type": "string", "title": "What the model should know", "maxLength": 2000 },
+            },
+            "required": ["answer"],
+        });
+        Request::Form { message: self.message.clone(), schema }
+    }
+
+    /// What a client says about it. Whatever is not a clear yes that was offered is a no.
+    pub(super) fn decision(&self, question: &Question, said: &Value) -> ReviewDecision {
+        let note = said["content"]["note"].as_str().map(str::trim).filter(|note| !note.is_empty());
+        let no = |why: &str| Said::No { note: Some(note.map_or_else(|| why.to_owned(), str::to_owned)) };
+        let answer = said["content"]["answer"].as_str().unwrap_or_default();
+        let meant = self.offered.iter().copied().find(|choice| words(*choice) == Some(answer));
+        let said = match (said["action"].as_str(), meant) {
+            (Some("accept"), Some(Choice::Once)) => Said::Once,
+            (Some("accept"), Some(Choice::Session)) => Said::Session,
+            (Some("accept"), Some(Choice::Always)) => Said::Always,
+            (Some("accept"), Some(Choice::Stop)) => Said::Stop,
+            _ if self.cut => no(TOO_LONG),
+            (Some("accept"), Some(Choice::No | Choice::Note)) | (Some("decline"), _) => {
+                Said::No { note: note.map(str::to_owned) }
+            }
+            (Some("cancel"), _) => no("the question was put away without an answer"),
+            _ => no("the client's form was not answered in a way that makes sense, so it was refused"),
+        };
+        said.decision(question.proposal.as_ref().map(|proposal| &proposal.rule))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use toolgate::ApprovalPolicy;
+    use toolgate::{ApprovalPolicy, Escalation};
 
     use super::*;
     use crate::approve::tests::{asked, script};
@@ -78,7 +102,8 @@ mod tests {
     fn only_a_clear_yes_is_one() {
         let plain = asked(ApprovalPolicy::OnRequest, &script("rm -rf x"));
         let ruled = asked(ApprovalPolicy::Untrusted, &script("cargo test"));
-        let said = |question: &Question, said: Value| decision(question, &said).as_str();
+        let said =
+            |question: &Question, said: Value| Form::about(question).decision(question, &said).as_str();
         let accept = |answer: &str| json!({ "action": "accept", "content": { "answer": answer } });
         for (answer, expected) in [
             ("yes, once", "approved"),
@@ -108,10 +133,60 @@ mod tests {
     #[test]
     fn a_form_shows_what_a_terminal_shows() {
         let question = asked(ApprovalPolicy::Untrusted, &script("cargo test"));
-        let Request::Form { message, schema } = form(&question) else { panic!("no form") };
-        assert!(message.starts_with("Toolgate asks: may shell_command do this?"), "{message}");
-        assert!(message.contains("pattern = [\"cargo\", \"test\"]"), "{message}");
-        assert!(!message.contains('\u{1b}'));
+        let Request::Form { message, schema } = Form::about(&question).request() else { panic!("no form") };
+        insta::assert_snapshot!(message, @r#"
+        Toolgate asks: may shell_command do this?
+
+          why       `cargo test` may change something, and the approval policy is untrusted
+          confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
+
+          runs      ordinary  cargo test
+          starts    /usr/bin/bash, /usr/bin/cargo
+
+        The rule that could be saved:
+          │ [[rule]]
+          │ pattern = ["cargo", "test"]
+          │ decision = "allow"
+          │ match = [["cargo", "test"]]
+
+        It would run this in `/w` by `/bin/bash -lc`:
+          │ cargo test
+        "#);
         assert_eq!(schema["properties"]["answer"]["enum"].as_array().unwrap().len(), 5);
+    }
+
+    #[test]
+    fn a_form_that_had_to_be_cut_takes_no_yes() {
+        let long = format!("rm -rf build\n{}touch payload\n", "echo an ordinary step\n".repeat(400));
+        let why = Some("It builds.".to_owned());
+        let question = asked(ApprovalPolicy::OnRequest, &script(&long).escalated(Escalation::Required, why));
+        let form = Form::about(&question);
+        let Request::Form { message, schema } = form.request() else { panic!("no form") };
+        let head: Vec<&str> = message.lines().take_while(|line| !line.contains("an ordinary step")).collect();
+        insta::assert_snapshot!(head.join("\n"), @"
+        Toolgate asks: may shell_command do this?
+
+          why       `rm -rf build` removes files without asking
+                    `echo` cannot be understood: there are too many commands
+                    `touch` cannot be understood: there are too many commands
+                    it asks to run without the sandbox
+          confined  nothing: it would run without the sandbox, and may do whatever you may
+          yes gives run without the sandbox
+
+        The model says why, in its own words, which nobody checked:
+          │ It builds.
+
+          runs      dangerous (removes files without asking) rm -rf build
+        ");
+        insta::assert_snapshot!(message.lines().last().unwrap(), @"… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, and takes the answer.");
+        assert!(!message.contains("payload"));
+        assert_eq!(schema["properties"]["answer"]["enum"], json!(["no", "no, and stop what else is asked"]));
+        for yes in
+            ["yes, once", "yes, and exactly this again until the server ends", "yes, always: save the rule"]
+        {
+            let said = json!({ "action": "accept", "content": { "answer": yes } });
+            let ReviewDecision::Denied { note } = form.decision(&question, &said) else { panic!("{yes}") };
+            assert!(note.unwrap().contains("`toolgate approve`"));
+        }
     }
 }
