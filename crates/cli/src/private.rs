@@ -12,14 +12,28 @@ use crate::config::Dirs;
 /// Makes `directory` if it is not there. One that is somebody else's, that others may use or that is a link is refused.
 pub(crate) fn directory(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::PATH;
-    let stat = rustix::fs::fstat(rustix::fs::open(directory, flags, Mode::empty())?)?;
-    let ours = stat.st_uid == rustix::process::geteuid().as_raw();
-    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory || !ours || stat.st_mode & 0o077 != 0 {
-        let path = directory.display();
-        return Err(io::Error::other(format!("`{path}` is not yours alone; `chmod 700` it, or remove it")));
+    if is_ours(directory)? {
+        return Ok(());
     }
-    Ok(())
+    let path = directory.display();
+    Err(io::Error::other(format!("`{path}` is not yours alone; `chmod 700` it, or remove it")))
+}
+
+/// Whether this is a directory that nobody else may look into, and no link.
+pub(crate) fn is_ours(directory: &Path) -> io::Result<bool> {
+    // Whatever else it is is opened too, and nothing happens to it.
+    let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::PATH;
+    let stat = rustix::fs::fstat(rustix::fs::open(directory, flags, Mode::empty())?)?;
+    let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    Ok(is_directory && stat.st_uid == rustix::process::geteuid().as_raw() && stat.st_mode & 0o077 == 0)
+}
+
+/// Whether this is a socket of ours: no other file is talked to, or taken away.
+pub(crate) fn is_socket(path: &Path) -> bool {
+    rustix::fs::lstat(path).is_ok_and(|stat| {
+        let socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
+        socket && stat.st_uid == rustix::process::geteuid().as_raw()
+    })
 }
 
 /// Where the tokens of servers are.
@@ -27,9 +41,100 @@ pub(crate) fn tokens(dirs: &Dirs) -> Option<PathBuf> {
     Some(dirs.state.as_ref()?.join("mcp"))
 }
 
-/// Where running servers wait for whoever answers their questions.
-pub(crate) fn counters(dirs: &Dirs) -> Option<PathBuf> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
-    let runtime = runtime.map(|runtime| runtime.join("toolgate"));
-    runtime.or_else(|| Some(dirs.state.as_ref()?.join("run")))
+/// Where running servers may wait for whoever answers their questions.
+///
+/// Not every client hands on `XDG_RUNTIME_DIR`, so a server may be at another of these than whoever looks for it would choose.
+pub(crate) fn counters(dirs: &Dirs) -> Vec<PathBuf> {
+    let places = Places::of(dirs);
+    let all = [places.named, Some(places.usual), places.kept].into_iter().flatten();
+    let mut counters: Vec<PathBuf> = Vec::new();
+    for counter in all {
+        if !counters.contains(&counter) {
+            counters.push(counter);
+        }
+    }
+    counters
+}
+
+/// Where a server of ours waits: where the environment says, else where it would if this is there, else in the state directory.
+pub(crate) fn counter(dirs: &Dirs) -> Option<PathBuf> {
+    Places::of(dirs).chosen()
+}
+
+/// The directories that may be a counter's.
+struct Places {
+    /// Below `XDG_RUNTIME_DIR`.
+    named: Option<PathBuf>,
+    /// Below what that variable usually says.
+    usual: PathBuf,
+    /// In the state directory.
+    kept: Option<PathBuf>,
+}
+
+impl Places {
+    fn of(dirs: &Dirs) -> Self {
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let user = rustix::process::geteuid().as_raw();
+        Self::with(runtime, Path::new(&format!("/run/user/{user}")), dirs.state.as_deref())
+    }
+
+    fn with(runtime: Option<PathBuf>, usual: &Path, state: Option<&Path>) -> Self {
+        Self {
+            // Without `//` and `.`, so that the same directory is one.
+            named: runtime
+                .filter(|path| path.is_absolute())
+                .map(|path| path.join("toolgate").components().collect()),
+            usual: usual.join("toolgate"),
+            kept: state.map(|state| state.join("run").components().collect()),
+        }
+    }
+
+    fn chosen(self) -> Option<PathBuf> {
+        let Self { named, usual, kept } = self;
+        let there = usual.parent().is_some_and(|runtime| is_ours(runtime).unwrap_or_default());
+        named.or_else(|| there.then_some(usual)).or(kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_server_waits_where_whoever_looks_for_it_finds_it() {
+        let home = tempfile::tempdir().unwrap();
+        let path = |name: &str| home.path().join(name);
+        let chosen = |runtime: Option<PathBuf>, usual: &str, state: Option<&Path>| {
+            let chosen = Places::with(runtime, &path(usual), state).chosen();
+            chosen.map(|chosen| chosen.strip_prefix(home.path()).unwrap().to_owned())
+        };
+        let state = path("state");
+        directory(&path("own")).unwrap();
+        directory(&path("open")).unwrap();
+        std::fs::set_permissions(path("open"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink(path("own"), path("link")).unwrap();
+        for (runtime, usual, expected) in [
+            (Some(path("said/./")), "own", "said/toolgate"),
+            (Some("relative".into()), "own", "own/toolgate"),
+            (None, "own", "own/toolgate"),
+            (None, "open", "state/run"),
+            (None, "link", "state/run"),
+            (None, "none", "state/run"),
+        ] {
+            assert_eq!(chosen(runtime, usual, Some(&state)), Some(expected.into()), "{usual}");
+        }
+        assert_eq!(chosen(None, "none", None), None);
+    }
+
+    #[test]
+    fn all_places_are_looked_at_and_each_once() {
+        let dirs = Dirs { home: None, config: None, state: Some("/state".into()) };
+        let counters = counters(&dirs);
+        let usual = format!("/run/user/{}/toolgate", rustix::process::geteuid().as_raw());
+        assert!(counters.contains(&usual.into()) && counters.contains(&"/state/run".into()), "{counters:?}");
+        let unique: std::collections::HashSet<_> = counters.iter().collect();
+        assert_eq!(unique.len(), counters.len(), "{counters:?}");
+    }
 }

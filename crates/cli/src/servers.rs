@@ -153,7 +153,7 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
 /// Nobody changes our own files, or reads what opens doors.
 fn kept_out(mut program: Program, config: &Config, dirs: &Dirs) -> Program {
     // Our configuration may hold what other servers are given.
-    let secret = [private::tokens(dirs), private::counters(dirs), dirs.config.clone()].into_iter().flatten();
+    let secret = private::tokens(dirs).into_iter().chain(private::counters(dirs)).chain(dirs.config.clone());
     program.deny_read = secret.map(|path| Where::At(path.components().collect()).pattern()).collect();
     program.deny_read.extend(config.files.deny_read.iter().map(|pattern| pattern.value.clone()));
     program

@@ -1,10 +1,13 @@
 //! `toolgate approve`: a terminal that answers what running servers have to ask.
 
+mod painted;
 mod servers;
 pub(crate) mod wire;
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -12,29 +15,47 @@ use tokio::sync::mpsc;
 
 use self::servers::{Heard, Servers};
 use self::wire::{FromTerminal, ToTerminal};
+use super::mcp::ended::signalled;
 use crate::approve::{Dialogue, Scope, TerminalApprover};
 use crate::args::Approve;
 use crate::config::Dirs;
-use crate::fault::{Fault, INTERRUPTED};
+use crate::fault::Fault;
 use crate::{private, screen};
 
 pub(crate) fn run(_: &Approve) -> Result<ExitCode, Fault> {
     let terminal = TerminalApprover::here()
         .ok_or_else(|| Fault::usage("there is no terminal to ask at; run `toolgate approve` in one"))?;
-    let directory = private::counters(&Dirs::from_env()?)
-        .ok_or_else(|| Fault::usage("there is no directory where servers could be").hint("set HOME"))?;
-    private::directory(&directory)?;
-    screen::to_stderr("waits for what `toolgate mcp` servers have to ask; Ctrl-C ends");
+    let directories = private::counters(&Dirs::from_env()?);
+    screen::to_stderr(&waits(&directories));
     super::block_on(async {
         let size = TerminalApprover::size()?;
         let (sender, heard) = mpsc::channel(16);
-        let servers = Servers::new(directory, size, sender);
-        tokio::select! {
-            never = servers.watch() => never,
-            done = Asking { terminal, questions: VecDeque::new() }.answer(heard) => done?,
-        }
-        Ok(ExitCode::from(INTERRUPTED))
+        let servers = Servers::new(directories, size, sender);
+        // Whatever ends it, the terminal is as it was: the question that stands is dropped.
+        let code = tokio::select! {
+            never = servers.watch() => match never {},
+            failed = Asking { terminal, questions: VecDeque::new() }.answer(heard) => match failed? {},
+            signalled = signalled() => signalled?,
+        };
+        Ok(ExitCode::from(code))
     })
+}
+
+/// Where servers are looked for. A directory that is not ours alone is said to be none.
+fn waits(directories: &[PathBuf]) -> String {
+    let listed = directories.iter().map(|directory| {
+        let shown = screen::one_line(&directory.display().to_string());
+        match private::is_ours(directory) {
+            Ok(true) => format!("  {shown}"),
+            Ok(false) => format!("  {shown} (not looked at: it is not yours alone; `chmod 700` it)"),
+            Err(_) => format!("  {shown} (not there yet)"),
+        }
+    });
+    let listed: Vec<String> = listed.collect();
+    format!(
+        "waits for what `toolgate mcp` servers have to ask; Ctrl-C ends. They are looked for in\n{}",
+        listed.join("\n")
+    )
 }
 
 /// A question of one server.
@@ -53,14 +74,14 @@ struct Asking {
 }
 
 impl Asking {
-    /// Asks one after the other, until somebody ends it.
-    async fn answer(mut self, mut heard: mpsc::Receiver<Heard>) -> io::Result<()> {
-        // ends: with Ctrl-C while no question stands
+    /// Asks one after the other.
+    async fn answer(mut self, mut heard: mpsc::Receiver<Heard>) -> io::Result<Infallible> {
+        // ends: when it is dropped
         loop {
             let Some(standing) = self.questions.pop_front() else {
-                tokio::select! {
-                    Some(heard) = heard.recv() => self.hear(heard)?,
-                    _ = tokio::signal::ctrl_c() => return Ok(()),
+                match heard.recv().await {
+                    Some(heard) => self.hear(heard)?,
+                    None => std::future::pending::<()>().await,
                 }
                 continue;
             };
@@ -92,6 +113,8 @@ impl Asking {
             Some(ToTerminal::Hello { server: about }) => screen::hint(&format!("{about} is there")),
             Some(ToTerminal::Question { id, digest, text, rule, choices }) => {
                 let width = TerminalApprover::size()?.width;
+                // Whoever wrote it: on this terminal it moves no cursor, and hides nothing.
+                let (text, rule) = (painted::shown(&text), rule.map(|rule| painted::shown(&rule)));
                 let dialogue = Dialogue::with(choices, Scope::Server, rule, width);
                 self.questions.push_back(Standing { server, id, digest, text, dialogue });
             }

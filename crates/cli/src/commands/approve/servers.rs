@@ -1,9 +1,9 @@
 //! The servers that run, found by their sockets.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::convert::Infallible;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,9 +15,12 @@ use tokio::task::JoinSet;
 
 use super::wire::{FromTerminal, MAX_LINE, ToTerminal};
 use crate::approve::Size;
+use crate::private;
 
 /// How often new ones are looked for.
 const EVERY: Duration = Duration::from_millis(500);
+/// So long a socket at which nobody listens is left alone.
+const YOUNG: Duration = Duration::from_secs(5);
 
 /// What a server said; `None` if it is gone.
 pub(super) struct Heard {
@@ -58,60 +61,80 @@ impl Server {
 
 /// All of them.
 pub(super) struct Servers {
-    directory: PathBuf,
+    directories: Vec<PathBuf>,
     size: Size,
     heard: mpsc::Sender<Heard>,
 }
 
 impl Servers {
-    pub(super) fn new(directory: PathBuf, size: Size, heard: mpsc::Sender<Heard>) -> Self {
-        Self { directory, size, heard }
+    pub(super) fn new(directories: Vec<PathBuf>, size: Size, heard: mpsc::Sender<Heard>) -> Self {
+        Self { directories, size, heard }
     }
 
     /// Hears every server that is there, and every one that comes; never ends.
-    pub(super) async fn watch(self) {
-        let mut known: HashSet<OsString> = HashSet::new();
+    pub(super) async fn watch(self) -> Infallible {
+        let mut known: HashSet<PathBuf> = HashSet::new();
         // Dropped with all that is in it.
-        let mut heard: JoinSet<OsString> = JoinSet::new();
+        let mut heard: JoinSet<PathBuf> = JoinSet::new();
         // ends: with the program
         loop {
-            for name in self.sockets().unwrap_or_default() {
-                if known.contains(&name) {
+            for path in self.directories.iter().flat_map(|directory| sockets(directory)) {
+                if known.contains(&path) {
                     continue;
                 }
-                let path = self.directory.join(&name);
-                match UnixStream::connect(&path).await {
+                match connected(&path).await {
                     Ok(stream) => {
-                        known.insert(name.clone());
+                        known.insert(path.clone());
                         let (sender, size) = (self.heard.clone(), self.size);
                         heard.spawn(async move {
                             let _gone = hear(stream, size, sender).await;
-                            name
+                            path
                         });
                     }
                     // Whoever left it there was killed.
-                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && is_old(&path) => {
                         let _gone = rustix::fs::unlink(&path);
                     }
                     Err(_) => {}
                 }
             }
             tokio::select! {
-                Some(Ok(name)) = heard.join_next(), if !heard.is_empty() => {
-                    known.remove(&name);
+                Some(Ok(path)) = heard.join_next(), if !heard.is_empty() => {
+                    known.remove(&path);
                     tokio::time::sleep(EVERY).await;
                 }
                 () = tokio::time::sleep(EVERY) => {}
             }
         }
     }
+}
 
-    fn sockets(&self) -> io::Result<Vec<OsString>> {
-        #[expect(clippy::disallowed_methods, reason = "our own directory, where nothing of a model's is")]
-        let names = std::fs::read_dir(&self.directory)?.filter_map(|entry| Some(entry.ok()?.file_name()));
-        let is_socket = |name: &OsString| name.to_str().is_some_and(|name| name.ends_with(".sock"));
-        Ok(names.filter(is_socket).collect())
+/// The sockets of ours in `directory`, if it is ours alone.
+fn sockets(directory: &Path) -> Vec<PathBuf> {
+    if !private::is_ours(directory).unwrap_or_default() {
+        return Vec::new();
     }
+    #[expect(clippy::disallowed_methods, reason = "our own directory, where nothing of a model's is")]
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths
+        .filter(|path| path.extension().is_some_and(|end| end == "sock") && private::is_socket(path))
+        .collect()
+}
+
+/// A connection to a server of ours.
+async fn connected(path: &Path) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(path).await?;
+    if stream.peer_cred()?.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other("it is somebody else's"));
+    }
+    Ok(stream)
+}
+
+/// Whether a socket has been there for a while: one that was just made is not listened at yet.
+fn is_old(path: &Path) -> bool {
+    let made = std::fs::symlink_metadata(path).and_then(|about| about.modified());
+    made.is_ok_and(|made| made.elapsed().is_ok_and(|since| since > YOUNG)) && private::is_socket(path)
 }
 
 /// Hears one server until it is gone.

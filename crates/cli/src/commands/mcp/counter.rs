@@ -1,15 +1,17 @@
 //! Where terminals come to answer: a socket that only its user reaches, and no process that a tool has started.
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::Mode;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use toolgate::Question;
 
 use super::board::Board;
@@ -21,6 +23,10 @@ use crate::private;
 
 /// Terminals at a time.
 const TERMINALS: usize = 16;
+/// Those that have not said who they are yet, at a time: one more, and the oldest has to go.
+const STRANGERS: usize = 16;
+/// How long they may take to say it.
+const HELLO: Duration = Duration::from_secs(5);
 /// Generations that are looked back: nobody nests as deep.
 const GENERATIONS: usize = 256;
 
@@ -33,14 +39,17 @@ pub(super) struct Counter {
 
 impl Counter {
     pub(super) fn open(dirs: &Dirs, place: &Place) -> io::Result<Self> {
-        let directory = private::counters(dirs)
-            .ok_or_else(|| io::Error::other("there is no directory for its socket"))?;
+        let directory =
+            private::counter(dirs).ok_or_else(|| io::Error::other("there is no directory for its socket"))?;
         private::directory(&directory)?;
         let process = std::process::id();
         let path = directory.join(format!("mcp-{process}.sock"));
         // Whoever had this number before us is gone.
-        let _not_there = rustix::fs::unlink(&path);
-        let listener = UnixListener::bind(&path)?;
+        if private::is_socket(&path) {
+            let _gone = rustix::fs::unlink(&path);
+        }
+        let listener = UnixListener::bind(&path)
+            .map_err(|error| io::Error::other(format!("no socket at `{}`: {error}", path.display())))?;
         rustix::fs::chmod(&path, Mode::RUSR | Mode::WUSR)?;
         let cwd = crate::compose::directory(place).map(|cwd| cwd.display().to_string()).unwrap_or_default();
         Ok(Self { listener, path, about: format!("the server {process} in `{cwd}`") })
@@ -48,21 +57,26 @@ impl Counter {
 
     /// Lets terminals answer; never ends.
     pub(super) async fn attend(self, board: &Arc<Board>) {
-        // Dropped with all that is in it.
-        let mut terminals = JoinSet::new();
+        // Dropped with all that is in them.
+        let (mut terminals, mut strangers) = (JoinSet::new(), Strangers::default());
         // ends: with the server
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
-                    Ok((stream, _)) if terminals.len() < TERMINALS && is_welcome(&stream) => {
-                        let (board, about) = (Arc::clone(board), self.about.clone());
-                        terminals.spawn(async move { serve(stream, &board, about).await });
-                    }
+                    Ok((stream, _)) if is_welcome(&stream) => strangers.hear(stream),
                     Ok(_) => tracing::warn!("somebody who may not answer came to answer"),
                     Err(error) => {
                         tracing::warn!(%error, "a terminal could not be accepted");
-                        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                        tokio::time::sleep(Duration::from_millis(50)).await;
                     }
+                },
+                heard = strangers.next() => match heard {
+                    Some(terminal) if terminals.len() < TERMINALS => {
+                        let (board, about) = (Arc::clone(board), self.about.clone());
+                        terminals.spawn(async move { terminal.serve(&board, about).await });
+                    }
+                    Some(_) => tracing::warn!("more terminals came to answer than are served at a time"),
+                    None => {}
                 },
                 Some(_) = terminals.join_next(), if !terminals.is_empty() => {}
             }
@@ -72,7 +86,9 @@ impl Counter {
 
 impl Drop for Counter {
     fn drop(&mut self) {
-        let _gone = rustix::fs::unlink(&self.path);
+        if private::is_socket(&self.path) {
+            let _gone = rustix::fs::unlink(&self.path);
+        }
     }
 }
 
@@ -109,47 +125,95 @@ fn parent(process: u32) -> Option<u32> {
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Serves one terminal until it leaves.
-async fn serve(stream: UnixStream, board: &Board, about: String) -> io::Result<()> {
-    let (read, mut write) = stream.into_split();
-    let mut lines = Lines { read: BufReader::new(read), begun: Vec::new() };
-    let Some(FromTerminal::Hello { width, height }) = lines.next().await? else { return Ok(()) };
-    let size = Size { width, height };
-    let mut watching = board.watch();
-    send(&mut write, &ToTerminal::Hello { server: about }).await?;
-    let mut shown: Vec<(u64, String)> = Vec::new();
-    // ends: when the terminal leaves
-    loop {
-        let standing = board.questions();
-        let gone: Vec<u64> =
-            shown.iter().map(|(id, _)| *id).filter(|id| !standing.iter().any(|(at, _)| at == id)).collect();
-        for id in gone {
-            shown.retain(|(at, _)| *at != id);
-            send(&mut write, &ToTerminal::Settled { id }).await?;
+/// Whoever has come and has not said how large their terminal is. They keep nobody out who does.
+#[derive(Default)]
+struct Strangers {
+    heard: JoinSet<Option<Terminal>>,
+    oldest: VecDeque<AbortHandle>,
+}
+
+impl Strangers {
+    fn hear(&mut self, stream: UnixStream) {
+        self.oldest.retain(|stranger| !stranger.is_finished());
+        if self.oldest.len() >= STRANGERS
+            && let Some(oldest) = self.oldest.pop_front()
+        {
+            oldest.abort();
         }
-        for (id, question) in standing {
-            if !shown.iter().any(|(at, _)| *at == id) {
-                let told = told(id, &question, size);
-                let ToTerminal::Question { digest, .. } = &told else { continue };
-                shown.push((id, digest.clone()));
-                send(&mut write, &told).await?;
+        let greeted = async { tokio::time::timeout(HELLO, Terminal::greeted(stream)).await.ok().flatten() };
+        self.oldest.push_back(self.heard.spawn(greeted));
+    }
+
+    /// The next one that says it; `None` if somebody does not, or nobody is there.
+    async fn next(&mut self) -> Option<Terminal> {
+        match self.heard.join_next().await {
+            Some(heard) => heard.ok().flatten(),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// A terminal that answers.
+struct Terminal {
+    lines: Lines,
+    write: OwnedWriteHalf,
+    size: Size,
+}
+
+impl Terminal {
+    async fn greeted(stream: UnixStream) -> Option<Self> {
+        let (read, write) = stream.into_split();
+        let mut lines = Lines { read: BufReader::new(read), begun: Vec::new() };
+        match lines.next().await {
+            Ok(Some(FromTerminal::Hello { width, height })) => {
+                Some(Self { lines, write, size: Size { width, height } })
             }
+            Ok(Some(FromTerminal::Answer { .. }) | None) | Err(_) => None,
         }
-        tokio::select! {
-            () = watching.changed() => {}
-            line = lines.next() => match line? {
-                Some(FromTerminal::Answer { id, digest, said }) => {
-                    // An answer counts for what was shown, and for nothing else.
-                    let seen = shown.iter().any(|shown| *shown == (id, digest.clone()));
-                    let question = board.questions().into_iter().find(|(at, _)| *at == id && seen);
-                    if let Some((_, question)) = question {
-                        let rule = question.proposal.as_ref().map(|proposal| &proposal.rule);
-                        board.answer(id, said.decision(rule));
-                    }
+    }
+
+    /// Serves it until it leaves.
+    async fn serve(self, board: &Board, about: String) -> io::Result<()> {
+        let Self { mut lines, mut write, size } = self;
+        let mut watching = board.watch();
+        send(&mut write, &ToTerminal::Hello { server: about }).await?;
+        let mut shown: Vec<(u64, String)> = Vec::new();
+        // ends: when the terminal leaves
+        loop {
+            let standing = board.questions();
+            let gone: Vec<u64> = shown
+                .iter()
+                .map(|(id, _)| *id)
+                .filter(|id| !standing.iter().any(|(at, _)| at == id))
+                .collect();
+            for id in gone {
+                shown.retain(|(at, _)| *at != id);
+                send(&mut write, &ToTerminal::Settled { id }).await?;
+            }
+            for (id, question) in standing {
+                if !shown.iter().any(|(at, _)| *at == id) {
+                    let told = told(id, &question, size);
+                    let ToTerminal::Question { digest, .. } = &told else { continue };
+                    shown.push((id, digest.clone()));
+                    send(&mut write, &told).await?;
                 }
-                Some(FromTerminal::Hello { .. }) => {}
-                None => return Ok(()),
-            },
+            }
+            tokio::select! {
+                () = watching.changed() => {}
+                line = lines.next() => match line? {
+                    Some(FromTerminal::Answer { id, digest, said }) => {
+                        // An answer counts for what was shown, and for nothing else.
+                        let seen = shown.iter().any(|shown| *shown == (id, digest.clone()));
+                        let question = board.questions().into_iter().find(|(at, _)| *at == id && seen);
+                        if let Some((_, question)) = question {
+                            let rule = question.proposal.as_ref().map(|proposal| &proposal.rule);
+                            board.answer(id, said.decision(rule));
+                        }
+                    }
+                    Some(FromTerminal::Hello { .. }) => {}
+                    None => return Ok(()),
+                },
+            }
         }
     }
 }

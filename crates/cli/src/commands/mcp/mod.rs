@@ -4,6 +4,7 @@ mod board;
 mod catalogue;
 mod counter;
 mod desk;
+pub(super) mod ended;
 mod form;
 mod line;
 mod served;
@@ -15,7 +16,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ::mcp::serve::{Door, Host, PATH, ServeFault, serve_http, serve_stdio};
-use tokio::signal::unix::{SignalKind, signal};
 use toolgate::CancellationToken;
 
 use self::board::Board;
@@ -24,7 +24,7 @@ use self::desk::Desk;
 use self::served::{Ground, Served};
 use crate::args::Mcp;
 use crate::config::Dirs;
-use crate::fault::{Fault, INTERRUPTED, TERMINATED};
+use crate::fault::Fault;
 use crate::screen;
 
 pub(crate) fn run(args: &Mcp) -> Result<ExitCode, Fault> {
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Mcp) -> Result<ExitCode, Fault> {
         let ended = tokio::select! {
             served = serving => served.map(|()| ExitCode::SUCCESS),
             () = answering(counter, &board) => Ok(ExitCode::SUCCESS),
-            signalled = signalled() => Ok(ExitCode::from(signalled?)),
+            signalled = ended::signalled() => Ok(ExitCode::from(signalled?)),
         };
         served.close().await;
         ended.map_err(|fault| match fault {
@@ -69,15 +69,6 @@ async fn answering(counter: Result<Counter, io::Error>, board: &Arc<Board>) {
             screen::hint(&format!("`toolgate approve` will not find this server: {error}"));
             std::future::pending::<()>().await;
         }
-    }
-}
-
-/// The exit status for the signal that says stop.
-async fn signalled() -> io::Result<u8> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => Ok(INTERRUPTED),
-        _ = terminate.recv() => Ok(TERMINATED),
     }
 }
 

@@ -1,0 +1,63 @@
+//! Text of a question as a server sent it: its colours stay, and nothing else in it reaches the terminal unseen.
+
+use toolgate::invisible;
+
+/// What our pages are painted with: nothing of it hides a letter.
+const STYLES: &[&str] =
+    &["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[36m"];
+
+/// `text` with everything made visible but those styles and newlines.
+pub(super) fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    // ends: each step takes a letter or a style
+    while let Some(letter) = rest.chars().next() {
+        let style = STYLES.iter().find(|style| rest.starts_with(**style));
+        match style {
+            Some(style) => out.push_str(style),
+            None if invisible(letter) => out.extend(letter.escape_unicode()),
+            None => out.push(letter),
+        }
+        rest = &rest[style.map_or(letter.len_utf8(), |style| style.len())..];
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate::{ApprovalPolicy, Escalation};
+
+    use super::*;
+    use crate::approve::tests::{asked, script};
+    use crate::approve::{Scope, Size, page, rule_page};
+
+    #[test]
+    fn our_own_pages_are_shown_as_they_are() {
+        let size = Size { width: 80, height: 10 };
+        let why = Some("Because.\u{1b}[8m".to_owned());
+        let hidden = script("rm -rf \u{202e}x \"$y\"").escalated(Escalation::Required, why);
+        for question in [
+            asked(ApprovalPolicy::OnRequest, &hidden),
+            asked(ApprovalPolicy::Untrusted, &script("apply_patch <<'E'\n*** Begin Patch\n-a\n+b\n@@\nE\n")),
+        ] {
+            let text = page(&question, size, Scope::Server);
+            assert_eq!(shown(&text), text);
+        }
+        let ruled = asked(ApprovalPolicy::Untrusted, &script("cargo test"));
+        let rule = rule_page(ruled.proposal.as_ref().unwrap(), size);
+        assert_eq!(shown(&rule), rule);
+    }
+
+    #[test]
+    fn nothing_else_reaches_the_terminal() {
+        for (text, expected) in [
+            ("a\u{1b}[2Jb", "a\\u{1b}[2Jb"),
+            ("\u{1b}]0;title\u{7}", "\\u{1b}]0;title\\u{7}"),
+            ("\u{1b}[8mhidden\u{1b}[0m", "\\u{1b}[8mhidden\u{1b}[0m"),
+            ("\u{1b}[30m\u{1b}[1;8m", "\\u{1b}[30m\\u{1b}[1;8m"),
+            ("x\u{202e}y\rz\n", "x\\u{202e}y\\u{d}z\n"),
+        ] {
+            assert_eq!(shown(text), expected);
+        }
+    }
+}
