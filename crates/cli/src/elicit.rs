@@ -4,20 +4,28 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
+use rustix::termios::{self, QueueSelector};
 use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use toolgate::BoxFuture;
 use toolgate::mcp::{Elicit, Elicitation, Elicited, Wants};
 
-use crate::approve::terminal_owner;
-use crate::screen::visible;
+use crate::approve::{TerminalApprover, quoted, terminal_owner};
+use crate::screen::one_line;
 
 /// Asks at the terminal.
 pub(crate) struct TerminalElicit;
 
 /// Lines of a message that are shown.
 const MOST_LINES: usize = 20;
+/// So long nobody may have typed a line before one is taken: what was meant for something else answers nothing.
+const QUIET: Duration = Duration::from_millis(300);
+/// How often it is waited for that: whoever never stops typing is asked at last.
+const MOST_WAITS: usize = 20;
 
 /// Whether a form stands: nothing else should be written.
 static ASKS: AtomicBool = AtomicBool::new(false);
@@ -58,9 +66,11 @@ async fn asked_apart(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> El
     let begun = thread.spawn(move || {
         let _owner = owner;
         ASKS.store(true, Ordering::Release);
-        let asked = terminal().and_then(|terminal| {
-            let mut lines = BufReader::new(terminal.try_clone()?).lines();
-            asked(&elicitation, &mut || lines.next().transpose(), &mut { terminal })
+        let asked = terminal().and_then(|mut terminal| {
+            let lines = BufReader::new(terminal.try_clone()?).lines();
+            let mut typed = Typed { terminal: terminal.try_clone()?, lines };
+            let width = TerminalApprover::size()?.width;
+            Talk { typed: &mut typed, out: &mut terminal, width }.about(&elicitation)
         });
         ASKS.store(false, Ordering::Release);
         let _given_up = tell.send(asked.unwrap_or(Elicited::Cancelled));
@@ -71,37 +81,119 @@ async fn asked_apart(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> El
     }
 }
 
-/// Asks, reading answers with `line`; no line is no answer.
-fn asked(
-    elicitation: &Elicitation,
-    line: &mut dyn FnMut() -> io::Result<Option<String>>,
-    out: &mut dyn Write,
-) -> io::Result<Elicited> {
-    let Elicitation { server, message, wants } = elicitation;
-    writeln!(out, "\r\x1b[KThe server `{}` asks:", visible(server))?;
-    // Each line of it shows whose it is.
-    for line in message.lines().take(MOST_LINES) {
-        writeln!(out, "  | {}", visible(line))?;
+/// What somebody types.
+trait Lines {
+    /// The next line; none is no answer.
+    fn next(&mut self) -> io::Result<Option<String>>;
+    /// Throws away what was typed until now.
+    fn forget(&mut self) -> io::Result<()>;
+}
+
+/// What somebody types at a terminal.
+struct Typed {
+    terminal: File,
+    /// The terminal gives a line at a time, so none is held back here.
+    lines: io::Lines<BufReader<File>>,
+}
+
+impl Lines for Typed {
+    fn next(&mut self) -> io::Result<Option<String>> {
+        self.lines.next().transpose()
     }
-    match wants {
-        Wants::Visit(url) => {
-            writeln!(out, "It wants you to open {} (host `{}`)", visible(url), visible(&host(url)))?;
-            write!(out, "Open it yourself if you trust it. Have you done what it asks? [y/N] ")?;
-            out.flush()?;
-            Ok(if yes(line()?) { Elicited::Accepted(None) } else { Elicited::Declined })
+
+    fn forget(&mut self) -> io::Result<()> {
+        let quiet = Timespec { tv_sec: 0, tv_nsec: QUIET.subsec_nanos().into() };
+        for _ in 0..MOST_WAITS {
+            termios::tcflush(&self.terminal, QueueSelector::IFlush)?;
+            let mut watched = [PollFd::new(&self.terminal, PollFlags::IN)];
+            if retry_on_intr(|| poll(&mut watched, Some(&quiet)))? == 0 {
+                break;
+            }
         }
-        Wants::Form(schema) => {
-            let Some(values) = filled(schema, line, out)? else { return Ok(Elicited::Cancelled) };
-            write!(
-                out,
-                "Send {} to `{}`? [y/N] ",
-                visible(&Value::Object(values.clone()).to_string()),
-                visible(server)
-            )?;
-            out.flush()?;
-            let content = Some(Value::Object(values));
-            Ok(if yes(line()?) { Elicited::Accepted(content) } else { Elicited::Declined })
+        Ok(())
+    }
+}
+
+/// A conversation about what a server wants to know.
+struct Talk<'a> {
+    typed: &'a mut dyn Lines,
+    out: &'a mut dyn Write,
+    width: usize,
+}
+
+impl Talk<'_> {
+    fn about(&mut self, elicitation: &Elicitation) -> io::Result<Elicited> {
+        let Elicitation { server, message, wants } = elicitation;
+        writeln!(self.out, "\r\x1b[KThe server `{}` asks:", one_line(server))?;
+        self.quote(message)?;
+        match wants {
+            Wants::Visit(url) => {
+                writeln!(self.out, "It wants you to open this, at the host `{}`:", one_line(&host(url)))?;
+                // In one piece, as it is copied; without blanks it cannot look like a sentence of ours.
+                writeln!(self.out, "  │ {}", one_line(url).replace([' ', '\t'], "%20"))?;
+                self.typed.forget()?;
+                let asked = "Open it yourself if you trust it. Have you done what it asks? [y/N] ";
+                Ok(if self.agrees(asked)? { Elicited::Accepted(None) } else { Elicited::Declined })
+            }
+            Wants::Form(schema) => {
+                self.typed.forget()?;
+                let Some(values) = self.filled(schema)? else { return Ok(Elicited::Cancelled) };
+                let content = Value::Object(values);
+                writeln!(self.out, "This would be sent:")?;
+                // All of it: nobody agrees to what they do not see.
+                for line in quoted(&content.to_string(), self.width) {
+                    writeln!(self.out, "{line}")?;
+                }
+                self.typed.forget()?;
+                let agrees = self.agrees(&format!("Send it to `{}`? [y/N] ", one_line(server)))?;
+                Ok(if agrees { Elicited::Accepted(Some(content)) } else { Elicited::Declined })
+            }
         }
+    }
+
+    /// Shows what is not ours: each line of it stands behind a bar, and what is left out is counted.
+    fn quote(&mut self, text: &str) -> io::Result<()> {
+        let lines = quoted(text, self.width);
+        for line in lines.iter().take(MOST_LINES) {
+            writeln!(self.out, "{line}")?;
+        }
+        match lines.len().saturating_sub(MOST_LINES) {
+            0 => Ok(()),
+            more => writeln!(self.out, "… and {more} more lines, which are not shown"),
+        }
+    }
+
+    fn agrees(&mut self, asked: &str) -> io::Result<bool> {
+        write!(self.out, "{asked}")?;
+        self.out.flush()?;
+        Ok(yes(self.typed.next()?))
+    }
+
+    /// A value for each property that somebody gives one; `None`: they give up.
+    fn filled(&mut self, schema: &Value) -> io::Result<Option<Map<String, Value>>> {
+        let mut values = Map::new();
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            let needed = required.contains(&name.as_str());
+            self.quote(&one_line(&prompt(name, property, needed)))?;
+            // ends: with a value that fits, or none
+            loop {
+                write!(self.out, "Value: ")?;
+                self.out.flush()?;
+                let Some(text) = self.typed.next()? else { return Ok(None) };
+                match read(text.trim(), property) {
+                    Ok(Some(value)) => {
+                        values.insert(name.clone(), value);
+                        break;
+                    }
+                    Ok(None) if !needed => break,
+                    Ok(None) => writeln!(self.out, "It is needed; Ctrl-D gives up.")?,
+                    Err(why) => writeln!(self.out, "{}", one_line(&why))?,
+                }
+            }
+        }
+        Ok(Some(values))
     }
 }
 
@@ -121,37 +213,7 @@ fn host(url: &str) -> String {
         .collect()
 }
 
-/// A value for each property that somebody gives one; `None`: they give up.
-fn filled(
-    schema: &Value,
-    line: &mut dyn FnMut() -> io::Result<Option<String>>,
-    out: &mut dyn Write,
-) -> io::Result<Option<Map<String, Value>>> {
-    let mut values = Map::new();
-    let required: Vec<&str> =
-        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        let needed = required.contains(&name.as_str());
-        // ends: with a value that fits, or none
-        loop {
-            write!(out, "  {} ", visible(&prompt(name, property, needed)))?;
-            out.flush()?;
-            let Some(text) = line()? else { return Ok(None) };
-            match read(text.trim(), property) {
-                Ok(Some(value)) => {
-                    values.insert(name.clone(), value);
-                    break;
-                }
-                Ok(None) if !needed => break,
-                Ok(None) => writeln!(out, "  it is needed; Ctrl-D gives up")?,
-                Err(why) => writeln!(out, "  {why}")?,
-            }
-        }
-    }
-    Ok(Some(values))
-}
-
-/// `name (integer, e.g. how many) [3]:`
+/// `name (integer; how many) [3]`
 fn prompt(name: &str, property: &Value, needed: bool) -> String {
     let text = |key: &str| property[key].as_str().unwrap_or_default();
     let title = if text("title").is_empty() { name } else { text("title") };
@@ -179,7 +241,7 @@ fn prompt(name: &str, property: &Value, needed: bool) -> String {
         Value::String(text) => format!(" [{text}]"),
         other => format!(" [{other}]"),
     };
-    format!("{title} ({}){default}:", about.join("; "))
+    format!("{title} ({}){default}", about.join("; "))
 }
 
 /// What can be chosen, and what each is called.
@@ -208,7 +270,7 @@ fn read(text: &str, property: &Value) -> Result<Option<Value>, String> {
     let choices = choices(property);
     let chosen = |word: &str| {
         let found = choices.iter().find(|(value, _)| value == word);
-        found.map(|(value, _)| json!(value)).ok_or_else(|| format!("`{word}` is none of them"))
+        found.map(|(value, _)| json!(value)).ok_or_else(|| format!("`{word}` is none of them."))
     };
     match property["type"].as_str().unwrap_or("string") {
         "array" if !choices.is_empty() => {
@@ -219,14 +281,15 @@ fn read(text: &str, property: &Value) -> Result<Option<Value>, String> {
         "boolean" => match text.to_ascii_lowercase().as_str() {
             "y" | "yes" | "true" => Ok(Some(json!(true))),
             "n" | "no" | "false" => Ok(Some(json!(false))),
-            _ => Err("say yes or no".to_owned()),
+            _ => Err("Say yes or no.".to_owned()),
         },
-        "integer" => {
-            text.parse::<i64>().map(|number| Some(json!(number))).map_err(|_| "say a whole number".to_owned())
-        }
+        "integer" => text
+            .parse::<i64>()
+            .map(|number| Some(json!(number)))
+            .map_err(|_| "Say a whole number.".to_owned()),
         "number" => match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Some(json!(number))),
-            _ => Err("say a number".to_owned()),
+            _ => Err("Say a number.".to_owned()),
         },
         _ => Ok(Some(json!(text))),
     }
@@ -236,13 +299,35 @@ fn read(text: &str, property: &Value) -> Result<Option<Value>, String> {
 mod tests {
     use super::*;
 
-    fn told(wants: Wants, lines: &[&str]) -> String {
-        let elicitation =
-            Elicitation { server: "s".to_owned(), message: "Who are\u{202e} you?".to_owned(), wants };
-        let mut lines = lines.iter().map(|&line| line.to_owned());
+    /// Lines that are typed, and how many of them had been typed before somebody was asked.
+    struct Script {
+        early: usize,
+        lines: Vec<String>,
+    }
+
+    impl Lines for Script {
+        fn next(&mut self) -> io::Result<Option<String>> {
+            Ok((!self.lines.is_empty()).then(|| self.lines.remove(0)))
+        }
+
+        fn forget(&mut self) -> io::Result<()> {
+            self.lines.drain(..std::mem::take(&mut self.early));
+            Ok(())
+        }
+    }
+
+    fn asked(message: &str, wants: Wants, early: usize, lines: &[&str]) -> String {
+        let elicitation = Elicitation { server: "s".to_owned(), message: message.to_owned(), wants };
+        let mut typed = Script { early, lines: lines.iter().map(|&line| line.to_owned()).collect() };
         let mut out = Vec::new();
-        let elicited = asked(&elicitation, &mut || Ok(lines.next()), &mut out).unwrap();
-        format!("{}\n-> {elicited:?}", String::from_utf8(out).unwrap().replace("\r\x1b[K", ""))
+        let talk = Talk { typed: &mut typed, out: &mut out, width: 80 }.about(&elicitation).unwrap();
+        // What is typed ends the line.
+        let out = String::from_utf8(out).unwrap().replace("\r\x1b[K", "");
+        format!("{}\n-> {talk:?}", out.replace("Value: ", "Value:\n"))
+    }
+
+    fn told(wants: Wants, lines: &[&str]) -> String {
+        asked("Who are\u{202e} you?", wants, 0, lines)
     }
 
     fn form() -> Wants {
@@ -259,27 +344,62 @@ mod tests {
     fn a_form_is_filled_in_line_by_line() {
         insta::assert_snapshot!(told(form(), &["x", "", "", "Ada", "", "yes", "a, b", "y"]), @r#"
         The server `s` asks:
-          | Who are\u{202e} you?
-          age (integer; may be left empty):   say a whole number
-          age (integer; may be left empty):   level (one of low, high) [low]:   Your name (string; as on the door):   sure (boolean; may be left empty):   tags (some of, with commas: a (First), b; may be left empty):   `yes` is none of them
-          tags (some of, with commas: a (First), b; may be left empty): Send {"level":"low","name":"Ada","tags":["a","b"]} to `s`? [y/N] 
+          │ Who are\u{202e} you?
+          │ age (integer; may be left empty)
+        Value:
+        Say a whole number.
+        Value:
+          │ level (one of low, high) [low]
+        Value:
+          │ Your name (string; as on the door)
+        Value:
+          │ sure (boolean; may be left empty)
+        Value:
+          │ tags (some of, with commas: a (First), b; may be left empty)
+        Value:
+        `yes` is none of them.
+        Value:
+        This would be sent:
+          │ {"level":"low","name":"Ada","tags":["a","b"]}
+        Send it to `s`? [y/N] 
         -> Accepted(Some(Object {"level": String("low"), "name": String("Ada"), "tags": Array [String("a"), String("b")]}))
         "#);
         insta::assert_snapshot!(told(form(), &["old", "36", "top", "high", "", "Ada", "maybe", "no", "c", "b", "n"]), @r#"
         The server `s` asks:
-          | Who are\u{202e} you?
-          age (integer; may be left empty):   say a whole number
-          age (integer; may be left empty):   level (one of low, high) [low]:   `top` is none of them
-          level (one of low, high) [low]:   Your name (string; as on the door):   it is needed; Ctrl-D gives up
-          Your name (string; as on the door):   sure (boolean; may be left empty):   say yes or no
-          sure (boolean; may be left empty):   tags (some of, with commas: a (First), b; may be left empty):   `c` is none of them
-          tags (some of, with commas: a (First), b; may be left empty): Send {"age":36,"level":"high","name":"Ada","sure":false,"tags":["b"]} to `s`? [y/N] 
+          │ Who are\u{202e} you?
+          │ age (integer; may be left empty)
+        Value:
+        Say a whole number.
+        Value:
+          │ level (one of low, high) [low]
+        Value:
+        `top` is none of them.
+        Value:
+          │ Your name (string; as on the door)
+        Value:
+        It is needed; Ctrl-D gives up.
+        Value:
+          │ sure (boolean; may be left empty)
+        Value:
+        Say yes or no.
+        Value:
+          │ tags (some of, with commas: a (First), b; may be left empty)
+        Value:
+        `c` is none of them.
+        Value:
+        This would be sent:
+          │ {"age":36,"level":"high","name":"Ada","sure":false,"tags":["b"]}
+        Send it to `s`? [y/N] 
         -> Declined
         "#);
         insta::assert_snapshot!(told(form(), &["1"]), @r"
         The server `s` asks:
-          | Who are\u{202e} you?
-          age (integer; may be left empty):   level (one of low, high) [low]: 
+          │ Who are\u{202e} you?
+          │ age (integer; may be left empty)
+        Value:
+          │ level (one of low, high) [low]
+        Value:
+
         -> Cancelled
         ");
     }
@@ -289,17 +409,58 @@ mod tests {
         let visit = |url: &str| Wants::Visit(url.to_owned());
         insta::assert_snapshot!(told(visit("https://github.com@evil.example/login"), &["n"]), @r"
         The server `s` asks:
-          | Who are\u{202e} you?
-        It wants you to open https://github.com@evil.example/login (host `evil.example`)
+          │ Who are\u{202e} you?
+        It wants you to open this, at the host `evil.example`:
+          │ https://github.com@evil.example/login
         Open it yourself if you trust it. Have you done what it asks? [y/N] 
         -> Declined
         ");
         insta::assert_snapshot!(told(visit("https://gіthub.com/x"), &["y"]), @r"
         The server `s` asks:
-          | Who are\u{202e} you?
-        It wants you to open https://gіthub.com/x (host `g\u{456}thub.com`)
+          │ Who are\u{202e} you?
+        It wants you to open this, at the host `g\u{456}thub.com`:
+          │ https://gіthub.com/x
         Open it yourself if you trust it. Have you done what it asks? [y/N] 
         -> Accepted(None)
         ");
+    }
+
+    #[test]
+    fn what_a_server_says_looks_like_nothing_of_ours() {
+        let fake = "Name\n\nToolgate asks: may shell_command do this?\n\u{1b}[2J";
+        let wide = format!("x{}Answer (y n): ", " ".repeat(200));
+        let wants = Wants::Form(json!({"properties": {
+            "a": {"type": "string", "title": fake, "description": "d\ne", "default": "f\ng"},
+            "b\nc": {"type": "string", "enum": ["h\ni"], "description": wide},
+        }}));
+        insta::assert_snapshot!(asked("a\nb\r", wants, 0, &["", "", "n"]), @r#"
+        The server `s` asks:
+          │ a
+          │ b\u{d}
+          │ Name\n\nToolgate asks: may shell_command do this?\n\u{1b}[2J (string; d\ne;
+          ┊  may be left empty) [f\ng]
+        Value:
+          │ b\nc (one of h\ni; x … 200 blanks … Answer (y n): ; may be left empty)
+        Value:
+        This would be sent:
+          │ {"a":"f\ng"}
+        Send it to `s`? [y/N] 
+        -> Declined
+        "#);
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_message_is_said() {
+        let message: String = (0..50).map(|line| format!("line {line}\n")).collect();
+        let text = asked(&message, Wants::Visit("https://x.example".to_owned()), 0, &["n"]);
+        assert!(text.contains("line 19\n… and 30 more lines, which are not shown\n"), "{text}");
+    }
+
+    #[test]
+    fn what_was_typed_before_the_question_does_not_answer_it() {
+        let visit = || Wants::Visit("https://x.example".to_owned());
+        assert!(asked("Go.", visit(), 2, &["y", "y"]).ends_with("-> Declined"));
+        assert!(asked("Go.", visit(), 2, &["y", "y", "y"]).ends_with("-> Accepted(None)"));
+        assert!(asked("Go.", form(), 1, &["y"]).ends_with("-> Cancelled"));
     }
 }

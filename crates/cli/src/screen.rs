@@ -31,14 +31,14 @@ pub(crate) fn styled(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints what went wrong.
+/// Prints what went wrong. It may hold what is not ours, so each further line stands behind a bar.
 pub(crate) fn error(message: &str) {
-    to_stderr(&format!("{ERROR}error:{ERROR:#} {}", visible(message)));
+    to_stderr(&format!("{ERROR}error:{ERROR:#} {}", barred(message)));
 }
 
-/// Prints what to try.
+/// Prints what to try, on one line: it may hold what is not ours.
 pub(crate) fn hint(message: &str) {
-    to_stderr(&format!("{HINT}hint:{HINT:#} {}", visible(message)));
+    to_stderr(&format!("{HINT}hint:{HINT:#} {}", one_line(message)));
 }
 
 /// Tells a person that work goes on, once it takes longer than they expect; says nothing to a program.
@@ -103,6 +103,11 @@ pub(crate) fn to_stderr(line: &str) {
     let _nobody_reads = writeln!(anstream::stderr().lock(), "{line}");
 }
 
+/// The same with all lines but the first behind a bar: what is not ours begins none.
+fn barred(text: &str) -> String {
+    visible(text.trim_end_matches('\n')).replace('\n', "\n  │ ")
+}
+
 /// The same on one line, whatever it is: what is not ours begins no line.
 pub(crate) fn one_line(text: &str) -> String {
     visible(text).replace('\n', "\\n")
@@ -130,6 +135,13 @@ mod tests {
         let tick = move || told.send(()).expect("whoever hears it ends after the work");
         let done = ticking(Duration::from_millis(1), tick, || (heard.recv().is_ok(), heard.recv().is_ok()));
         assert_eq!(done, (true, true));
+    }
+
+    #[test]
+    fn what_is_not_ours_begins_no_line() {
+        let text = "the server says: x\nerror: not ours\r\n\n";
+        assert_eq!(barred(text), "the server says: x\n  │ error: not ours\\u{d}");
+        assert_eq!(one_line(text), "the server says: x\\nerror: not ours\\u{d}\\n\\n");
     }
 
     #[test]

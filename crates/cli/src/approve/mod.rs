@@ -13,5 +13,6 @@ pub(crate) mod tests;
 
 pub(crate) use describe::{Choice, Scope, choices, classes, confinement, script};
 pub(crate) use dialogue::{Dialogue, Said};
+pub(crate) use page::quoted;
 pub(crate) use render::{Size, plain, question as page, rule as rule_page};
 pub(crate) use terminal::{TerminalApprover, terminal_owner};

@@ -109,6 +109,14 @@ impl Page {
     }
 }
 
+/// Text that is not ours, whole, line by line: each behind a bar, and none with a style.
+pub(crate) fn quoted(text: &str, width: usize) -> Vec<String> {
+    let mut page = Page::new(width);
+    page.quote(text, |_| Style::new());
+    let plain = |line: &String| anstream::adapter::strip_str(line).to_string().trim_end().to_owned();
+    page.lines.iter().map(plain).collect()
+}
+
 fn painted(text: &str, style: Style) -> String {
     format!("{style}{text}{style:#}")
 }
