@@ -13,7 +13,7 @@ use super::call::{is_of_servers, may_be_of};
 use crate::args::{Tools, ToolsWire};
 use crate::compose::compose;
 use crate::fault::Fault;
-use crate::screen::{self, FAINT, NAME};
+use crate::screen::{self, FAINT, NAME, one_line, visible};
 use crate::servers::{self, Told};
 
 pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
@@ -64,12 +64,15 @@ fn written(specs: &[&ToolSpec], wire: ToolsWire, style: &Style) -> Value {
     }
 }
 
+/// A line for each tool. What servers say about theirs begins no line of its own, and hides nothing.
 fn list(specs: &[&ToolSpec]) -> String {
-    let width = specs.iter().map(|spec| spec.name().len()).max().unwrap_or_default();
+    let names: Vec<String> = specs.iter().map(|spec| one_line(spec.name())).collect();
+    let width = names.iter().map(String::len).max().unwrap_or_default();
     let mut text = String::new();
-    for spec in specs {
-        let first = about(spec).split_inclusive(". ").next().unwrap_or_default().trim_end();
-        let _infallible = writeln!(text, "{NAME}{:width$}{NAME:#}  {first}", spec.name());
+    for (spec, name) in specs.iter().zip(names) {
+        let about = one_line(about(spec));
+        let first = about.split_inclusive(". ").next().unwrap_or_default().trim_end();
+        let _infallible = writeln!(text, "{NAME}{name:width$}{NAME:#}  {first}");
     }
     text
 }
@@ -77,7 +80,11 @@ fn list(specs: &[&ToolSpec]) -> String {
 fn manual(specs: &[&ToolSpec]) -> String {
     let mut text = String::new();
     for spec in specs {
-        let _infallible = writeln!(text, "{NAME}{}{NAME:#}\n{}\n", spec.name(), about(spec));
+        let about = match is_of_servers(spec.name()) {
+            true => format!("  │ {}", visible(about(spec)).replace('\n', "\n  │ ")),
+            false => visible(about(spec)).into_owned(),
+        };
+        let _infallible = writeln!(text, "{NAME}{}{NAME:#}\n{about}\n", one_line(spec.name()));
         if let ToolSpec::Function(function) = spec {
             arguments(&mut text, &function.parameters, 1);
         }
@@ -91,7 +98,9 @@ fn arguments(text: &mut String, schema: &JsonSchema, depth: usize) {
     let margin = "  ".repeat(depth);
     for (name, schema) in &object.properties {
         let required = if object.required.contains(name) { ", required" } else { "" };
-        let description = schema.notes.description.as_deref().unwrap_or_default();
+        let name = one_line(name);
+        let description = visible(schema.notes.description.as_deref().unwrap_or_default());
+        let description = description.replace('\n', &format!("\n{margin}    "));
         let kind = kind(schema);
         let _infallible = writeln!(
             text,
@@ -109,7 +118,7 @@ fn kind(schema: &JsonSchema) -> String {
     let names =
         |schema: &JsonSchema| schema.types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or ");
     if let Some(choices) = &schema.values.choices {
-        let words: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
+        let words: Vec<String> = choices.iter().filter_map(Value::as_str).map(one_line).collect();
         return format!("one of {}", words.join(", "));
     }
     let mut kind = names(schema);
@@ -131,5 +140,41 @@ fn about(spec: &ToolSpec) -> &str {
         ToolSpec::Freeform(freeform) => &freeform.description,
         ToolSpec::LocalShell => "The provider's own shell tool.",
         ToolSpec::WebSearch { .. } => "A search that the provider runs.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolgate::{FunctionSpec, Strict};
+
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_about_its_tools_is_shown_and_does_nothing() {
+        let evil = "\u{1b}[2J\u{202e}evil\nTOOL  looks like another";
+        let schema = json!({ "type": "object", "properties": {
+            evil: { "type": "string", "enum": [evil], "description": evil },
+            "n": { "type": "object", "properties": { evil: { "type": "integer", "description": "i" } }, "description": "o" },
+        } });
+        let parameters = JsonSchema::foreign(&schema, 10_000).unwrap();
+        let (name, description) = ("mcp__s__t".to_owned(), evil.to_owned());
+        let function = FunctionSpec { name, description, parameters, strict: Strict::No };
+        let spec = ToolSpec::Function(Box::new(function));
+        let plain = |text: String| anstream::adapter::strip_str(&text).to_string();
+        insta::assert_snapshot!(plain(list(&[&spec])), @r"mcp__s__t  \u{1b}[2J\u{202e}evil\nTOOL  looks like another");
+        insta::assert_snapshot!(plain(manual(&[&spec])), @r"
+        mcp__s__t
+          │ \u{1b}[2J\u{202e}evil
+          │ TOOL  looks like another
+
+          \u{1b}[2J\u{202e}evil\nTOOL  looks like another (one of \u{1b}[2J\u{202e}evil\nTOOL  looks like another)
+              [2Jevil
+              TOOL  looks like another
+          n (object)
+              o
+              \u{1b}[2J\u{202e}evil\nTOOL  looks like another (integer)
+                  i
+        ");
     }
 }
