@@ -43,6 +43,27 @@ fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
 }
 
 #[test]
+fn nobody_says_yes_to_what_a_form_does_not_show() {
+    let world = World::new();
+    let mut server = world.greeted(&["--sandbox", "workspace-write"], &json!({ "elicitation": {} }));
+    let padding = "echo an ordinary step of the build\n".repeat(240);
+    let command = format!("rm -rf build\n{padding}touch payload\n");
+    server.request("tools/call", &json!({ "name": "shell_command", "arguments": { "command": command } }));
+    let asked = server.hear();
+    let params = &asked["params"];
+    assert!(
+        params["message"].as_str().unwrap().contains("`toolgate approve` in another terminal"),
+        "{asked}"
+    );
+    let answers = &params["requestedSchema"]["properties"]["answer"]["enum"];
+    assert_eq!(*answers, json!(["no", "no, and stop what else is asked"]));
+    server.answer(&asked, &said("yes, once"));
+    let result = server.hear()["result"].clone();
+    assert!(text(&result).contains("too long for the client's form"), "{result}");
+    assert!(!world.work.path().join("payload").exists());
+}
+
+#[test]
 fn what_is_allowed_for_the_session_is_asked_once() {
     let world = World::new();
     let mut server = world.greeted(&[], &json!({ "elicitation": { "form": {} } }));

@@ -31,6 +31,7 @@ impl World {
         let path = std::env::var_os("PATH").unwrap();
         command.args(args).current_dir(self.work.path()).env_clear();
         command.env("HOME", self.home.path()).env("PATH", path).env("TERM", "xterm");
+        command.env("XDG_RUNTIME_DIR", self.home.path());
         command
     }
 
@@ -39,21 +40,21 @@ impl World {
         Server::of(self.command(&[&["mcp"], args].concat()))
     }
 
+    /// The same, started as many clients do it, which hand on only what they know.
+    pub(crate) fn serve_bare(&self) -> Server {
+        let mut command = self.command(&["mcp"]);
+        command.env_remove("XDG_RUNTIME_DIR");
+        Server::of(command)
+    }
+
     /// The same, after a client of the older era that can do this much has introduced itself.
     pub(crate) fn greeted(&self, args: &[&str], capabilities: &Value) -> Server {
-        let mut server = self.serve(args);
-        let client = json!({ "name": "test", "version": "1" });
-        let params =
-            json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
-        let hello = server.ask("initialize", &params);
-        assert_eq!(hello["result"]["protocolVersion"], "2025-11-25", "{hello}");
-        server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        server
+        self.serve(args).greeted(capabilities)
     }
 
     /// Where servers wait to be answered for.
     pub(crate) fn counters(&self) -> std::path::PathBuf {
-        self.home.path().join(".local/state/toolgate/run")
+        self.home.path().join("toolgate")
     }
 }
 
@@ -97,6 +98,24 @@ impl Server {
             text
         });
         Self { child, input, lines, errors: Some(errors), next: 0 }
+    }
+
+    /// The same, after a client of the older era that can do this much has introduced itself.
+    pub(crate) fn greeted(mut self, capabilities: &Value) -> Self {
+        let client = json!({ "name": "test", "version": "1" });
+        let params =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
+        let hello = self.ask("initialize", &params);
+        assert_eq!(hello["result"]["protocolVersion"], "2025-11-25", "{hello}");
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        self
+    }
+
+    /// Sends it a signal, and gives the exit status.
+    pub(crate) fn signalled(mut self, signal: &str) -> Option<i32> {
+        let sent = Command::new("kill").args(["-s", signal, &self.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        self.child.wait().unwrap().code()
     }
 
     pub(crate) fn id(&self) -> u32 {

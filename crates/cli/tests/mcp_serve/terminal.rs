@@ -1,7 +1,8 @@
 //! `toolgate approve`: somebody at another terminal answers, and nobody else does.
 
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
@@ -26,7 +27,8 @@ impl Terminal {
         command.args(talk.iter().flat_map(|(wait, send)| [wait, send]));
         command.args([env!("CARGO_BIN_EXE_toolgate"), "approve"]);
         command.env("HOME", world.home.path()).env("TERM", "xterm");
-        command.env_remove("TOOLGATE_HOME").env_remove("XDG_RUNTIME_DIR").env_remove("XDG_STATE_HOME");
+        command.env_remove("TOOLGATE_HOME").env_remove("XDG_STATE_HOME");
+        command.env("XDG_RUNTIME_DIR", world.home.path());
         Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 }
@@ -66,6 +68,14 @@ fn somebody_at_another_terminal_answers() {
         assert_eq!(result["isError"], !runs, "{talk:?}: {result}");
         assert!(text(&result).contains(says), "{talk:?}: {result}");
     }
+}
+
+#[test]
+fn a_server_is_found_whose_client_does_not_hand_on_the_environment() {
+    let world = World::new();
+    let _terminal = Terminal::of(&world, &[(ASKS, "y")]);
+    let mut server = world.serve_bare().greeted(&json!({}));
+    assert!(text(&answered(&mut server)).contains("done it"));
 }
 
 #[test]
@@ -141,6 +151,94 @@ fn the_socket_goes_with_its_server() {
     assert!(path.exists());
     assert_eq!(server.leave().0, Some(0));
     assert!(!path.exists());
+}
+
+#[test]
+fn a_server_that_is_told_to_end_takes_its_socket_away() {
+    for (signal, code) in [("HUP", 129), ("TERM", 143), ("INT", 130)] {
+        let world = World::new();
+        let server = world.greeted(&[], &json!({}));
+        drop(connected(&world, &server));
+        let path = world.counters().join(format!("mcp-{}.sock", server.id()));
+        assert_eq!(server.signalled(signal), Some(code));
+        assert!(!path.exists(), "{signal}");
+    }
+}
+
+#[test]
+fn whoever_comes_and_says_nothing_shuts_nobody_out() {
+    let world = World::new();
+    let server = world.greeted(&[], &json!({}));
+    drop(connected(&world, &server));
+    let path = world.counters().join(format!("mcp-{}.sock", server.id()));
+    let mut silent: Vec<UnixStream> = (0..64).map(|_| UnixStream::connect(&path).unwrap()).collect();
+    drop(connected(&world, &server));
+    // And they are not waited for.
+    for stream in &mut silent {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    }
+}
+
+#[test]
+fn only_sockets_that_were_left_behind_are_taken_away() {
+    let world = World::new();
+    let at = |name: &str| world.counters().join(name);
+    std::fs::DirBuilder::new().mode(0o700).create(world.counters()).unwrap();
+    std::fs::write(at("mcp-1.sock"), "a file").unwrap();
+    std::os::unix::fs::symlink(at("mcp-3.sock"), at("mcp-2.sock")).unwrap();
+    for name in ["mcp-3.sock", "mcp-4.sock"] {
+        drop(UnixListener::bind(at(name)).unwrap());
+    }
+    assert!(
+        Command::new("touch").args(["-d", "1 hour ago"]).arg(at("mcp-3.sock")).status().unwrap().success()
+    );
+    let _terminal = Terminal::of(&world, &[]);
+    let until = Instant::now() + PATIENCE;
+    while at("mcp-3.sock").exists() {
+        assert!(Instant::now() < until, "the socket is still there");
+        std::thread::yield_now();
+    }
+    // The last one is young: whoever made it may be about to listen.
+    let left =
+        ["mcp-1.sock", "mcp-2.sock", "mcp-4.sock"].map(|name| std::fs::symlink_metadata(at(name)).is_ok());
+    assert_eq!(left, [true, true, true]);
+}
+
+/// Has `toolgate approve` at a terminal, sends it a signal when a question stands there, and says whether the terminal is as it was.
+const SIGNALLED: &str = "import fcntl, os, pty, signal, sys, termios
+master, slave = pty.openpty()
+before = termios.tcgetattr(slave)
+child = os.fork()
+if child == 0:
+    os.setsid()
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    for fd in 0, 1, 2:
+        os.dup2(slave, fd)
+    os.execv(sys.argv[2], sys.argv[2:])
+seen = b''
+while b'Answer (' not in seen:
+    seen += os.read(master, 65536)
+asking = termios.tcgetattr(slave)
+os.kill(child, getattr(signal, 'SIG' + sys.argv[1]))
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+print(asking != before, termios.tcgetattr(slave) == before, code)
+";
+
+#[test]
+fn whatever_ends_it_the_terminal_is_as_it_was() {
+    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+        let world = World::new();
+        let mut terminal = Command::new("python3");
+        terminal.args(["-c", SIGNALLED, signal, env!("CARGO_BIN_EXE_toolgate"), "approve"]);
+        terminal.env("HOME", world.home.path()).env("XDG_RUNTIME_DIR", world.home.path());
+        terminal.env("TERM", "xterm").env_remove("TOOLGATE_HOME").env_remove("XDG_STATE_HOME");
+        let terminal = terminal.stdout(Stdio::piped()).spawn().unwrap();
+        let mut server = world.greeted(&[], &json!({}));
+        let _refused = answered(&mut server);
+        let said = terminal.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&said.stdout), format!("True True {code}\n"), "{signal}");
+    }
 }
 
 /// Tries to come to a counter: `heard` if the server said anything.
