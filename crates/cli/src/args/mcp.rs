@@ -1,6 +1,6 @@
 //! The command lines of `toolgate mcp` and `toolgate approve`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -36,13 +36,13 @@ pub(crate) struct Mcp {
     #[command(subcommand)]
     pub(crate) command: Option<ServerCommand>,
     /// Serve over HTTP at this address, below /mcp; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
     /// Take the token that clients must bring from this variable, instead of from a file of ours
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) token_env: Option<String>,
     /// Serve beyond this machine, to clients that call it by this name or address (repeatable); put TLS before it
-    #[arg(long, value_name = "NAME", requires = "http")]
+    #[arg(long, value_name = "NAME", requires = "http", value_parser = remote)]
     pub(crate) allow_remote: Vec<String>,
     /// Let clients choose to work below this directory too, not only below the working directory (repeatable)
     #[arg(long, value_name = "DIR")]
@@ -62,3 +62,64 @@ pub(crate) struct Mcp {
 Examples:
   toolgate approve")]
 pub(crate) struct Approve {}
+
+/// An address of this machine and a port.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    // Whatever a resolver says, this is this machine.
+    let numbers = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    numbers.parse().map_err(|_| {
+        "it takes an address of this machine and a port, e.g. 127.0.0.1:8717 or localhost:8717".to_owned()
+    })
+}
+
+/// What clients put into their `Host` header.
+fn remote(text: &str) -> Result<String, String> {
+    if text.parse::<Ipv6Addr>().is_ok() {
+        return Ok(format!("[{text}]"));
+    }
+    let bare = text.strip_prefix('[').and_then(|text| text.split_once(']')).map_or(text, |(inner, _)| inner);
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-._:".contains(letter);
+    let is_address = bare.parse::<IpAddr>().is_ok();
+    if text.is_empty() || !(is_address || text.chars().all(is_of_name)) {
+        return Err(
+            "it takes the name or address by which clients reach this server, e.g. build.example.org; \
+                    no https:// before it and nothing behind it"
+                .to_owned(),
+        );
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_names_are_read_as_people_write_them() {
+        for (text, expected) in [
+            ("127.0.0.1:8717", Some("127.0.0.1:8717")),
+            ("localhost:0", Some("127.0.0.1:0")),
+            ("[::1]:80", Some("[::1]:80")),
+            ("localhost", None),
+            ("example.org:80", None),
+            ("", None),
+        ] {
+            assert_eq!(address(text).ok().map(|found| found.to_string()).as_deref(), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("build.example.org", Some("build.example.org")),
+            ("build:8443", Some("build:8443")),
+            ("2001:db8::1", Some("[2001:db8::1]")),
+            ("[2001:db8::1]:80", Some("[2001:db8::1]:80")),
+            ("", None),
+            (" ", None),
+            ("https://build.example.org", None),
+            ("build/mcp", None),
+        ] {
+            assert_eq!(remote(text).ok().as_deref(), expected, "{text}");
+        }
+    }
+}

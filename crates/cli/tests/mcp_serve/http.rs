@@ -268,6 +268,8 @@ fn nobody_is_served_beyond_this_machine_by_mistake() {
         (&["--http", "127.0.0.1:0", "--token-env", "NONE"], "there is no token in the variable `NONE`"),
         (&["--http", "127.0.0.1:0", "--token-env", "SHORT"], "could be guessed"),
         (&["--token-env", "SHORT"], "--http"),
+        (&["--http", "localhost"], "an address of this machine and a port"),
+        (&["--http", "0.0.0.0:0", "--allow-remote", ""], "the name or address by which clients reach"),
         (&["--root", "/nowhere"], "/nowhere"),
     ] {
         let mut command = world.command(&[&["mcp"], args].concat());
@@ -286,6 +288,34 @@ fn beyond_this_machine_it_answers_to_the_names_it_was_given() {
         assert_eq!(server.post(&read(), &[("host", host)]).0, expected, "{host}");
     }
     assert_eq!(server.post(&read(), &[]).0, 200);
+    let line = format!("toolgate http://build.example.org:{}/mcp --header", server.port);
+    assert!(server.said.contains(&line), "{}", server.said);
+}
+
+#[test]
+fn the_name_of_this_machine_is_an_address_and_an_empty_token_is_made_anew() {
+    let world = World::new();
+    let server = Served::of(&world, &[]);
+    let file = world.home.path().join(".local/state/toolgate/mcp/token");
+    drop(server);
+    std::fs::write(&file, "").unwrap();
+    let serve = || {
+        let mut command = world.command(&["mcp", "--http", "localhost:0"]);
+        command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let refused = serve().wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).replace(world.home.path().to_str().unwrap(), "~");
+    insta::assert_snapshot!(said, @"
+    error: the token in ~/.local/state/toolgate/mcp/token is empty
+    hint: remove it, and it is made anew
+    ");
+    std::fs::remove_file(&file).unwrap();
+    let mut child = serve();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("serving at http://127.0.0.1:"), "{line}");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

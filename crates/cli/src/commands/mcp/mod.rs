@@ -87,8 +87,35 @@ fn door(args: &Mcp, address: SocketAddr) -> Result<Door, Fault> {
     screen::to_stderr(&format!("serving at http://{address}{PATH}"));
     screen::to_stderr(&format!("the token is {}", screen::visible(&bring.place)));
     screen::to_stderr(&format!(
-        "claude mcp add --transport http toolgate http://{address}{PATH} --header \"Authorization: Bearer {}\"",
+        "claude mcp add --transport http toolgate http://{}{PATH} --header \"Authorization: Bearer {}\"",
+        reached(address, &args.allow_remote),
         screen::visible(&bring.shell)
     ));
     Ok(Door { listener, entry, names: args.allow_remote.clone() })
+}
+
+/// How clients reach it: by the first name that they were given, if there is one.
+fn reached(address: SocketAddr, names: &[String]) -> String {
+    match names.first() {
+        // A colon behind the brackets of an address, or behind a name, is followed by a port.
+        Some(name) if name.rsplit(']').next().is_some_and(|rest| rest.contains(':')) => name.clone(),
+        Some(name) => format!("{name}:{}", address.port()),
+        None => address.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_told_the_name_that_they_use() {
+        let address = "0.0.0.0:8717".parse().unwrap();
+        let said =
+            |names: &[&str]| reached(address, &names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        assert_eq!(said(&[]), "0.0.0.0:8717");
+        assert_eq!(said(&["build.example.org", "other"]), "build.example.org:8717");
+        assert_eq!(said(&["build.example.org:443"]), "build.example.org:443");
+        assert_eq!(said(&["[2001:db8::1]"]), "[2001:db8::1]:8717");
+    }
 }

@@ -22,11 +22,12 @@ pub(super) struct Bring {
 
 /// What lets a client in, and where whoever sets it up finds that.
 pub(super) fn entry(variable: Option<&str>, dirs: &Dirs) -> Result<(Entry, Bring), Fault> {
-    let (text, bring) = match variable {
+    let (text, bring, mend) = match variable {
         Some(name) => {
             let text = std::env::var(name)
                 .map_err(|_| Fault::usage(format!("there is no token in the variable `{name}`")))?;
-            (text, Bring { place: format!("in the variable {name}"), shell: format!("${name}") })
+            let bring = Bring { place: format!("in the variable {name}"), shell: format!("${name}") };
+            (text, bring, "it takes 32 letters or more without blanks, e.g. of `openssl rand -hex 32`")
         }
         None => {
             let directory = private::tokens(dirs).ok_or_else(|| {
@@ -37,12 +38,13 @@ pub(super) fn entry(variable: Option<&str>, dirs: &Dirs) -> Result<(Entry, Bring
                 Fault::usage(format!("the token in `{}` cannot be used: {error}", file.display()))
             })?;
             let path = file.display().to_string();
-            (text, Bring { shell: format!("$(cat '{path}')"), place: format!("in {path}") })
+            let bring = Bring { shell: format!("$(cat '{path}')"), place: format!("in {path}") };
+            (text, bring, "remove it, and it is made anew")
         }
     };
     let token = Token::of(&text).ok_or_else(|| {
-        Fault::usage(format!("the token {} could be guessed", bring.place))
-            .hint("it takes 32 letters or more without blanks, e.g. of `openssl rand -hex 32`")
+        let wrong = if text.is_empty() { "is empty" } else { "could be guessed" };
+        Fault::usage(format!("the token {} {wrong}", bring.place)).hint(mend)
     })?;
     Ok((Entry::Token(token), bring))
 }
@@ -52,19 +54,27 @@ fn kept(file: &Path) -> io::Result<String> {
     if let Some(directory) = file.parent() {
         private::directory(directory)?;
     }
-    match made(file) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => found(file),
-        made => made,
+    match found(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match made(file) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => found(file),
+            made => made,
+        },
+        found => found,
     }
 }
 
+/// Makes it whole or not at all: whoever starts at the same time finds all of it.
 fn made(file: &Path) -> io::Result<String> {
     let text = Token::fresh()?;
+    let begun = file.with_extension(format!("{}.new", std::process::id()));
+    // Whoever had this number before us was killed.
+    let _not_there = rustix::fs::unlink(&begun);
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::open(file, flags, Mode::RUSR | Mode::WUSR)?);
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    Ok(text)
+    let mut new = File::from(rustix::fs::open(&begun, flags, Mode::RUSR | Mode::WUSR)?);
+    let written = new.write_all(text.as_bytes()).and_then(|()| new.sync_all());
+    let linked = written.and_then(|()| Ok(rustix::fs::link(&begun, file)?));
+    let _gone = rustix::fs::unlink(&begun);
+    linked.map(|()| text)
 }
 
 fn found(file: &Path) -> io::Result<String> {
@@ -100,5 +110,17 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", &file).unwrap();
         assert!(kept(&file).is_err());
+    }
+
+    #[test]
+    fn servers_that_start_at_once_have_one_token() {
+        let home = tempfile::tempdir().unwrap();
+        private::directory(&home.path().join("mcp")).unwrap();
+        let file = home.path().join("mcp/token");
+        // As the first of them left it, and the second had looked before.
+        let first = made(&file).unwrap();
+        assert_eq!(made(&file).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(kept(&file).unwrap(), first);
+        assert_eq!(file.parent().unwrap().read_dir().unwrap().count(), 1);
     }
 }
