@@ -126,3 +126,22 @@ impl Asking {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_servers_are_looked_for_is_said() {
+        let home = tempfile::tempdir().unwrap();
+        private::directory(&home.path().join("run")).unwrap();
+        let places = [home.path().join("run"), home.path().join("none"), "/".into()];
+        let said = waits(&places).replace(&home.path().display().to_string(), "~");
+        insta::assert_snapshot!(said, @"
+        waits for what `toolgate mcp` servers have to ask; Ctrl-C ends. They are looked for in
+          ~/run
+          ~/none (not there yet)
+          / (not looked at: it is not yours alone; `chmod 700` it)
+        ");
+    }
+}
