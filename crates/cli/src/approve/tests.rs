@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use policy::{Machine, Program};
+use policy::{Foreign, Machine, Program, Trust};
 use toolgate::{
-    ApprovalPolicy, Confinement, Denial, DenyRead, Escalation, Gate, Intent, Network, Question, Reach,
-    ReviewDecision, Root, SandboxPolicy, Verdict,
+    ApprovalPolicy, Confinement, Denial, DenyRead, Effect, Escalation, Gate, Intent, Network, Question,
+    Reach, ReviewDecision, Root, SandboxPolicy, Verdict,
 };
 
 use super::describe::Scope;
@@ -266,6 +266,33 @@ fn a_patch() {
       e         no, with a note to the model
       q         stop everything
     ");
+}
+
+#[test]
+fn a_tool_of_a_server() {
+    let (server, tool, definition) = ("git".to_owned(), "push".to_owned(), "d".to_owned());
+    let foreign = Foreign { server, tool, definition, trust: Trust::Unknown };
+    let mut question = asked(ApprovalPolicy::OnRequest, &Intent::of(vec![Effect::Foreign(foreign)]));
+    question.intent.diff = Some("{\n  \"force\": true\n}".to_owned());
+    assert_snapshot!(shown(&question), @r#"
+
+    Toolgate asks: may shell_command do this?
+
+    It would call `push` of `git`.
+
+    It is called with:
+      │ {
+      │   "force": true
+      │ }
+
+      why       `push` is a tool of `git`, and nobody here knows what it does
+      confined  as the server `git` is: `toolgate mcp get git` says how
+
+      y         yes, once
+      n         no
+      e         no, with a note to the model
+      q         stop everything
+    "#);
 }
 
 #[test]
