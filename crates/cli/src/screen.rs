@@ -53,7 +53,7 @@ impl Progress {
     pub(crate) const EVERY: Duration = Duration::from_secs(1);
 
     pub(crate) fn of(what: &str) -> Self {
-        Self { what: visible(what).into_owned(), began: Instant::now(), shown: false }
+        Self { what: one_line(what), began: Instant::now(), shown: false }
     }
 
     /// Says how long it has been, over what was said before.
@@ -66,7 +66,7 @@ impl Progress {
     pub(crate) fn say(&mut self, how_far: &str) {
         if io::stderr().is_terminal() {
             self.shown = true;
-            let _nobody_reads = write!(io::stderr(), "\r{}: {how_far}\x1b[K", self.what);
+            let _nobody_reads = write!(io::stderr(), "\r{}: {}\x1b[K", self.what, one_line(how_far));
         }
     }
 }
