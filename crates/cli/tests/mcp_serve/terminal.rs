@@ -276,6 +276,28 @@ fn a_command_cannot_answer_for_itself() {
 }
 
 #[test]
+fn a_confined_command_answers_for_no_other_server_wherever_that_waits() {
+    let world = World::new();
+    world.work.file("try.py", TRY);
+    let other = world.serve_bare().greeted(&json!({}));
+    let name = format!("mcp-{}.sock", other.id());
+    let user = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(world.home.path()).unwrap());
+    let places =
+        [format!("/run/user/{user}/toolgate").into(), world.home.path().join(".local/state/toolgate/run")];
+    let until = Instant::now() + PATIENCE;
+    let path = loop {
+        match places.iter().map(|place: &std::path::PathBuf| place.join(&name)).find(|path| path.exists()) {
+            Some(path) => break path,
+            None => assert!(Instant::now() < until, "it waits nowhere"),
+        }
+    };
+    let mut server = world.greeted(&["--sandbox", "workspace-write"], &json!({}));
+    let script = format!("python3 try.py {}", path.display());
+    let result = server.call("exec_command", &json!({ "cmd": script, "yield_time_ms": 30000 }));
+    assert!(text(&result).contains("refused"), "{result}");
+}
+
+#[test]
 fn without_a_terminal_there_is_nobody_to_ask() {
     let world = World::new();
     let ran = world.command(&["approve"]).stdin(Stdio::null()).output().unwrap();
