@@ -264,6 +264,14 @@ pub(crate) enum Told {
 
 impl WatchServers for Told {
     fn saw(&self, server: &str, event: &ServerEvent) {
+        if let ServerEvent::Ready { gaps, .. } = event
+            && !gaps.is_empty()
+        {
+            let gaps = gaps.join("; ");
+            screen::hint(&format!(
+                "the server `{server}` is confined only in part: {gaps}; `toolgate doctor` says what mends it"
+            ));
+        }
         match event {
             ServerEvent::Ready { tools, took, .. } if matches!(self, Self::All) => {
                 screen::hint(&format!(

@@ -275,7 +275,7 @@ fn real_tools_answer_and_what_nobody_knows_is_asked_about() {
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: there is no tool `mcp__everything__get-su`; did you mean `mcp__everything__get-sum`, `mcp__everything__get-env`, `mcp__everything__get-roots-list`?");
     // It says nothing.
     let ran = desk.call("mcp__everything__simulate-research-query", &json!({"topic": "x"}));
-    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `simulate-research-query` is a tool of `everything`, and nobody here knows what it does; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal or add a rule");
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `simulate-research-query` is a tool of `everything`, and nobody here knows what it does; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
     let ran = desk.call("mcp__everything__get-tiny-image", &json!({}));
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"
     Some(0) Here's the image you requested:
@@ -326,12 +326,12 @@ fn a_tool_that_is_not_what_it_was_is_asked_about_again() {
     let text = fs::read_to_string(desk.config()).unwrap();
     desk.write(&text.replace("honest", "redefined"));
     let ran = desk.call("mcp__h__echo", &json!({"text": "hi"}));
-    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal or add a rule");
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
     // Whoever cannot read what it was asks, too.
     desk.write(&text);
     fs::write(desk.home.path().join(".local/state/toolgate/mcp/h.json"), "no JSON").unwrap();
     let ran = desk.call("mcp__h__echo", &json!({"text": "hi"}));
-    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal or add a rule");
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
 }
 
 #[test]
@@ -648,4 +648,23 @@ fn no_secret_is_shown() {
         let told = desk.told(args);
         assert!(!["S1", "S2", "S3", "S4", "S5"].iter().any(|secret| told.contains(secret)), "{told}");
     }
+}
+
+#[test]
+fn where_a_server_is_confined_only_in_part_that_is_said_and_it_is_not_believed() {
+    let desk = runner("[confinement]\ntier = \"landlock\"\n");
+    let ran = desk.run(&["mcp", "test"]);
+    assert!(ran.out.contains("confined only in part"), "{}{}", ran.out, ran.err);
+    let text = fs::read_to_string(desk.config()).unwrap();
+    desk.write(&text.replace("approval = \"allow\"", ""));
+    desk.w.file(
+        "runner.py",
+        RUNNER.replace("\"description\"", "\"annotations\": {\"readOnlyHint\": True}, \"description\""),
+    );
+    let ran = desk.call("mcp__r__run", &json!({"script": "echo ran"}));
+    assert!(ran.code == Some(1) && ran.err.contains("needs approval"), "{}{}", ran.out, ran.err);
+    // Where it is confined as it should be, it is.
+    desk.write(&text.replace("approval = \"allow\"", "").replace("tier = \"landlock\"", ""));
+    let ran = desk.call("mcp__r__run", &json!({"script": "echo ran"}));
+    assert_eq!(ran.out, "ran\n", "{}", ran.err);
 }

@@ -31,6 +31,8 @@ const SETTLES: Duration = Duration::from_millis(200);
 const TICK: Duration = Duration::from_millis(500);
 /// Questions of one server that may wait for their answers.
 const MOST_QUESTIONS: usize = 4;
+/// How long a program that has closed its output may take to end.
+const FAREWELL: Duration = Duration::from_millis(500);
 /// How often tools are listed again at the most.
 const LISTED_AGAIN: Duration = Duration::from_secs(2);
 
@@ -68,6 +70,8 @@ pub enum ServerEvent {
         tools: usize,
         /// Those that are not, each with why.
         left_out: Vec<String>,
+        /// What its confinement does not hold, each in a few words.
+        gaps: Vec<&'static str>,
         /// How long it took.
         took: Duration,
     },
@@ -95,6 +99,8 @@ pub(crate) struct Connection {
     offer: Mutex<Arc<Offer>>,
     /// Brings out what its program has done in its confinement.
     landing: Mutex<Option<Landing>>,
+    /// What its confinement does not hold.
+    gaps: Mutex<Vec<&'static str>>,
     /// It speaks the older protocol, and is too slow to be asked whether it speaks another.
     older: AtomicBool,
     /// Questions of it that somebody thinks about.
@@ -126,6 +132,7 @@ impl Connection {
             state: watch::Sender::new(State::Starting),
             offer: Mutex::default(),
             landing: Mutex::default(),
+            gaps: Mutex::default(),
             older: AtomicBool::new(false),
             asking,
             stop: CancellationToken::new(),
@@ -148,6 +155,16 @@ impl Connection {
         cx.blocking(move |_| Ok(landing())).await.unwrap_or_default()
     }
 
+    /// What its confinement does not hold.
+    pub(crate) fn gaps(&self) -> Vec<&'static str> {
+        self.gaps.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether what it says about its tools may spare a question.
+    pub(crate) fn is_believed(&self) -> bool {
+        self.server.believed && self.gaps().is_empty()
+    }
+
     fn offers(&self, offer: Offer) {
         *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
     }
@@ -156,7 +173,9 @@ impl Connection {
     pub(crate) async fn live(&self) -> Result<Arc<dyn Peer>, String> {
         let mut states = self.state.subscribe();
         let settled = states.wait_for(|state| match state {
-            State::Ready(_) | State::Over => true,
+            // One that is gone is about to be started again.
+            State::Ready(peer) => !peer.is_over(),
+            State::Over => true,
             State::Failed { retries, .. } => !retries,
             State::Starting => false,
         });
@@ -256,6 +275,7 @@ impl Connection {
             about: started.peer.about().clone(),
             tools: offer.tools.len(),
             left_out: offer.left_out.clone(),
+            gaps: self.gaps(),
             took: began.elapsed(),
         });
         self.state.send_replace(State::Ready(Arc::clone(&started.peer)));
@@ -305,6 +325,7 @@ impl Connection {
                 let running = launch.launch(theirs).await;
                 let running = running.map_err(|fault| End { why: fault.why, passing: fault.passing })?;
                 *self.landing.lock().unwrap_or_else(PoisonError::into_inner) = running.landing();
+                *self.gaps.lock().unwrap_or_else(PoisonError::into_inner) = running.gaps();
                 let mut program = Program::new(running, ends.errors);
                 let older = self.older.load(Ordering::Relaxed);
                 let link = tokio::select! {
@@ -318,7 +339,14 @@ impl Connection {
                 self.older.fetch_or(matches!(link, Err(Trouble::Late)), Ordering::Relaxed);
                 match link {
                     Ok(link) => (Arc::new(link), Some(program)),
-                    Err(trouble) => return Err(End::of(trouble, Some(&program.words)).await),
+                    Err(trouble) => {
+                        let gone = matches!(trouble, Trouble::Gone(_));
+                        let end = if gone { program.farewell().await } else { None };
+                        return Err(match end {
+                            Some(end) => end,
+                            None => End::of(trouble, Some(&program.words)).await,
+                        });
+                    }
                 }
             }
         };
@@ -350,6 +378,15 @@ impl End {
     }
 }
 
+impl Program {
+    /// How it ended, if it has just done so: what ends closes its output first, and how it ended is more to know.
+    async fn farewell(&mut self) -> Option<End> {
+        let how = timeout(FAREWELL, self.running.ended()).await.ok()?;
+        let why = self.words.after(&format!("has ended: {how}")).await;
+        Some(End { why, passing: true })
+    }
+}
+
 /// A life that has begun.
 struct Started {
     peer: Arc<dyn Peer>,
@@ -370,8 +407,12 @@ impl Started {
             }
             why = self.peer.ended() => {
                 // What has closed its output is as good as gone, and goes with this.
+                let ours = why.is_some();
                 let why = why.map_or("has stopped answering".to_owned(), cut);
-                End { why: program.words.after(&why).await, passing: true }
+                match program.farewell().await {
+                    Some(end) if !ours => end,
+                    Some(_) | None => End { why: program.words.after(&why).await, passing: true },
+                }
             }
         }
     }

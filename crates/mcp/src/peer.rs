@@ -29,6 +29,9 @@ pub(crate) trait Peer: Send + Sync {
     /// What is in a resource, as it says.
     fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, Trouble>>;
 
+    /// Whether nothing can be asked of it any more.
+    fn is_over(&self) -> bool;
+
     /// Resolves when nothing can be asked of it any more; with why, if that was our doing.
     fn ended(&self) -> BoxFuture<'_, Option<String>>;
 

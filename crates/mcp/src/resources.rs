@@ -11,7 +11,7 @@ use tool::{Cx, Item, Lane, Place, ToolError, ToolHandler, ToolOutput};
 use crate::answer::output;
 use crate::connection::{Connection, State};
 use crate::peer::{Answer, Block, Peer, Trouble};
-use crate::server::{Approval, Server};
+use crate::server::Approval;
 
 /// Pages of one list; a server that has more goes on at a cursor.
 const MOST_PAGES: usize = 20;
@@ -60,7 +60,7 @@ fn reads(connections: &Connections, server: Option<&str>, method: &str) -> Resul
         // Who has not said yet what it has may be asked in the end.
         None => connections.iter().filter(|connection| !has_none(connection)).collect(),
     };
-    let trusts = asked.iter().map(|connection| trust(&connection.server));
+    let trusts = asked.iter().map(|connection| trust(connection));
     Ok(Intent::of(vec![Effect::Foreign(Foreign {
         server: server.unwrap_or("*").to_owned(),
         tool: method.to_owned(),
@@ -71,10 +71,10 @@ fn reads(connections: &Connections, server: Option<&str>, method: &str) -> Resul
 }
 
 /// What is known about reading from a server: that it only reads is what it says.
-fn trust(server: &Server) -> Trust {
-    match server.approval {
+fn trust(connection: &Connection) -> Trust {
+    match connection.server.approval {
         Approval::Allow => Trust::Trusted,
-        Approval::Auto if server.believed => Trust::ReadOnly,
+        Approval::Auto if connection.is_believed() => Trust::ReadOnly,
         Approval::Auto | Approval::Ask => Trust::Unknown,
     }
 }
@@ -253,7 +253,7 @@ fn block(content: &Value) -> Block {
 mod tests {
     use super::*;
     use crate::connection::Means;
-    use crate::server::{Http, Transport};
+    use crate::server::{Http, Server, Transport};
 
     fn told(servers: &[(&str, Approval, bool)], asked: Option<&str>) -> Option<Trust> {
         let connection = |(name, approval, believed): &(&str, Approval, bool)| {

@@ -130,6 +130,11 @@ pub trait Running: Send {
     /// Resolves when it has ended, with how.
     fn ended(&mut self) -> BoxFuture<'_, String>;
 
+    /// What its confinement should hold and does not, each in a few words: nothing if it does, or if there is to be none.
+    fn gaps(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// What brings out of its confinement what a call has done there, and says what stays behind; it may block.
     fn landing(&self) -> Option<Landing> {
         None

@@ -41,6 +41,8 @@ pub enum Health {
         tools: Vec<String>,
         /// Those that are not, each with why.
         left_out: Vec<String>,
+        /// What its confinement does not hold, each in a few words.
+        gaps: Vec<&'static str>,
     },
     /// It cannot be used.
     Failed(String),
@@ -108,6 +110,7 @@ impl Servers {
                 about: peer.about().clone(),
                 tools: connection.offer().tools.keys().cloned().collect(),
                 left_out: connection.offer().left_out.clone(),
+                gaps: connection.gaps(),
             },
         };
         self.connections.iter().map(|one| (one.server.name.clone(), health(one))).collect()

@@ -98,7 +98,7 @@ impl ServerTool {
         match self.connection.server.approval(&self.tool.name) {
             _ if self.before().is_some() => Trust::Changed,
             Approval::Allow => Trust::Trusted,
-            Approval::Auto if self.tool.reads_only() && self.connection.server.believed => Trust::ReadOnly,
+            Approval::Auto if self.tool.reads_only() && self.connection.is_believed() => Trust::ReadOnly,
             Approval::Auto | Approval::Ask => Trust::Unknown,
         }
     }

@@ -113,7 +113,7 @@ impl Unasked {
                 "the approval policy is never, so it was refused: try a way that needs no approval"
             }
             Self::Nobody => {
-                "nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal or add a rule"
+                "nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule"
             }
         }
     }
@@ -122,7 +122,13 @@ impl Unasked {
 impl Denial {
     pub(crate) fn outside(path: PathBuf, roots: &[Root]) -> Self {
         let listed = roots.iter().filter(|root| root.is_listed());
-        Self::Outside { path, roots: listed.map(|root| root.path().to_owned()).collect() }
+        let mut roots: Vec<PathBuf> = Vec::new();
+        for root in listed.map(|root| root.path().to_owned()) {
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+        Self::Outside { path, roots }
     }
 
     /// The same for the person who is asked: their yes changes it, so nothing is said about who else could.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use exec::errand::find;
 use exec::session::{Exit, Processes, Pump, Session};
 use mcp::{Landing, Launch, LaunchFault, Running};
-use policy::{Confinement, Environment, Network, SandboxPolicy};
+use policy::{Confinement, Enforcement, Environment, Gap, Network, SandboxPolicy, Why};
 use tool::BoxFuture;
 
 use crate::{Sandbox, SandboxFault, Toolgate};
@@ -87,7 +87,20 @@ struct Started {
     _sandbox: Sandbox,
 }
 
+/// What a server must not be able to do if what it says about itself is to count.
+const GRAVE: &[Gap] = &[Gap::Writes, Gap::Protected, Gap::DenyRead];
+
 impl Running for Started {
+    fn gaps(&self) -> Vec<&'static str> {
+        match self.session.enforcement() {
+            Enforcement::Partial(gaps) => {
+                gaps.into_iter().filter(|gap| GRAVE.contains(gap)).map(Gap::sentence).collect()
+            }
+            Enforcement::Full | Enforcement::None { why: Why::FullAccess | Why::External } => Vec::new(),
+            Enforcement::None { why: Why::Unable } => vec!["nothing confines it: this system cannot"],
+        }
+    }
+
     fn landing(&self) -> Option<Landing> {
         let session = Arc::clone(&self.session);
         Some(Arc::new(move || session.land()))

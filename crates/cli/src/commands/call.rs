@@ -3,14 +3,17 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use toolgate::mcp::Means;
-use toolgate::{Approver, CancellationToken, ErrorKind, Item, Lane, ToolCall, ToolOutput, Toolgate, Usage};
+use toolgate::{
+    Approver, CallId, CancellationToken, ErrorKind, Event, Item, Lane, Notice, Observer, ToolCall,
+    ToolOutput, Toolgate, Usage,
+};
 
 use crate::approve::TerminalApprover;
 use crate::args::{Call, Output};
@@ -33,6 +36,8 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     if let Some(person) = &person {
         composed = composed.asking(Arc::clone(person) as Arc<dyn Approver>);
     }
+    let said = Arc::new(Said::default());
+    composed = composed.observed(Arc::clone(&said) as Arc<dyn Observer>);
     let (output, ended) = super::block_on(async {
         let mut servers = None;
         if is_of_servers(&args.name) {
@@ -46,7 +51,7 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
         }
         let mut turns = turns(&toolgate, &args.name)?;
         let asks = || TerminalElicit::asks() || person.as_ref().is_some_and(|person| person.asks());
-        let answered = answered(&toolgate, call, &args.name, &asks).await?;
+        let answered = answered(&toolgate, call, &args.name, (&asks, &said)).await?;
         if let Some(turns) = &mut turns {
             turns.end();
         }
@@ -70,12 +75,32 @@ pub(super) fn is_of_servers(name: &str) -> bool {
     name.starts_with(OF_SERVERS) || name.contains("mcp_resource") || name == "tool_search"
 }
 
+/// What a tool last said about how far it is.
+#[derive(Default)]
+struct Said(Mutex<Option<String>>);
+
+impl Said {
+    /// The beginning of it: a line of a terminal takes no more.
+    fn last(&self) -> Option<String> {
+        let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        said.as_ref().map(|text| text.chars().take(60).collect())
+    }
+}
+
+impl Observer for Said {
+    fn saw(&self, _: &CallId, event: &Event) {
+        if let Event::Notice(Notice::Progress { text, .. }) = event {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
+        }
+    }
+}
+
 /// Answers the call, and says whether somebody has ended us meanwhile.
 async fn answered(
     toolgate: &Toolgate,
     call: ToolCall,
     name: &str,
-    asks: &impl Fn() -> bool,
+    (asks, said): (&impl Fn() -> bool, &Said),
 ) -> Result<(ToolOutput, bool), Fault> {
     // Whoever ends us finds the terminal as it was, even while it asks.
     let (mut terminate, mut ended) = (signal(SignalKind::terminate())?, false);
@@ -92,7 +117,12 @@ async fn answered(
                 ended = true;
                 cancel.cancel();
             }
-            () = tokio::time::sleep(screen::Progress::EVERY) => if !asks() { progress.tick() },
+            () = tokio::time::sleep(screen::Progress::EVERY) => if !asks() {
+                match said.last() {
+                    Some(text) => progress.say(&text),
+                    None => progress.tick(),
+                }
+            },
         }
     };
     if toolgate.open_sessions() > 0 {

@@ -428,6 +428,10 @@ impl Peer for Link {
         })
     }
 
+    fn is_over(&self) -> bool {
+        self.peer.is_transport_closed()
+    }
+
     fn ended(&self) -> BoxFuture<'_, Option<String>> {
         let mut over = self.over.clone();
         Box::pin(async move {

@@ -48,8 +48,9 @@ pub(in crate::commands) async fn settled(servers: &Servers) {
 
 /// Who is waited for.
 fn waiting(health: &[(String, Health)], began: Instant) -> String {
-    let starting = health.iter().filter(|(_, health)| *health == Health::Starting);
-    let names: Vec<&str> = starting.map(|(name, _)| name.as_str()).collect();
+    // One that has failed is waited for too if it is started again.
+    let waited = health.iter().filter(|(_, health)| !matches!(health, Health::Ready { .. }));
+    let names: Vec<&str> = waited.map(|(name, _)| name.as_str()).collect();
     format!("{} s, waiting for {}", began.elapsed().as_secs(), names.join(", "))
 }
 

@@ -64,7 +64,7 @@ fn text(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> Stri
     for (name, health) in health {
         let _infallible = write!(text, "{NAME}{name:width$}{NAME:#}  ");
         match health {
-            Health::Ready { about, tools, left_out } => {
+            Health::Ready { about, tools, left_out, gaps } => {
                 let took = times.get(name).map_or(0, Duration::as_millis);
                 let who = format!("{} {}", about.name, about.version);
                 let _infallible = writeln!(
@@ -74,6 +74,9 @@ fn text(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> Stri
                     screen::one_line(who.trim()),
                     screen::one_line(&about.protocol)
                 );
+                for gap in gaps {
+                    let _infallible = writeln!(text, "{:width$}  confined only in part: {gap}", "");
+                }
                 for why in left_out {
                     let _infallible = writeln!(text, "{:width$}  left out: {}", "", screen::one_line(why));
                 }
@@ -89,7 +92,7 @@ fn text(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> Stri
 
 fn as_json(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> Value {
     let one = |(name, health): &(String, Health)| match health {
-        Health::Ready { about, tools, left_out } => json!({
+        Health::Ready { about, tools, left_out, gaps } => json!({
             "name": name,
             "usable": true,
             "protocol": about.protocol,
@@ -97,6 +100,7 @@ fn as_json(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> V
             "took_ms": times.get(name).map(|took| took.as_secs_f64() * 1000.0),
             "tools": tools,
             "left_out": left_out,
+            "gaps": gaps,
         }),
         Health::Starting => json!({ "name": name, "usable": false, "why": "has not started" }),
         Health::Failed(why) => json!({ "name": name, "usable": false, "why": why }),
