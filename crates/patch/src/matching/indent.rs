@@ -50,15 +50,18 @@ impl Shift {
         if let Some(width) = width(pairs.iter().map(|(ours, theirs)| (*theirs, *ours))) {
             return Some(Self::Spaces(width));
         }
+        // Lines at the margin say nothing of how the rest is indented, if all the rest is otherwise.
+        let indented = || pairs.iter().filter(|(ours, theirs)| !ours.is_empty() || !theirs.is_empty());
+        let otherwise = indented().count() > 1 && indented().all(|(ours, theirs)| ours != theirs);
+        let mostly = !otherwise && same * 3 >= pairs.len() * 2;
         let mut known: BTreeMap<String, String> = BTreeMap::new();
         for (ours, theirs) in &pairs {
             let seen = known.entry((*ours).to_owned()).or_insert_with(|| (*theirs).to_owned());
             if seen != theirs {
                 // Most lines are as they should be: the others were mistyped.
-                return (same * 3 >= pairs.len() * 2).then_some(Self::None);
+                return mostly.then_some(Self::None);
             }
         }
-        let mostly = same * 3 >= pairs.len() * 2;
         // One line that is indented otherwise was mistyped, unless it has tabs for blanks.
         let often = |ours: &str| pairs.iter().filter(|pair| pair.0 == ours).count() > 1;
         let tabs = |ours: &str, theirs: &str| ours.contains('\t') != theirs.contains('\t');
@@ -138,6 +141,18 @@ mod tests {
             (&[("a", "a"), ("    b", "\tb"), ("        c", "        c")], "    d", Some("\td")),
             (&[("a", "a"), ("    b", "\tb"), ("        c", "        c")], "   d", Some("   d")),
             (&[("a", " a")], "", Some("")),
+            (
+                &[
+                    ("      a", "            a"),
+                    ("b", "b"),
+                    ("c", "c"),
+                    ("d", "d"),
+                    ("e", "e"),
+                    ("  f", "    f"),
+                ],
+                "  g",
+                Some("    g"),
+            ),
         ];
         for (pairs, line, expected) in rows {
             let shift = Shift::between(pairs.iter().copied());

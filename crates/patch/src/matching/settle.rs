@@ -1,7 +1,9 @@
 //! A place → what goes and what comes, line by line; or why nobody can tell.
 
+use std::collections::HashSet;
+
 use super::fit::{Fit, Pass};
-use super::line::is_blank;
+use super::line::{indent, is_blank};
 use super::spelling::{Manner, Spelling};
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
@@ -62,7 +64,34 @@ impl Landing {
         if fit.pass == Pass::Blanks && landing.leaves_a_gap(text) {
             return Err("two empty lines would be left where one was, and the patch names neither".to_owned());
         }
-        Ok(landing)
+        match landing.misled(text, hunk, fit) {
+            Some(line) => Err(format!("nobody can tell how deep `{}` is to be indented", line.trim())),
+            None => Ok(landing),
+        }
+    }
+
+    /// A line that comes one blank deeper or less deep than the patch has it, where that is not borne out: as it is given it is
+    /// as deep as lines of the file are, and so it would not be; or only what goes says so, and the file could have both.
+    fn misled<'a>(&self, text: &Text<'_>, hunk: &'a Hunk, fit: &Fit) -> Option<&'a str> {
+        let given = hunk.lines.iter().filter_map(|line| match line {
+            Line::Add(text) => Some(text.as_str()),
+            Line::Keep(_) | Line::Drop(_) => None,
+        });
+        let moved: Vec<(&str, &str)> = given
+            .zip(&self.adds)
+            .map(|(given, (_, made))| (given, made.as_str()))
+            .filter(|(given, made)| !is_blank(given) && is_one_blank(indent(given), indent(made)))
+            .collect();
+        let (first, _) = moved.first()?;
+        let depths: HashSet<&str> = text.iter().filter(|line| !is_blank(line)).map(indent).collect();
+        let known = |line: &str| depths.contains(indent(line));
+        let refuted = moved.iter().find(|(given, made)| known(given) && !known(made));
+        let proven = moved.iter().any(|(given, made)| !known(given) && known(made));
+        match refuted {
+            Some((line, _)) => Some(line),
+            None if is_contrary(text, hunk, fit) || is_level(text, hunk, fit) && !proven => Some(first),
+            None => None,
+        }
     }
 
     /// Whether something goes from between two empty lines, and nothing comes.
@@ -107,6 +136,38 @@ impl Landing {
         self.drops.push(at);
         Ok(())
     }
+}
+
+/// Whether two indentations differ by one blank.
+fn is_one_blank(one: &str, other: &str) -> bool {
+    one.strip_suffix(' ') == Some(other) || other.strip_suffix(' ') == Some(one)
+}
+
+/// Whether what goes, and says something, stands as deep as the patch has it: then what comes would too.
+fn is_contrary(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
+    let goes = |line: &Line| matches!(line, Line::Drop(_));
+    depths(text, hunk, fit).any(|(line, ours, theirs)| goes(line) && ours == theirs)
+}
+
+/// Whether what stays, and says something, is as deep in the file as in the patch.
+fn is_level(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
+    let mut kept = depths(text, hunk, fit).filter(|(line, ..)| matches!(line, Line::Keep(_)));
+    kept.all(|(_, ours, theirs)| ours == theirs)
+}
+
+/// The old lines of a hunk that say something, with their indentation in the patch and in the file.
+fn depths<'a>(
+    text: &'a Text<'_>,
+    hunk: &'a Hunk,
+    fit: &'a Fit,
+) -> impl Iterator<Item = (&'a Line, &'a str, &'a str)> {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
+    olds.zip(&fit.at).filter_map(|(line, at)| match line {
+        Line::Keep(ours) | Line::Drop(ours) if !is_blank(ours) => {
+            Some((line, indent(ours), indent(text.line((*at)?))))
+        }
+        Line::Keep(_) | Line::Drop(_) | Line::Add(_) => None,
+    })
 }
 
 /// Whether all old lines from the first change to the last stand one after another. Of two texts, which lines go is a guess

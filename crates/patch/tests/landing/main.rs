@@ -26,6 +26,7 @@ mod reading;
 mod refused;
 mod repair;
 mod replace;
+mod second;
 mod shown;
 mod slips;
 mod unified;

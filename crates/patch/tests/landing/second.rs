@@ -1,0 +1,83 @@
+//! What landed wrong in a second benchmark, written by somebody who had not seen the first: each lands right, or nowhere.
+
+use super::{unified, update};
+
+const CLASS: &str = "class A:\n    def one(self):\n        return 1\n\n    def three(self):\n        x = 2\n        return 3\n";
+
+/// One line that goes is a blank too deep; what comes elsewhere is as deep as the lines around it.
+#[test]
+fn a_blank_too_many_in_one_hunk_does_not_move_another() {
+    let body = "@@\n class A:\n     def one(self):\n+        print(\"one\")\n         return 1\n@@\n     def three(self):\n-         x = 2\n         return 3\n";
+    insta::assert_snapshot!(update(CLASS, body), @r#"
+    `f` is unchanged: hunk 1 of 2 (line 3 of the patch) almost fits at line 1, but nobody can tell how deep `print("one")` is to be indented; write it as the file has it
+         1 class A:
+         2     def one(self):
+         3         return 1
+         4·
+         5     def three(self):
+    "#);
+}
+
+#[test]
+fn a_blank_too_many_in_what_goes_does_not_move_what_comes() {
+    let file = "fn f() {\n    let y = 2;\n    /* end */\n}\n";
+    insta::assert_snapshot!(update(file, "@@\n-     let y = 2;\n+    let y = 3;\n     /* end */\n"), @"
+    `f` is unchanged: the hunk at line 3 of the patch almost fits at line 2, but nobody can tell how deep `let y = 3;` is to be indented; write it as the file has it
+         1 fn f() {
+         2     let y = 2;
+         3     /* end */
+         4 }
+    ");
+}
+
+/// All that has a sign has a blank too many after it.
+#[test]
+fn a_blank_too_many_after_all_signs_is_taken_off() {
+    let file = "fn f() {\n    let y = 2;\n    /* end */\n}\n";
+    insta::assert_snapshot!(update(file, "@@\n-     let y = 2;\n+     let y = 3;\n     /* end */\n"), @"
+    M f
+      at line 2, overlooking indentation
+    |fn f() {
+    |    let y = 3;
+    |    /* end */
+    |}
+    ");
+}
+
+/// Lines at the margin are as they should be, and say nothing of the others.
+#[test]
+fn lines_at_the_margin_do_not_decide_how_deep_others_are() {
+    let file =
+        "repos:\n            - id: t\n#    rev: 1\n#    hooks:\n#      - id: fmt\nci:\n    auto: quarterly\n";
+    let body = "@@ -2,6 +2,4 @@\n       - id: t\n-#    rev: 1\n-#    hooks:\n-#      - id: fmt\n+  - repo: a\n ci:\n   auto: quarterly\n";
+    insta::assert_snapshot!(unified(file, body), @"
+    M f
+      at line 3, overlooking indentation
+    |repos:
+    |            - id: t
+    |    - repo: a
+    |ci:
+    |    auto: quarterly
+    ");
+}
+
+/// What stays lacks its blank, and one line of it reads otherwise: what comes has its sign, and is as deep as it should be.
+#[test]
+fn what_comes_is_not_moved_with_what_lacks_its_blank() {
+    let file = "class A {\n        /**\n         * Sets it.\n         */\n        set(name): void;\n        /**\n         * Sort all existing pairs.\n         * This method can be used.\n         */\n        sort(): void;\n}\n";
+    let body = "@@ -3,6 +3,11 @@\n         * Sets them.\n         */\n        set(name): void;\n        /**\n+         * The total number.\n+         */\n+        readonly size: number;\n+        /**\n         * Sort all existing pairs.\n         * This method can be used.\n         */\n";
+    insta::assert_snapshot!(unified(file, body), @"
+    `f` is unchanged: the hunk at line 3 of the patch almost fits at line 3, but nobody can tell how deep `* The total number.` is to be indented; write it as the file has it
+         1 class A {
+         2         /**
+         3          * Sets it.
+         4          */
+         5         set(name): void;
+         6         /**
+         7          * Sort all existing pairs.
+         8          * This method can be used.
+         9          */
+        10         sort(): void;
+        11 }
+    ");
+}
