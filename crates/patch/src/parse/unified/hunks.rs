@@ -12,7 +12,9 @@ use crate::parse::{Syntax, body, clip};
 /// A hunk, and where its lines stand.
 pub(super) struct Found {
     pub(super) hunk: Hunk,
-    body: Range<usize>,
+    pub(super) body: Range<usize>,
+    /// How many old and new lines its `@@` says that it has.
+    pub(super) said: Option<(usize, usize)>,
     /// The `@@` line ends with a carriage return: then that is how all of the text came, and not the file's own.
     returns: bool,
 }
@@ -101,7 +103,8 @@ fn hunk(lines: &Lines<'_>, start: usize, whole: bool) -> Result<Found, Syntax> {
     if hunk.lines.is_empty() {
         return Err(Syntax::new(number, "no lines follow the `@@`", "write the lines that change after it"));
     }
-    Ok(Found { hunk, body: start + 1..end, returns })
+    let said = heading.old.zip(heading.new).map(|((_, old), (_, new))| (old, new));
+    Ok(Found { hunk, body: start + 1..end, said, returns })
 }
 
 /// Where the hunk ends by its own counts; `None`: they are not right.

@@ -1,5 +1,6 @@
 //! Unified diffs, as git and diff write them, and as models do.
 
+mod cut;
 mod head;
 mod hunks;
 mod name;
@@ -17,13 +18,14 @@ const LEAST_HASH: usize = 7;
 /// Reads a diff of one file or more. What stands before the first, such as a mail's head, is passed over.
 pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
     let lines = Lines::of(source);
-    let mut edits = Vec::new();
+    let (mut edits, mut counts) = (Vec::new(), cut::Counts::default());
     let mut at = preamble(&lines, 0)?;
     // ends: each round takes the lines of a file
     while at < lines.len() {
         let (head, after) = head::read(&lines, at)?;
         refuse_binary(lines.get(after).unwrap_or_default(), lines.number(after))?;
         let (found, after) = hunks::read(&lines, after, source.whole)?;
+        found.iter().for_each(|found| counts.add(found));
         edits.push(edit(&lines, &head, found)?);
         at = between(&lines, after)?;
     }
@@ -31,6 +33,7 @@ pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
         let hint = "name the file with `--- a/path` and `+++ b/path`";
         return Err(Syntax::new(source.first, "the diff names no file", hint));
     }
+    counts.check(&lines)?;
     Ok(Patch { edits })
 }
 
