@@ -115,14 +115,19 @@ fn read(format: Option<Format>, text: &str) -> Result<Patch, Syntax> {
         let what = format!("the patch has {} bytes, and {MAX_BYTES} can be read", text.len());
         return Err(Syntax::new(1, what, "send it in several parts"));
     }
-    let source = wrapper::peel(text)?;
+    let source = match wrapper::peel(text) {
+        Ok(source) if json::looks_like(source.text) => source,
+        Ok(source) => prose::fenced(&source).unwrap_or(source),
+        // Words may follow a fence that nothing stands before.
+        Err(fault) => prose::fenced(&Source::of(text)).ok_or(fault)?,
+    };
     if !json::looks_like(source.text) {
-        return read_plain(format, &prose::fenced(&source).unwrap_or(source));
+        return read_plain(format, &source);
     }
     match json::parse(&source)? {
         json::Document::Edits(found, patch) => fitting(format, found).map(|()| patch),
         json::Document::Text(text) => {
-            let source = Source { whole: true, ..wrapper::peel(&text)? };
+            let source = Source { whole: true, closed: true, ..wrapper::peel(&text)? };
             read_plain(format, &prose::fenced(&source).unwrap_or(source))
         }
     }

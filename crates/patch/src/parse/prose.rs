@@ -2,7 +2,7 @@
 
 use super::lines::Lines;
 use super::wrapper::Source;
-use super::{marker, unified};
+use super::{json, marker, unified};
 
 /// What is in the only fence of a text, if that holds a patch and nothing of one stands outside.
 pub(super) fn fenced<'a>(source: &Source<'a>) -> Option<Source<'a>> {
@@ -22,11 +22,12 @@ pub(super) fn fenced<'a>(source: &Source<'a>) -> Option<Source<'a>> {
     let of_patch = |at: usize| {
         marker::is_marker(line(at)) || unified::begins(&lines, at) || line(at).trim_start().starts_with("@@")
     };
-    if words().any(|at| of_patch(at) || fence(line(at)).is_some()) || !(open..close).any(of_patch) {
+    let text = lines.span(open + 1, close);
+    let holds = json::looks_like(text) || (open..close).any(of_patch);
+    if words().any(|at| of_patch(at) || fence(line(at)).is_some()) || !holds {
         return None;
     }
-    let text = lines.span(open + 1, close);
-    Some(Source { text, first: lines.number(open + 1), whole: true })
+    Some(Source { text, first: lines.number(open + 1), whole: true, closed: true })
 }
 
 /// The sign of a fence, and how many of it there are.

@@ -15,12 +15,21 @@ pub(super) struct Source<'a> {
     pub(super) first: usize,
     /// Whether it is sure that no end is missing: a line that ends, or a wrapper that closes.
     pub(super) whole: bool,
+    /// Whether a wrapper closes after it: who writes that has written all before.
+    pub(super) closed: bool,
+}
+
+impl<'a> Source<'a> {
+    /// A text as it came.
+    pub(super) fn of(text: &'a str) -> Self {
+        let whole = text.ends_with('\n');
+        Self { text: text.strip_prefix('\u{feff}').unwrap_or(text), first: 1, whole, closed: false }
+    }
 }
 
 /// Takes off fences, here-documents and the blank lines before them.
 pub(super) fn peel(text: &str) -> Result<Source<'_>, Syntax> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut source = skip_blank(Source { text, first: 1, whole: text.ends_with('\n') });
+    let mut source = skip_blank(Source::of(text));
     for _ in 0..MAX_WRAPPERS {
         let (line, inside) = source.text.split_once('\n').unwrap_or((source.text, ""));
         let Some(close) = opened(line.trim()) else { break };
@@ -80,14 +89,14 @@ fn closed<'a>(inside: Source<'a>, close: &Close<'_>) -> Result<Source<'a>, Synta
     let last = last.trim();
     let envelope_ends = |text: &str| marker::is_end(text.trim_end().rsplit('\n').next().unwrap_or_default());
     if close.is(last) {
-        return Ok(Source { text: before, whole: true, ..inside });
+        return Ok(Source { text: before, whole: true, closed: true, ..inside });
     }
     // The word may have been glued to something, as long as the patch ended before it.
     if let Close::Word(word) = close
         && last.ends_with(word)
         && envelope_ends(before)
     {
-        return Ok(Source { text: before, whole: true, ..inside });
+        return Ok(Source { text: before, whole: true, closed: true, ..inside });
     }
     if envelope_ends(text) {
         return Ok(inside);

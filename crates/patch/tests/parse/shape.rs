@@ -102,3 +102,18 @@ fn a_patch_that_is_indented_as_a_whole_is_read() {
     ");
     assert_snapshot!(tell("  --- a/f\n  +++ b/f\n  @@\n -x\n  +y\n"), @"line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
 }
+
+#[test]
+fn json_may_stand_in_the_only_fence_among_words() {
+    let json = r#"{"file_path": "a", "original_content": "x = 1", "updated_content": "x = 2"}"#;
+    assert_snapshot!(tell(&format!("This does it:\n\n```json\n{json}\n```\n\nIt updates the file.\n")), @r#"4: replace a "x = 1" by "x = 2""#);
+    assert_snapshot!(tell(&format!("This does it:\n```\n[{json}]\n```")), @r#"3: replace a "x = 1" by "x = 2""#);
+    assert_snapshot!(tell(&format!("This does it:\n```json\n{json}\n```\nand this:\n```json\n{json}\n```\n")), @"line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+    assert_snapshot!(tell(&format!("This does it:\n```json\n{json}\n")), @"line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+    assert_snapshot!(tell("This does it:\n```json\n{\"file_path\": \"a\",\n```\n"), @"line 4: the patch is cut off: nothing was done; send all of it, with quotes and newlines in strings escaped");
+    assert_snapshot!(tell(&format!("```json\n{json}\n```\nIt updates the file.\n")), @r#"2: replace a "x = 1" by "x = 2""#);
+    assert_snapshot!(tell("```diff\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n```\nIt updates the file.\n"), @"
+    2: update f
+      4: at 1 [-a] [+b]
+    ");
+}

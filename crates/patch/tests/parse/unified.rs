@@ -292,9 +292,9 @@ fn hunks(text: &str) -> String {
 
 #[test]
 fn wrong_and_missing_numbers_are_forgiven() {
-    assert_snapshot!(hunks("@@ -1,50 +1,60 @@ fn x\n a\n-b\n+c\n"), @"
+    assert_snapshot!(hunks("@@ -1,50 +1,60 @@ fn x\n a\n-b\n+c\n d\n"), @"
     1: update f
-      3: <fn x> at 1 [ a] [-b] [+c]
+      3: <fn x> at 1 [ a] [-b] [+c] [ d]
     ");
     assert_snapshot!(hunks("@@ -1,1 +1,1 @@\n a\n-b\n+c\n d\n@@ -9 +9 @@\n-x\n"), @"
     1: update f

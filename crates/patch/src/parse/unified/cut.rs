@@ -4,6 +4,7 @@ use super::hunks::Found;
 use crate::edit::Line;
 use crate::parse::Syntax;
 use crate::parse::lines::Lines;
+use crate::parse::wrapper::Source;
 
 /// Lines that stay after the last change, as programs write them: with so many, a hunk is whole whatever it counts.
 const CONTEXT: usize = 3;
@@ -38,9 +39,9 @@ impl Counts {
     }
 
     /// Refuses a diff whose last hunk is the end of the text and has too few lines, if that is no mere miscounting.
-    pub(super) fn check(&self, lines: &Lines<'_>) -> Result<(), Syntax> {
+    pub(super) fn check(&self, lines: &Lines<'_>, source: &Source<'_>) -> Result<(), Syntax> {
         match &self.last {
-            Some(last) if last.end > lines.last() && self.is_cut(last) => {
+            Some(last) if last.end > lines.last() && self.is_cut(last, source) => {
                 let hint = "the last hunk has fewer lines than its `@@` says; send all of it, or count again";
                 Err(Syntax::cut_off(lines.number(lines.last()), hint))
             }
@@ -48,7 +49,7 @@ impl Counts {
         }
     }
 
-    fn is_cut(&self, last: &Count) -> bool {
+    fn is_cut(&self, last: &Count, source: &Source<'_>) -> bool {
         let Some((old, new)) = last.said else { return false };
         let lost = (old.saturating_sub(last.has.0), new.saturating_sub(last.has.1));
         let Some(after) = last.after else { return lost != (0, 0) };
@@ -56,7 +57,7 @@ impl Counts {
         let blank = lost == (1, 1) && !last.ends_in_drop;
         let short = lost.0 > 0 && lost.1 > 0 && !blank;
         // Whoever cannot count is wrong in other hunks too, or writes what stays after the change.
-        let counts = if self.others == 0 { after == 0 } else { self.right };
+        let counts = if self.others == 0 { after == 0 && !source.closed } else { self.right };
         short && counts && after < CONTEXT
     }
 }

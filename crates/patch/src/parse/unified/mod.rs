@@ -33,7 +33,7 @@ pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
         let hint = "name the file with `--- a/path` and `+++ b/path`";
         return Err(Syntax::new(source.first, "the diff names no file", hint));
     }
-    counts.check(&lines)?;
+    counts.check(&lines, source)?;
     Ok(Patch { edits })
 }
 
