@@ -3,6 +3,7 @@
 mod entities;
 mod escapes;
 mod numbers;
+mod remark;
 mod signs;
 
 use std::collections::HashSet;

@@ -1,0 +1,203 @@
+//! Lines of a whole file that only stand for others, which would be lost.
+
+/// A line that only says that others are left out is not longer.
+const LONGEST: usize = 80;
+/// What such a line begins with, unless it is all dots.
+const SIGNS: &[&str] = &["{/*", "/*", "//", "#", "<!--", "--", ";", "%", "(", "["];
+/// What may close it.
+const CLOSES: &[char] = &['*', '/', '}', '-', '>', ')', ']', '.', '…', ':', ' '];
+/// Words that say it alone, where nothing else is said.
+const ALONE: &[&str] = &["unchanged", "unmodified", "omitted", "snip", "snipped", "truncated"];
+/// Words that say which lines are meant, and what of them.
+const WHICH: &[&str] = &["rest", "remaining", "existing", "previous", "other", "same", "original"];
+const WHAT: &[&str] = &[
+    "code",
+    "file",
+    "files",
+    "content",
+    "contents",
+    "method",
+    "methods",
+    "function",
+    "functions",
+    "class",
+    "classes",
+    "module",
+    "implementation",
+    "implementations",
+    "definitions",
+    "imports",
+    "tests",
+    "lines",
+    "logic",
+    "same",
+    "before",
+    "unchanged",
+    "omitted",
+];
+/// Words that may stand between them.
+const BETWEEN: &[&str] = &[
+    "the",
+    "of",
+    "this",
+    "your",
+    "all",
+    "and",
+    "as",
+    "is",
+    "are",
+    "was",
+    "it",
+    "here",
+    "remains",
+    "remain",
+    "stays",
+    "stay",
+    "goes",
+    "continues",
+    "for",
+    "brevity",
+    "in",
+    "no",
+    "changes",
+    "keep",
+    "kept",
+    "not",
+    "shown",
+    "left",
+    "out",
+    "with",
+    "body",
+    "exactly",
+];
+/// Words by which a line with dots is known, whatever else it says.
+const WITH_DOTS: &[&str] =
+    &["rest of", "remaining", "existing", "unchanged", "same as before", "other code", "previous"];
+
+/// A line of `content` that only says that lines of the file `before` are left out.
+///
+/// Dots alone, and words without dots, may be meant as they are: they count if the file becomes shorter, and dots that are all
+/// that a block has, as in Python, if it becomes shorter by half.
+#[cfg_attr(not(test), expect(dead_code, reason = "`whole::left_out` is to become this"))]
+pub(crate) fn left_out<'a>(content: &'a str, before: &[u8]) -> Option<&'a str> {
+    let before = String::from_utf8_lossy(before);
+    let (lines, was) = (content.lines().count(), before.lines().count());
+    let mut above = "";
+    content.lines().map(str::trim).filter(|line| !line.is_empty()).find(|line| {
+        let is_body = above.ends_with(':') && *line == "...";
+        above = line;
+        let counts = match says(line) {
+            None => false,
+            Some(Says::Surely) => true,
+            Some(Says::Perhaps) if is_body => lines * 2 < was,
+            Some(Says::Perhaps) => lines < was,
+        };
+        counts && !before.contains(line)
+    })
+}
+
+/// How clearly a line says that others are left out.
+#[derive(Debug, PartialEq, Eq)]
+enum Says {
+    Surely,
+    Perhaps,
+}
+
+fn says(line: &str) -> Option<Says> {
+    let dots = line.contains("...") || line.contains('…');
+    let signed = SIGNS.iter().any(|sign| line.starts_with(sign));
+    if line.chars().count() > LONGEST || !signed && !line.starts_with("...") && !line.starts_with('…') {
+        return None;
+    }
+    let told = line.trim_matches(|sign: char| !sign.is_alphanumeric()).to_lowercase();
+    if dots && WITH_DOTS.iter().any(|words| told.contains(words)) {
+        return Some(Says::Surely);
+    }
+    let mut bare = line;
+    // ends: each round takes a sign off
+    while let Some(rest) = SIGNS.iter().find_map(|sign| bare.strip_prefix(sign)) {
+        bare = rest.trim_start();
+    }
+    // More dots than a sentence has, and nothing else.
+    let all_dots = dots && bare.trim_matches(CLOSES).is_empty();
+    (all_dots || are_of_it(&told)).then_some(Says::Perhaps)
+}
+
+/// Whether words say nothing but that something is as it was.
+fn are_of_it(told: &str) -> bool {
+    let words: Vec<&str> =
+        told.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let any = |of: &[&str]| words.iter().any(|word| of.contains(word));
+    let known = |word: &&str| [ALONE, WHICH, WHAT, BETWEEN].iter().any(|of| of.contains(word));
+    let pairs = || words.iter().filter(|word| WHICH.contains(word) || WHAT.contains(word)).count() > 1;
+    words.iter().all(known) && (any(ALONE) || any(WHICH) && any(WHAT) && pairs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "def a():\n    one()\n\n\ndef b():\n    two()\n\n\ndef c():\n    three()\n";
+
+    #[test]
+    fn a_line_that_stands_for_the_rest_is_seen() {
+        let lines = [
+            "# ...",
+            "// ...",
+            "...",
+            "…",
+            "/* ... */",
+            "{/* ... */}",
+            "<!-- ... -->",
+            "<!-- rest of the file -->",
+            "-- ...",
+            "-- rest of the code",
+            "# (unchanged)",
+            "(unchanged)",
+            "// rest of the code remains the same",
+            "# Remaining methods are unchanged.",
+            "# other functions as before",
+            "// existing implementation",
+            "/* previous content omitted for brevity */",
+            "# the rest of this class stays the same",
+            "// ... existing code ...",
+            "... (rest of the file unchanged)",
+        ];
+        for line in lines {
+            let content = format!("def a():\n    four()\n{line}\n");
+            assert_eq!(left_out(&content, OLD.as_bytes()), Some(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_may_be_meant_is_not() {
+        let lines = [
+            "# Handle the remaining code points",
+            "# Other",
+            "## Rest",
+            "# Same",
+            "// the previous value",
+            "# imports",
+            "x = [...]",
+            "f(...args)",
+            "# and so on...",
+            "# ----------",
+            "#",
+            "-- ",
+            "--- a",
+        ];
+        for line in lines {
+            assert_eq!(left_out(&format!("{line}\n"), OLD.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn dots_that_are_a_body_stay() {
+        let longer = OLD.replace("three()", "...\n\n\ndef d():\n    ...");
+        assert_eq!(left_out(&longer, OLD.as_bytes()), None);
+        assert_eq!(left_out(&OLD.replace("three()", "..."), OLD.as_bytes()), None);
+        assert_eq!(left_out("def a():\n    one()\n\n\ndef c():\n    ...\n", OLD.as_bytes()), None);
+        assert_eq!(left_out("def a():\n    ...\n", OLD.as_bytes()), Some("..."));
+        assert_eq!(left_out("# ...\none()\n", b"# ...\none()\ntwo()\n"), None);
+    }
+}
