@@ -1,5 +1,6 @@
 //! Another reading of the same edit, where it fits nowhere as it is: taken only if then every old line is there, just so.
 
+mod carried;
 mod entities;
 mod escapes;
 mod numbers;

@@ -1,0 +1,110 @@
+//! What one edit of a patch proves about how all of it is written: the others are written down in the same way.
+
+use super::{Reading, entities, escapes};
+use crate::edit::{Action, Edit, Hunk, Line};
+use crate::fault::Fault;
+use crate::matching::Pass;
+use crate::replace;
+
+/// How much of a line an error shows.
+const SHOWN: usize = 60;
+/// What one edit can prove for others; numbers and signs are of each file alone.
+const CARRIED: [Reading; 2] = [Reading::Escapes, Reading::Entities];
+
+/// Which edits of a patch were read otherwise than they are written.
+#[derive(Debug, Default)]
+pub(crate) struct Proofs {
+    /// How often, up to now.
+    seen: [usize; CARRIED.len()],
+    read: Vec<(usize, Reading)>,
+}
+
+#[cfg_attr(not(test), expect(dead_code, reason = "`Plan::of` is to ask it"))]
+impl Proofs {
+    /// Notes how the edit of that number was read, from all that has `landed` with it and before.
+    pub(crate) fn note<'a>(&mut self, edit: usize, landed: impl Iterator<Item = &'a (usize, Pass)>) {
+        let mut now = [0; CARRIED.len()];
+        for (_, pass) in landed {
+            for (how, now) in CARRIED.into_iter().zip(&mut now) {
+                *now += usize::from(*pass == Pass::Read(how));
+            }
+        }
+        let more = CARRIED.into_iter().zip(now.iter().zip(&self.seen)).filter(|(_, (now, seen))| now > seen);
+        self.read.extend(more.map(|(how, _)| (edit, how)));
+        self.seen = now;
+    }
+
+    /// Edits that bring what another proves to be written otherwise than it is meant.
+    pub(crate) fn unread(&self, edits: &[Edit]) -> Vec<Fault> {
+        let fault = |(index, edit): (usize, &Edit)| {
+            let read = |how: &Reading| self.read.contains(&(index, *how));
+            let proven = |how: &Reading| self.read.iter().any(|(_, other)| other == how);
+            let mut ways = CARRIED.into_iter().filter(|how| proven(how) && !read(how));
+            let (how, line) = ways.find_map(|how| Some((how, raw(edit, how)?)))?;
+            let (line, what): (String, _) = (line.trim().chars().take(SHOWN).collect(), how.overlooks());
+            let what = format!(
+                "would get `{line}` as the patch has it, and another edit of the patch proves that it is written with {what}; write all of it without"
+            );
+            Some(Fault::at(edit, &edit.path, what))
+        };
+        edits.iter().enumerate().filter_map(fault).collect()
+    }
+}
+
+/// A line that `edit` brings and that is written so, unless what it finds in the file is too.
+fn raw(edit: &Edit, how: Reading) -> Option<String> {
+    let whole = |content: &str| {
+        let lines = content.lines().map(|line| Line::Add(line.to_owned())).collect();
+        vec![Hunk { lines, ..Hunk::default() }]
+    };
+    let hunks = match &edit.action {
+        Action::Write { content, .. } | Action::Create { content, .. } => whole(content),
+        Action::Update { hunks, .. } => hunks.clone(),
+        Action::Replace { old, new, .. } => vec![replace::hunk(old, new)],
+        Action::Delete { .. } => return None,
+    };
+    let is_raw = |line: &&str| match how {
+        Reading::Entities => entities::decoded(line) != **line,
+        Reading::Escapes => escapes::unquoted(line) != **line,
+        Reading::Signs | Reading::Numbers => false,
+    };
+    if super::old(&hunks).any(|line| is_raw(&line)) {
+        return None;
+    }
+    super::added(&hunks).find(is_raw).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told of edits that make `old` into `new`, if the first was read as `how`.
+    fn told(how: Reading, edits: &[(&str, &str)]) -> Vec<String> {
+        let edit = |(old, new): &(&str, &str)| {
+            let action = Action::Replace { old: (*old).to_owned(), new: (*new).to_owned(), all: false };
+            Edit { path: "f".to_owned(), line: 1, action, blobs: None }
+        };
+        let edits: Vec<Edit> = edits.iter().map(edit).collect();
+        let landed: Vec<(usize, Pass)> =
+            (0..edits.len()).map(|at| (at, if at == 0 { Pass::Read(how) } else { Pass::Exact })).collect();
+        let mut proofs = Proofs::default();
+        (0..edits.len()).for_each(|at| proofs.note(at, landed[..=at].iter()));
+        proofs.unread(&edits).into_iter().map(|fault| fault.what).collect()
+    }
+
+    #[test]
+    fn what_one_edit_proves_holds_for_the_others() {
+        let entities = ("a -&gt; b", "a -&gt; c");
+        assert_eq!(told(Reading::Entities, &[entities, ("one();", "two::&lt;u8&gt;();")]).len(), 1);
+        assert_eq!(told(Reading::Escapes, &[("f(\\\"a\\\")", "f()"), ("x", "f(\\\"b\\\")")]).len(), 1);
+    }
+
+    #[test]
+    fn what_is_plain_or_the_files_own_is_left() {
+        let entities = ("a -&gt; b", "a -&gt; c");
+        assert_eq!(told(Reading::Entities, &[entities, ("one();", "two();")]), [""; 0]);
+        assert_eq!(told(Reading::Entities, &[entities, ("<p>&lt;</p>", "<p>&gt;</p>")]), [""; 0]);
+        assert_eq!(told(Reading::Entities, &[entities, ("x", "f(\\\"b\\\")")]), [""; 0]);
+        assert_eq!(told(Reading::Numbers, &[("1: a", "1: b"), ("c", "2: d")]), [""; 0]);
+    }
+}
