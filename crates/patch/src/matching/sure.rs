@@ -46,6 +46,11 @@ fn stands_for_others(line: &str) -> bool {
     line.trim_start_matches(['/', '#', '*', '-', '<', '!', '(', '{', ' ']).starts_with("...")
 }
 
+/// Whether a line is a comment or an attribute.
+fn is_remark(line: &str) -> bool {
+    ["#", "//", "/*", "*/", "* ", "@", "--", "<!--", ";", "%"].iter().any(|sign| line.starts_with(sign))
+}
+
 struct Place<'a> {
     text: &'a Text<'a>,
     olds: &'a [Old<'a>],
@@ -132,7 +137,10 @@ impl Place<'_> {
                 let depth = |at: usize| indent(self.text.line(at)).len();
                 self.olds[pair[0]].goes && depth(*at) > depth(this)
             };
-            changes && (passed.len() > missing + 1 || passed.len() > missing && passed.iter().any(deeper))
+            // A remark belongs to the line below it.
+            let remarks = self.olds[pair[1]].goes && next > this + 1 && is_remark(&self.folded(next - 1));
+            let belongs = remarks || passed.iter().any(deeper);
+            changes && (passed.len() > missing + 1 || passed.len() > missing && belongs)
         })
     }
 

@@ -1,6 +1,6 @@
 //! What landed wrong in a second benchmark, written by somebody who had not seen the first: each lands right, or nowhere.
 
-use super::{unified, update};
+use super::{replace, unified, update};
 
 const CLASS: &str = "class A:\n    def one(self):\n        return 1\n\n    def three(self):\n        x = 2\n        return 3\n";
 
@@ -80,4 +80,45 @@ fn what_comes_is_not_moved_with_what_lacks_its_blank() {
         10         sort(): void;
         11 }
     ");
+}
+
+/// A remark that the patch does not know stands above a line that goes.
+#[test]
+fn a_remark_above_what_goes_is_not_left_alone() {
+    let file = "import re\n\nfrom a import Lexer, RegexLexer\nfrom b import Text, Error\nfrom c import KEYWORD_LIST\n\n# compatibility import\nfrom d import Modula2Lexer\n\n__all__ = ['AdaLexer']\n";
+    let body = "@@ -2,7 +2,6 @@\n \n-from a import Lexer, RegexLexer\n+from a import RegexLexer\n from b import Text, Error\n from c import KEYWORD_LIST\n-from d import Modula2Lexer\n \n";
+    insta::assert_snapshot!(unified(file, body), @"
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 2-9. Lines with `-` are what the patch expects, with `+` what is there
+         2··
+         3  from a import Lexer, RegexLexer
+         4  from b import Text, Error
+         5  from c import KEYWORD_LIST
+         6 +
+         7 +# compatibility import
+         8  from d import Modula2Lexer
+         9··
+    ");
+}
+
+#[test]
+fn a_remark_among_what_changes_is_not_left_in_another_statement() {
+    let file = "class F:\n    def check(self, fileobj):\n        headers = {}\n\n        if \"b\" not in fileobj.mode:\n            raise TypeError(\n                # keep me\n                \"binary mode, not text mode.\"\n            )\n        if isinstance(fileobj, io.StringIO):\n            raise TypeError(\n                \"require 'io.BytesIO'.\"\n            )\n\n        self.filename = filename\n";
+    let old = "        headers = {}\n\n        if \"b\" not in fileobj.mode:\n            raise TypeError(\n                \"binary mode, not text mode.\"\n            )\n        if isinstance(fileobj, io.StringIO):\n            raise TypeError(\n                \"require 'io.BytesIO'.\"\n            )\n\n        self.filename = filename\n";
+    let new = "        headers = {}\n\n        if isinstance(fileobj, io.StringIO):\n            raise TypeError(\n                \"require 'io.BytesIO'.\"\n            )\n        if isinstance(fileobj, io.TextIOBase):\n            raise TypeError(\n                \"binary mode, not text mode.\"\n            )\n\n        self.filename = filename\n";
+    insta::assert_snapshot!(replace(file, old, new), @r#"
+    `f` is unchanged: the text to replace does not match; the closest place is lines 3-15. Lines with `-` are what the patch expects, with `+` what is there
+         3          headers = {}
+         4··
+         5          if "b" not in fileobj.mode:
+         6              raise TypeError(
+         7 +                # keep me
+         8                  "binary mode, not text mode."
+         9              )
+        10          if isinstance(fileobj, io.StringIO):
+        11              raise TypeError(
+        12                  "require 'io.BytesIO'."
+        13              )
+        14··
+        15          self.filename = filename
+    "#);
 }
