@@ -27,6 +27,7 @@ pub(super) fn is_sure(sought: &Sought<'_>, hunk: &Hunk, fit: &Fit) -> bool {
         && !place.is_touched()
         && !place.is_torn()
         && !place.is_half_done(hunk)
+        && !place.is_slid(hunk)
 }
 
 /// For each old line of a hunk, and what is after the last: whether lines come before it.
@@ -44,6 +45,10 @@ fn adds(hunk: &Hunk) -> Vec<bool> {
 /// Whether a line only says that lines are left out.
 fn stands_for_others(line: &str) -> bool {
     line.trim_start_matches(['/', '#', '*', '-', '<', '!', '(', '{', ' ']).starts_with("...")
+}
+
+fn is_added(line: &Line) -> bool {
+    matches!(line, Line::Add(_))
 }
 
 /// Whether a line is a comment or an attribute.
@@ -153,6 +158,25 @@ impl Place<'_> {
             })
         };
         self.strangers(self.fit.first(), self.fit.end()).any(comes)
+    }
+
+    /// Whether lines that come could as well come above or below a line beside them, since they end or begin as it does, and
+    /// that line reads otherwise: it is of what was there, or of what comes.
+    fn is_slid(&self, hunk: &Hunk) -> bool {
+        let mut row = 0;
+        hunk.lines.chunk_by(|one, next| is_added(one) == is_added(next)).any(|run| {
+            if !is_added(&run[0]) {
+                row += run.len();
+                return false;
+            }
+            let same = |(line, row): &(&Line, usize)| {
+                matches!(line, Line::Add(text) if fold(text) == self.olds[*row].folded)
+            };
+            let says = |row: usize| !self.olds[row].goes && !self.olds[row].folded.is_empty();
+            let other = |(_, row): (&Line, usize)| says(row) && !self.is_same(row);
+            let above = run.iter().rev().zip((0..row).rev()).take_while(same).any(other);
+            above || run.iter().zip(row..self.olds.len()).take_while(same).any(other)
+        })
     }
 
     /// Whether a bracket, or what else says nothing, that stays among lines that change is missing or reads otherwise.

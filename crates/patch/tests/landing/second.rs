@@ -122,3 +122,21 @@ fn a_remark_among_what_changes_is_not_left_in_another_statement() {
         15          self.filename = filename
     "#);
 }
+
+/// The attribute above what comes may be of what was there, or of what comes: the file has it in other words.
+#[test]
+fn what_comes_does_not_take_the_attribute_of_another() {
+    let file = "pub mod iter;\n#[cfg(feature = \"txt\")]\npub mod udiff;\n#[cfg(feature = \"text\")]\npub mod utils;\npub mod zip;\n";
+    let old = file.replace("txt", "text");
+    let new = old.replace("pub mod iter;\n", "pub mod iter;\n#[cfg(feature = \"text\")]\npub mod merge;\n");
+    insta::assert_snapshot!(replace(file, &old, &new), @r#"
+    `f` is unchanged: the text to replace does not match; the closest place is lines 1-6. Lines with `-` are what the patch expects, with `+` what is there
+         1  pub mod iter;
+           -#[cfg(feature = "text")]
+         2 +#[cfg(feature = "txt")]
+         3  pub mod udiff;
+         4  #[cfg(feature = "text")]
+         5  pub mod utils;
+         6  pub mod zip;
+    "#);
+}
