@@ -107,6 +107,15 @@ fn told(text: &Text<'_>, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
             );
             (what, there(*at))
         }
+        Miss::Astray(header, at) => {
+            let what = format!(
+                "fits at line {} alone, which is not below its header `{}` (line {}); write the lines as they stand below that, or give the header of the place that is meant",
+                nth(at),
+                cut(text.line(*header).trim()),
+                nth(header)
+            );
+            (what, there(*at))
+        }
         Miss::Shared(at) => {
             (format!("changes line {} too, which another hunk changes; make them one", nth(at)), None)
         }

@@ -1,5 +1,6 @@
 //! One hunk → where it may belong, by its lines, its header and its number; or why nowhere.
 
+use super::astray::below_headers;
 use super::blanks::spaced;
 use super::elsewhere::{again, made, numbered, rival, sibling, stands};
 use super::fit::{Fit, Pass, contiguous};
@@ -35,6 +36,8 @@ pub(crate) enum Miss {
     Shared(usize),
     /// It belongs before the hunk before it, and its lines are not just those of the file.
     Disordered(usize),
+    /// Its header is the first of these lines, and it fits at the second alone, which is not below that.
+    Astray(usize, usize),
     /// It would take too long to find out.
     Costly,
 }
@@ -61,7 +64,10 @@ pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, M
     if !done.is_empty()
         && let Some(said) = said(text, hunk, (&done, sure), &heads)
     {
-        return said;
+        return match said? {
+            Found::Fits(fits) => Ok(Found::Fits(below_headers(text, hunk, fits)?)),
+            said => Ok(said),
+        };
     }
     let fits = search(text, hunk);
     if fits.is_empty() {
@@ -79,6 +85,7 @@ pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, M
             return Err(Miss::Ambiguous(fits.iter().map(Fit::first).chain(more).collect()));
         }
     }
+    let fits = below_headers(text, hunk, fits)?;
     let mut found = doubts(text, hunk, chosen(text, hunk, fits, &heads), &heads);
     if let Ok(Found::Fits(fits)) = &mut found
         && let [fit] = fits.as_mut_slice()

@@ -16,20 +16,31 @@ const CONTINUES: &[&str] = &[
 pub(crate) fn places(text: &Text<'_>, headers: &[String]) -> Vec<usize> {
     let mut last: Option<Vec<usize>> = None;
     for header in headers.iter().filter(|header| !is_blank(header)) {
-        let here = stands(text, header);
-        last = Some(match last {
-            None => here,
-            Some(above) => {
-                let first = above.first().copied().unwrap_or(usize::MAX);
-                let inside = |at: &usize| above.iter().any(|above| above < at && *at < scope(text, *above));
-                match here.iter().copied().filter(inside).collect::<Vec<_>>() {
-                    none if none.is_empty() => here.into_iter().filter(|at| *at > first).collect(),
-                    some => some,
-                }
-            }
-        });
+        last = Some(below(text, last.as_deref(), header));
     }
     last.unwrap_or_default()
+}
+
+/// Where the innermost of those of `headers` stands that are in the file, each below the one before it.
+pub(super) fn known(text: &Text<'_>, headers: &[String]) -> Vec<usize> {
+    let mut last: Option<Vec<usize>> = None;
+    for header in headers.iter().filter(|header| !is_blank(header)) {
+        let here = below(text, last.as_deref(), header);
+        last = if here.is_empty() { last } else { Some(here) };
+    }
+    last.unwrap_or_default()
+}
+
+/// Where `header` stands within what is `above`, or else after it.
+fn below(text: &Text<'_>, above: Option<&[usize]>, header: &str) -> Vec<usize> {
+    let here = stands(text, header);
+    let Some(above) = above else { return here };
+    let first = above.first().copied().unwrap_or(usize::MAX);
+    let inside = |at: &usize| above.iter().any(|above| above < at && *at < scope(text, *above));
+    match here.iter().copied().filter(inside).collect::<Vec<_>>() {
+        none if none.is_empty() => here.into_iter().filter(|at| *at > first).collect(),
+        some => some,
+    }
 }
 
 /// The lines that are `header`, or else begin with it, or else hold it.
@@ -64,7 +75,65 @@ pub(crate) fn scope(text: &Text<'_>, header: usize) -> usize {
     (header + 1..text.len()).find(outside).unwrap_or(text.len())
 }
 
-fn depth(line: &str) -> usize {
+/// The line after the last that may belong below the line at `header`: where it opens no block by its indentation, what
+/// comes until the next like it, or until the block that it is in ends.
+pub(super) fn reach(text: &Text<'_>, header: usize) -> usize {
+    let mut head = header;
+    // ends: the head goes down
+    while is_prefix(text.line(head)) && head + 1 < text.len() {
+        head += 1;
+    }
+    let own = depth(text.line(head));
+    let deeper = |at: usize| !is_blank(text.line(at)) && depth(text.line(at)) > own;
+    let end = scope(text, head);
+    if (head + 1..end).any(deeper) {
+        return label_end(text, head, end);
+    }
+    let section = section(text, head);
+    let outside = |at: &usize| {
+        let line = text.line(*at);
+        !is_blank(line)
+            && (depth(line) < own || section.is_some_and(|mark| self::section(text, *at) == Some(mark)))
+    };
+    (head + 1..text.len()).find(outside).unwrap_or(text.len())
+}
+
+/// The end of a block that goes on after a label which is no deeper than what begins it.
+fn label_end(text: &Text<'_>, head: usize, mut end: usize) -> usize {
+    let label = |line: &str| {
+        let name = line.trim_end().strip_suffix(':');
+        name.is_some_and(|name| name.chars().all(|char| char.is_alphanumeric() || char == '_'))
+    };
+    // ends: the end goes down
+    while end < text.len() && !text.line(head).trim_end().ends_with(':') && label(text.line(end)) {
+        end = scope(text, end);
+    }
+    end
+}
+
+/// Whether a line says something about what the next begins.
+fn is_prefix(line: &str) -> bool {
+    line.trim_start().starts_with(['@']) || line.trim_start().starts_with("#[")
+}
+
+/// What the line at `at` begins a section with, as in INI files and Markdown.
+fn section<'a>(text: &'a Text<'_>, at: usize) -> Option<&'a str> {
+    let line = text.line(at);
+    let apart = at == 0 || is_blank(text.line(at - 1));
+    if line.starts_with('[') && line.trim_end().ends_with(']') {
+        return Some("[");
+    }
+    let signs = line.len() - line.trim_start_matches('#').len();
+    (apart && signs > 0 && line[signs..].starts_with(' ')).then_some(&line[..signs])
+}
+
+/// Whether the line at `at` begins a block, as its indentation has it.
+pub(super) fn opens(text: &Text<'_>, at: usize) -> bool {
+    let below = (at + 1..text.len()).find(|at| !is_blank(text.line(*at)));
+    below.is_some_and(|below| depth(text.line(below)) > depth(text.line(at)))
+}
+
+pub(super) fn depth(line: &str) -> usize {
     indent(line).chars().map(|blank| if blank == '\t' { 4 } else { 1 }).sum()
 }
 
@@ -91,6 +160,25 @@ mod tests {
             let headers: Vec<String> = headers.iter().map(|&header| header.to_owned()).collect();
             assert_eq!(places(&text, &headers), *expected, "{headers:?}");
         }
+        let stacked = |inner: &str| known(&text, &["class A:".to_owned(), inner.to_owned()]);
+        assert_eq!([stacked("def f(self):"), stacked("def h():")], [vec![1], vec![0]]);
         assert_eq!([scope(&text, 0), scope(&text, 1), scope(&text, 5), scope(&text, 4)], [4, 4, 7, 9]);
+    }
+
+    #[test]
+    fn a_header_reaches_to_the_next_like_it() {
+        let rows = [
+            ("a:\n  x\nb:\n  y\n", 0, 2),
+            ("[a]\nx\n[b]\ny\n", 0, 2),
+            ("# A\nx\n\n# B\ny\n", 0, 3),
+            ("# A\nx\n\n## B\ny\n", 0, 5),
+            ("import a\nimport b\nx\n", 0, 3),
+            ("f()\n{\n  x\nerr:\n  y\n}\ng()\n", 0, 6),
+            ("@dec\ndef f():\n    x\ndef g():\n    y\n", 0, 3),
+            ("  x\n  y\nz\n", 0, 2),
+        ];
+        for (file, header, end) in rows {
+            assert_eq!(reach(&Text::read(file.as_bytes()).unwrap(), header), end, "{file}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! What stays keeps the file's own bytes; what goes must be there; what comes is indented and spelled as the file is.
 
 mod align;
+mod astray;
 mod blanks;
 mod elsewhere;
 mod find;

@@ -201,35 +201,81 @@ fn a_header_that_is_nowhere_does_not_hinder() {
     ");
 }
 
+/// What the hunks in `body` make of `file`: the first line of what is told of it.
+fn in_short(file: &str, body: &str) -> String {
+    update(file, body).lines().next().unwrap_or_default().to_owned()
+}
+
 #[test]
-fn a_header_elsewhere_does_not_hinder_what_stands_once() {
-    insta::assert_snapshot!(update("def f():\n    one()\n\ndef g():\n    two()\n", "@@ def f():\n-    two()\n+    2\n"), @"
+fn a_header_that_is_there_is_not_overlooked() {
+    let classes = "class Cart:\n    def total(self):\n        tax = rate\n        return tax\n\nclass Order:\n    def total(self):\n        tax = rate * 2\n        return tax\n";
+    let functions = "def a():\n    x = 1\n    return x\n\ndef b():\n    x = 2\n    return x\n";
+    let rows = [
+        ("dev:\n  debug: true\nprod:\n  debug: false\n", "@@ prod:\n-  debug: true\n+  debug: maybe\n", 2, 3),
+        ("dev:\n  debug: true\nprod:\n  debug: false\n", "@@ dev:\n-  debug: false\n+  debug: maybe\n", 4, 1),
+        ("dev:\n  debug: true\nprod:\n  log: x\n", "@@ prod:\n   debug: true\n+  more: true\n", 2, 3),
+        ("[a]\nport = 1\n[b]\nport = 2\n", "@@ [b]\n-port = 1\n+port = 3\n", 2, 3),
+        ("[a]\nport = 1\n[b]\nport = 2\n", "@@ [a]\n-port = 2\n+port = 3\n", 4, 1),
+        (
+            classes,
+            "@@ class Order:\n@@     def total(self):\n-        tax = rate\n+        tax = 3\n         return tax\n",
+            3,
+            7,
+        ),
+        (classes, "@@ class Order:\n     def total(self):\n-        tax = rate\n+        tax = 3\n", 2, 6),
+        (classes, "@@ class Order:\n@@ def other(self):\n-        tax = rate\n+        tax = 3\n", 3, 6),
+        (functions, "@@ def a():\n-    x = 2\n+    x = 3\n", 6, 1),
+        (functions, "@@ -6 +6 @@ def b():\n-    x = 1\n+    x = 3\n", 2, 5),
+        (functions, "@@ -2 +2 @@ def b():\n-    x = 1\n+    x = 3\n", 2, 5),
+        ("@x\ndef a():\n    p\n\n@y\ndef b():\n    q\n", "@@ @x\n-    q\n+    r\n", 7, 1),
+    ];
+    for (file, body, at, header) in rows {
+        let told = in_short(file, body);
+        let expected = format!("fits at line {at} alone, which is not below its header");
+        assert!(told.contains(&expected) && told.contains(&format!("(line {header})")), "{body}{told}");
+    }
+}
+
+#[test]
+fn a_header_heads_what_is_below_it_in_a_flat_file_too() {
+    let rows = [
+        ("[a]\nport = 1\n[b]\nport = 1\n", "@@ [b]\n-port = 1\n+port = 3\n"),
+        ("# A\n\ntext\n\n# B\n\ntext\n", "@@ # B\n-text\n+more\n"),
+        ("import a\nimport b\nx = 1\n", "@@ import a\n-x = 1\n+x = 2\n"),
+        ("int f(void)\n{\n  a();\nerr:\n  b();\n}\n", "@@ int f(void)\n-  b();\n+  c();\n"),
+        ("@x\ndef a():\n    p\n", "@@ @x\n-    p\n+    q\n"),
+        // git names the last function above, although it has ended.
+        ("def a():\n    p\n\nx = 1\ny = 1\n", "@@ -5 +5 @@ def a():\n-y = 1\n+y = 2\n"),
+        ("def a():\n    p\n\nx = 1\ny = 1\n", "@@ -9 +9 @@ def a():\n-y = 1\n+y = 2\n"),
+        // The header stands within the hunk.
+        ("x = 1\ndef a():\n    p\n", "@@ def a():\n x = 1\n def a():\n-    p\n+    q\n"),
+    ];
+    for (file, body) in rows {
+        assert_eq!(in_short(file, body), "M f", "{body}");
+    }
+}
+
+#[test]
+fn three_lines_around_it_that_stand_once_say_more_than_a_header() {
+    let file = "def f():\n    one()\n\ndef g():\n    alpha()\n    beta()\n    gamma()\n    delta()\n";
+    insta::assert_snapshot!(update(file, "@@ def f():\n     alpha()\n-    beta()\n+    b()\n     gamma()\n     delta()\n"), @"
     M f
     |def f():
     |    one()
     |
     |def g():
-    |    2
+    |    alpha()
+    |    b()
+    |    gamma()
+    |    delta()
     ");
 }
 
 #[test]
-fn what_stands_once_as_it_is_beats_a_header_over_what_resembles() {
+fn a_header_over_what_resembles_beats_what_stands_once_as_it_is() {
     let file = "def f():\n    alpha()\n    beta(1)\n    gamma()\n\ndef g():\n    alpha()\n    beta(2)\n    gamma()\n    delta()\n";
     let body = "@@ def f():\n     alpha()\n-    beta(2)\n+    beta(3)\n     gamma()\n     delta()\n";
-    insta::assert_snapshot!(update(file, body), @"
-    M f
-    |def f():
-    |    alpha()
-    |    beta(1)
-    |    gamma()
-    |
-    |def g():
-    |    alpha()
-    |    beta(3)
-    |    gamma()
-    |    delta()
-    ");
+    insta::assert_snapshot!(in_short(file, body), @"`f` is unchanged: the hunk at line 3 of the patch fits at line 7 alone, which is not below its header `def f():` (line 1); write the lines as they stand below that, or give the header of the place that is meant");
 }
 
 #[test]

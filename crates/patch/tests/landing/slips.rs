@@ -140,9 +140,13 @@ fn a_bracket_among_what_changes_must_be_there() {
 fn a_number_and_a_header_speak_against_a_place_elsewhere() {
     let file = "int a(void) {\n  return 1;\n}\t\n\n#undef SWITCH\n#undef DONE_A\n\nint b(void) {\n  return 2;\n}\n\n#undef SWITCH\n#undef DONE_B\n";
     insta::assert_snapshot!(unified(file, "@@ -3,3 +3,4 @@ int a(void) {\n }\n \n+#undef NEXT\n #undef SWITCH\n"), @"
-    `f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
-    lines 3-5, below `int a(void) {` (line 1)
-    lines 10-12, below `int b(void) {` (line 8)
+    `f` is unchanged: the hunk at line 3 of the patch fits at line 10 alone, which is not below its header `int a(void) {` (line 1); write the lines as they stand below that, or give the header of the place that is meant
+         8 int b(void) {
+         9   return 2;
+        10 }
+        11·
+        12 #undef SWITCH
+        13 #undef DONE_B
     ");
 }
 

@@ -1,0 +1,58 @@
+//! Whether a hunk fits only outside of what its header names: then one of them is wrong, and nobody can tell which.
+
+use super::align::{Sought, weight};
+use super::find::Miss;
+use super::fit::{Fit, Pass};
+use super::header::{depth, known, opens, reach, scope};
+use super::near::ENOUGH;
+use super::sure::TELLING;
+use crate::edit::{Hunk, Line};
+use crate::text::Text;
+
+/// So many lines around a change that stand once, just so, say more than a header.
+const STRONG: usize = 3;
+
+/// Leaves those of `fits` that lie below a header of `hunk`. An error if there is such a header, and nothing below it.
+pub(super) fn below_headers(text: &Text<'_>, hunk: &Hunk, mut fits: Vec<Fit>) -> Result<Vec<Fit>, Miss> {
+    let headers = known(text, &hunk.headers);
+    let (Some(header), Some(first)) = (headers.first(), fits.first()) else { return Ok(fits) };
+    let below = |fit: &Fit| headers.iter().any(|header| is_below(text, hunk, *header, fit));
+    if fits.iter().any(below) {
+        fits.retain(below);
+        return Ok(fits);
+    }
+    let says_more = fits.len() == 1 && first.pass == Pass::Exact && context(hunk) >= STRONG;
+    if says_more && !resembles(text, hunk, &headers, &fits) {
+        return Ok(fits);
+    }
+    Err(Miss::Astray(*header, first.first()))
+}
+
+/// Whether `fit` lies in what the line at `header` heads, or holds that line.
+fn is_below(text: &Text<'_>, hunk: &Hunk, header: usize, fit: &Fit) -> bool {
+    if header >= fit.end() {
+        return false;
+    }
+    if fit.first() < reach(text, header) {
+        return true;
+    }
+    // A diff names the last line above that begins something, wherever that ends.
+    let Some(number) = hunk.at else { return false };
+    let own = depth(text.line(header));
+    let begins = |at: usize| depth(text.line(at)) <= own && opens(text, at);
+    text.effort().spend(fit.first() - header);
+    fit.pass <= Pass::Trailing
+        && (number == fit.first() + 1 || !(scope(text, header)..fit.first()).any(begins))
+}
+
+/// How many lines of `hunk` stay and say something.
+fn context(hunk: &Hunk) -> usize {
+    hunk.lines.iter().filter(|line| matches!(line, Line::Keep(text) if weight(text) >= TELLING)).count()
+}
+
+/// Whether most of `hunk` stands below one of `headers`, though not just so.
+fn resembles(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: &[Fit]) -> bool {
+    let below =
+        |fit: &Fit| headers.iter().any(|header| *header < fit.end() && fit.first() < reach(text, *header));
+    Sought::of(text, hunk).places(false, fits).any(|(share, fit)| share >= ENOUGH && below(&fit))
+}
