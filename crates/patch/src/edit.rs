@@ -68,9 +68,11 @@ pub enum Target {
     /// Where the file was.
     #[default]
     Same,
-    /// There, and the file is gone from where it was.
+    /// There, whatever is there, and the file is gone from where it was.
     Moved(String),
-    /// There, and the file stays as it was.
+    /// There, where no other file may be left, and the file is gone from where it was: as git renames.
+    Renamed(String),
+    /// There, where no other file may be left, and the file stays as it was: as git copies.
     Copied(String),
 }
 
@@ -140,7 +142,11 @@ impl Patch {
     pub fn rename(&mut self, mut name: impl FnMut(&str) -> String) {
         for edit in &mut self.edits {
             edit.path = name(&edit.path);
-            if let Action::Update { target: Target::Moved(to) | Target::Copied(to), .. } = &mut edit.action {
+            if let Action::Update {
+                target: Target::Moved(to) | Target::Renamed(to) | Target::Copied(to),
+                ..
+            } = &mut edit.action
+            {
                 *to = name(to);
             }
         }
@@ -151,7 +157,9 @@ impl Action {
     /// Where the result goes, if that is elsewhere.
     fn target(&self) -> Option<&str> {
         match self {
-            Self::Update { target: Target::Moved(to) | Target::Copied(to), .. } => Some(to),
+            Self::Update { target: Target::Moved(to) | Target::Renamed(to) | Target::Copied(to), .. } => {
+                Some(to)
+            }
             _ => None,
         }
     }

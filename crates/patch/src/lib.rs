@@ -6,6 +6,7 @@ mod disk;
 mod edit;
 mod exact;
 mod fault;
+mod file;
 mod index;
 mod matching;
 mod parse;

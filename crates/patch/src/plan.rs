@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::blob::is_called;
 use crate::edit::{Action, Edit, Hunk, Patch, Target};
 use crate::fault::{Failure, Fault};
+use crate::file::File;
 use crate::index::Effort;
 use crate::matching::Pass;
 use crate::reading;
 use crate::replace::Replaced;
 use crate::text::Illegible;
-use crate::tree::{Held, Link, Put, Stamp, Step, Tree};
+use crate::tree::{Link, Put, Spot, Stamp, Step, Tree};
 use crate::update::{Faults, legible, updated};
 use crate::whole::{left_out, written_like};
 
@@ -39,7 +41,7 @@ pub struct Change {
     pub after: Option<Content>,
     /// Where the patch's hunks landed, by lines of the old file from 1, and what was overlooked for it.
     pub landed: Vec<(usize, Pass)>,
-    found: Option<Stamp>,
+    pub(crate) found: Option<Stamp>,
     pub(crate) name: Option<String>,
     pub(crate) link: Option<Link>,
     pub(crate) origin: Option<Origin>,
@@ -49,7 +51,7 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) content: Content,
-    name: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 /// A file's content.
@@ -108,6 +110,8 @@ impl Plan {
                 break;
             }
         }
+        let stays = |file: &&File| !file.left;
+        faults.extend(planning.files.iter().filter(stays).filter_map(|file| file.in_the_way.clone()));
         let already: Vec<String> =
             planning.files.iter().filter(|file| file.is_done()).map(|file| file.path.clone()).collect();
         let changes: Vec<Change> = planning.files.into_iter().filter_map(File::change).collect();
@@ -140,74 +144,12 @@ impl Plan {
     }
 }
 
-/// A file while the patch is worked out.
-struct File {
-    path: String,
-    /// What a diff calls it, if that is something else.
-    name: Option<String>,
-    link: Option<Link>,
-    from: Option<String>,
-    moved: bool,
-    origin: Option<Origin>,
-    found: Option<Held>,
-    now: Option<Content>,
-    landed: Vec<(usize, Pass)>,
-    /// The patch only looks at it.
-    bystander: bool,
-}
-
-impl File {
-    fn is_done(&self) -> bool {
-        !self.bystander && self.is_as_found()
-    }
-
-    fn is_as_found(&self) -> bool {
-        match (&self.found, &self.now) {
-            (None, None) => true,
-            (Some(held), Some(now)) => held.executable == now.executable && held.bytes == now.bytes,
-            _ => false,
-        }
-    }
-
-    /// What is said of it before must not be lost by what comes.
-    fn contradiction(&self, action: &Action) -> Result<(), String> {
-        let Some(now) = self.now.as_ref().filter(|_| !self.bystander) else { return Ok(()) };
-        let (what, hint) = match action {
-            Action::Write { content, .. } | Action::Create { content, .. }
-                if written_like(content, &now.bytes).as_ref() != Ok(&now.bytes) =>
-            {
-                ("written as a whole", "say once what is to be in it")
-            }
-            Action::Delete { .. } if self.found.is_some() => ("deleted", "do one of them"),
-            _ => return Ok(()),
-        };
-        Err(format!("is {what} after another part of the patch has changed it; {hint}"))
-    }
-
-    /// Whether another file has come in its place.
-    fn is_replaced(&self) -> bool {
-        self.from.is_some() && self.found.is_some()
-    }
-
-    fn before(&self) -> Option<Content> {
-        self.found.as_ref().map(|held| Content { bytes: held.bytes.clone(), executable: held.executable })
-    }
-
-    fn change(self) -> Option<Change> {
-        if self.is_as_found() {
-            return None;
-        }
-        let Self { path, name, link, from, moved, origin, found: held, now: after, landed, .. } = self;
-        let found = held.as_ref().map(|held| held.stamp);
-        let before = held.map(|held| Content { bytes: held.bytes, executable: held.executable });
-        Some(Change { path, from, moved, before, after, landed, found, name, link, origin })
-    }
-}
-
 struct Planning<'a> {
     tree: &'a dyn Tree,
     files: Vec<File>,
     by_real: HashMap<PathBuf, usize>,
+    /// Links that go themselves, by what a diff calls them.
+    by_link: HashMap<String, usize>,
     /// Files that should go and are not there.
     gone: Vec<Fault>,
     effort: Effort,
@@ -215,13 +157,12 @@ struct Planning<'a> {
 
 impl<'a> Planning<'a> {
     fn of(tree: &'a dyn Tree) -> Self {
-        let (files, by_real, gone) = (Vec::new(), HashMap::new(), Vec::new());
-        Self { tree, files, by_real, gone, effort: Effort::default() }
+        let (by_real, by_link) = (HashMap::new(), HashMap::new());
+        Self { tree, files: Vec::new(), by_real, by_link, gone: Vec::new(), effort: Effort::default() }
     }
 
-    /// The file at `path`, as the patch so far leaves it.
-    fn file(&mut self, edit: &Edit, path: &str) -> Result<usize, Faults> {
-        let spot = self.tree.look(path).map_err(|refusal| {
+    fn look(&self, edit: &Edit, path: &str) -> Result<Spot, Faults> {
+        self.tree.look(path).map_err(|refusal| {
             // It begins with the name, as a fault does, or with that of what is behind it.
             let what = match refusal.what.strip_prefix(&format!("`{path}` ")) {
                 Some(what) => what.to_owned(),
@@ -229,30 +170,47 @@ impl<'a> Planning<'a> {
                 None => refusal.what,
             };
             vec![Fault::at(edit, path, what)]
-        })?;
+        })
+    }
+
+    /// The file at `path`, as the patch so far leaves it.
+    fn file(&mut self, edit: &Edit, path: &str) -> Result<usize, Faults> {
+        let spot = self.look(edit, path)?;
+        let link = || self.tree.link(path);
+        if !self.by_link.is_empty() && link().is_some_and(|link| self.by_link.contains_key(&link.name)) {
+            let what = "is a link that the patch deletes; do the rest in another patch, or name the file that it leads to";
+            return Err(vec![Fault::at(edit, path, what.to_owned())]);
+        }
         if let Some(index) = self.by_real.get(&spot.real) {
             return Ok(*index);
         }
-        let now =
-            spot.file.as_ref().map(|held| Content { bytes: held.bytes.clone(), executable: held.executable });
-        self.files.push(File {
-            path: path.to_owned(),
-            name: self.tree.name(&spot.real),
-            link: self.tree.link(path),
-            from: None,
-            moved: false,
-            origin: None,
-            found: spot.file,
-            now,
-            landed: Vec::new(),
-            bystander: true,
-        });
-        self.by_real.insert(spot.real, self.files.len() - 1);
+        let (real, name) = (spot.real.clone(), self.tree.name(&spot.real));
+        self.files.push(File::at(path, spot, name, link()));
+        self.by_real.insert(real, self.files.len() - 1);
+        Ok(self.files.len() - 1)
+    }
+
+    /// The link at the path of `edit`, which is to go: what it leads to stays.
+    fn link(&mut self, edit: &Edit, link: Link) -> Result<usize, Faults> {
+        if let Some(index) = self.by_link.get(&link.name) {
+            return Ok(*index);
+        }
+        let spot = self.look(edit, &edit.path)?;
+        if self.files.iter().any(|file| file.path == edit.path && !file.bystander) {
+            let what = "is deleted after another part of the patch has changed it; do one of them";
+            return Err(vec![Fault::at(edit, &edit.path, what.to_owned())]);
+        }
+        self.by_link.insert(link.name.clone(), self.files.len());
+        self.files.push(File::at(&edit.path, spot, None, Some(link)));
         Ok(self.files.len() - 1)
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<(), Faults> {
-        let index = self.file(edit, &edit.path)?;
+        let goes = matches!(edit.action, Action::Delete { .. });
+        let index = match self.tree.link(&edit.path).filter(|_| goes) {
+            Some(link) => self.link(edit, link)?,
+            None => self.file(edit, &edit.path)?,
+        };
         self.files[index]
             .contradiction(&edit.action)
             .map_err(|what| vec![Fault::at(edit, &edit.path, what)])?;
@@ -313,6 +271,11 @@ impl<'a> Planning<'a> {
             self.gone.push(Fault::at(edit, &edit.path, what));
             return Ok(());
         };
+        let says_empty = edit.blobs.as_ref().is_some_and(|(old, _)| is_called(b"", old));
+        if hunks.is_empty() && says_empty && !now.bytes.is_empty() {
+            let what = "is not empty, as the diff that deletes it says; delete it with all of its lines";
+            return Err(vec![Fault::at(edit, &edit.path, what.to_owned())]);
+        }
         if !hunks.is_empty() {
             let (new, _) = updated(edit, &now.bytes, hunks, &self.effort)?;
             if !new.is_empty() {
@@ -322,7 +285,7 @@ impl<'a> Planning<'a> {
             }
         }
         let file = &mut self.files[index];
-        (file.now, file.bystander) = (None, false);
+        (file.now, file.bystander, file.left) = (None, false, true);
         Ok(())
     }
 
@@ -391,13 +354,20 @@ impl<'a> Planning<'a> {
             (bytes.into(), landed)
         };
         let new = Content { bytes, executable: executable.unwrap_or(now.executable) };
-        let (to, moves) = match target {
-            Target::Same => (index, false),
-            Target::Moved(to) => (self.file(edit, to)?, true),
-            Target::Copied(to) => (self.file(edit, to)?, false),
+        let to = match target {
+            Target::Same => index,
+            Target::Moved(to) | Target::Renamed(to) | Target::Copied(to) => self.file(edit, to)?,
         };
         if to != index {
-            self.comes_from(index, to, moves);
+            let file = &mut self.files[to];
+            file.makes_room(edit, &new).map_err(|fault| vec![fault])?;
+            let other = file.before().is_some_and(|before| before != new);
+            if other && matches!(target, Target::Renamed(_) | Target::Copied(_)) {
+                let what =
+                    "is there already, and the diff puts another file in its place; move or delete it first";
+                file.in_the_way = Some(Fault::at(edit, &file.path, what.to_owned()));
+            }
+            self.comes_from(index, to, !matches!(target, Target::Copied(_)));
         }
         let file = &mut self.files[to];
         file.now = Some(new);
@@ -415,6 +385,7 @@ impl<'a> Planning<'a> {
             }
             None => (source.from.clone(), source.moved, source.origin.clone()),
         };
+        source.left |= moves;
         if moves && !source.is_replaced() {
             source.now = None;
             source.bystander = source.found.is_none();
@@ -425,7 +396,7 @@ impl<'a> Planning<'a> {
 
     /// The file is not there: either it was moved by this very patch, or the patch is wrong.
     fn moved_already(&mut self, edit: &Edit, hunks: &[Hunk], target: &Target) -> Result<(), Faults> {
-        let Target::Moved(to) = target else { return Err(vec![missing(edit)]) };
+        let (Target::Moved(to) | Target::Renamed(to)) = target else { return Err(vec![missing(edit)]) };
         let index = self.file(edit, to)?;
         let file = &mut self.files[index];
         let done = file.now.as_ref().is_some_and(|now| {

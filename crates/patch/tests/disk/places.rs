@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use toolgate_patch::Tree;
 use toolgate_patch::{Access, Disk};
+use toolgate_patch::{Plan, parse};
 
 use super::{Ground, delete, put};
 
@@ -96,6 +97,24 @@ fn a_link_inside_is_followed_and_stays() {
     ground.commit(&[delete("link", ground.stamp("link"))]).unwrap();
     assert!(!ground.path("link").is_symlink());
     assert_eq!(ground.read("dir/file"), "new");
+}
+
+#[test]
+fn a_link_that_is_deleted_is_not_what_it_leads_to() {
+    let plan = |ground: &Ground, body: &str| {
+        let patch = parse(&format!("*** Begin Patch\n{body}*** End Patch\n")).unwrap();
+        Plan::of(&patch, &ground.disk())
+    };
+    let ground = Ground::new();
+    ground.write("a", "old\n");
+    symlink("a", ground.path("l")).unwrap();
+    let again = plan(&ground, "*** Delete File: l\n*** Add File: l\n+new\n").unwrap_err().to_string();
+    assert!(again.contains("`l` is a link that the patch deletes"), "{again}");
+    let both = plan(&ground, "*** Update File: l\n-old\n+new\n*** Delete File: l\n").unwrap_err();
+    assert!(both.to_string().contains("`l` is deleted after another part"), "{both}");
+    let plan = plan(&ground, "*** Delete File: l\n*** Delete File: a\n").unwrap();
+    ground.commit(&plan.steps()).unwrap();
+    assert!(!ground.path("l").is_symlink() && !ground.path("a").exists());
 }
 
 #[test]

@@ -150,7 +150,6 @@ fn a_diff_moves_and_copies() {
 
 #[test]
 fn a_copy_is_of_what_the_patch_found() {
-    // A second time, `f` is what it was made, and so is its copy: git has it so too.
     let diff = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+1\ndiff --git a/f b/g\ncopy from f\ncopy to g\n";
     insta::assert_snapshot!(apply([("f", "one\n")], diff), @"
     M f
@@ -159,7 +158,6 @@ fn a_copy_is_of_what_the_patch_found() {
     |1
     = g
     |one
-    WRONG: applied twice, it changes more
     ");
 }
 
@@ -304,4 +302,73 @@ fn a_whole_file_does_not_lose_what_it_leaves_out() {
     |new
     |// ... rest of the file unchanged ...
     ");
+}
+
+#[test]
+fn what_a_patch_says_of_a_file_is_not_lost_to_one_that_comes_in_its_place() {
+    let update = |name: &str, old: &str, new: &str| format!("*** Update File: {name}\n-{old}\n+{new}\n");
+    let moves = |from: &str, to: &str| format!("*** Update File: {from}\n*** Move to: {to}\n");
+    let put = "is where another file is put after another part of the patch has changed it";
+    let rows = [
+        (moves("a", "b") + &update("b", "bb", "BB"), "is changed after another file was put in its place"),
+        (moves("a", "b") + &update("b", "aa", "AA"), "is changed after another file was put in its place"),
+        (moves("a", "c") + &moves("b", "c"), put),
+        (update("b", "bb", "BB") + &moves("a", "b"), put),
+        ("*** Add File: c\n+new\n".to_owned() + &moves("a", "c"), put),
+        (moves("a", "c") + "*** Delete File: c\n", "is deleted after another part of the patch"),
+        (moves("a", "b") + "*** Delete File: b\n", "is deleted after another part of the patch"),
+        (moves("a", "c") + "*** Add File: c\n+new\n", "is written as a whole after another part"),
+        ("diff --git a/a b/c\nrename from a\nrename to c\ndiff --git a/b b/c\nrename from b\nrename to c\n".to_owned(), put),
+    ];
+    for (body, expected) in rows {
+        let patch = if body.starts_with("diff") { body.clone() } else { envelope(&body) };
+        let told = apply([("a", "aa\n"), ("b", "bb\n")], &patch);
+        assert!(told.contains(expected), "{body}{told}");
+    }
+}
+
+#[test]
+fn files_change_places_in_a_round() {
+    let moves = |from: &str, to: &str| format!("*** Update File: {from}\n*** Move to: {to}\n");
+    let patch = envelope(&(moves("a", "b") + &moves("b", "c") + &moves("c", "a")));
+    let told = apply([("a", "aa\n"), ("b", "bb\n"), ("c", "cc\n")], &patch);
+    assert!(told.contains("= a\n|cc\n= b\n|aa\n= c\n|bb"), "{told}");
+    let patch = envelope(&(moves("a", "c") + "*** Update File: c\n-aa\n+AA\n"));
+    let told = apply([("a", "aa\n")], &patch);
+    assert!(told.contains("R a -> c\n|AA"), "{told}");
+    let patch = envelope(&("*** Delete File: b\n".to_owned() + &moves("a", "b")));
+    let told = apply([("a", "aa\n"), ("b", "bb\n")], &patch);
+    assert!(told.contains("R a -> b\n  all of it was replaced\n|aa"), "{told}");
+}
+
+#[test]
+fn a_diff_of_git_puts_no_file_in_the_place_of_another() {
+    let verb = |verb: &str, from: &str, to: &str| {
+        format!("diff --git a/{from} b/{to}\n{verb} from {from}\n{verb} to {to}\n")
+    };
+    let refused =
+        "`b` is there already, and the diff puts another file in its place; move or delete it first";
+    let delete = "diff --git a/b b/b\ndeleted file mode 100644\nindex 0ddf2ba..0000000\n";
+    let rows = [
+        (verb("rename", "a", "b"), Some(refused)),
+        (verb("copy", "a", "b"), Some(refused)),
+        (verb("rename", "a", "b") + &verb("rename", "b", "c"), None),
+        (verb("rename", "b", "c") + &verb("copy", "a", "b"), None),
+        (delete.to_owned() + &verb("rename", "a", "b"), None),
+        (verb("copy", "b", "c") + &verb("rename", "a", "b"), Some(refused)),
+        (verb("copy", "a", "same"), None),
+    ];
+    for (diff, expected) in rows {
+        let told = apply([("a", "aa\n"), ("b", "bb\n"), ("same", "aa\n")], &diff);
+        assert_eq!(told.lines().find(|line| line.starts_with('`')), expected, "{diff}{told}");
+    }
+}
+
+#[test]
+fn a_file_that_a_diff_calls_empty_is_not_deleted_with_what_is_in_it() {
+    let delete =
+        |blob: &str| format!("diff --git a/f b/f\ndeleted file mode 100644\nindex {blob}..0000000\n");
+    insta::assert_snapshot!(apply([("f", "one\n")], &delete("e69de29")), @"`f` is not empty, as the diff that deletes it says; delete it with all of its lines");
+    insta::assert_snapshot!(apply([("f", "")], &delete("e69de29")), @"D f");
+    insta::assert_snapshot!(apply([("f", "one\n")], &delete("5626abf")), @"D f");
 }

@@ -48,7 +48,8 @@ fn action() -> impl Strategy<Value = Action> {
     let content = || bytes().prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let target = prop_oneof![
         2 => Just(Target::Same),
-        3 => name().prop_map(Target::Moved),
+        2 => name().prop_map(Target::Moved),
+        1 => name().prop_map(Target::Renamed),
         2 => name().prop_map(Target::Copied),
     ];
     let hunk = (0..14_usize, vec("[a-c]{0,2}", 0..3)).prop_map(|(nth, adds)| {

@@ -59,7 +59,7 @@ fn edit(edit: &Edit) -> String {
         Action::Update { hunks, target, executable } => {
             let target = match target {
                 Target::Same => String::new(),
-                Target::Moved(to) => format!(" moved to {to}"),
+                Target::Moved(to) | Target::Renamed(to) => format!(" moved to {to}"),
                 Target::Copied(to) => format!(" copied to {to}"),
             };
             format!("{line}: update {path}{target}{}\n{}", run(executable), all(hunks))

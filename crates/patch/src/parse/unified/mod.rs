@@ -163,7 +163,7 @@ fn edit(lines: &Lines<'_>, head: &Head, found: Vec<Found>) -> Result<Edit, Synta
         (false, true) => (old.or(new), delete(found)?),
         (false, false) => {
             let target = match (head.kind, names.new) {
-                (Kind::Moved, Some(to)) => Target::Moved(path::checked(&to, head.line)?),
+                (Kind::Moved, Some(to)) => Target::Renamed(path::checked(&to, head.line)?),
                 (Kind::Copied, Some(to)) => Target::Copied(path::checked(&to, head.line)?),
                 (Kind::Change | Kind::New | Kind::Gone | Kind::Moved | Kind::Copied, _) => Target::Same,
             };

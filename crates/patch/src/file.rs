@@ -1,0 +1,116 @@
+//! A file while a patch is worked out: what was there, what will be, and what the patch has said of it.
+
+use crate::edit::{Action, Edit, Target};
+use crate::fault::Fault;
+use crate::matching::Pass;
+use crate::plan::{Change, Content, Origin};
+use crate::tree::{Held, Link, Spot};
+use crate::whole::written_like;
+
+/// A file while the patch is worked out.
+pub(crate) struct File {
+    pub(crate) path: String,
+    /// What a diff calls it, if that is something else.
+    pub(crate) name: Option<String>,
+    pub(crate) link: Option<Link>,
+    pub(crate) from: Option<String>,
+    pub(crate) moved: bool,
+    pub(crate) origin: Option<Origin>,
+    pub(crate) found: Option<Held>,
+    pub(crate) now: Option<Content>,
+    pub(crate) landed: Vec<(usize, Pass)>,
+    /// The patch only looks at it.
+    pub(crate) bystander: bool,
+    /// What was found there went elsewhere, or goes.
+    pub(crate) left: bool,
+    /// What to say if another file comes in its place, and it has not left.
+    pub(crate) in_the_way: Option<Fault>,
+}
+
+impl File {
+    /// The file at `spot`, which the patch calls `path` and has only looked at.
+    pub(crate) fn at(path: &str, spot: Spot, name: Option<String>, link: Option<Link>) -> Self {
+        let content = |held: &Held| Content { bytes: held.bytes.clone(), executable: held.executable };
+        Self {
+            path: path.to_owned(),
+            name,
+            link,
+            from: None,
+            moved: false,
+            origin: None,
+            now: spot.file.as_ref().map(content),
+            found: spot.file,
+            landed: Vec::new(),
+            bystander: true,
+            left: false,
+            in_the_way: None,
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        !self.bystander && self.is_as_found()
+    }
+
+    fn is_as_found(&self) -> bool {
+        match (&self.found, &self.now) {
+            (None, None) => true,
+            (Some(held), Some(now)) => held.executable == now.executable && held.bytes == now.bytes,
+            _ => false,
+        }
+    }
+
+    /// What is said of it before must not be lost by what comes.
+    pub(crate) fn contradiction(&self, action: &Action) -> Result<(), String> {
+        let Some(now) = self.now.as_ref().filter(|_| !self.bystander) else { return Ok(()) };
+        let (what, hint) = match action {
+            Action::Write { content, .. } | Action::Create { content, .. }
+                if written_like(content, &now.bytes).as_ref() != Ok(&now.bytes) =>
+            {
+                ("written as a whole", "say once what is to be in it")
+            }
+            Action::Delete { .. } if self.found.is_some() || self.from.is_some() => {
+                ("deleted", "do one of them")
+            }
+            Action::Update { target: Target::Same, .. } | Action::Replace { .. } if self.is_replaced() => {
+                let what = "is changed after another file was put in its place";
+                return Err(format!("{what}; change that one where it was, or this one under another name"));
+            }
+            Action::Write { .. }
+            | Action::Create { .. }
+            | Action::Delete { .. }
+            | Action::Update { .. }
+            | Action::Replace { .. } => return Ok(()),
+        };
+        Err(format!("is {what} after another part of the patch has changed it; {hint}"))
+    }
+
+    /// The same if another file, of this content, comes in its place.
+    pub(crate) fn makes_room(&self, edit: &Edit, new: &Content) -> Result<(), Fault> {
+        let said = !self.bystander && self.now.as_ref().is_some_and(|now| now != new);
+        let arrived = !self.bystander && self.now.is_some() && self.from.is_some();
+        if !said && !arrived {
+            return Ok(());
+        }
+        let what = "is where another file is put after another part of the patch has changed it";
+        Err(Fault::at(edit, &self.path, format!("{what}; say once what is to be in it")))
+    }
+
+    /// Whether another file has come in its place.
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.from.is_some() && self.found.is_some()
+    }
+
+    pub(crate) fn before(&self) -> Option<Content> {
+        self.found.as_ref().map(|held| Content { bytes: held.bytes.clone(), executable: held.executable })
+    }
+
+    pub(crate) fn change(self) -> Option<Change> {
+        if self.is_as_found() {
+            return None;
+        }
+        let Self { path, name, link, from, moved, origin, found: held, now: after, landed, .. } = self;
+        let found = held.as_ref().map(|held| held.stamp);
+        let before = held.map(|held| Content { bytes: held.bytes, executable: held.executable });
+        Some(Change { path, from, moved, before, after, landed, found, name, link, origin })
+    }
+}
