@@ -15,6 +15,7 @@ mod reading;
 mod replace;
 mod report;
 mod rewrite;
+mod stray;
 mod text;
 mod tree;
 mod update;

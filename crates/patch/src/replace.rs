@@ -17,6 +17,7 @@ pub(crate) enum Replaced {
 pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Result<Replaced, Miss> {
     let ending = text.first_ending();
     let with_endings = |part: &str| part.replace("\r\n", "\n").replace('\n', ending);
+    let (old, new) = text.unmarked_pair(old, new);
     let (old, new) = if ending == "\n" {
         (old.to_owned(), new.to_owned())
     } else {
@@ -31,7 +32,10 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
     if mixed && old.contains('\n') {
         return by_lines(text, &old, &new);
     }
-    let places: Vec<usize> = whole.match_indices(&old).map(|(at, _)| at).collect();
+    let mut places: Vec<usize> = whole.match_indices(&old).map(|(at, _)| at).collect();
+    if !all && let [at] = *places {
+        places.extend(overlapping(whole, at, &old));
+    }
     let line = |at: usize| text.line_at(at);
     match places.as_slice() {
         [] if all => already(whole, &new).then_some(Replaced::Already).ok_or(Miss::Absent),
@@ -61,6 +65,13 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
         }
         some => Err(Miss::Ambiguous(some.iter().map(|at| line(*at)).collect())),
     }
+}
+
+/// Where `old`, which stands at `at`, stands once more and shares a part of that.
+fn overlapping(whole: &str, at: usize, old: &str) -> Option<usize> {
+    let next = at + old.chars().next().map_or(1, char::len_utf8);
+    let end = whole.floor_char_boundary(at + 2 * old.len());
+    whole.get(next..end)?.find(old).map(|found| next + found)
 }
 
 /// Whether `new`, which holds `old`, stands about where `old` was found.

@@ -8,6 +8,7 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8};
 
 use crate::index::{Effort, Index};
+use crate::stray;
 
 const BOM: char = '\u{feff}';
 /// Bytes that are read, or searched, in the time that it takes to compare two lines.
@@ -32,8 +33,21 @@ type Span = Range<usize>;
 /// How the bytes say what the text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Code {
-    Utf16 { little: bool },
+    Utf16 {
+        little: bool,
+    },
+    /// UTF-8 with bytes in it that are none.
+    Stray(Others),
     Other(&'static Encoding),
+}
+
+/// How many bytes of a text are not UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    /// So few that what comes is UTF-8.
+    Few,
+    /// So many that nobody can tell how to write what comes, unless it is ASCII.
+    Many,
 }
 
 /// Why bytes are not text that can be edited, or text cannot be written as such bytes.
@@ -45,6 +59,10 @@ pub(crate) enum Illegible {
         "is encoded as {0}, and would not come out as it was; convert it to UTF-8 first, or use another tool"
     )]
     Lossy(&'static str),
+    #[error(
+        "has bytes that are UTF-8 and bytes that are not, so nobody can tell how to write {0:?}; leave that out, or make the file UTF-8 first"
+    )]
+    Mixed(char),
     #[error("is encoded as {0}, which has no {1:?}; leave that out, or convert the file to UTF-8 first")]
     Unwritable(&'static str, char),
 }
@@ -152,11 +170,25 @@ impl<'a> Text<'a> {
         content.strip_prefix(BOM).filter(|_| self.marked).unwrap_or(content)
     }
 
+    /// Whether it begins with a byte order mark.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.marked
+    }
+
+    /// A text to replace and what replaces it, without marks that the file has, or has not, of its own.
+    pub(crate) fn unmarked_pair<'b>(&self, old: &'b str, new: &'b str) -> (&'b str, &'b str) {
+        match old.strip_prefix(BOM) {
+            Some(old) => (old, new.strip_prefix(BOM).unwrap_or(new)),
+            None => (old, self.unmarked(new)),
+        }
+    }
+
     /// What its encoding is called.
     pub(crate) fn encoding(&self) -> &'static str {
         match self.code {
             Code::Utf16 { little: true } => "UTF-16LE",
             Code::Utf16 { little: false } => "UTF-16BE",
+            Code::Stray(_) => stray::NAME,
             Code::Other(encoding) => encoding.name(),
         }
     }
@@ -175,6 +207,13 @@ impl<'a> Text<'a> {
                 let unit = |unit: u16| if little { unit.to_le_bytes() } else { unit.to_be_bytes() };
                 Ok(whole.encode_utf16().flat_map(unit).collect())
             }
+            Code::Stray(others) => {
+                let odd = match others {
+                    Others::Few => stray::odd(&self.whole, &whole, stray::is_stray),
+                    Others::Many => stray::odd(&self.whole, &whole, |char| !char.is_ascii() && char != BOM),
+                };
+                odd.map_or_else(|| Ok(stray::write(&whole)), |odd| Err(Illegible::Mixed(odd)))
+            }
             Code::Other(encoding) if encoding == UTF_8 => Ok(whole.into_bytes()),
             Code::Other(encoding) => {
                 let (bytes, _, lost) = encoding.encode(&whole);
@@ -187,6 +226,11 @@ impl<'a> Text<'a> {
             }
         }
     }
+}
+
+/// A line without a byte order mark.
+pub(crate) fn without_mark(line: &str) -> &str {
+    line.strip_prefix(BOM).unwrap_or(line)
 }
 
 fn decode(bytes: &[u8]) -> Result<(Code, Cow<'_, str>), Illegible> {
@@ -217,6 +261,12 @@ fn decode(bytes: &[u8]) -> Result<(Code, Cow<'_, str>), Illegible> {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
     let encoding = detector.guess(None, Utf8Detection::Deny);
+    let (told, others) = stray::count(bytes);
+    let few = told >= others;
+    if told > 0 && (few || encoding.is_single_byte()) {
+        let text = stray::read(bytes).ok_or(Illegible::Lossy(stray::NAME))?;
+        return Ok((Code::Stray(if few { Others::Few } else { Others::Many }), Cow::Owned(text)));
+    }
     let (decoded, lost) = encoding.decode_without_bom_handling(bytes);
     let (back, _, unwritable) = encoding.encode(&decoded);
     if lost || unwritable || *back != *bytes {

@@ -1,5 +1,6 @@
 //! A file and its hunks → the new bytes, or what is in the way.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::blob::is_called;
@@ -10,7 +11,7 @@ use crate::index::Effort;
 use crate::matching::{Landing, Miss, Pass, Placed, is_in, place};
 use crate::reading;
 use crate::rewrite::{Endings, rewrite};
-use crate::text::Text;
+use crate::text::{Text, without_mark};
 
 /// Hunks of one file: each is looked for in all of it.
 const MOST_HUNKS: usize = 5_000;
@@ -56,6 +57,7 @@ pub(crate) fn updated(
         };
     }
     let text = legible(edit, bytes, effort)?;
+    let hunks = &*without_marks(edit, &text, hunks)?;
     let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
     let unnumbered = hunks.iter().all(|hunk| hunk.at.is_none());
     let endings = Endings { bare: says.map(|hunk| hunk.new_bare), first: unnumbered };
@@ -87,6 +89,31 @@ pub(crate) fn updated(
     }
     let written = text.write(whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
     Ok((written, places))
+}
+
+/// The hunks without byte order marks, which are the file's: an error if one changes nothing else.
+fn without_marks<'h>(edit: &Edit, text: &Text<'_>, hunks: &'h [Hunk]) -> Result<Cow<'h, [Hunk]>, Faults> {
+    let said = |hunk: &Hunk| hunk.old().chain(hunk.new_lines()).any(|line| without_mark(line) != line);
+    if !hunks.iter().any(said) {
+        return Ok(Cow::Borrowed(hunks));
+    }
+    let mut bare = hunks.to_vec();
+    for (hunk, was) in bare.iter_mut().zip(hunks) {
+        // Where the file has none, and none of the old lines has, it is to come.
+        let comes = !text.is_marked() && was.old().all(|line| without_mark(line) == line);
+        for line in hunk.lines.iter_mut().filter(|_| !comes) {
+            let (Line::Keep(said) | Line::Drop(said) | Line::Add(said)) = line;
+            *said = without_mark(said).to_owned();
+        }
+        if hunk.lines != was.lines && hunk.old().eq(hunk.new_lines()) && !was.old().eq(was.new_lines()) {
+            let what = format!(
+                "is unchanged: the hunk at line {} of the patch changes its byte order mark alone; change that with a command",
+                hunk.line
+            );
+            return Err(vec![Fault { line: hunk.line, ..Fault::at(edit, &edit.path, what) }]);
+        }
+    }
+    Ok(Cow::Owned(bare))
 }
 
 /// What `hunks` make of `text`, each where it was `placed`.

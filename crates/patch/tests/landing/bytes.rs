@@ -303,3 +303,46 @@ fn a_binary_file_may_be_moved_deleted_and_written_over() {
 fn form_feeds_and_other_ends_of_lines_are_characters() {
     insta::assert_snapshot!(update("a\u{c}b\nc\u{2028}d\ne\u{85}\n", "-c\u{2028}d\n+c\n"), @"M f\n|a\u{c}b\n|c\n|e");
 }
+
+#[test]
+fn a_byte_order_mark_in_the_patch_is_the_files() {
+    let marked = "\u{feff}a\nb\n";
+    let diff = "@@ -7,2 +7,2 @@\n-\u{feff}a\n+\u{feff}A\n b\n";
+    let rows = [
+        (unified(marked, diff), "\u{feff}A"),
+        (update(marked, "-\u{feff}a\n+\u{feff}A\n b\n"), "\u{feff}A"),
+        (update(marked, "-\u{feff}a\n+A\n b\n"), "\u{feff}A"),
+        (update("a\nb\n", "-\u{feff}a\n+\u{feff}A\n b\n"), "A"),
+        (replace(marked, "\u{feff}a", "\u{feff}A"), "\u{feff}A"),
+        (replace(marked, "a", "\u{feff}A"), "\u{feff}A"),
+        (replace("a\nb\n", "\u{feff}a", "\u{feff}A"), "A"),
+    ];
+    for (told, line) in rows {
+        assert_eq!(told, format!("M f\n|{line}\n|b"));
+    }
+    insta::assert_snapshot!(update(marked, "-\u{feff}a\n+a\n b\n"), @"`f` is unchanged: the hunk at line 3 of the patch changes its byte order mark alone; change that with a command");
+}
+
+#[test]
+fn utf_8_with_a_stray_byte_stays_as_it_is() {
+    let file = b"Gr\xc3\xb6\xc3\x9fe\nbad \xe9\nlast\n";
+    insta::assert_snapshot!(update(file, "-last\n+Größe\n"), @r"
+    M f
+    Gr\xc3\xb6\xc3\x9fe\nbad \xe9\nGr\xc3\xb6\xc3\x9fe\n
+    ");
+    insta::assert_snapshot!(update(file, "-Größe\n+größer\n"), @r"
+    M f
+    gr\xc3\xb6\xc3\x9fer\nbad \xe9\nlast\n
+    ");
+    insta::assert_snapshot!(apply([("f", file)], &envelope("*** Add File: f\n+Größe\n")), @"
+    M f
+      all of it was replaced
+    |Größe
+    ");
+    let latin = b"caf\xe9 cr\xe8me d\xe9j\xe0 vu\n\xc3\xa9\nlast\n";
+    insta::assert_snapshot!(update(latin, "-last\n+Größe\n"), @"`f` has bytes that are UTF-8 and bytes that are not, so nobody can tell how to write 'ö'; leave that out, or make the file UTF-8 first");
+    insta::assert_snapshot!(update(latin, "-last\n+end\n"), @r"
+    M f
+    caf\xe9 cr\xe8me d\xe9j\xe0 vu\n\xc3\xa9\nend\n
+    ");
+}

@@ -166,3 +166,13 @@ fn several_edits_of_one_file_come_one_after_another() {
     |d
     ");
 }
+
+#[test]
+fn a_text_that_overlaps_itself_is_there_twice() {
+    for (file, old) in [("banana\n", "ana"), ("x\nx\nx\n", "x\nx\n"), ("äää\n", "ää")] {
+        let told = replace(file, old, "y");
+        assert!(told.contains("the text to replace fits in 2 places"), "{told}");
+    }
+    // Wherever it is, from the first on.
+    assert!(all("a\n\n\nb\n", "\n\n", "\n").starts_with("M f\n|a\n|\n|b"));
+}

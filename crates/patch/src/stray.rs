@@ -1,0 +1,87 @@
+//! UTF-8 with bytes in it that are none: each of them stands for itself, and comes out as it was.
+
+use std::collections::HashMap;
+
+/// What such a text is called.
+pub(crate) const NAME: &str = "UTF-8 with other bytes in it";
+/// The character that stands for the byte 0: the last of those that nobody uses.
+const FIRST: u32 = 0x0010_ff00;
+
+/// How many characters of more than one byte `bytes` has, and how many bytes that belong to none.
+pub(crate) fn count(bytes: &[u8]) -> (usize, usize) {
+    let (mut told, mut others) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        told += chunk.valid().chars().filter(|char| !char.is_ascii()).count();
+        others += chunk.invalid().len();
+    }
+    (told, others)
+}
+
+/// The text; `None`: it uses the characters that stand for bytes.
+pub(crate) fn read(bytes: &[u8]) -> Option<String> {
+    let mut text = String::with_capacity(bytes.len() + 64);
+    for chunk in bytes.utf8_chunks() {
+        if chunk.valid().chars().any(is_stray) {
+            return None;
+        }
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().filter_map(|byte| char::from_u32(FIRST + u32::from(*byte))));
+    }
+    Some(text)
+}
+
+/// The bytes of a text.
+pub(crate) fn write(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut buffer = [0; 4];
+    for char in text.chars() {
+        match u8::try_from(u32::from(char).wrapping_sub(FIRST)) {
+            Ok(byte) => bytes.push(byte),
+            Err(_) => bytes.extend_from_slice(char.encode_utf8(&mut buffer).as_bytes()),
+        }
+    }
+    bytes
+}
+
+/// Whether a character stands for a byte.
+pub(crate) fn is_stray(char: char) -> bool {
+    u32::from(char) >= FIRST
+}
+
+/// A character of `after` that `is` one of some kind, and that `before` has not as often.
+pub(crate) fn odd(before: &str, after: &str, is: impl Fn(char) -> bool) -> Option<char> {
+    let mut left: HashMap<char, usize> = HashMap::new();
+    for char in before.chars().filter(|char| is(*char)) {
+        *left.entry(char).or_default() += 1;
+    }
+    after.chars().filter(|char| is(*char)).find(|char| match left.get_mut(char) {
+        Some(some) if *some > 0 => {
+            *some -= 1;
+            false
+        }
+        Some(_) | None => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_written_as_it_was() {
+        for bytes in [&b"Gr\xc3\xb6\xc3\x9fe\nbad \xe9\n"[..], b"\xff\x80\xc3", b"plain", b"\xf4\x90\x80\x80"]
+        {
+            assert_eq!(write(&read(bytes).unwrap()), bytes);
+        }
+        assert_eq!(read("\u{10ff80}\u{e9}".as_bytes()), None);
+        assert_eq!(count(b"Gr\xc3\xb6\xc3\x9fe bad \xe9 "), (2, 1));
+    }
+
+    #[test]
+    fn what_comes_more_often_is_odd() {
+        let rows = [("aé", "éa", None), ("é", "éé", Some('é')), ("", "a", None), ("", "ö", Some('ö'))];
+        for (before, after, expected) in rows {
+            assert_eq!(odd(before, after, |char| !char.is_ascii()), expected, "{before} {after}");
+        }
+    }
+}
