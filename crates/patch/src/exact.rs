@@ -63,7 +63,7 @@ pub(crate) fn stands(bytes: &[u8], hunks: &[Hunk]) -> bool {
 
 /// Whether what `hunks` make stands about where they say, so that what they find may be a part of it: where lines repeat, or
 /// where the numbers were wrong, what was done already may fit once more.
-pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk]) -> bool {
+pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk], effort: &Effort) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     hunks.iter().all(|hunk| {
@@ -75,7 +75,14 @@ pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk]) -> bool {
         // What stands within the old lines was there before.
         let mut about = (at.saturating_sub(new.len())..=end)
             .filter(|from| *from < at || from.saturating_add(new.len()) > end);
-        about.any(|from| lines.get(from..from.saturating_add(new.len())).is_some_and(|there| there == new))
+        about.any(|from| {
+            let there = lines.get(from..from.saturating_add(new.len()));
+            let same =
+                |there: &&[&str]| there.iter().zip(&new).take_while(|(there, new)| *there == *new).count();
+            let far = there.as_ref().map_or(0, same);
+            // What is not looked at to the end may stand there.
+            !effort.spend(far + 1) || there.is_some_and(|there| there.len() == far)
+        })
     })
 }
 

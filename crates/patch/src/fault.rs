@@ -157,8 +157,7 @@ fn perhaps_applied(miss: &Miss, at: usize) -> String {
 
 fn absent(text: &Text<'_>, hunk: &Hunk) -> (String, Option<String>) {
     let Some((start, end)) = closest(text, hunk) else {
-        let stands =
-            |line: &str| !line.trim().is_empty() && text.iter().any(|there| there.trim() == line.trim());
+        let stands = |line: &str| !line.trim().is_empty() && !text.index().places(line).is_empty();
         let what = match hunk.old().any(stands) {
             true => {
                 "does not match: what of it is in the file is too little, or in too many places, to tell where; give more of what stands there"
@@ -172,7 +171,7 @@ fn absent(text: &Text<'_>, hunk: &Hunk) -> (String, Option<String>) {
         "does not match; the closest place is lines {}-{end}. Lines with `-` are what the patch expects, with `+` what is there",
         start + 1
     );
-    let expected: Vec<&str> = hunk.old().collect();
+    let expected: Vec<&str> = hunk.old().take(2 * SHOWN).collect();
     let there: Vec<&str> = (start..end).map(|at| text.line(at)).collect();
     let diff = TextDiff::from_slices(&expected, &there);
     let mut detail = String::new();
@@ -187,7 +186,10 @@ fn absent(text: &Text<'_>, hunk: &Hunk) -> (String, Option<String>) {
 /// Where the new lines stand, if they do: then it may be that there is nothing to do.
 fn perhaps_done(text: &Text<'_>, hunk: &Hunk) -> String {
     let new: Vec<&str> = hunk.new_lines().collect();
-    let stands = |at: &usize| new.iter().zip(*at..).all(|(line, at)| *line == text.line(at));
+    let stands = |at: &usize| {
+        let same = new.iter().zip(*at..).take_while(|(line, at)| **line == text.line(*at)).count();
+        text.effort().spend(same + 1) && same == new.len()
+    };
     let telling = new.iter().any(|line| !line.trim().is_empty());
     let found = (0..(text.len() + 1).saturating_sub(new.len())).find(stands).filter(|_| telling);
     found.map_or(String::new(), |at| {

@@ -1,11 +1,16 @@
 //! Search and replace: a text that is there once, exactly; or else its lines, as tolerantly as those of a hunk.
 
+use std::collections::HashSet;
+
 use similar::{ChangeTag, TextDiff};
 
 use crate::edit::{Hunk, Line};
 use crate::matching::{Miss, Pass, Placed, place};
 use crate::rewrite::{Endings, rewrite};
 use crate::text::{SEARCHED, Text};
+
+/// Texts of more lines, one times the other, are not compared line by line: all of one goes, and all of the other comes.
+const MOST_COMPARED: usize = 4_000_000;
 
 /// What comes of it: the new text and how it was found, or nothing if it is done already.
 pub(crate) enum Replaced {
@@ -113,8 +118,12 @@ fn by_lines(text: &Text<'_>, old: &str, new: &str) -> Result<Replaced, Miss> {
 
 /// Whether a line goes in one place and comes in another.
 fn moves(hunk: &Hunk) -> bool {
-    let comes =
-        |gone: &str| hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if text.trim() == gone));
+    let added = hunk.lines.iter().filter_map(|line| match line {
+        Line::Add(text) => Some(text.trim()),
+        Line::Keep(_) | Line::Drop(_) => None,
+    });
+    let added: HashSet<&str> = added.collect();
+    let comes = |gone: &str| added.contains(gone);
     hunk.lines
         .iter()
         .any(|line| matches!(line, Line::Drop(text) if !text.trim().is_empty() && comes(text.trim())))
@@ -130,6 +139,12 @@ pub(crate) fn hunk(old: &str, new: &str) -> Hunk {
     let (ours, theirs): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let head = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
     let keep = |line: &&str| Line::Keep((*line).to_owned());
+    if (ours.len() - head).saturating_mul(theirs.len() - head) > MOST_COMPARED {
+        let goes = ours[head..].iter().map(|line| Line::Drop((*line).to_owned()));
+        let comes = theirs[head..].iter().map(|line| Line::Add((*line).to_owned()));
+        let lines = ours[..head].iter().map(keep).chain(goes).chain(comes).collect();
+        return Hunk { lines, ..Hunk::default() };
+    }
     let changes = TextDiff::from_slices(&ours[head..], &theirs[head..]);
     let line = |change: similar::Change<&str>| {
         let text = change.value().to_owned();

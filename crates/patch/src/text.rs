@@ -14,6 +14,8 @@ const BOM: char = '\u{feff}';
 /// Bytes that are read, or searched, in the time that it takes to compare two lines.
 const READ: usize = 8;
 pub(crate) const SEARCHED: usize = 64;
+/// What it takes to note where a line stands, in such times.
+const INDEXED: usize = 32;
 
 /// A file of text.
 #[derive(Debug, Clone)]
@@ -138,7 +140,10 @@ impl<'a> Text<'a> {
 
     /// Its lines by what they say.
     pub(crate) fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(self.iter()))
+        self.index.get_or_init(|| {
+            self.effort.spend(INDEXED * self.len());
+            Index::of(self.iter())
+        })
     }
 
     /// How much was looked for in it.

@@ -201,7 +201,7 @@ fn by_number(
     }
     let known = blobs.is_some_and(|(old, _)| is_called(bytes, old));
     let done = exact(bytes, hunks, known, effort)?;
-    Some((done, known || !may_stand(bytes, hunks)))
+    Some((done, known || !may_stand(bytes, hunks, effort)))
 }
 
 fn landing(placed: &Placed) -> Option<(Pass, &Landing)> {
@@ -220,7 +220,7 @@ fn first(landing: &Landing) -> usize {
 /// Whether a hunk stands on a line that is not in the file, and that one before it adds.
 fn builds_on_itself(text: &Text<'_>, hunks: &[Hunk]) -> bool {
     let mut added: HashSet<&str> = HashSet::new();
-    hunks.iter().any(|hunk| {
+    hunks.iter().take_while(|_| !text.effort().is_spent()).any(|hunk| {
         let stands_on = |line: &Line| {
             matches!(line, Line::Keep(kept) if added.contains(kept.as_str()) && text.find(kept).is_empty())
         };

@@ -19,6 +19,11 @@ const COMMON: usize = 200;
 /// Lines by which things may have moved within a hunk.
 const SLACK: usize = 12;
 
+/// What a line of the hunk beside one of the file costs, in steps; and a letter of two lines that are compared by what they
+/// have in common.
+const CELL: usize = 8;
+const LETTER: usize = 4;
+
 /// An old line of the hunk.
 pub(super) struct Old<'a> {
     pub(super) text: &'a str,
@@ -74,7 +79,9 @@ impl<'a> Sought<'a> {
         };
         let start = usize::try_from(offset - SLACK.cast_signed()).unwrap_or(0);
         let end = (offset + (olds.len() + SLACK).cast_signed()).max(0).cast_unsigned().min(self.text.len());
-        if start >= end || !self.text.effort().spend(4 * (olds.len() + 1) * (end - start)) {
+        let kept: usize = taken.iter().map(|fit| fit.at.len()).sum();
+        let cells = (olds.len() + 1).saturating_mul(end.saturating_sub(start));
+        if start >= end || !self.text.effort().spend(cells.saturating_mul(CELL + kept / 2)) {
             return None;
         }
         let folds: Vec<Cow<'_, str>> = (start..end).map(|at| fold(self.text.line(at))).collect();
@@ -83,6 +90,9 @@ impl<'a> Sought<'a> {
         let mut best = vec![0.0_f64; rows * width];
         let mut ways = vec![Way::Begin; rows * width];
         for row in 1..rows {
+            if self.text.effort().is_spent() {
+                return None;
+            }
             let old = &olds[row - 1];
             let missing = match (strict && old.goes && !old.folded.is_empty(), old.goes) {
                 (true, _) => f64::NEG_INFINITY,
@@ -128,7 +138,7 @@ impl<'a> Sought<'a> {
         if strict && (old.goes || old.there > 0) || old.folded.is_empty() || line.is_empty() {
             return f64::NEG_INFINITY;
         }
-        self.text.effort().spend(old.folded.len() + line.len());
+        self.text.effort().spend(LETTER * (old.folded.len() + line.len()));
         match similarity(old.text, line) {
             enough if enough >= ALIKE => enough * 0.8,
             _ => f64::NEG_INFINITY,
@@ -151,6 +161,9 @@ fn offsets(text: &Text<'_>, olds: &[Old<'_>]) -> Vec<isize> {
     let mut votes: HashMap<isize, f64> = HashMap::new();
     for (row, old) in olds.iter().enumerate().filter(|(_, old)| !old.folded.is_empty()) {
         let places = text.index().folded(&old.folded);
+        if !text.effort().spend(4 * places.len().min(COMMON)) {
+            return Vec::new();
+        }
         for place in places.iter().filter(|_| places.len() <= COMMON) {
             *votes.entry(place.cast_signed() - row.cast_signed()).or_default() += old.weight;
         }

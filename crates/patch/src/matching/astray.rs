@@ -3,7 +3,7 @@
 use super::align::{Sought, weight};
 use super::find::Miss;
 use super::fit::{Fit, Pass};
-use super::header::{depth, known, opens, reach, scope};
+use super::header::{depth, known, opens, reach, scope, spans};
 use super::near::ENOUGH;
 use super::sure::TELLING;
 use crate::edit::{Hunk, Line};
@@ -16,31 +16,35 @@ const STRONG: usize = 3;
 pub(super) fn below_headers(text: &Text<'_>, hunk: &Hunk, mut fits: Vec<Fit>) -> Result<Vec<Fit>, Miss> {
     let headers = known(text, &hunk.headers);
     let (Some(header), Some(first)) = (headers.first(), fits.first()) else { return Ok(fits) };
-    let below = |fit: &Fit| headers.iter().any(|header| is_below(text, hunk, *header, fit));
+    let spans = spans(text, &headers, reach);
+    if !text.effort().spend(spans.len().saturating_mul(fits.len())) {
+        return Err(Miss::Costly);
+    }
+    let below = |fit: &Fit| spans.iter().any(|span| is_below(text, hunk, *span, fit));
     if fits.iter().any(below) {
         fits.retain(below);
         return Ok(fits);
     }
     let says_more = fits.len() == 1 && first.pass == Pass::Exact && context(hunk) >= STRONG;
-    if says_more && !resembles(text, hunk, &headers, &fits) {
+    if says_more && !resembles(text, hunk, &spans, &fits) {
         return Ok(fits);
     }
     Err(Miss::Astray(*header, first.first()))
 }
 
 /// Whether `fit` lies in what the line at `header` heads, or holds that line.
-fn is_below(text: &Text<'_>, hunk: &Hunk, header: usize, fit: &Fit) -> bool {
+fn is_below(text: &Text<'_>, hunk: &Hunk, (header, end): (usize, usize), fit: &Fit) -> bool {
     if header >= fit.end() {
         return false;
     }
-    if fit.first() < reach(text, header) {
+    if fit.first() < end {
         return true;
     }
     // A diff names the last line above that begins something, wherever that ends.
     let Some(number) = hunk.at else { return false };
     let own = depth(text.line(header));
     let begins = |at: usize| depth(text.line(at)) <= own && opens(text, at);
-    text.effort().spend(fit.first() - header);
+    text.effort().spend(4 * (fit.first() - header));
     fit.pass <= Pass::Trailing
         && (number == fit.first() + 1 || !(scope(text, header)..fit.first()).any(begins))
 }
@@ -50,9 +54,8 @@ fn context(hunk: &Hunk) -> usize {
     hunk.lines.iter().filter(|line| matches!(line, Line::Keep(text) if weight(text) >= TELLING)).count()
 }
 
-/// Whether most of `hunk` stands below one of `headers`, though not just so.
-fn resembles(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: &[Fit]) -> bool {
-    let below =
-        |fit: &Fit| headers.iter().any(|header| *header < fit.end() && fit.first() < reach(text, *header));
+/// Whether most of `hunk` stands below one of the headers at `spans`, though not just so.
+fn resembles(text: &Text<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits: &[Fit]) -> bool {
+    let below = |fit: &Fit| spans.iter().any(|(header, end)| *header < fit.end() && fit.first() < *end);
     Sought::of(text, hunk).places(false, fits).any(|(share, fit)| share >= ENOUGH && below(&fit))
 }

@@ -1,6 +1,8 @@
 //! Where the old lines of a hunk stand one after another, if empty lines are not counted.
 
-use super::fit::{Fit, Pass};
+use std::collections::HashSet;
+
+use super::fit::{Fit, Pass, keep};
 use super::line::{fold, is_blank};
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
@@ -25,7 +27,7 @@ pub(crate) fn spaced(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
         if !text.effort().spend(4 * count + 1) {
             break;
         }
-        if count == wanted.len() {
+        if count == wanted.len() && keep(text, pattern.len()) {
             let at = with_blanks(text, &pattern, &wanted, window);
             let doubt = uneven(text, hunk, &at)
                 .then_some("the empty lines that are to go are not as many in the file");
@@ -39,7 +41,8 @@ pub(crate) fn spaced(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
 fn uneven(text: &Text<'_>, hunk: &Hunk, at: &[Option<usize>]) -> bool {
     let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
     let goes: Vec<bool> = olds.map(|line| matches!(line, Line::Drop(text) if is_blank(text))).collect();
-    let extra = |place: usize| place < text.len() && is_blank(text.line(place)) && !at.contains(&Some(place));
+    let there: HashSet<usize> = at.iter().flatten().copied().collect();
+    let extra = |place: usize| place < text.len() && is_blank(text.line(place)) && !there.contains(&place);
     goes.iter()
         .zip(at)
         .any(|(goes, at)| *goes && at.is_none_or(|at| extra(at + 1) || at.checked_sub(1).is_some_and(extra)))

@@ -4,7 +4,7 @@ use super::astray::below_headers;
 use super::blanks::spaced;
 use super::elsewhere::{again, made, numbered, rival, sibling, stands};
 use super::fit::{Fit, Pass, contiguous};
-use super::header::{places, scope};
+use super::header::{places, scope, spans};
 use super::line::{Likeness, indent, is_blank};
 use super::near::near;
 use super::settle::Doubt;
@@ -59,7 +59,8 @@ pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, M
         return Err(Miss::Sign(line.to_owned()));
     }
     let headers = places(text, &hunk.headers);
-    let heads = |at: usize| headers.iter().any(|header| *header <= at && at < scope(text, *header));
+    let spans = spans(text, &headers, scope);
+    let heads = |at: usize| spans.iter().any(|(header, end)| *header <= at && at < *end);
     let (done, sure) = applied(text, hunk);
     if !done.is_empty()
         && let Some(said) = said(text, hunk, (&done, sure), &heads)
@@ -70,6 +71,9 @@ pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, M
         };
     }
     let fits = search(text, hunk);
+    if !text.effort().spend(fits.len().saturating_mul(spans.len())) {
+        return Err(Miss::Costly);
+    }
     if fits.is_empty() {
         return Err(Miss::Absent);
     }
@@ -120,6 +124,9 @@ fn said(
     let on_it = |fit: &Fit| done.iter().any(|at| *at < fit.end() && fit.first() < at + length);
     if sure {
         let mut fits = search(text, hunk);
+        if !text.effort().spend(fits.len().saturating_mul(done.len())) {
+            return Some(Err(Miss::Costly));
+        }
         // What is to go is there, all of it.
         if only_goes(hunk) && fits.first().is_some_and(|fit| fit.pass < Pass::Near) {
             return None;
@@ -137,6 +144,9 @@ fn said(
     }
     // What still fits where it was applied has been.
     let fits = contiguous(text, hunk, Likeness::Exact, Pass::Exact);
+    if !text.effort().spend(fits.len().saturating_mul(done.len())) {
+        return Some(Err(Miss::Costly));
+    }
     if !fits.is_empty() && fits.iter().all(on_it) {
         // One more beside one that is there is as likely.
         return Some(match repeats(hunk) {

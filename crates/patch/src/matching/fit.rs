@@ -101,6 +101,14 @@ impl Fit {
     }
 }
 
+/// What it costs to keep where one line is, in steps: there may be many places, and each has all lines.
+const KEPT: usize = 64;
+
+/// Notes that a place for `lines` lines is kept; whether there may be more.
+pub(super) fn keep(text: &Text<'_>, lines: usize) -> bool {
+    text.effort().spend(KEPT.saturating_mul(lines + 1))
+}
+
 /// Every place where the old lines of `hunk` stand one after another, as alike as `likeness` asks.
 pub(crate) fn contiguous(text: &Text<'_>, hunk: &Hunk, likeness: Likeness, pass: Pass) -> Vec<Fit> {
     let pattern: Vec<&str> = hunk.old().collect();
@@ -119,7 +127,7 @@ pub(crate) fn contiguous(text: &Text<'_>, hunk: &Hunk, likeness: Likeness, pass:
     let fits = starts.take_while(|_| !text.effort().is_spent()).filter(|start| {
         let same = pattern.iter().zip(*start..).take_while(|(line, at)| likeness.holds(line, text.line(*at)));
         let same = same.count();
-        text.effort().spend(same + 1) && same == pattern.len()
+        text.effort().spend(same + 1) && same == pattern.len() && keep(text, same)
     });
     fits.map(|start| Fit { pass, at: (start..start + pattern.len()).map(Some).collect(), doubt: None })
         .collect()

@@ -36,11 +36,29 @@ fn below(text: &Text<'_>, above: Option<&[usize]>, header: &str) -> Vec<usize> {
     let here = stands(text, header);
     let Some(above) = above else { return here };
     let first = above.first().copied().unwrap_or(usize::MAX);
-    let inside = |at: &usize| above.iter().any(|above| above < at && *at < scope(text, *above));
+    let scopes: Vec<(usize, usize)> = spans(text, above, scope);
+    if !text.effort().spend(scopes.len().saturating_mul(here.len())) {
+        return Vec::new();
+    }
+    let inside = |at: &usize| scopes.iter().any(|(above, end)| above < at && at < end);
     match here.iter().copied().filter(inside).collect::<Vec<_>>() {
         none if none.is_empty() => here.into_iter().filter(|at| *at > first).collect(),
         some => some,
     }
+}
+
+/// Each of `headers`, with where it `ends`.
+pub(super) fn spans(
+    text: &Text<'_>,
+    headers: &[usize],
+    ends: fn(&Text<'_>, usize) -> usize,
+) -> Vec<(usize, usize)> {
+    let span = |header: &usize| {
+        let end = if text.effort().is_spent() { *header } else { ends(text, *header) };
+        text.effort().spend(4 * end.saturating_sub(*header));
+        (*header, end)
+    };
+    headers.iter().map(span).collect()
 }
 
 /// The lines that are `header`, or else begin with it, or else hold it.

@@ -46,6 +46,7 @@ pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<
         return Err(misses);
     }
     narrow(hunks, &mut founds);
+    text.effort().spend(text.len());
     let mut manner = Manner::of(text);
     for (hunk, found) in hunks.iter().zip(&founds) {
         if let Found::Fits(fits) = found

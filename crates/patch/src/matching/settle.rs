@@ -96,12 +96,15 @@ impl Landing {
 
     /// Whether something goes from between two empty lines, and nothing comes.
     fn leaves_a_gap(&self, text: &Text<'_>) -> bool {
-        let goes = |at: usize| self.drops.contains(&at);
+        let goes = |at: usize| self.drops.binary_search(&at).is_ok();
         let blank = |at: usize| at < text.len() && is_blank(text.line(at));
         self.drops.iter().any(|start| {
             let begins = start.checked_sub(1).is_some_and(|before| !goes(before) && blank(before));
+            if !begins {
+                return false;
+            }
             let end = (*start..).find(|at| !goes(*at)).unwrap_or(*start);
-            begins && blank(end) && !self.adds.iter().any(|(at, _)| start <= at && *at <= end)
+            blank(end) && !self.adds.iter().any(|(at, _)| start <= at && *at <= end)
         })
     }
 

@@ -54,6 +54,9 @@ pub(crate) fn hunks(
     {
         return Ok(None);
     }
+    if text.effort().is_spent() {
+        return Err(vec![(0, Miss::Costly)]);
+    }
     let signs = signs::read(text, hunks).map(|read| (Reading::Signs, read));
     let reads: Vec<Read> = signs.into_iter().chain(plain(text, hunks)).collect();
     let says = |read: &[Hunk]| hunks.iter().zip(read).all(|(was, hunk)| was == hunk || changes(hunk));
@@ -161,7 +164,10 @@ fn encoded(text: &Text<'_>, hunk: &Hunk) -> Option<(usize, String)> {
         let is_encoded = |line: &str| decode(line) != line;
         let adds = hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if is_encoded(text)));
         let at = |line: &str| {
-            let stands = |as_is: &str| text.iter().position(|there| there.trim() == as_is.trim());
+            let stands = |as_is: &str| {
+                let mut places = text.index().places(as_is).iter().copied();
+                places.find(|at| text.line(*at).trim() == as_is.trim())
+            };
             if stands(line).is_some() { None } else { stands(&decode(line)) }
         };
         let mut olds = hunk.old().filter(|line| adds && is_encoded(line));

@@ -1,5 +1,7 @@
 //! Lines that begin with their numbers, as `cat -n` and other programs show them.
 
+use std::collections::HashSet;
+
 use crate::edit::{Hunk, Line};
 use crate::matching::indent;
 use crate::text::Text;
@@ -56,16 +58,20 @@ fn is_deep(text: &Text<'_>, hunk: &Hunk) -> bool {
 fn strays(text: &Text<'_>, hunk: &Hunk, start: usize) -> bool {
     let olds: Vec<&str> = hunk.old().collect();
     let first = start.saturating_sub(1);
-    let stands =
-        |at: usize| olds.iter().zip(at..).all(|(old, at)| old.trim_end() == text.line(at).trim_end());
+    let stands = |at: usize| {
+        let alike = |(old, at): &(&&str, usize)| old.trim_end() == text.line(*at).trim_end();
+        let same = olds.iter().zip(at..).take_while(alike).count();
+        text.effort().spend(4 * (same + 1)) && same == olds.len()
+    };
     if stands(first) {
         return false;
     }
     let place = (0..text.len()).find(|at| stands(*at)).unwrap_or(text.len());
     let apart = |at: &usize| !(place..place + olds.len()).contains(at);
     let telling = |line: &str| line.chars().any(char::is_alphanumeric);
+    let said: HashSet<&str> = olds.iter().map(|old| old.trim()).collect();
     let mut around = (first.saturating_sub(AROUND)..first + olds.len() + AROUND).filter(apart);
-    around.any(|at| telling(text.line(at)) && olds.iter().any(|old| old.trim() == text.line(at).trim()))
+    around.any(|at| telling(text.line(at)) && said.contains(text.line(at).trim()))
 }
 
 /// The hunk without numbers, and the first of them; as it is, if it has none; `None`: nobody can tell.

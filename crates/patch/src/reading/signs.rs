@@ -1,5 +1,7 @@
 //! Lines that stay and lack the blank before them: each is then as it is given, or without one blank.
 
+use std::collections::HashSet;
+
 use crate::edit::{Hunk, Line};
 use crate::matching::{indent, is_in};
 use crate::text::Text;
@@ -18,11 +20,18 @@ fn resolved(text: &Text<'_>, hunk: &Hunk) -> Option<Hunk> {
         return Some(hunk.clone());
     }
     let olds: Vec<Old<'_>> = olds(hunk);
-    let places = (0..(text.len() + 1).saturating_sub(olds.len()))
-        .filter(|start| olds.iter().zip(*start..).all(|(old, at)| old.stands(text.line(at))));
-    let mut reads = places.map(|start| told(text, hunk, &olds, start));
+    let stands = |start: &usize| {
+        let same = olds.iter().zip(*start..).take_while(|(old, at)| old.stands(text.line(*at))).count();
+        text.effort().spend(4 * (same + 1)) && same == olds.len()
+    };
+    let places = (0..(text.len() + 1).saturating_sub(olds.len())).filter(stands);
+    let mut reads = places.map(|start| {
+        let may = text.effort().spend(8 * (text.len() + hunk.lines.len()));
+        may.then(|| told(text, hunk, &olds, start)).flatten()
+    });
     let first = reads.next()??;
-    reads.all(|read| read.as_ref() == Some(&first)).then_some(first)
+    let all = reads.all(|read| read.as_ref() == Some(&first));
+    (all && !text.effort().is_spent()).then_some(first)
 }
 
 /// An old line of a hunk.
@@ -54,8 +63,9 @@ impl Old<'_> {
 }
 
 fn olds(hunk: &Hunk) -> Vec<Old<'_>> {
+    let unsigned: HashSet<usize> = hunk.unsigned.iter().copied().collect();
     let lines = hunk.lines.iter().enumerate().filter_map(|(at, line)| match line {
-        Line::Keep(text) if hunk.unsigned.contains(&at) => Some(Old { text, kind: Kind::Unsigned }),
+        Line::Keep(text) if unsigned.contains(&at) => Some(Old { text, kind: Kind::Unsigned }),
         Line::Keep(text) => Some(Old { text, kind: Kind::Open }),
         Line::Drop(text) => Some(Old { text, kind: Kind::Goes }),
         Line::Add(_) => None,
@@ -67,7 +77,8 @@ fn olds(hunk: &Hunk) -> Vec<Old<'_>> {
 fn told(text: &Text<'_>, hunk: &Hunk, olds: &[Old<'_>], start: usize) -> Option<Hunk> {
     let adds: Vec<&str> = super::added(std::slice::from_ref(hunk)).collect();
     // A line of the file that begins with `+` would be taken for one that comes.
-    if adds.iter().any(|add| text.iter().any(|there| there.strip_prefix('+') == Some(add))) {
+    let comes: HashSet<&str> = adds.iter().copied().collect();
+    if text.iter().any(|there| there.strip_prefix('+').is_some_and(|there| comes.contains(there))) {
         return None;
     }
     let telling = |old: &Old<'_>| !old.text.trim().is_empty();
