@@ -132,6 +132,31 @@ fn told(text: &Text<'_>, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
             let what = "would take too long: the file is long for so many edits, or too much of it is alike; send them in parts, or with lines that stand only there";
             (what.to_owned(), None)
         }
+        Miss::Open(header) => {
+            let header = cut(text.line(*header).trim());
+            (
+                format!(
+                    "only adds lines, and its header `{header}` goes on in the next lines; give the line that they come after"
+                ),
+                None,
+            )
+        }
+        Miss::Torn(header) => {
+            let header = cut(text.line(*header).trim());
+            (
+                format!(
+                    "only adds lines, below `{header}` and at the end of the file, which is not the same; give the lines that stand around them"
+                ),
+                None,
+            )
+        }
+        Miss::NotLast(at) => {
+            let what = format!(
+                "fits at line {}, which is not the end of the file; leave `*** End of File` out, or give the lines that are the last",
+                nth(at)
+            );
+            (what, there(*at))
+        }
         Miss::Nowhere => {
             ("only adds lines, and gives none that stand around them; give some".to_owned(), None)
         }
@@ -191,7 +216,9 @@ fn perhaps_done(text: &Text<'_>, hunk: &Hunk) -> String {
         text.effort().spend(same + 1) && same == new.len()
     };
     let telling = new.iter().any(|line| !line.trim().is_empty());
-    let found = (0..(text.len() + 1).saturating_sub(new.len())).find(stands).filter(|_| telling);
+    let mut places =
+        (0..(text.len() + 1).saturating_sub(new.len())).take_while(|_| !text.effort().is_spent());
+    let found = places.find(stands).filter(|_| telling);
     found.map_or(String::new(), |at| {
         format!("; its new lines stand at line {}: perhaps it is applied already", at + 1)
     })

@@ -11,8 +11,8 @@ pub(super) enum Name {
     Absolute(PathBuf),
 }
 
-/// Reads `text`; the error says what is wrong with it.
-pub(super) fn read(text: &str) -> Result<Name, String> {
+/// Reads `text`, with the directories that it goes into and out of again; the error says what is wrong with it.
+pub(super) fn read(text: &str) -> Result<(Name, Vec<PathBuf>), String> {
     if text.is_empty() {
         return Err("the path is empty; name a file".to_owned());
     }
@@ -34,17 +34,22 @@ pub(super) fn read(text: &str) -> Result<Name, String> {
         Some(_) | None => {}
     }
     let absolute = text.starts_with('/');
+    let mut left = Vec::new();
     let mut path = if absolute { PathBuf::from("/") } else { PathBuf::new() };
     for part in Path::new(text).components() {
         match part {
             Component::Normal(name) => path.push(name),
-            Component::ParentDir if !path.pop() => {
-                return Err(format!("`{text}` leaves the directory it starts in; stay inside"));
+            Component::ParentDir => {
+                let inside = path.clone();
+                if !path.pop() {
+                    return Err(format!("`{text}` leaves the directory it starts in; stay inside"));
+                }
+                left.push(inside);
             }
-            Component::ParentDir | Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
         }
     }
-    Ok(if absolute { Name::Absolute(path) } else { Name::Below(path) })
+    Ok((if absolute { Name::Absolute(path) } else { Name::Below(path) }, left))
 }
 
 #[cfg(test)]
@@ -78,9 +83,16 @@ mod tests {
 
     #[test]
     fn dots_inside_are_worked_out() {
-        for (text, path) in [("a/../b", "b"), ("./a//b", "a/b"), ("~x", "~x"), ("a/b/../../c", "c")] {
-            assert_eq!(read(text), Ok(Name::Below(path.into())), "{text}");
+        let rows: [(&str, &str, &[&str]); 4] = [
+            ("a/../b", "b", &["a"]),
+            ("./a//b", "a/b", &[]),
+            ("~x", "~x", &[]),
+            ("a/b/../../c", "c", &["a/b", "a"]),
+        ];
+        for (text, path, left) in rows {
+            let left = left.iter().map(PathBuf::from).collect();
+            assert_eq!(read(text), Ok((Name::Below(path.into()), left)), "{text}");
         }
-        assert_eq!(read("/a/./b/../c"), Ok(Name::Absolute("/a/c".into())));
+        assert_eq!(read("/a/./b/../c"), Ok((Name::Absolute("/a/c".into()), vec!["/a/b".into()])));
     }
 }

@@ -77,7 +77,8 @@ pub(super) fn changed(path: &str) -> Refusal {
 impl Disk {
     /// The place that `path` names. A link at its end is not followed.
     pub(super) fn place(&self, path: &str, access: Access) -> Result<Place, Refusal> {
-        let name = name::read(path).map_err(|what| refuse(path, what))?;
+        let (name, left) = name::read(path).map_err(|what| refuse(path, what))?;
+        left.iter().try_for_each(|inside| self.leaves(path, inside))?;
         let (base, below) = self.start(path, name)?;
         let leaf = below.file_name().map(PathBuf::from);
         let leaf = leaf.ok_or_else(|| refuse(path, format!("`{path}` names no file")))?;
@@ -88,6 +89,21 @@ impl Disk {
         let place = Place { dir, missing, leaf };
         self.judge(path, &place.real(), access)?;
         Ok(place)
+    }
+
+    /// Whether `..` after `inside` is what it looks like: after a link it leads elsewhere, and after nothing nowhere.
+    fn leaves(&self, path: &str, inside: &Path) -> Result<(), Refusal> {
+        let below = [&self.root, &self.given].into_iter().find_map(|root| inside.strip_prefix(root).ok());
+        let (base, inside) = match below {
+            Some(below) => (self.fd.as_fd(), below),
+            None if inside.is_absolute() => (rustix::fs::CWD, inside),
+            None => (self.fd.as_fd(), inside),
+        };
+        sys::open_dir(base, inside, Links::Refuse).map(drop).map_err(|_| {
+            let what =
+                format!("`{path}` has `..` after `{}`, which is no directory, or a link", inside.display());
+            refuse(path, format!("{what}; spell the path without `..`"))
+        })
     }
 
     /// Where to start: at the root of the tree, unless the path is absolute and only the judge knows.

@@ -12,9 +12,15 @@ use crate::text::Text;
 /// So many lines around a change that stand once, just so, say more than a header.
 const STRONG: usize = 3;
 
-/// Leaves those of `fits` that lie below a header of `hunk`. An error if there is such a header, and nothing below it.
-pub(super) fn below_headers(text: &Text<'_>, hunk: &Hunk, mut fits: Vec<Fit>) -> Result<Vec<Fit>, Miss> {
-    let headers = known(text, &hunk.headers);
+/// Leaves those of `fits` that lie below a header of `hunk`, the innermost of which is at these lines. An error if there is such a header, and nothing below it.
+pub(super) fn below_headers(
+    text: &Text<'_>,
+    hunk: &Hunk,
+    innermost: &[usize],
+    mut fits: Vec<Fit>,
+) -> Result<Vec<Fit>, Miss> {
+    let outer = innermost.is_empty() && hunk.headers.len() > 1;
+    let headers = if outer { known(text, &hunk.headers) } else { innermost.to_vec() };
     let (Some(header), Some(first)) = (headers.first(), fits.first()) else { return Ok(fits) };
     let spans = spans(text, &headers, reach);
     if !text.effort().spend(spans.len().saturating_mul(fits.len())) {

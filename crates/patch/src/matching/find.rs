@@ -1,11 +1,12 @@
 //! One hunk → where it may belong, by its lines, its header and its number; or why nowhere.
 
+use super::adds::adds;
 use super::astray::below_headers;
 use super::blanks::spaced;
 use super::elsewhere::{again, made, numbered, rival, sibling, stands};
 use super::fit::{Fit, Pass, contiguous};
 use super::header::{places, scope, spans};
-use super::line::{Likeness, indent, is_blank};
+use super::line::{Likeness, is_blank};
 use super::near::near;
 use super::settle::Doubt;
 use crate::edit::{Hunk, Line};
@@ -36,6 +37,12 @@ pub(crate) enum Miss {
     Shared(usize),
     /// It belongs before the hunk before it, and its lines are not just those of the file.
     Disordered(usize),
+    /// It only adds, and the header at this line goes on in the next lines.
+    Open(usize),
+    /// It only adds, below the header at this line and at the end of the file, which is another place.
+    Torn(usize),
+    /// It fits here, and says that it is at the end of the file.
+    NotLast(usize),
     /// Its header is the first of these lines, and it fits at the second alone, which is not below that.
     Astray(usize, usize),
     /// It would take too long to find out.
@@ -66,7 +73,7 @@ pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, M
         && let Some(said) = said(text, hunk, (&done, sure), &heads)
     {
         return match said? {
-            Found::Fits(fits) => Ok(Found::Fits(below_headers(text, hunk, fits)?)),
+            Found::Fits(fits) => Ok(Found::Fits(below_headers(text, hunk, &headers, fits)?)),
             said => Ok(said),
         };
     }
@@ -89,7 +96,10 @@ pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, M
             return Err(Miss::Ambiguous(fits.iter().map(Fit::first).chain(more).collect()));
         }
     }
-    let fits = below_headers(text, hunk, fits)?;
+    let fits = below_headers(text, hunk, &headers, fits)?;
+    if hunk.at_end && !fits.iter().any(|fit| is_at_end(text, fit)) {
+        return Err(Miss::NotLast(fits[0].first()));
+    }
     let mut found = doubts(text, hunk, chosen(text, hunk, fits, &heads), &heads);
     if let Ok(Found::Fits(fits)) = &mut found
         && let [fit] = fits.as_mut_slice()
@@ -309,45 +319,17 @@ pub(crate) fn is_in(text: &Text<'_>, hunk: &Hunk) -> bool {
     !contiguous(text, hunk, Likeness::Exact, Pass::Exact).is_empty()
 }
 
-/// Where a hunk that names no line of the file adds its own.
-fn adds(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
-    let headers = places(text, &hunk.headers);
-    let first = hunk.new_lines().find(|line| !is_blank(line)).unwrap_or_default();
-    // What opens a block has its lines deeper.
-    let shallow = |header: usize| {
-        let header = text.line(header);
-        header.trim_end().ends_with([':', '{']) && indent(first).len() <= indent(header).len()
-    };
-    let at = match (headers.as_slice(), hunk.headers.iter().rfind(|header| !is_blank(header)), hunk.at) {
-        ([header], _, None) if shallow(*header) => return Err(Miss::Nowhere),
-        ([header], _, None) => header + 1,
-        ([], Some(header), None) => return Err(Miss::NoHeader(header.clone())),
-        ([_, _, ..], _, None) => return Err(Miss::Ambiguous(headers)),
-        ([], None, None) if alone && indent(first).is_empty() => text.len(),
-        ([], None, None) => return Err(Miss::Nowhere),
-        (_, _, Some(0 | 1)) => 0,
-        (_, _, Some(at)) if at > text.len() => text.len(),
-        (_, _, Some(_)) => return Err(Miss::Nowhere),
-    };
-    let new: Vec<&str> = hunk.new_lines().collect();
-    let before = at.checked_sub(new.len()).filter(|_| at == text.len());
-    let stands = |at: usize| new.iter().zip(at..).all(|(line, at)| at < text.len() && *line == text.line(at));
-    match [Some(at), before].into_iter().flatten().find(|at| stands(*at)) {
-        Some(done) if new.iter().any(|line| line.chars().any(char::is_alphanumeric)) => {
-            Ok(Found::Already(done))
-        }
-        Some(done) => Err(Miss::Beside(done)),
-        None => Ok(Found::Adds(at)),
-    }
-}
-
 /// Where the new lines of `hunk` stand, and whether they say enough to take that for its doing.
 fn applied(text: &Text<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
     let telling = |line: &&str| line.chars().any(char::is_alphanumeric);
     let stays = hunk.lines.iter().any(|line| matches!(line, Line::Keep(text) if telling(&text.as_str())));
     let (old, new): (Vec<&str>, Vec<&str>) = (hunk.old().collect(), hunk.new_lines().collect());
     // Where lines only go from an end of the hunk, the rest of it stands there before and after.
-    if !new.iter().any(telling) || old.windows(new.len()).any(|part| part == new) {
+    let windows = (old.len() + 1).saturating_sub(new.len());
+    if !text.effort().spend(windows.saturating_mul(new.len())) || !new.iter().any(telling) {
+        return (Vec::new(), false);
+    }
+    if old.windows(new.len()).any(|part| part == new) {
         return (Vec::new(), false);
     }
     let done =

@@ -3,6 +3,9 @@
 use super::line::{fold, indent, is_blank};
 use crate::text::Text;
 
+/// What it costs to look for a header in a line, in steps.
+const SOUGHT: usize = 16;
+
 /// A header shorter than this is only taken for a whole line.
 const TELLING: usize = 4;
 
@@ -65,7 +68,7 @@ pub(super) fn spans(
 fn stands(text: &Text<'_>, header: &str) -> Vec<usize> {
     let header = fold(header);
     let search = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
-        let all = if text.effort().spend(4 * text.len()) { text.len() } else { 0 };
+        let all = if text.effort().spend(SOUGHT * text.len()) { text.len() } else { 0 };
         (0..all).filter(|at| is(&fold(text.line(*at)))).collect()
     };
     let mut found = text.index().folded(&header).to_vec();
@@ -130,7 +133,7 @@ fn label_end(text: &Text<'_>, head: usize, mut end: usize) -> usize {
 }
 
 /// Whether a line says something about what the next begins.
-fn is_prefix(line: &str) -> bool {
+pub(super) fn is_prefix(line: &str) -> bool {
     line.trim_start().starts_with(['@']) || line.trim_start().starts_with("#[")
 }
 

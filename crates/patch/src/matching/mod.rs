@@ -2,6 +2,7 @@
 //!
 //! What stays keeps the file's own bytes; what goes must be there; what comes is indented and spelled as the file is.
 
+mod adds;
 mod align;
 mod astray;
 mod blanks;

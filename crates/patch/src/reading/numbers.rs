@@ -66,7 +66,8 @@ fn strays(text: &Text<'_>, hunk: &Hunk, start: usize) -> bool {
     if stands(first) {
         return false;
     }
-    let place = (0..text.len()).find(|at| stands(*at)).unwrap_or(text.len());
+    let mut places = (0..text.len()).take_while(|_| !text.effort().is_spent());
+    let place = places.find(|at| stands(*at)).unwrap_or(text.len());
     let apart = |at: &usize| !(place..place + olds.len()).contains(at);
     let telling = |line: &str| line.chars().any(char::is_alphanumeric);
     let said: HashSet<&str> = olds.iter().map(|old| old.trim()).collect();

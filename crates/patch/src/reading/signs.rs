@@ -24,7 +24,8 @@ fn resolved(text: &Text<'_>, hunk: &Hunk) -> Option<Hunk> {
         let same = olds.iter().zip(*start..).take_while(|(old, at)| old.stands(text.line(*at))).count();
         text.effort().spend(4 * (same + 1)) && same == olds.len()
     };
-    let places = (0..(text.len() + 1).saturating_sub(olds.len())).filter(stands);
+    let room = (text.len() + 1).saturating_sub(olds.len());
+    let places = (0..room).take_while(|_| !text.effort().is_spent()).filter(stands);
     let mut reads = places.map(|start| {
         let may = text.effort().spend(8 * (text.len() + hunk.lines.len()));
         may.then(|| told(text, hunk, &olds, start)).flatten()

@@ -118,6 +118,20 @@ fn a_link_that_is_deleted_is_not_what_it_leads_to() {
 }
 
 #[test]
+fn dots_after_a_link_or_nothing_are_refused() {
+    let ground = Ground::new();
+    ground.write("a/b/x", "x");
+    ground.write("f", "x");
+    symlink("a/b", ground.path("l")).unwrap();
+    for path in ["l/../f", "missing/../f", "f/../a/b/x", "a/missing/../b/x"] {
+        refused(&ground, path, "has `..` after");
+    }
+    assert_eq!(ground.disk().look("a/b/../../f").unwrap().real, ground.path("f"));
+    let absolute = ground.path("a/../f");
+    assert_eq!(ground.disk().look(absolute.to_str().unwrap()).unwrap().real, ground.path("f"));
+}
+
+#[test]
 fn an_absolute_path_inside_is_a_path() {
     let ground = Ground::new();
     let path = ground.write("dir/file", "old");

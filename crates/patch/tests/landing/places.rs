@@ -152,15 +152,44 @@ fn the_end_of_the_file_leaves_one() {
 }
 
 #[test]
-fn an_end_of_the_file_that_is_wrong_does_not_hinder() {
+fn an_end_of_the_file_that_is_wrong_is_not_overlooked() {
     insta::assert_snapshot!(update("x\ny\n\nlast\n", " x\n-y\n+z\n*** End of File\n"), @"
-    M f
-      at line 2, overlooking its `@@` or `*** End of File`
-    |x
-    |z
-    |
-    |last
+    `f` is unchanged: the hunk at line 3 of the patch fits at line 1, which is not the end of the file; leave `*** End of File` out, or give the lines that are the last
+         1 x
+         2 y
+         3·
+         4 last
     ");
+}
+
+#[test]
+fn lines_that_only_come_are_put_where_all_that_says_where_agrees() {
+    let functions = "def a():\n    x\n\ndef b():\n    y\n";
+    let rows = [
+        (
+            functions,
+            "@@ def a():\n+    z\n*** End of File\n",
+            "below `def a():` and at the end of the file, which is not the same",
+        ),
+        (
+            functions,
+            "@@ def b():\n+    z\n*** End of File\n",
+            "M f\n|def a():\n|    x\n|\n|def b():\n|    y\n|    z",
+        ),
+        ("int f(void)\n{\n\tx();\n}\n", "@@ int f(void)\n+\ty();\n", "|int f(void)\n|{\n|→y();\n|→x();"),
+        ("@dec\ndef f():\n    x\n", "@@ @dec\n+    y\n", "its header `@dec` goes on in the next lines"),
+        (
+            "def f(a,\n      b):\n    x\n",
+            "@@ def f(a,\n+    y\n",
+            "its header `def f(a,` goes on in the next lines",
+        ),
+        ("a\nb\nc\n", "@@ -30,0 +31 @@\n+new\n", "only adds lines, and gives none that stand around them"),
+        ("a\nb\nc\n", "@@ -3,0 +4 @@\n+new\n", "M f\n|a\n|b\n|c\n|new"),
+    ];
+    for (file, body, expected) in rows {
+        let told = update(file, body);
+        assert!(told.contains(expected), "{body}{told}");
+    }
 }
 
 #[test]
