@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::matching::fold;
 
 /// So much looking is enough: a few seconds. A step is about what it takes to compare two lines.
-const ENOUGH: u64 = 500_000_000;
+const ENOUGH: u64 = 250_000_000;
 
 /// The lines of a file by what they say.
 #[derive(Debug, Clone, Default)]

@@ -35,7 +35,7 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
     // Where lines end in different ways, only lines as such can be told apart.
     let mixed = (1..text.len()).any(|at| text.ending(at) != ending && !text.ending(at).is_empty());
     if mixed && old.contains('\n') {
-        return by_lines(text, &old, &new);
+        return if all { everywhere(text, &old, &new) } else { by_lines(text, &old, &new) };
     }
     let mut places: Vec<usize> = whole.match_indices(&old).map(|(at, _)| at).collect();
     if !all && let [at] = *places {
@@ -70,6 +70,52 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
         }
         some => Err(Miss::Ambiguous(some.iter().map(|at| line(*at)).collect())),
     }
+}
+
+/// Replaces `old` wherever it is, however its lines end there: what comes ends as the first of them does.
+fn everywhere(text: &Text<'_>, old: &str, new: &str) -> Result<Replaced, Miss> {
+    let (whole, new) = (text.as_str(), new.replace("\r\n", "\n"));
+    let old = old.replace("\r\n", "\n");
+    let first = old.split('\n').next().unwrap_or_default();
+    let (mut out, mut landed, mut from) = (String::with_capacity(whole.len()), Vec::new(), 0);
+    // ends: each round begins after the last
+    while let Some(at) = whole[from..].find(if first.is_empty() { "\n" } else { first }).map(|at| from + at) {
+        let found = ends(&whole[at..], &old).filter(|_| text.effort().spend(1 + old.len() / SEARCHED));
+        let next = match found {
+            Some((length, ending)) => {
+                out.push_str(&whole[from..at]);
+                out.push_str(&new.replace('\n', ending));
+                landed.push((text.line_at(at), Pass::Exact));
+                at + length
+            }
+            None => {
+                let next = at + whole[at..].chars().next().map_or(1, char::len_utf8);
+                out.push_str(&whole[from..next]);
+                next
+            }
+        };
+        from = next;
+    }
+    out.push_str(&whole[from..]);
+    match (landed.is_empty(), text.effort().is_spent()) {
+        (_, true) => Err(Miss::Costly),
+        (true, false) => Err(Miss::Absent),
+        (false, false) => Ok(Replaced::New(out, landed)),
+    }
+}
+
+/// How long `old` is at the beginning of `rest`, however its lines end there, and how the first of them does.
+fn ends<'a>(rest: &'a str, old: &str) -> Option<(usize, &'a str)> {
+    let (mut at, mut ending) = (0, None);
+    for (nth, part) in old.split('\n').enumerate() {
+        if nth > 0 {
+            let end = ["\r\n", "\n"].into_iter().find(|end| rest[at..].starts_with(end))?;
+            ending.get_or_insert(&rest[at..at + end.len()]);
+            at += end.len();
+        }
+        at += rest[at..].strip_prefix(part).map(|_| part.len())?;
+    }
+    Some((at, ending.unwrap_or("\n")))
 }
 
 /// Where `old`, which stands at `at`, stands once more and shares a part of that.

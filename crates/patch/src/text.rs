@@ -15,7 +15,7 @@ const BOM: char = '\u{feff}';
 const READ: usize = 8;
 pub(crate) const SEARCHED: usize = 64;
 /// What it takes to note where a line stands, in such times.
-const INDEXED: usize = 32;
+const INDEXED: usize = 16;
 
 /// A file of text.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode};
+use rustix::io::Errno;
 
 use super::record::{Folder, Move, Print, Record, Records, Text};
 use super::resolve::{Dir, Place, cannot, changed, refuse};
@@ -122,6 +123,25 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// Whether this user may write to a file: since it is replaced and not written to, nothing else would ask.
+fn may_write(path: &str, place: &Place, seen: &Seen) -> Result<(), Refusal> {
+    let asked = rustix::fs::accessat(
+        place.dir.fd.as_fd(),
+        &place.leaf,
+        rustix::fs::Access::WRITE_OK,
+        rustix::fs::AtFlags::EACCESS,
+    );
+    match asked {
+        Err(Errno::ACCESS | Errno::PERM) => {
+            let (mode, owner) = (seen.mode.as_raw_mode() & 0o777, seen.owner);
+            let what = format!("`{path}` may not be written by this user (mode {mode:04o}, owner {owner})");
+            Err(refuse(path, format!("{what}; change its mode or owner first if it is to be")))
+        }
+        // What cannot be asked is told when it is written.
+        Err(_) | Ok(()) => Ok(()),
+    }
+}
+
 impl Disk {
     /// The place that `step` changes and what is there, if that is what the step expects.
     fn find(&self, step: &Step) -> Result<(Place, Option<Seen>), Refusal> {
@@ -149,6 +169,7 @@ impl Disk {
         }
         if let (Some(seen), Some(_)) = (&seen, &step.put) {
             self.may_change(path, seen)?;
+            may_write(path, &place, seen)?;
         }
         Ok((place, seen))
     }

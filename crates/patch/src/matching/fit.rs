@@ -102,7 +102,7 @@ impl Fit {
 }
 
 /// What it costs to keep where one line is, in steps: there may be many places, and each has all lines.
-const KEPT: usize = 64;
+const KEPT: usize = 16;
 
 /// Notes that a place for `lines` lines is kept; whether there may be more.
 pub(super) fn keep(text: &Text<'_>, lines: usize) -> bool {

@@ -1,5 +1,6 @@
 //! How the patch writes → how the file does: indentation, quotes, dashes.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use super::fit::{Fit, Pass};
@@ -24,6 +25,8 @@ pub(crate) struct Manner {
     shift: Option<Shift>,
     /// What is to be taken off lines that come, if a hunk says that the patch has a blank too many after its signs.
     signs: Option<Shift>,
+    /// By how many blanks lines of the file are indented deeper, mostly; once somebody has asked.
+    step: OnceCell<usize>,
 }
 
 impl Manner {
@@ -34,7 +37,14 @@ impl Manner {
             tabs += usize::from(line.starts_with('\t'));
             blanks += usize::from(line.starts_with("  ") && says(line));
         }
-        Self { tabs, blanks, chars: BTreeMap::new(), shift: None, signs: None }
+        Self { tabs, blanks, chars: BTreeMap::new(), shift: None, signs: None, step: OnceCell::new() }
+    }
+
+    fn step(&self, text: &Text<'_>) -> usize {
+        *self.step.get_or_init(|| {
+            text.effort().spend(4 * text.len());
+            step(text)
+        })
     }
 
     /// Learns from the old lines of `hunk`, which are at `fit`.
@@ -172,7 +182,7 @@ impl<'a> Spelling<'a> {
                 _ => None,
             }));
         }
-        Ok(Self { manner, shift, sure: fit.pass < Pass::Near, gone, levels, step: step(text) })
+        Ok(Self { manner, shift, sure: fit.pass < Pass::Near, gone, levels, step: manner.step(text) })
     }
 
     /// An added line as the file would have it; `paired` is the line that it takes the place of, in the patch and in the

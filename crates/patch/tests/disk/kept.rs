@@ -39,7 +39,7 @@ fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
 fn modes_are_kept_but_for_special_bits() {
     let ground = Ground::new();
     for (before, after) in
-        [(0o644, 0o644), (0o755, 0o755), (0o600, 0o600), (0o464, 0o464), (0o4755, 0o755), (0o2755, 0o755)]
+        [(0o644, 0o644), (0o755, 0o755), (0o600, 0o600), (0o664, 0o664), (0o4755, 0o755), (0o2755, 0o755)]
     {
         let path = ground.write("file", "old");
         set_mode(&path, before);

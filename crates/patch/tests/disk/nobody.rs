@@ -54,14 +54,23 @@ fn what_may_not_be_written_says_so_and_stays() {
     ground.names();
 }
 
-/// A file of somebody else in a directory of one's own: it can be replaced, and its group's rights are not for ours.
+/// A file of somebody else in a directory of one's own: it is replaced only if one could write to it, and its group's rights
+/// are not for ours.
 #[test]
 fn a_foreign_file_does_not_open_up() {
     const HERE: &str = "TOOLGATE_DISK_FOREIGN";
     if let Some(base) = std::env::var_os(HERE) {
         let disk = toolgate_patch::Disk::at(&Path::new(&base).join("in")).unwrap();
         let found = disk.look("file").unwrap().file.map(|file| file.stamp);
-        return disk.commit(&[put("file", found, "new")], &Path::new(&base).join("in/records")).unwrap();
+        let done = disk.commit(&[put("file", found, "new")], &Path::new(&base).join("in/records"));
+        let mode = fs::metadata(Path::new(&base).join("in/file")).unwrap().mode();
+        match done {
+            Ok(()) => assert_eq!(mode & 0o2, 0o2),
+            Err(refusal) => {
+                assert!(refusal.what.contains("may not be written by this user (mode 0664, owner 0)"))
+            }
+        }
+        return;
     }
     if !is_root() {
         return;
@@ -69,14 +78,16 @@ fn a_foreign_file_does_not_open_up() {
     let ground = Ground::new();
     let file = ground.write("file", "old");
     fs::set_permissions(ground.base(), fs::Permissions::from_mode(0o755)).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
     chown(ground.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
     let program = ground.base().join("program");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let mut command = Command::new(program);
-    command.env(HERE, ground.base()).uid(NOBODY).gid(NOBODY);
-    let output = command.args(["--exact", "nobody::a_foreign_file_does_not_open_up"]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-    let meta = fs::metadata(&file).unwrap();
-    assert_eq!((meta.uid(), meta.gid(), meta.mode() & 0o7777), (NOBODY, NOBODY, 0o644));
+    for (mode, after) in [(0o664, (0, 0, 0o664)), (0o676, (NOBODY, NOBODY, 0o666))] {
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = Command::new(&program);
+        command.env(HERE, ground.base()).uid(NOBODY).gid(NOBODY);
+        let output = command.args(["--exact", "nobody::a_foreign_file_does_not_open_up"]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        let meta = fs::metadata(&file).unwrap();
+        assert_eq!((meta.uid(), meta.gid(), meta.mode() & 0o7777), after);
+    }
 }

@@ -10,6 +10,7 @@
 
 mod already;
 mod bytes;
+mod costly;
 mod ends;
 mod files;
 mod fixed;

@@ -176,3 +176,27 @@ fn a_text_that_overlaps_itself_is_there_twice() {
     // Wherever it is, from the first on.
     assert!(all("a\n\n\nb\n", "\n\n", "\n").starts_with("M f\n|a\n|\n|b"));
 }
+
+#[test]
+fn lines_are_replaced_everywhere_however_they_end() {
+    insta::assert_snapshot!(all("a\r\nb\nq\na\nb\n", "a\nb", "Z"), @"
+    M f
+    |Z
+    |q
+    |Z
+    ");
+    insta::assert_snapshot!(all("a\r\nb\r\nq\na\nb\n", "a\nb\n", "a\nZ\n"), @"
+    M f
+    |a␍
+    |Z␍
+    |q
+    |a
+    |Z
+    ");
+    insta::assert_snapshot!(all("a\r\nb\nq\n", "\nq", "\np"), @"
+    M f
+    |a␍
+    |b
+    |p
+    ");
+}
