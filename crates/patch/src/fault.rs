@@ -89,7 +89,6 @@ impl Fault {
 /// Why a hunk has no place, in words, and what stands there.
 fn told(text: &Text<'_>, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
     let there = |at: usize| Some(shown(text, at, at + hunk.old().count()));
-    let nth = |at: &usize| at + 1;
     match miss {
         Miss::Absent => {
             let (what, detail) = absent(text, hunk);
@@ -97,69 +96,60 @@ fn told(text: &Text<'_>, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
         }
         Miss::Ambiguous(places) => ambiguous(text, hunk, places),
         Miss::Doubtful(at, doubt) => {
-            (format!("almost fits at line {}, but {doubt}; write it as the file has it", nth(at)), there(*at))
+            (format!("almost fits at line {}, but {doubt}; write it as the file has it", at + 1), there(*at))
         }
         Miss::Made(_, at) | Miss::Beside(at) | Miss::Twofold(at) => (perhaps_applied(miss, *at), there(*at)),
-        Miss::Disordered(at) => {
-            let what = format!(
-                "almost fits at line {}, which is before the hunk before it; give the hunks in the file's order, or write it as the file has it",
-                nth(at)
-            );
-            (what, there(*at))
-        }
-        Miss::Astray(header, at) => {
-            let what = format!(
-                "fits at line {} alone, which is not below its header `{}` (line {}); write the lines as they stand below that, or give the header of the place that is meant",
-                nth(at),
-                cut(text.line(*header).trim()),
-                nth(header)
-            );
-            (what, there(*at))
+        Miss::Disordered(at) | Miss::Astray(_, at) | Miss::NotLast(at) => {
+            (misplaced(text, miss, *at), there(*at))
         }
         Miss::Shared(at) => {
-            (format!("changes line {} too, which another hunk changes; make them one", nth(at)), None)
+            (format!("changes line {} too, which another hunk changes; make them one", at + 1), None)
         }
         Miss::Sign(line) => {
             (format!("has blanks before the sign of `{}`; begin the line with it", line.trim()), None)
-        }
-        Miss::NoHeader(header) => {
-            let what = format!(
-                "only adds lines, and its header `{header}` is not in the file; give lines that stand around them"
-            );
-            (what, None)
         }
         Miss::Costly => {
             let what = "would take too long: the file is long for so many edits, or too much of it is alike; send them in parts, or with lines that stand only there";
             (what.to_owned(), None)
         }
-        Miss::Open(header) => {
-            let header = cut(text.line(*header).trim());
-            (
-                format!(
-                    "only adds lines, and its header `{header}` goes on in the next lines; give the line that they come after"
-                ),
-                None,
-            )
-        }
-        Miss::Torn(header) => {
-            let header = cut(text.line(*header).trim());
-            (
-                format!(
-                    "only adds lines, below `{header}` and at the end of the file, which is not the same; give the lines that stand around them"
-                ),
-                None,
-            )
-        }
-        Miss::NotLast(at) => {
-            let what = format!(
-                "fits at line {}, which is not the end of the file; leave `*** End of File` out, or give the lines that are the last",
-                nth(at)
-            );
-            (what, there(*at))
-        }
-        Miss::Nowhere => {
-            ("only adds lines, and gives none that stand around them; give some".to_owned(), None)
-        }
+        Miss::NoHeader(_) | Miss::Open(_) | Miss::Torn(_) | Miss::Nowhere => (unplaced(text, miss), None),
+    }
+}
+
+/// A hunk that fits where something else says that it does not belong, in words.
+fn misplaced(text: &Text<'_>, miss: &Miss, at: usize) -> String {
+    let line = at + 1;
+    match miss {
+        Miss::Astray(header, _) => format!(
+            "fits at line {line} alone, which is not below its header `{}` (line {}); write the lines as they stand below that, or give the header of the place that is meant",
+            cut(text.line(*header).trim()),
+            header + 1
+        ),
+        Miss::NotLast(_) => format!(
+            "fits at line {line}, which is not the end of the file; leave `*** End of File` out, or give the lines that are the last"
+        ),
+        _ => format!(
+            "almost fits at line {line}, which is before the hunk before it; give the hunks in the file's order, or write it as the file has it"
+        ),
+    }
+}
+
+/// A hunk that only adds, and does not say where, in words.
+fn unplaced(text: &Text<'_>, miss: &Miss) -> String {
+    let named = |header: usize| cut(text.line(header).trim());
+    match miss {
+        Miss::NoHeader(header) => format!(
+            "only adds lines, and its header `{header}` is not in the file; give lines that stand around them"
+        ),
+        Miss::Open(header) => format!(
+            "only adds lines, and its header `{}` goes on in the next lines; give the line that they come after",
+            named(*header)
+        ),
+        Miss::Torn(header) => format!(
+            "only adds lines, below `{}` and at the end of the file, which is not the same; give the lines that stand around them",
+            named(*header)
+        ),
+        _ => "only adds lines, and gives none that stand around them; give some".to_owned(),
     }
 }
 

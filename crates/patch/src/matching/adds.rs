@@ -61,8 +61,8 @@ fn below(text: &Text<'_>, header: usize, first: &str) -> Result<usize, Miss> {
 /// Whether a line ends within parentheses, or says that it goes on.
 fn is_open(line: &str) -> bool {
     let count = |sign: char| line.matches(sign).count();
-    let listed = line.ends_with(['[', '{']);
-    count('(') > count(')') && !listed || count('[') > count(']') && !listed || line.ends_with('\\')
+    let unclosed = count('(') > count(')') || count('[') > count(']');
+    unclosed && !line.ends_with(['[', '{']) || line.ends_with('\\')
 }
 
 #[cfg(test)]

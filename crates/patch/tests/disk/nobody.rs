@@ -67,7 +67,7 @@ fn a_foreign_file_does_not_open_up() {
         match done {
             Ok(()) => assert_eq!(mode & 0o2, 0o2),
             Err(refusal) => {
-                assert!(refusal.what.contains("may not be written by this user (mode 0664, owner 0)"))
+                assert!(refusal.what.contains("may not be written by this user (mode 0664, owner 0)"));
             }
         }
         return;
