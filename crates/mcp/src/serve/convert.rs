@@ -13,12 +13,11 @@ use rmcp::model::{
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use super::course::Era;
 use super::host::{ExtraFault, Extras, Hints, Host, Identity, Offer, Piece, Reply, Request};
 
 /// The methods that are understood.
 const METHODS: &[&str] = &[
-    "initialize",
-    "ping",
     "server/discover",
     "tools/list",
     "tools/call",
@@ -27,12 +26,12 @@ const METHODS: &[&str] = &[
     "resources/list",
     "resources/templates/list",
     "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
     "subscriptions/listen",
     "completion/complete",
-    "logging/setLevel",
 ];
+/// Those that the newer era has no more.
+const OLDER: &[&str] =
+    &["initialize", "ping", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"];
 
 /// What a server says about itself.
 pub(super) fn config(host: &dyn Host) -> ServerConfig {
@@ -145,8 +144,9 @@ pub(super) fn fault(fault: &ExtraFault, method: &'static str) -> ErrorData {
 }
 
 /// Why a request was not read: its method is not known, or its parameters are not those of its method.
-pub(super) fn misfit(method: &str, params: Option<Value>) -> ErrorData {
-    if !METHODS.contains(&method) {
+pub(super) fn misfit(method: &str, params: Option<Value>, era: Era) -> ErrorData {
+    let older = era == Era::Sessions && OLDER.contains(&method);
+    if !older && !METHODS.contains(&method) {
         return unknown(method);
     }
     let why = match (method, params) {

@@ -135,9 +135,9 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(convert::misfit(&request.method, request.params))
+        Err(convert::misfit(&request.method, request.params, Era::of(&context)))
     }
 
     async fn complete(
