@@ -133,7 +133,11 @@ impl Silence {
         if before > MOST_SILENT {
             return false;
         }
-        tokio::time::sleep(Self::pause(before)).await;
+        let pause = Self::pause(before);
+        // Even no time at all would cost a tick of the clock, and what is said meanwhile is lost.
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
         self.kept().1 = Some(Instant::now());
         true
     }
