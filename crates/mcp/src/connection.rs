@@ -398,7 +398,10 @@ impl Started {
     async fn ended(&mut self) -> End {
         let Some(program) = &mut self.program else {
             let why = self.peer.ended().await;
-            return End { why: why.map_or("has closed the connection".to_owned(), cut), passing: true };
+            return End {
+                why: why.as_deref().map_or("has closed the connection".to_owned(), cut),
+                passing: true,
+            };
         };
         tokio::select! {
             how = program.running.ended() => {
@@ -408,7 +411,7 @@ impl Started {
             why = self.peer.ended() => {
                 // What has closed its output is as good as gone, and goes with this.
                 let ours = why.is_some();
-                let why = why.map_or("has stopped answering".to_owned(), cut);
+                let why = why.as_deref().map_or("has stopped answering".to_owned(), cut);
                 match program.farewell().await {
                     Some(end) if !ours => end,
                     Some(_) | None => End { why: program.words.after(&why).await, passing: true },
@@ -419,7 +422,7 @@ impl Started {
 }
 
 /// Why nothing more is said with a server.
-fn cut(why: String) -> String {
+fn cut(why: &str) -> String {
     format!("was left: {why}")
 }
 

@@ -42,7 +42,7 @@ impl Line {
         self.why.get().cloned()
     }
 
-    fn cuts(&self, why: impl ToString) -> io::Error {
+    fn cuts(&self, why: &impl ToString) -> io::Error {
         let why = self.why.get_or_init(|| why.to_string());
         self.cut.cancel();
         io::Error::other(why.clone())
@@ -52,7 +52,7 @@ impl Line {
     fn hears(&self, bytes: usize) -> io::Result<()> {
         let waits = |before: usize| (before > 0).then(|| before.saturating_add(bytes));
         match self.meanwhile.fetch_update(Ordering::Relaxed, Ordering::Relaxed, waits) {
-            Ok(before) if before > MOST_MEANWHILE => Err(self.cuts(format!(
+            Ok(before) if before > MOST_MEANWHILE => Err(self.cuts(&format!(
                 "it asks more than {} MiB, and does not read the answers",
                 MOST_MEANWHILE >> 20
             ))),
@@ -78,7 +78,7 @@ impl<R> Heard<R> {
             if *byte == b'\n' {
                 self.message = Measure::default();
             } else if let Err(excess) = self.message.take(*byte) {
-                self.line.cuts(excess);
+                self.line.cuts(&excess);
                 return at;
             }
         }
@@ -93,7 +93,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Heard<R> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.cut.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(self.line.cuts("it was left")));
+            return Poll::Ready(Err(self.line.cuts(&"it was left")));
         }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(cx, buffer))?;
@@ -102,7 +102,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Heard<R> {
         let good = self.measured(&buffer.filled()[before..]);
         buffer.set_filled(before + good);
         if good == 0 && heard > 0 {
-            return Poll::Ready(Err(self.line.cuts("it was left")));
+            return Poll::Ready(Err(self.line.cuts(&"it was left")));
         }
         Poll::Ready(Ok(()))
     }
@@ -130,10 +130,10 @@ impl<W> Said<W> {
         let waits = self.waits.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
         if waits.as_mut().poll(cx).is_ready() {
             let why = format!("it has not read for {} s what it was told", PATIENCE.as_secs());
-            return Poll::Ready(Err(self.line.cuts(why)));
+            return Poll::Ready(Err(self.line.cuts(&why)));
         }
         if self.cut.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(self.line.cuts("it was left")));
+            return Poll::Ready(Err(self.line.cuts(&"it was left")));
         }
         Poll::Pending
     }

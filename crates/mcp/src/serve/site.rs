@@ -15,13 +15,14 @@ use super::host::{Host, Request};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 type Found = Arc<OnceCell<Arc<dyn Host>>>;
+type Last = (Vec<PathBuf>, Arc<dyn Host>);
 
 /// The host of one session, once it is known which.
 #[derive(Default)]
 pub(super) struct Site {
     found: Mutex<Found>,
     /// What the client said last, and the host there: what runs there goes on if it says the same again.
-    last: Mutex<Option<(Vec<PathBuf>, Arc<dyn Host>)>>,
+    last: Mutex<Option<Last>>,
 }
 
 impl Site {
