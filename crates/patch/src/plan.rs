@@ -10,12 +10,12 @@ use crate::fault::{Failure, Fault};
 use crate::file::File;
 use crate::index::Effort;
 use crate::matching::Pass;
-use crate::reading;
+use crate::reading::{self, Proofs, left_out};
 use crate::replace::Replaced;
 use crate::text::Illegible;
 use crate::tree::{Link, Put, Spot, Stamp, Step, Tree};
 use crate::update::{Faults, legible, updated};
-use crate::whole::{left_out, written_like};
+use crate::whole::written_like;
 
 /// What a patch does to a tree, worked out and not yet done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,14 +102,17 @@ impl Plan {
     pub fn of(patch: &Patch, tree: &dyn Tree) -> Result<Self, Failure> {
         let mut planning = Planning::of(tree);
         let mut faults = Vec::new();
-        for edit in &patch.edits {
+        let mut proofs = Proofs::default();
+        for (index, edit) in patch.edits.iter().enumerate() {
             if let Err(more) = planning.edit(edit) {
                 faults.extend(more);
             }
+            proofs.note(index, planning.files.iter().flat_map(|file| &file.landed));
             if planning.effort.is_spent() {
                 break;
             }
         }
+        faults.extend(proofs.unread(&patch.edits));
         let stays = |file: &&File| !file.left;
         faults.extend(planning.files.iter().filter(stays).filter_map(|file| file.in_the_way.clone()));
         let already: Vec<String> =

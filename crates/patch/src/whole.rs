@@ -4,11 +4,8 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
-use crate::matching::fold;
 use crate::text::{Illegible, Text};
 
-/// A line that only says that others are left out is not longer.
-const LONGEST: usize = 80;
 /// A comparison that takes longer is finished coarsely.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -20,28 +17,6 @@ pub(crate) fn written_like(content: &str, before: &[u8]) -> Result<Vec<u8>, Ille
         Err(Illegible::Binary) => Ok(content.as_bytes().to_vec()),
         Err(fault) => Err(fault),
     }
-}
-
-/// A line of `content` that only says that lines of the file `before` are left out.
-pub(crate) fn left_out<'a>(content: &'a str, before: &[u8]) -> Option<&'a str> {
-    let says = |line: &&str| {
-        let words = line.trim_matches(|char: char| !char.is_alphanumeric()).to_lowercase();
-        let dots = line.contains("...") || line.contains('…');
-        let kept =
-            ["rest of", "remaining", "existing", "unchanged", "same as before", "other code", "previous"];
-        dots && fold(line).len() <= LONGEST && kept.iter().any(|kept| words.contains(kept)) && is_remark(line)
-    };
-    let lines = content.lines().filter(says).map(str::trim);
-    let before = String::from_utf8_lossy(before);
-    lines.into_iter().find(|line| !before.contains(line))
-}
-
-/// Whether a line is nothing but words: with the sign of a comment before them, or with dots.
-fn is_remark(line: &str) -> bool {
-    let line = line.trim();
-    ["//", "#", "/*", "<!--", "--", ";", "{/*", "%", "...", "…", "(...", "[..."]
-        .iter()
-        .any(|sign| line.starts_with(sign))
 }
 
 /// The content with the file's line ends, unless it has some of its own: lines that stay keep theirs, those that come in the

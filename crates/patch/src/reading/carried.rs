@@ -19,7 +19,6 @@ pub(crate) struct Proofs {
     read: Vec<(usize, Reading)>,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "`Plan::of` is to ask it"))]
 impl Proofs {
     /// Notes how the edit of that number was read, from all that has `landed` with it and before.
     pub(crate) fn note<'a>(&mut self, edit: usize, landed: impl Iterator<Item = &'a (usize, Pass)>) {

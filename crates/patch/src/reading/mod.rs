@@ -9,6 +9,9 @@ mod signs;
 
 use std::collections::HashSet;
 
+pub(crate) use carried::Proofs;
+pub(crate) use remark::left_out;
+
 use crate::edit::{Hunk, Line};
 use crate::matching::{Miss, Pass, Placed, indent, place};
 use crate::replace::{self, Replaced};

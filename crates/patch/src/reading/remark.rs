@@ -78,7 +78,6 @@ const WITH_DOTS: &[&str] =
 ///
 /// Dots alone, and words without dots, may be meant as they are: they count if the file becomes shorter, and dots that are all
 /// that a block has, as in Python, if it becomes shorter by half.
-#[cfg_attr(not(test), expect(dead_code, reason = "`whole::left_out` is to become this"))]
 pub(crate) fn left_out<'a>(content: &'a str, before: &[u8]) -> Option<&'a str> {
     let before = String::from_utf8_lossy(before);
     let (lines, was) = (content.lines().count(), before.lines().count());

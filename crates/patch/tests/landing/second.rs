@@ -1,6 +1,6 @@
 //! What landed wrong in a second benchmark, written by somebody who had not seen the first: each lands right, or nowhere.
 
-use super::{replace, unified, update};
+use super::{apply, replace, unified, update};
 
 const CLASS: &str = "class A:\n    def one(self):\n        return 1\n\n    def three(self):\n        x = 2\n        return 3\n";
 
@@ -139,4 +139,33 @@ fn what_comes_does_not_take_the_attribute_of_another() {
          5  pub mod utils;
          6  pub mod zip;
     "#);
+}
+
+#[test]
+fn what_stands_for_the_rest_of_a_file_does_not_become_all_of_it() {
+    let file: String = (0..9).map(|number| format!("def f{number}():\n    return {number}\n\n\n")).collect();
+    for rest in ["# ...", "// rest of the code remains the same", "# (unchanged)"] {
+        let content = format!("def f0():\n    return 0\n\n\n{rest}\n");
+        let call = serde_json::json!({"files": [{"path": "m.py", "content": content}]});
+        let told = apply([("m.py", &file)], &call.to_string());
+        assert!(told.contains("would lose the lines"), "{told}");
+    }
+}
+
+#[test]
+fn what_one_edit_proves_to_be_escaped_is_not_written_raw_by_another() {
+    let files = [
+        ("a.py", "def a():\n    print(\"a\")\n    return 1\n"),
+        ("b.py", "def b():\n    x = 1\n    return 2\n"),
+    ];
+    let patch = "*** Begin Patch\n*** Update File: a.py\n@@\n def a():\n-    print(\\\"a\\\")\n+    print(\\\"aa\\\")\n     return 1\n*** Update File: b.py\n@@\n def b():\n     x = 1\n+    print(\\\"b\\\")\n     return 2\n*** End Patch\n";
+    let told = apply(files, patch);
+    assert!(told.starts_with("`b.py` would get") && told.contains("proves"), "{told}");
+    let file = "fn a() -> Option<u8> {\n    None\n}\n\nfn b() {\n    let r = one();\n}\n";
+    let edit = |old: &str, new: &str| serde_json::json!({"file_path": "e.rs", "original_content": old, "updated_content": new});
+    let first =
+        edit("fn a() -&gt; Option&lt;u8&gt; {\n    None", "fn a() -&gt; Option&lt;u8&gt; {\n    Some(1)");
+    let second = edit("    let r = one();", "    let r = two::&lt;u8&gt;();");
+    let told = apply([("e.rs", file)], &serde_json::json!({"edits": [first, second]}).to_string());
+    assert!(told.starts_with("`e.rs` would get") && told.contains("proves"), "{told}");
 }

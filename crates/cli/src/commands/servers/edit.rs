@@ -56,7 +56,7 @@ pub(super) fn add(args: &AddServer) -> Result<ExitCode, Fault> {
         Ok(_) => screen::hint(&format!("`toolgate mcp test {name}` starts it")),
         // It was so before: this was added to it all the same.
         Err(_) => {
-            screen::hint("the file cannot be used as it is; `toolgate config` says what is wrong with it")
+            screen::hint("the file cannot be used as it is; `toolgate config` says what is wrong with it");
         }
     }
     Ok(ExitCode::SUCCESS)
