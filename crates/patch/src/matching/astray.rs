@@ -29,6 +29,8 @@ pub(super) fn below_headers(
     let below = |fit: &Fit| spans.iter().any(|span| is_below(text, hunk, *span, fit));
     if fits.iter().any(below) {
         fits.retain(below);
+        // There may have been many, for each of many hunks.
+        fits.shrink_to_fit();
         return Ok(fits);
     }
     let says_more = fits.len() == 1 && first.pass == Pass::Exact && context(hunk) >= STRONG;
