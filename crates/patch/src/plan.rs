@@ -9,7 +9,7 @@ use crate::edit::{Action, Edit, Hunk, Patch, Target};
 use crate::fault::{Failure, Fault};
 use crate::file::File;
 use crate::index::Effort;
-use crate::matching::Pass;
+use crate::matching::{Miss, Pass};
 use crate::reading::{self, Proofs, left_out};
 use crate::replace::Replaced;
 use crate::text::Illegible;
@@ -318,7 +318,10 @@ impl<'a> Planning<'a> {
             return Err(vec![Fault::at(edit, &edit.path, what)]);
         }
         let text = legible(edit, &now.bytes, &self.effort)?;
-        match reading::replace(&text, old, new, all) {
+        let replaced = reading::replace(&text, old, new, all);
+        // What was found without looking everywhere says nothing.
+        let replaced = if self.effort.is_spent() { Err(Miss::Costly) } else { replaced };
+        match replaced {
             Ok(Replaced::Already) => Ok(()),
             Ok(Replaced::New(whole, landed)) => {
                 let written = text.write(whole);
