@@ -43,6 +43,9 @@ pub(crate) struct ReadArgs {
     uri: String,
 }
 
+/// Bytes of a URI.
+const LONGEST_URI: usize = 4096;
+
 fn named<'a>(connections: &'a Connections, server: &str) -> Result<&'a Arc<Connection>, ToolError> {
     connections.iter().find(|connection| connection.server.name == server).ok_or_else(|| {
         let known: Vec<&str> = connections.iter().map(|connection| connection.server.name.as_str()).collect();
@@ -207,7 +210,11 @@ impl ToolHandler for ReadResource {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &ReadArgs, _: &Place) -> Result<Intent, ToolError> {
-        reads(&self.0, Some(args.server.trim()), "resources/read")
+        // What is read is what is asked about, and a yes is for that: a URI can carry anything to a server.
+        if args.uri.len() > LONGEST_URI {
+            return Err(ToolError::argument("uri", format!("it is longer than {LONGEST_URI} bytes")));
+        }
+        reads(&self.0, Some(args.server.trim()), &format!("resources/read {}", args.uri.trim()))
     }
 
     async fn run(&self, args: &ReadArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {

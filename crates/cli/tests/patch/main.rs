@@ -173,9 +173,9 @@ fn exit_codes_tell_them_apart() {
     -- out
     -- err
     error: nothing was changed: `a.txt` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-2. Lines with `-` are what the patch expects, with `+` what is there
-         1  one
-           -no such line
-         2 +two
+      │      1  one
+      │        -no such line
+      │      2 +two
     ");
     assert_eq!(code(&[], CHANGE), 0);
     assert_snapshot!(shell.told(&[], ""), @"

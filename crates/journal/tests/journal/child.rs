@@ -49,7 +49,10 @@ impl Child {
     }
 
     pub(crate) fn run(mut self, directory: &Path) -> ExitStatus {
-        self.0.env(PLACE, directory).status().unwrap()
+        // Through a pipe: a limit on files would hold for a file that takes what is printed, too.
+        let output = self.0.env(PLACE, directory).output().unwrap();
+        println!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        output.status
     }
 
     /// Kills it once it has said so many times that it wrote; how many entries it had said by then.
