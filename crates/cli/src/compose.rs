@@ -237,7 +237,10 @@ impl Composed {
 
     /// Has every refused change of a file noted.
     pub(crate) fn recorded(mut self, recorded: bool) -> Self {
-        let confinement = Confinement { recorded, ..confined(&self.config, &self.cwd, &self.dirs) };
+        let mut confinement = Confinement { recorded, ..confined(&self.config, &self.cwd, &self.dirs) };
+        // One command has no session: no place is held for what we might write later.
+        let own = [self.dirs.config.as_ref(), self.dirs.state.as_ref()];
+        confinement.read_only.retain(|path| !own.contains(&Some(path)) || exec::fs::real(path).is_ok());
         self.builder = self.builder.confinement(confinement);
         self
     }

@@ -87,7 +87,8 @@ fn what_may_not_be_read_is_neither_shown_nor_changed() {
             let answer = bench.envelope(patch);
             assert!(!answer.success, "{patch}");
             let told = answer.joined_text();
-            assert!(!told.contains("hunter2") && told.contains(".env"), "{patch}: {told}");
+            let named = told.contains(".env") || patch.contains("plain.txt") && told.contains("plain.txt");
+            assert!(!told.contains("hunter2") && named, "{patch}: {told}");
             assert_eq!((bench.text(".env"), bench.text("a.txt")), ("KEY=hunter2\n".into(), "one\n".into()));
             for question in bench.approver.asked() {
                 // What the model wrote itself may be shown.
