@@ -16,9 +16,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rmcp::ServiceExt;
-use rmcp::model::CallToolRequestParams;
-use rmcp::service::{RoleClient, RunningService};
+use rmcp::model::{CallToolRequestParams, ProtocolVersion};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
 use tokio::net::unix::pipe;
 use tokio::runtime::Runtime;
 use toolgate::mcp::{Approval, Means, Server, Servers, Transport};
@@ -33,7 +32,8 @@ fn main() {
     exec::process::init();
     println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
     let runtime = Runtime::new().unwrap();
-    call(&runtime);
+    call("many threads", &runtime);
+    call("one thread", &tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap());
     through_codex();
     first_turn(&runtime);
 }
@@ -76,8 +76,13 @@ fn in_pipe() -> Vec<Duration> {
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join(".config/toolgate/config.toml");
     std::fs::create_dir_all(config.parent().unwrap()).unwrap();
-    let table =
-        format!("[mcp_servers.t]\ncommand = {}\nargs = [\"mcp\"]\napproval = \"allow\"\n", json!(SERVER));
+    // What is the user's own is hidden from a server, so one that is Toolgate itself has a home of its own.
+    let theirs = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let table = format!(
+        "[mcp_servers.t]\ncommand = {}\nargs = [\"mcp\"]\nenv = {{ TOOLGATE_HOME = {} }}\napproval = \"allow\"\n",
+        json!(SERVER),
+        json!(theirs.path())
+    );
     std::fs::write(&config, table).unwrap();
     let mut child = Command::new(SERVER)
         .arg("pipe")
@@ -118,12 +123,12 @@ fn server(name: &str, argv: &[&str]) -> Server {
     Server { approval: Approval::Allow, ..Server::new(name, transport) }
 }
 
-fn call(runtime: &Runtime) {
+fn call(threads: &str, runtime: &Runtime) {
     let (servers, toolgate) = runtime.block_on(async {
         let servers = Servers::start(vec![server("t", &[SERVER, "mcp"])], &Means::default());
         servers.settled(None).await;
         let source = Arc::clone(&servers) as Arc<dyn ToolSource>;
-        (servers, Toolgate::at(env!("CARGO_MANIFEST_DIR")).source(source).build().unwrap())
+        (servers, Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().source(source).build().unwrap())
     });
     let (bare, mut child) = runtime.block_on(bare());
     let mut us = || {
@@ -141,7 +146,7 @@ fn call(runtime: &Runtime) {
         theirs.push(timed(&mut peer));
     }
     row(
-        "a call of a confined server's tool / the same by bare `rmcp`, not confined",
+        &format!("{threads}: a call of a confined server's tool / the same by bare `rmcp`, not confined"),
         median(ours),
         median(theirs),
     );
@@ -166,7 +171,7 @@ fn row(work: &str, us: Duration, peer: Duration) {
     println!("| {work} | {us:.2?} | {peer:.2?} | {ratio:.2} |");
 }
 
-/// A client that is nothing but `rmcp`.
+/// A client that is nothing but `rmcp`, and speaks the revision that ours speaks.
 async fn bare() -> (RunningService<RoleClient, ()>, Child) {
     let mut child = Command::new(SERVER)
         .arg("mcp")
@@ -178,7 +183,11 @@ async fn bare() -> (RunningService<RoleClient, ()>, Child) {
         .unwrap();
     let input = pipe::Sender::from_owned_fd(OwnedFd::from(child.stdin.take().unwrap())).unwrap();
     let output = pipe::Receiver::from_owned_fd(OwnedFd::from(child.stdout.take().unwrap())).unwrap();
-    (().serve((output, input)).await.unwrap(), child)
+    let mode = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::V_2025_11_25),
+    };
+    (().serve_with_lifecycle((output, input), mode).await.unwrap(), child)
 }
 
 /// From nothing to the first answer, and to what the model is told.

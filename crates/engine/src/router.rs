@@ -322,7 +322,8 @@ impl Shared {
             _ => None,
         });
         let patch = line.and_then(|line| Some((line, policy::shell::patch(&line.argv)?)));
-        let (Some((line, patch)), Ok(tool)) = (patch, self.registry.find(PATCH)) else { return Ok(plan) };
+        let Some((line, patch)) = patch else { return Ok(plan) };
+        let Ok(tool) = self.registry.find(PATCH) else { return Ok(plan) };
         let directory = patch.directory.as_deref().unwrap_or_default();
         let place = Arc::new(Place { cwd: policy::normal(&line.cwd.join(directory)) });
         let payload = ToolPayload::Custom { input: patch.text };

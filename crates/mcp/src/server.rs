@@ -135,14 +135,15 @@ pub trait Running: Send {
         Vec::new()
     }
 
-    /// What brings out of its confinement what a call has done there, and says what stays behind; it may block.
+    /// What brings out of its confinement what a call has done there, and says what stays behind.
     fn landing(&self) -> Option<Landing> {
         None
     }
 }
 
-/// Brings out of a confinement what was done there, and says what stays behind.
-pub type Landing = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
+/// Looks, in no time, whether anything was done in a confinement that has to come out; and if so gives what brings it out and says
+/// what stays behind, which may block.
+pub type Landing = Arc<dyn Fn() -> Option<Box<dyn FnOnce() -> Vec<String> + Send>> + Send + Sync>;
 
 /// Why a program was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

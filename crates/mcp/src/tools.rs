@@ -60,8 +60,12 @@ impl Offer {
                 description: about.unwrap_or_else(|| tool.description.clone()),
                 input_schema: tool.input.clone(),
             };
-            let answers =
-                ServerTool { connection: Arc::clone(connection), definition: definition.clone(), tool };
+            let answers = ServerTool {
+                connection: Arc::clone(connection),
+                name: name.clone(),
+                definition: definition.clone(),
+                tool,
+            };
             match foreign.answered(Arc::new(answers)) {
                 Ok(tool) => {
                     offer.bytes += size(tool.spec());
@@ -77,6 +81,8 @@ impl Offer {
 
 struct ServerTool {
     connection: Arc<Connection>,
+    /// What a model calls it.
+    name: String,
     definition: Definition,
     tool: Listed,
 }
@@ -105,9 +111,9 @@ impl ServerTool {
 
     /// Whether it is still what somebody may have said yes to.
     fn unchanged(&self) -> Result<(), ToolError> {
-        let (server, tool) = (&self.connection.server.name, &self.tool.name);
+        let server = &self.connection.server.name;
         let offer = self.connection.offer();
-        match offer.definitions.get(&alias(server, tool)) {
+        match offer.definitions.get(&self.name) {
             Some(hash) if *hash == self.definition.hash => Ok(()),
             Some(_) => Err(ToolError::io(format!(
                 "the server `{server}` describes this tool differently by now, so it was not called; call it again"

@@ -103,7 +103,10 @@ impl Running for Started {
 
     fn landing(&self) -> Option<Landing> {
         let session = Arc::clone(&self.session);
-        Some(Arc::new(move || session.land()))
+        Some(Arc::new(move || {
+            let session = session.has_to_land().then(|| Arc::clone(&session))?;
+            Some(Box::new(move || session.land()))
+        }))
     }
 
     fn ended(&mut self) -> BoxFuture<'_, String> {

@@ -63,6 +63,11 @@ pub(crate) struct Borrowed {
 }
 
 impl Borrowed {
+    /// Whether there is anything to land.
+    pub(crate) fn has_to_land(&mut self) -> bool {
+        self.layer.has_to_land()
+    }
+
     /// Lands what may be landed, while the run goes on.
     pub(crate) fn land(&mut self) -> Landed {
         self.layer.land()

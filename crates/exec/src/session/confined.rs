@@ -86,6 +86,13 @@ impl Session {
         self.lock().confined.reach.clone()
     }
 
+    /// Whether there is anything to land, or to say about it.
+    pub fn has_to_land(&self) -> bool {
+        let mut state = self.lock();
+        let Confined { layers, landed, defused, .. } = &mut state.confined;
+        !defused.is_empty() || *landed != Landed::default() || layers.iter_mut().any(Borrowed::has_to_land)
+    }
+
     /// Lands in git directories what may be landed of what it wrote so far. What did not land, in words.
     pub fn land(&self) -> Vec<String> {
         let mut state = self.lock();

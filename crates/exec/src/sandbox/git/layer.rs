@@ -33,6 +33,15 @@ pub(crate) struct Layer {
     pub(super) done: BTreeMap<PathBuf, Mark>,
     /// The indexes as they were when the run began. git replaces an index, so an open one stays as it is.
     pub(super) indexes: HashMap<PathBuf, File>,
+    /// The upper directory as it was seen to be empty, and when it had last changed.
+    empty: Option<(Upper, [i128; 2])>,
+}
+
+/// How long ago a change must be for a later one to have another time, in nanoseconds.
+const SETTLED: i128 = 100_000_000;
+
+fn now() -> i128 {
+    UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX))
 }
 
 /// What became of a run's changes.
@@ -53,10 +62,26 @@ pub(crate) struct Landed {
 impl Layer {
     /// A layer over `repository` that a run is about to write to.
     pub(crate) fn new(repository: Repository, upper: PathBuf) -> Self {
-        let began =
-            UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX));
+        let began = now();
         let indexes = Host::open(&repository.at).map(|host| indexes(&host)).unwrap_or_default();
-        Self { repository, upper, began, done: BTreeMap::new(), indexes }
+        Self { repository, upper, began, done: BTreeMap::new(), indexes, empty: None }
+    }
+
+    /// Whether there is anything to land; also if nobody can tell. This is asked often, so what was empty is not listed again
+    /// until something has changed.
+    pub(crate) fn has_to_land(&mut self) -> bool {
+        if !self.done.is_empty() {
+            return true;
+        }
+        if self.empty.as_ref().is_some_and(|(upper, times)| upper.times() == Ok(*times)) {
+            return false;
+        }
+        let Ok(upper) = Upper::open(&self.upper) else { return true };
+        let (times, empty) = (upper.times(), upper.is_empty() == Ok(true));
+        // A change that comes within the same tick of the clock as the last one would leave no trace.
+        let settled = |times: &[i128; 2]| empty && times.iter().all(|time| time + SETTLED < now());
+        self.empty = times.ok().filter(settled).map(|times| (upper, times));
+        !empty
     }
 
     /// Lands what may be landed. The run may go on meanwhile and afterwards: nothing is removed from the upper directory.

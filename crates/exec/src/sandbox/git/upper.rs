@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Stat};
+use rustix::fs::{AtFlags, FileType, Stat, fstat, statat};
 use rustix::io::{Errno, Result};
 
 use super::allowed::Form;
@@ -104,6 +104,17 @@ impl Upper {
     /// Whether there is nothing in it but the `info/exclude` that every run is given.
     pub(super) fn is_empty(&self) -> Result<bool> {
         Ok(self.has_only("", "info")? && self.has_only("info", "exclude").or_else(not_there)?)
+    }
+
+    /// When it and its directory `info` were last changed, which no program can set.
+    pub(super) fn times(&self) -> Result<[i128; 2]> {
+        let time = |stat: Stat| i128::from(stat.st_ctime) * 1_000_000_000 + i128::from(stat.st_ctime_nsec);
+        let info = statat(&self.dir, "info", AtFlags::SYMLINK_NOFOLLOW);
+        let info = info.map_or_else(
+            |errno| if errno == Errno::NOENT { Ok(0) } else { Err(errno) },
+            |stat| Ok(time(stat)),
+        )?;
+        Ok([time(fstat(&self.dir)?), info])
     }
 
     fn has_only(&self, dir: &str, only: &str) -> Result<bool> {
