@@ -2,6 +2,7 @@
 
 mod edits;
 mod mcp;
+mod run;
 mod servers;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use toolgate::wire::Dialect;
 
 pub(crate) use self::edits::{Diff, Patch, PatchFormat};
 pub(crate) use self::mcp::{Approve, Mcp};
+pub(crate) use self::run::{Run, ScriptServer};
 pub(crate) use self::servers::{
     AddServer, GetServer, ListServers, LoginServer, LogoutServer, RemoveServer, ServerCommand, TestServers,
 };
@@ -41,6 +43,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Run(Box<Run>),
     Call(Call),
     Tools(Tools),
     Pipe(Pipe),
@@ -52,6 +55,7 @@ pub(crate) enum Command {
     Policy(Policy),
     Doctor(Doctor),
     Config(Config),
+    ScriptServer(ScriptServer),
     Completions(Completions),
 }
 

@@ -10,8 +10,8 @@ use toolgate::rules::{Layer, NewRule, Rules, Where};
 use toolgate::wire::{Integers, Style};
 use toolgate::{
     ApprovalPolicy, Approver, AtLeast, BuildFault, Builder, CommandLimits, Confinement, Environment, Family,
-    Hosts, Inherit, Limits, Network, Observer, Pictures, RegistryFault, Rulebook, SandboxPolicy, Shell, Tier,
-    ToolSource, Toolgate, ToolsConfig, WebSearch,
+    Hook, Hosts, Inherit, Limits, Network, Observer, Pictures, RegistryFault, Rulebook, SandboxPolicy, Shell,
+    Tier, ToolSource, Toolgate, ToolsConfig, WebSearch,
 };
 
 use crate::args::Place;
@@ -211,6 +211,42 @@ impl Composed {
     pub(crate) fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
         self.builder = self.builder.observer(observer);
         self
+    }
+
+    /// Has `hook` hear of every call.
+    pub(crate) fn hooked(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.builder = self.builder.hook(hook);
+        self
+    }
+
+    /// What the model is called, if anybody says.
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.config.model.value.as_deref()
+    }
+
+    /// Where it works.
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// What confines commands, as configurations spell it.
+    pub(crate) fn sandbox_name(&self) -> &'static str {
+        match self.config.sandbox.value {
+            config::Sandbox::ReadOnly => "read-only",
+            config::Sandbox::WorkspaceWrite => "workspace-write",
+            config::Sandbox::External => "external",
+            config::Sandbox::DangerFullAccess => "danger-full-access",
+        }
+    }
+
+    /// When somebody is asked, as configurations spell it.
+    pub(crate) fn approval_name(&self) -> &'static str {
+        match self.config.approval.value {
+            config::Approval::Untrusted => "untrusted",
+            config::Approval::OnFailure => "on-failure",
+            config::Approval::OnRequest => "on-request",
+            config::Approval::Never => "never",
+        }
     }
 
     /// Starts the servers that are configured and `wanted`, and gives their tools to the model as they come. Must be called in a

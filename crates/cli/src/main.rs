@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     };
     log_to_stderr();
     let done = match cli.command {
+        Command::Run(args) => commands::run::run(&args),
         Command::Call(args) => commands::call::run(&args),
         Command::Tools(args) => commands::tools::run(&args),
         Command::Pipe(args) => commands::pipe::run(&args),
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Policy(args) => commands::policy::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Config(args) => commands::config::run(&args),
+        Command::ScriptServer(args) => commands::script_server::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
     };
     match done {

@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn all_places_are_looked_at_and_each_once() {
-        let dirs = Dirs { home: None, config: None, state: Some("/state".into()) };
+        let dirs = Dirs { home: None, config: None, state: Some("/state".into()), sessions: None };
         let counters = counters(&dirs);
         let usual = format!("/run/user/{}/toolgate", rustix::process::geteuid().as_raw());
         assert!(counters.contains(&usual.into()) && counters.contains(&"/state/run".into()), "{counters:?}");

@@ -31,6 +31,11 @@ pub(crate) fn styled(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Asks for a line.
+pub(crate) fn prompt() {
+    let _nobody_reads = write!(anstream::stderr().lock(), "{NAME}›{NAME:#} ");
+}
+
 /// Prints what went wrong. It may hold what is not ours, so each further line stands behind a bar.
 pub(crate) fn error(message: &str) {
     to_stderr(&format!("{ERROR}error:{ERROR:#} {}", barred(message)));

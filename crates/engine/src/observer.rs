@@ -18,6 +18,22 @@ pub enum Event {
     },
     /// It runs.
     Started,
+    /// The policy has judged it.
+    Judged {
+        /// `allow`, `ask` or `forbid`.
+        verdict: &'static str,
+        /// Why it is not simply allowed, each in one sentence.
+        why: Vec<String>,
+        /// Who says so: a rule with its file and line, a hook, or the policy for approvals.
+        by: String,
+    },
+    /// It is about to touch the machine.
+    Attempted {
+        /// From one: what was refused something may be tried again with more rights.
+        number: usize,
+        /// What confines it, as configurations spell it.
+        sandbox: &'static str,
+    },
     /// Somebody is asked about it.
     Asked {
         /// Why, each in one sentence.
@@ -55,6 +71,11 @@ pub trait Observer: Send + Sync {
     fn room(&self) -> Option<BoxFuture<'_, ()>> {
         None
     }
+
+    /// Whether it wants to see the output of processes, piece by piece. If nobody does, nobody makes the pieces.
+    fn streams(&self) -> bool {
+        true
+    }
 }
 
 /// Several observers as one, each shielded from the others' panics.
@@ -82,6 +103,10 @@ impl Observers {
 impl Listen for Observers {
     fn heard(&self, call: &CallId, notice: Notice) {
         self.saw(call, &Event::Notice(notice));
+    }
+
+    fn streams(&self) -> bool {
+        self.0.iter().any(|observer| observer.streams())
     }
 
     /// Room with all of them; whoever panics over it counts as having some.

@@ -41,6 +41,13 @@ pub(crate) struct Course<'a> {
 }
 
 impl Course<'_> {
+    /// Tells whoever watches, if anybody does.
+    fn tells(&self, event: impl FnOnce() -> Event) {
+        if !self.bounds.observers.is_empty() {
+            self.bounds.observers.saw(self.cx.call(), &event());
+        }
+    }
+
     async fn attempt(&self, permit: &Permit) -> Result<ToolOutput, ToolError> {
         let Bounds { limit, cancel, arrived, .. } = self.bounds;
         let work = std::pin::pin!(self.attempt.run(permit, self.cx));
@@ -62,14 +69,18 @@ impl ToolOrchestrator {
     /// Runs the attempt with the permit that its intent earns, or says why it earns none.
     pub(crate) async fn run(&self, course: Course<'_>) -> Result<ToolOutput, ToolError> {
         let intent = course.attempt.intent();
-        let mut permit = match self.gate.decide_with(course.tool, intent, course.asks.clone()) {
+        let verdict = self.gate.decide_with(course.tool, intent, course.asks.clone());
+        course.tells(|| self.judged(&verdict));
+        let mut permit = match verdict {
             Verdict::Allow(permit) => permit,
             Verdict::Forbid(denial) => return Err(ToolError::Forbidden(denial)),
             Verdict::Ask(question) => self.ask(*question, &course).await?,
         };
-        let mut given = Vec::new();
+        let (mut given, mut number) = (Vec::new(), 0);
         // ends: each round gives something that was not given before, and the gate counts the rounds
         loop {
+            number += 1;
+            course.tells(|| Event::Attempted { number, sandbox: permit.sandbox().as_str() });
             let outcome = course.attempt(&permit).await;
             let (told_of, guessed) = match &outcome {
                 Ok(output) if !output.success && output.facts.error.is_none() => {
@@ -95,6 +106,25 @@ impl ToolOrchestrator {
                 Err(other) => return Err(other),
             }
         }
+    }
+
+    /// A verdict, for whoever watches.
+    fn judged(&self, verdict: &Verdict) -> Event {
+        let policy = || format!("approval {}", self.gate.approval().as_str());
+        let (verdict, why, by) = match verdict {
+            Verdict::Allow(_) => ("allow", Vec::new(), policy()),
+            Verdict::Forbid(denial) => ("forbid", vec![denial.to_string()], policy()),
+            Verdict::Ask(question) => {
+                let by = question.why.iter().find_map(|cause| match cause {
+                    Cause::Rule { rule, .. } => Some(format!("rule {}:{}", rule.file.display(), rule.line)),
+                    Cause::Hook { hook, .. } => Some(format!("hook {hook}")),
+                    _ => None,
+                });
+                let why = question.why.iter().map(Cause::for_user).collect();
+                ("ask", why, by.unwrap_or_else(policy))
+            }
+        };
+        Event::Judged { verdict, why, by }
     }
 
     /// Asks, and says what came of it.

@@ -46,7 +46,7 @@ pub(crate) fn is_provider_key(name: &str) -> bool {
 }
 
 /// Whether what goes by `name` is likely to be credentials, or to lead to some.
-pub(crate) fn name_looks_so(name: &str) -> bool {
+pub fn name_looks_so(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     // The one name that is nothing but such a word and means something else.
     if upper == "PWD" {

@@ -37,6 +37,7 @@ mod touches;
 
 pub use account::{Account, Part, Said};
 pub use approval::{ApprovalPolicy, Matter, Requirement, requirement};
+pub use credentials::name_looks_so as is_secret_name;
 pub use decide::{Gate, MAX_CLIMBS, Settled, Verdict};
 pub use denial::{Denial, Unasked};
 pub use deny::{DEFAULT_DENY_READ, DenyRead, DenyReadFault};

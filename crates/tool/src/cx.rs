@@ -86,9 +86,9 @@ impl Cx {
         self.budget
     }
 
-    /// Whether anybody observes the call: if not, [`stream`](Self::stream) can be spared.
+    /// Whether anybody wants to hear pieces of something long: if not, [`stream`](Self::stream) can be spared.
     pub fn watched(&self) -> bool {
-        self.listener.is_some()
+        self.listener.as_ref().is_some_and(|listener| listener.streams())
     }
 
     /// Tells observers something small, now.

@@ -106,4 +106,9 @@ pub trait Listen: Send + Sync {
     fn room(&self) -> Option<BoxFuture<'_, ()>> {
         None
     }
+
+    /// Whether it wants to hear what may be long, piece by piece.
+    fn streams(&self) -> bool {
+        true
+    }
 }

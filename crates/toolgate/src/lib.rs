@@ -49,7 +49,8 @@ pub use policy::{
     Account, ApprovalPolicy, AtLeast, Cause, CommandLine, Confinement, DEFAULT_DENY_READ, Denial, DenyRead,
     Effect, Enforcement, Environment, EnvironmentFault, Escalation, Gap, Gate, Grant, Host, HostFault, Hosts,
     Inherit, Intent, Known, Limits as CommandLimits, Network, Part, Permit, Proposal, Question, Reach,
-    ReviewDecision, Root, SandboxPolicy, Tier, Touches, Verdict, invisible, is_in_protected, rules, shell,
+    ReviewDecision, Root, SandboxPolicy, Tier, Touches, Verdict, invisible, is_in_protected, is_secret_name,
+    rules, shell,
 };
 #[cfg(feature = "mcp")]
 pub use program::Program;

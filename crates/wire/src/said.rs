@@ -47,6 +47,13 @@ impl Said {
         Self { dialect, pieces: Vec::new() }
     }
 
+    /// A response of which nothing is known but its calls.
+    pub fn of_calls(dialect: Dialect, calls: impl IntoIterator<Item = ToolCall>) -> Self {
+        let mut said = Self::new(dialect);
+        calls.into_iter().for_each(|call| said.push(Piece { what: What::Call(call), raw: None }));
+        said
+    }
+
     /// Which API it came from.
     pub fn dialect(&self) -> Dialect {
         self.dialect

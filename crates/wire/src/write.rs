@@ -1,7 +1,7 @@
 //! What all dialects share in writing: schemas, wrapped freeform tools, text and pictures.
 
 pub(crate) mod anthropic;
-mod call;
+pub(crate) mod call;
 pub(crate) mod chat;
 pub(crate) mod mcp;
 pub(crate) mod responses;

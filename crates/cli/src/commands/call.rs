@@ -149,7 +149,7 @@ fn arguments(args: &Call) -> Result<String, Fault> {
     }
 }
 
-fn read(file: &Path) -> Result<String, Fault> {
+pub(super) fn read(file: &Path) -> Result<String, Fault> {
     let mut text = String::new();
     let read = if file == Path::new("-") {
         std::io::stdin().read_to_string(&mut text)
@@ -159,9 +159,7 @@ fn read(file: &Path) -> Result<String, Fault> {
     };
     match read {
         Ok(_) => Ok(text),
-        Err(error) => {
-            Err(Fault::usage(format!("the arguments in `{}` cannot be read: {error}", file.display())))
-        }
+        Err(error) => Err(Fault::usage(format!("`{}` cannot be read: {error}", file.display()))),
     }
 }
 

@@ -10,7 +10,9 @@ pub(crate) mod mcp;
 pub(crate) mod patch;
 pub(crate) mod pipe;
 pub(crate) mod policy;
+pub(crate) mod run;
 pub(crate) mod sandbox;
+pub(crate) mod script_server;
 pub(crate) mod servers;
 pub(crate) mod tools;
 

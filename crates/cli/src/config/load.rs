@@ -28,6 +28,8 @@ pub(crate) struct Dirs {
     pub(crate) config: Option<PathBuf>,
     /// What is kept from session to session.
     pub(crate) state: Option<PathBuf>,
+    /// The journals of sessions.
+    pub(crate) sessions: Option<PathBuf>,
 }
 
 impl Dirs {
@@ -39,7 +41,8 @@ impl Dirs {
                 let wrong = format!("TOOLGATE_HOME is `{}`; it must be a whole path", own.display());
                 return Err(Fault::usage(wrong));
             }
-            return Ok(Self { home, state: Some(own.join("state")), config: Some(own) });
+            let sessions = Some(own.join("sessions"));
+            return Ok(Self { home, state: Some(own.join("state")), sessions, config: Some(own) });
         }
         // The XDG standard says that a relative path there is to be ignored.
         let absolute =
@@ -48,7 +51,8 @@ impl Dirs {
             absolute(xdg).or_else(|| Some(home.as_ref()?.join(default))).map(|dir| dir.join("toolgate"))
         };
         let (config, state) = (below("XDG_CONFIG_HOME", ".config"), below("XDG_STATE_HOME", ".local/state"));
-        Ok(Self { home, config, state })
+        let sessions = state.as_ref().map(|state| state.join("sessions"));
+        Ok(Self { home, config, state, sessions })
     }
 }
 

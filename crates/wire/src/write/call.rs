@@ -36,7 +36,7 @@ pub(super) fn plain_id(id: &CallId) -> Cow<'_, str> {
 }
 
 /// The arguments as text for an API that has functions only; free text is wrapped as its tool was declared.
-pub(super) fn arguments(call: &ToolCall) -> Cow<'_, str> {
+pub(crate) fn arguments(call: &ToolCall) -> Cow<'_, str> {
     match &call.payload {
         ToolPayload::Custom { input } => Cow::Owned(json!({ "input": input }).to_string()),
         ToolPayload::Function { .. } | ToolPayload::LocalShell(_) | ToolPayload::Mcp { .. } => {
@@ -46,7 +46,7 @@ pub(super) fn arguments(call: &ToolCall) -> Cow<'_, str> {
 }
 
 /// The arguments as an object; an empty one if they are none.
-pub(super) fn object(call: &ToolCall) -> Value {
+pub(crate) fn object(call: &ToolCall) -> Value {
     match serde_json::from_str(&arguments(call)) {
         Ok(Value::Object(map)) => Value::Object(map),
         Ok(_) | Err(_) => Value::Object(Map::new()),

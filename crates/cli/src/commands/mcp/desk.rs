@@ -87,6 +87,8 @@ impl Observer for Desk {
             Event::Notice(Notice::PlanUpdated { .. })
             | Event::Queued { .. }
             | Event::Started
+            | Event::Judged { .. }
+            | Event::Attempted { .. }
             | Event::Decided { .. }
             | Event::Finished { .. } => return,
         };

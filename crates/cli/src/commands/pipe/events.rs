@@ -57,30 +57,38 @@ impl Events {
     }
 }
 
+/// What happened to a call, without its type; nothing if only a journal cares.
+pub(crate) fn event_line(call: &CallId, event: &Event) -> Option<Value> {
+    let mut line = match event {
+        Event::Queued { tool } => json!({ "event": "queued", "tool": tool }),
+        Event::Started => json!({ "event": "started" }),
+        // A question and the end say as much.
+        Event::Judged { .. } | Event::Attempted { .. } => return None,
+        Event::Asked { why } => json!({ "event": "asked", "why": why }),
+        Event::Decided { decision } => json!({ "event": "decided", "decision": decision }),
+        Event::Notice(notice) => notified(notice),
+        Event::Finished { success, error, elapsed, usage: used, enforcement } => {
+            let error = error.map(toolgate::ErrorKind::as_str);
+            let elapsed = ms(*elapsed);
+            let mut line =
+                json!({ "event": "finished", "success": success, "error": error, "elapsed_ms": elapsed });
+            if let Some(used) = used {
+                line["usage"] = usage(*used);
+            }
+            if let Some(enforcement) = enforcement {
+                line["enforcement"] = json!(enforcement.as_str());
+            }
+            line
+        }
+    };
+    line["call_id"] = json!(call.as_str());
+    Some(line)
+}
+
 impl Observer for Events {
     fn saw(&self, call: &CallId, event: &Event) {
-        let mut line = match event {
-            Event::Queued { tool } => json!({ "event": "queued", "tool": tool }),
-            Event::Started => json!({ "event": "started" }),
-            Event::Asked { why } => json!({ "event": "asked", "why": why }),
-            Event::Decided { decision } => json!({ "event": "decided", "decision": decision }),
-            Event::Notice(notice) => notified(notice),
-            Event::Finished { success, error, elapsed, usage: used, enforcement } => {
-                let error = error.map(toolgate::ErrorKind::as_str);
-                let elapsed = ms(*elapsed);
-                let mut line =
-                    json!({ "event": "finished", "success": success, "error": error, "elapsed_ms": elapsed });
-                if let Some(used) = used {
-                    line["usage"] = usage(*used);
-                }
-                if let Some(enforcement) = enforcement {
-                    line["enforcement"] = json!(enforcement.as_str());
-                }
-                line
-            }
-        };
+        let Some(mut line) = event_line(call, event) else { return };
         line["type"] = json!("toolgate.event");
-        line["call_id"] = json!(call.as_str());
         let text = match event {
             Event::Notice(Notice::Output { text, .. }) => text.len(),
             _ => 0,

@@ -8,6 +8,8 @@ mod session;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use events::event_line;
+
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;

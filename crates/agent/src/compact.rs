@@ -1,0 +1,86 @@
+//! Keeping a conversation within what a model can read: old answers are trimmed first, then a summary takes the place of the rest.
+
+use journal::Entry;
+use wire::{End, Heard, Request};
+
+use crate::{AgentFault, Seen, Session};
+use futures_util::StreamExt;
+
+/// From this share of what the model can read on, the conversation is shortened, and to this one.
+const FULL: f64 = 0.8;
+const ROOM: f64 = 0.6;
+/// Pieces at the end that stay as they are.
+const KEPT: usize = 6;
+/// Bytes that count as a token.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// What the model is asked.
+const SUMMARISE: &str = "\
+The conversation is about to be shortened. Write down, for yourself, what you need to go on: what the user wants, what you found out (files, names, \
+numbers), what you changed, what is proved and how, what is left, and anything that must not be forgotten. Write nothing else.";
+
+impl Session {
+    /// Shortens the conversation if it is about to be too long.
+    pub(crate) async fn fit(&mut self) -> Result<(), AgentFault> {
+        if self.share() < FULL { Ok(()) } else { self.shorten().await }
+    }
+
+    /// How much of what the model can read the next request takes, about.
+    fn share(&self) -> f64 {
+        let tokens = match self.last {
+            // What it was, and what has come since.
+            Some((usage, bytes)) => {
+                let since = self.history.bytes().saturating_sub(bytes) / BYTES_PER_TOKEN;
+                usage.input.saturating_add(usage.output).saturating_add(since as u64)
+            }
+            None => ((self.history.bytes() + self.overhead()) / BYTES_PER_TOKEN) as u64,
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a share")]
+        let share = tokens as f64 / self.setup.limits.context.max(1) as f64;
+        share
+    }
+
+    /// Shortens the conversation.
+    pub(crate) async fn shorten(&mut self) -> Result<(), AgentFault> {
+        let before = self.history.bytes();
+        self.history.trim(KEPT);
+        self.last = None;
+        if self.share() > ROOM && self.history.len() > KEPT {
+            let summary = self.summary().await?;
+            let kept = KEPT.min(self.history.len() / 2);
+            let dropped = self.history.summarise(&summary, kept);
+            let dropped = u64::try_from(dropped).unwrap_or(u64::MAX);
+            self.write(&Entry::Compacted { summary, dropped })?;
+        }
+        let bytes = before.saturating_sub(self.history.bytes());
+        self.setup.watch.saw(Seen::Compacted { bytes });
+        Ok(())
+    }
+
+    /// What the model says happened so far.
+    async fn summary(&self) -> Result<String, AgentFault> {
+        let dialect = self.setup.model.dialect();
+        let mut items = self.history.entries().to_vec();
+        items.push(dialect.entry(&dialect.user(SUMMARISE, &[])));
+        let body = dialect.request(&Request {
+            model: &self.setup.name,
+            instructions: &self.setup.instructions,
+            items: &items,
+            tools: "",
+            max_output_tokens: self.setup.limits.output,
+            cache_key: self.setup.cache_key.as_deref(),
+            reasoning: self.setup.reasoning,
+        });
+        let mut events = self.setup.model.respond(body).await?;
+        let mut listener = dialect.listener();
+        // ends: with the stream
+        while let Some(event) = events.next().await {
+            for heard in listener.push(&event?) {
+                if let Heard::End(End::Failed(error)) = heard {
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(listener.into_said().text())
+    }
+}

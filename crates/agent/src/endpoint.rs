@@ -1,0 +1,175 @@
+//! A model behind a URL.
+
+use std::sync::Once;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::Url;
+use reqwest::redirect::Policy;
+use tool::BoxFuture;
+use wire::{Code, Dialect, ModelError, Retry};
+
+use crate::stream::{body, events};
+use crate::{Events, Model};
+
+/// How long it may take until somebody listens, and how long they may then say nothing.
+const CONNECT: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(600);
+/// Bytes that are read of a refusal.
+const REFUSAL: usize = 64 << 10;
+
+/// A model behind a URL, whose connection is kept.
+pub struct Endpoint {
+    dialect: Dialect,
+    http: reqwest::Client,
+    url: Url,
+    headers: HeaderMap,
+}
+
+impl Endpoint {
+    /// A model that speaks `dialect` below `base`, e.g. `https://api.openai.com/v1`. The key goes to nobody else: no redirect is followed.
+    ///
+    /// # Errors
+    /// In one sentence, if the URL or the key cannot be used.
+    pub fn new(dialect: Dialect, base: &str, key: Option<&str>) -> Result<Self, String> {
+        let url = address(base, dialect)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        for (name, value) in dialect.headers(key) {
+            let mut value = HeaderValue::from_str(&value).map_err(|_| {
+                format!("the key in {} has letters that cannot be sent", dialect.key_variable())
+            })?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        install_tls();
+        let mut http = reqwest::Client::builder()
+            .redirect(Policy::none())
+            .connect_timeout(CONNECT)
+            .read_timeout(SILENCE)
+            .tcp_nodelay(true)
+            .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
+        if is_here(&url) {
+            // What is said on this machine is nothing for whoever stands between it and others.
+            http = http.no_proxy();
+        }
+        if url.scheme() == "http" {
+            // Nobody is asked for certificates that nobody will look at: reading the system's takes a while.
+            http = http.tls_certs_only([]);
+        }
+        let http = http.build().map_err(|error| format!("no connection can be prepared: {error}"))?;
+        Ok(Self { dialect, http, url, headers })
+    }
+
+    async fn send(&self, request: String) -> Result<Events, ModelError> {
+        let sent = self.http.post(self.url.clone()).headers(self.headers.clone()).body(request).send().await;
+        let response = sent.map_err(|error| self.unreached(&error))?;
+        let status = response.status();
+        if status.is_success() {
+            return events(response).await;
+        }
+        let after = response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok());
+        let after = after.map(str::to_owned);
+        let said = body(response, REFUSAL).await.unwrap_or_default();
+        Err(self.dialect.refused(status.as_u16(), after.as_deref(), &said))
+    }
+
+    fn unreached(&self, error: &reqwest::Error) -> ModelError {
+        let mut why: &dyn std::error::Error = error;
+        // ends: with the cause that has no cause
+        while let Some(cause) = why.source() {
+            why = cause;
+        }
+        let host = self.url.host_str().unwrap_or_default();
+        let message = match error.is_timeout() {
+            true => {
+                format!("the model at {host} did not answer in time; is it up, and is the address right?")
+            }
+            false => {
+                format!("the model at {host} cannot be reached: {why}; is it up, and is --base-url right?")
+            }
+        };
+        ModelError { code: Code::Server, message, retry: Retry::Soon }
+    }
+}
+
+impl Model for Endpoint {
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn respond(&self, body: String) -> BoxFuture<'_, Result<Events, ModelError>> {
+        Box::pin(self.send(body))
+    }
+}
+
+/// Where requests go.
+fn address(base: &str, dialect: Dialect) -> Result<Url, String> {
+    let wrong = |why: &str| format!("the base URL `{base}` {why}; one looks like https://api.openai.com/v1");
+    let mut url = Url::parse(base).map_err(|_| wrong("is no URL"))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(wrong("is neither http nor https"));
+    }
+    if url.scheme() == "http" && !is_here(&url) {
+        return Err(wrong("would show your key and your files to everybody on the way: use https"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(
+            "the base URL has a user name or a password in it; put the key into the environment".to_owned()
+        );
+    }
+    let path = format!("{}/{}", url.path().trim_end_matches('/'), dialect.path());
+    url.set_path(&path);
+    Ok(url)
+}
+
+fn is_here(url: &Url) -> bool {
+    let bare = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let loopback = bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
+    loopback || bare == "localhost" || bare.ends_with(".localhost")
+}
+
+/// Makes `ring` what does the cryptography, unless the program has chosen already.
+fn install_tls() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // An error says that somebody was faster.
+        let _chosen = rustls::crypto::ring::default_provider().install_default();
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_nowhere_in_the_open() {
+        let rows = [
+            ("https://api.openai.com/v1", Ok("https://api.openai.com/v1/responses")),
+            ("https://api.openai.com/v1/", Ok("https://api.openai.com/v1/responses")),
+            ("http://127.0.0.1:8080/v1", Ok("http://127.0.0.1:8080/v1/responses")),
+            ("http://[::1]:1/", Ok("http://[::1]:1/responses")),
+            ("http://localhost:1", Ok("http://localhost:1/responses")),
+            ("http://example.com/v1", Err("https")),
+            ("http://127.0.0.1.example.com/v1", Err("https")),
+            ("ftp://127.0.0.1/", Err("neither")),
+            ("https://me:pw@example.com", Err("password")),
+            ("api.openai.com", Err("no URL")),
+        ];
+        for (base, expected) in rows {
+            match (address(base, Dialect::Responses), expected) {
+                (Ok(url), Ok(expected)) => assert_eq!(url.as_str(), expected),
+                (Err(why), Err(expected)) => assert!(why.contains(expected), "{base}: {why}"),
+                (found, _) => panic!("{base}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_of_two_lines_is_refused_without_showing_it() {
+        let fault = Endpoint::new(Dialect::Chat, "http://127.0.0.1:1/v1", Some("a\nsecret")).err();
+        insta::assert_snapshot!(fault.unwrap_or_default(), @"the key in OPENAI_API_KEY has letters that cannot be sent");
+    }
+}

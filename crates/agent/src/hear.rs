@@ -1,0 +1,190 @@
+//! One response: heard as it streams, its calls run while it does, and all of them answered.
+
+use std::time::Instant;
+
+use engine::{Answer, ToolCallRuntime};
+use futures_util::{FutureExt, StreamExt};
+use journal::Entry;
+use tool::{CallId, ErrorKind, ToolOutput};
+use wire::{End, Heard, Listener, Usage};
+
+use crate::history::Piece;
+use crate::record::{answered, called};
+use crate::{AgentFault, Events, Seen, Session};
+
+/// What one response came to.
+pub(crate) struct Round {
+    pub(crate) end: End,
+    /// Whether there is something to go on from: calls that were answered.
+    pub(crate) acted: bool,
+    pub(crate) interrupted: bool,
+}
+
+/// A response that is being heard.
+struct Hearing {
+    runtime: ToolCallRuntime,
+    answers: Vec<(CallId, ToolOutput)>,
+    usage: Option<Usage>,
+    end: Option<End>,
+    stopped: bool,
+}
+
+impl Session {
+    /// Sends `body`, and hears the response to its end. It is part of the conversation then, unless nothing of it counts.
+    pub(crate) async fn round(&mut self, body: String) -> Result<Round, AgentFault> {
+        let (began, bytes) = (Instant::now(), body.len());
+        let stop = self.handle.turn();
+        let runtime = ToolCallRuntime::new(self.setup.router.clone());
+        let mut hearing = Hearing { runtime, answers: Vec::new(), usage: None, end: None, stopped: false };
+        let mut listener = self.setup.model.dialect().listener();
+        let response = tokio::select! {
+            biased;
+            () = stop.cancelled() => None,
+            response = self.setup.model.respond(body) => Some(response),
+        };
+        let Some(response) = response else { return Ok(Round::stopped()) };
+        let mut events = response?;
+        while hearing.end.is_none() && !hearing.stopped {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => hearing.stopped = true,
+                Some(answer) = hearing.runtime.next(), if hearing.runtime.open() > 0 => {
+                    self.answered(answer, &mut hearing)?;
+                }
+                event = events.next() => self.event(event, &mut listener, &mut hearing).await?,
+            }
+        }
+        drained(events);
+        let took = began.elapsed();
+        let said = listener.into_said();
+        let dialect = said.dialect().as_str().to_owned();
+        let end = hearing.end.take().unwrap_or(End::Done);
+        let acted =
+            said.calls().next().is_some() || said.unread().next().is_some() || said.lost().next().is_some();
+        if matches!(end, End::Failed(_)) && !acted {
+            return Ok(Round { end, acted, interrupted: false });
+        }
+        if !said.is_empty() {
+            self.write(&Entry::Said { wire: dialect, items: vec![said.save()] })?;
+        }
+        self.costs(hearing.usage.unwrap_or_default(), bytes, took)?;
+        let interrupted = self.rest(&mut hearing, &stop).await?;
+        if !said.is_empty() {
+            self.history.push(Piece::Round { said, answers: hearing.answers });
+        }
+        self.last = hearing.usage.map(|usage| (usage, self.history.bytes()));
+        Ok(Round { end, acted, interrupted })
+    }
+
+    /// Waits for the calls that still run; whoever stops the turn stops them. Whether somebody did.
+    async fn rest(
+        &mut self,
+        hearing: &mut Hearing,
+        stop: &tokio_util::sync::CancellationToken,
+    ) -> Result<bool, AgentFault> {
+        let mut told = false;
+        // ends: every call is answered
+        while hearing.runtime.open() > 0 {
+            if hearing.stopped && !told {
+                hearing.runtime.cancel_turn();
+                told = true;
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled(), if !hearing.stopped => hearing.stopped = true,
+                Some(answer) = hearing.runtime.next() => self.answered(answer, hearing)?,
+            }
+        }
+        Ok(hearing.stopped)
+    }
+
+    async fn event(
+        &mut self,
+        event: Option<Result<serde_json::Value, wire::ModelError>>,
+        listener: &mut Listener,
+        hearing: &mut Hearing,
+    ) -> Result<(), AgentFault> {
+        let heard = match event {
+            Some(Ok(json)) => listener.push(&json),
+            Some(Err(error)) => {
+                // What was complete before it broke off counts; how it broke off is known better than the listener knows it.
+                let mut heard = listener.finish();
+                heard.retain(|heard| !matches!(heard, Heard::End(_)));
+                heard.push(Heard::End(End::Failed(error)));
+                heard
+            }
+            None => listener.finish(),
+        };
+        for heard in heard {
+            if matches!(heard, Heard::Call(_))
+                && let Some(ready) = self.setup.ready.take()
+            {
+                ready.await;
+            }
+            self.heard(heard, hearing)?;
+        }
+        Ok(())
+    }
+
+    fn heard(&self, heard: Heard, hearing: &mut Hearing) -> Result<(), AgentFault> {
+        let watch = &self.setup.watch;
+        match heard {
+            Heard::Text(text) => watch.saw(Seen::Text(&text)),
+            Heard::Thought(text) => watch.saw(Seen::Thought(&text)),
+            Heard::Call(call) => {
+                self.write(&called(&call))?;
+                watch.saw(Seen::Called(&call));
+                if let Err(twice) = hearing.runtime.start(call) {
+                    watch.saw(Seen::Notice(&twice.to_string()));
+                }
+            }
+            Heard::Fault(fault) => watch.saw(Seen::Notice(&fault.to_string())),
+            Heard::Hosted { kind, item } => watch.saw(Seen::Hosted { kind: &kind, item: &item }),
+            Heard::Usage(usage) => hearing.usage = Some(usage),
+            Heard::End(end) => hearing.end = Some(end),
+        }
+        Ok(())
+    }
+
+    fn answered(&self, Answer { call, output }: Answer, hearing: &mut Hearing) -> Result<(), AgentFault> {
+        self.write(&answered(&call, &output))?;
+        self.setup.watch.saw(Seen::Answered(&call, &output));
+        // A person who says stop at a question means all of it.
+        hearing.stopped |= output.facts.error == Some(ErrorKind::Stopped);
+        hearing.answers.push((call.id, output));
+        Ok(())
+    }
+
+    fn costs(&self, usage: Usage, bytes: usize, took: std::time::Duration) -> Result<(), AgentFault> {
+        self.setup.watch.saw(Seen::Responded { usage, took });
+        Ok(self.write(&Entry::Usage {
+            input_tokens: usage.input,
+            cached_tokens: usage.cached,
+            output_tokens: usage.output,
+            request_bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+            model_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        })?)
+    }
+}
+
+impl Round {
+    fn stopped() -> Self {
+        Self { end: End::Done, acted: false, interrupted: true }
+    }
+}
+
+/// Reads what is left of a stream that has said all: only then is its connection used again.
+fn drained(mut events: Events) {
+    for _ in 0..64 {
+        match events.next().now_or_never() {
+            Some(Some(Ok(_))) => {}
+            Some(Some(Err(_)) | None) => return,
+            None => break,
+        }
+    }
+    #[expect(clippy::disallowed_methods, reason = "it is no call, and ends by itself")]
+    tokio::spawn(async move {
+        let rest = async { while let Some(Ok(_)) = events.next().await {} };
+        let _late = tokio::time::timeout(std::time::Duration::from_secs(2), rest).await;
+    });
+}

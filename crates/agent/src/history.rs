@@ -1,0 +1,169 @@
+//! The conversation so far: what it is made of, and what of it a request carries.
+
+use std::ops::Range;
+
+use tool::{CallId, Image, Item, ToolCall, ToolOutput};
+use wire::{Dialect, Entry, Said};
+
+/// What is left of an old answer that was trimmed, at its beginning.
+const LEFT: usize = 200;
+
+/// One thing in a conversation.
+#[derive(Debug, Clone)]
+pub(crate) enum Piece {
+    /// Somebody said something to the model.
+    User { text: String, images: Vec<Image> },
+    /// The model said something, and its calls were answered.
+    Round { said: Said, answers: Vec<(CallId, ToolOutput)> },
+}
+
+/// A conversation in one dialect, serialised piece by piece.
+#[derive(Debug)]
+pub(crate) struct History {
+    dialect: Dialect,
+    pieces: Vec<Piece>,
+    entries: Vec<Entry>,
+}
+
+impl History {
+    pub(crate) fn new(dialect: Dialect, pieces: Vec<Piece>) -> Self {
+        let mut history = Self { dialect, pieces: Vec::new(), entries: Vec::new() };
+        pieces.into_iter().for_each(|piece| history.push(piece));
+        history
+    }
+
+    pub(crate) fn push(&mut self, piece: Piece) {
+        let dialect = self.dialect;
+        let items = match &piece {
+            Piece::User { text, images } => vec![dialect.user(text, images)],
+            Piece::Round { said, answers } => {
+                let answers = answers.iter().map(|(id, output)| (id, output));
+                [dialect.said(said), dialect.replies(said, answers)].concat()
+            }
+        };
+        self.entries.extend(items.iter().map(|item| dialect.entry(item)));
+        self.pieces.push(piece);
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(crate) fn into_pieces(self) -> Vec<Piece> {
+        self.pieces
+    }
+
+    /// How many bytes it adds to a request.
+    pub(crate) fn bytes(&self) -> usize {
+        self.entries.iter().map(Entry::size).sum()
+    }
+
+    /// How many pieces there are.
+    pub(crate) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Answers `calls`, which are in the last pieces, with `text`.
+    pub(crate) fn answer(&mut self, calls: &[ToolCall], text: &str) {
+        if calls.is_empty() {
+            return;
+        }
+        for piece in &mut self.pieces {
+            let Piece::Round { said, answers } = piece else { continue };
+            for call in said.calls().filter(|call| calls.contains(call)) {
+                if !answers.iter().any(|(id, _)| *id == call.id) {
+                    answers.push((call.id.clone(), ToolOutput::failure(text)));
+                }
+            }
+        }
+        *self = Self::new(self.dialect, std::mem::take(&mut self.pieces));
+    }
+
+    /// Shortens the answers in all but the last `kept` pieces. `false` if there was nothing to shorten.
+    pub(crate) fn trim(&mut self, kept: usize) -> bool {
+        let old = ..self.pieces.len().saturating_sub(kept);
+        let mut trimmed = false;
+        for piece in &mut self.pieces[old] {
+            if let Piece::Round { answers, .. } = piece {
+                answers.iter_mut().for_each(|(_, output)| trimmed |= shorten(output));
+            }
+        }
+        if trimmed {
+            *self = Self::new(self.dialect, std::mem::take(&mut self.pieces));
+        }
+        trimmed
+    }
+
+    /// Puts `summary` in the place of all but the last `kept` pieces, and the user's last words with it. How many are gone.
+    pub(crate) fn summarise(&mut self, summary: &str, kept: usize) -> usize {
+        let old = ..self.pieces.len().saturating_sub(kept);
+        let gone: Vec<Piece> = self.pieces.drain(old).collect();
+        let asked = gone.iter().rev().find_map(|piece| match piece {
+            Piece::User { text, .. } => Some(text.as_str()),
+            Piece::Round { .. } => None,
+        });
+        let asked =
+            asked.map(|text| format!("\n\nWhat the user asked for last:\n{text}")).unwrap_or_default();
+        let text =
+            format!("What happened so far, in short, in place of the conversation itself:\n{summary}{asked}");
+        let first = Piece::User { text, images: Vec::new() };
+        let rest = std::mem::take(&mut self.pieces);
+        *self = Self::new(self.dialect, std::iter::once(first).chain(rest).collect());
+        gone.len()
+    }
+}
+
+/// Cuts an answer to its beginning. `false` if it is short already.
+fn shorten(output: &mut ToolOutput) -> bool {
+    let mut shortened = false;
+    for item in &mut output.items {
+        match item {
+            Item::Text(text) if text.len() > 2 * LEFT => {
+                let cut: Range<usize> = text.floor_char_boundary(LEFT)..text.len();
+                let bytes = cut.len();
+                text.replace_range(cut, &format!("\n[{bytes} bytes of this old answer were left out]"));
+                shortened = true;
+            }
+            Item::Text(_) => {}
+            Item::Image(image) => {
+                *item = Item::Text(format!("[a picture, {}, was left out]", image.mime));
+                shortened = true;
+            }
+        }
+    }
+    shortened
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(text: &str) -> Piece {
+        let said = Said::of_calls(Dialect::Chat, [ToolCall::function("c", "t", "{}")]);
+        Piece::Round { said, answers: vec![("c".into(), ToolOutput::text(text))] }
+    }
+
+    fn user(text: &str) -> Piece {
+        Piece::User { text: text.to_owned(), images: Vec::new() }
+    }
+
+    #[test]
+    fn old_answers_are_trimmed_and_new_ones_are_not() {
+        let long = "x".repeat(5000);
+        let mut history = History::new(Dialect::Chat, vec![user("go"), round(&long), round(&long)]);
+        let before = history.bytes();
+        assert!(history.trim(1));
+        assert!(history.bytes() < before - 4000 && history.bytes() > 5000);
+        assert!(!history.trim(1));
+    }
+
+    #[test]
+    fn a_summary_keeps_what_was_asked_last() {
+        let mut history =
+            History::new(Dialect::Chat, vec![user("one"), round("a"), user("two"), round("b"), round("c")]);
+        assert_eq!(history.summarise("short", 1), 4);
+        assert_eq!(history.len(), 2);
+        let Piece::User { text, .. } = &history.pieces[0] else { panic!() };
+        assert!(text.contains("short") && text.contains("two") && !text.contains("one"));
+    }
+}

@@ -1,0 +1,34 @@
+//! The loop around the tools: a model streams calls, tools start while it still streams, answers go back in order, until it is done.
+//!
+//! A [`Session`] is one conversation. [`Session::prompt`] is one turn of it: requests to a [`Model`], calls through the engine's runtime,
+//! every step in the journal before it has an effect. A [`Watch`] sees what happens as it happens. Models are an [`Endpoint`] behind a URL,
+//! in any of three dialects, or a [`Script`].
+
+mod compact;
+mod endpoint;
+mod fault;
+mod hear;
+mod history;
+mod instructions;
+mod model;
+mod record;
+mod resume;
+mod retry;
+mod script;
+mod script_server;
+mod session;
+mod stream;
+mod turn;
+mod watch;
+
+pub use endpoint::Endpoint;
+pub use fault::AgentFault;
+pub use instructions::INSTRUCTIONS;
+pub use model::{Events, Model};
+pub use record::Recorder;
+pub use resume::{Resumed, resumed};
+pub use script::{Script, ScriptFault, Turn};
+pub use script_server::ScriptServer;
+pub use session::{Handle, Limits, Session, Setup};
+pub use turn::Ended;
+pub use watch::{Seen, Watch};

@@ -1,0 +1,171 @@
+//! What happens to calls, written into the journal before it has an effect.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use engine::{Event, Hook, HookSays, HookWants, Observer, Planned};
+use journal::{Entry, Form, Journal, JournalFault, Picture, Remote, Ruling, Step};
+use policy::Effect;
+use sha2::{Digest, Sha256};
+use tool::{BoxFuture, CallId, Image, Item, Notice, ToolCall, ToolOutput, ToolPayload};
+
+/// Writes a session down. As a hook it sees what a call is about to do, and stops it if that cannot be written; as an observer what
+/// became of it.
+pub struct Recorder {
+    journal: Journal,
+    broken: Mutex<Option<String>>,
+}
+
+impl Recorder {
+    /// Writes to `journal`.
+    pub fn new(journal: Journal) -> Self {
+        Self { journal, broken: Mutex::default() }
+    }
+
+    /// Where it writes.
+    pub fn path(&self) -> &Path {
+        self.journal.path()
+    }
+
+    /// Writes an entry.
+    ///
+    /// # Errors
+    /// If it was not written, which nothing should happen after.
+    pub fn write(&self, entry: &Entry) -> Result<(), JournalFault> {
+        self.journal.write(entry).map(|_| ())
+    }
+
+    /// Waits until all that was written is on the disk.
+    ///
+    /// # Errors
+    /// If it does not get there.
+    pub fn flush(&self) -> Result<(), JournalFault> {
+        self.journal.flush()
+    }
+
+    /// Writes what cannot be refused any more; what is not written stops the next call.
+    fn note(&self, entry: &Entry) {
+        if let Err(fault) = self.journal.write(entry) {
+            let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
+            broken.get_or_insert(fault.to_string());
+        }
+    }
+
+    fn intends(&self, call: Planned<'_>) -> Result<(), String> {
+        if let Some(why) = self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            return Err(why);
+        }
+        let effects = call.intent.effects.iter().map(effect).collect();
+        let entry = Entry::Intent { call: call.call.id.as_str().to_owned(), effects };
+        self.write(&entry).map_err(|fault| fault.to_string())
+    }
+}
+
+impl Hook for Recorder {
+    fn name(&self) -> &str {
+        "journal"
+    }
+
+    fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays> {
+        let wants = match self.intends(call) {
+            Ok(()) => HookWants::Nothing,
+            Err(why) => HookWants::Deny(format!("what it does cannot be written down: {why}")),
+        };
+        Box::pin(std::future::ready(HookSays { wants, ..HookSays::default() }))
+    }
+
+    fn after<'a>(&'a self, _: Planned<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookSays> {
+        Box::pin(std::future::ready(HookSays::default()))
+    }
+}
+
+impl Observer for Recorder {
+    fn streams(&self) -> bool {
+        false
+    }
+
+    fn saw(&self, call: &CallId, event: &Event) {
+        let call = call.as_str().to_owned();
+        self.note(&match event {
+            Event::Judged { verdict, why, by } => {
+                let verdict = match *verdict {
+                    "allow" => Ruling::Allow,
+                    "ask" => Ruling::Ask,
+                    _ => Ruling::Forbid,
+                };
+                Entry::Verdict { call, verdict, why: why.clone(), by: by.clone() }
+            }
+            Event::Attempted { number, sandbox } => {
+                let number = u64::try_from(*number).unwrap_or(u64::MAX);
+                Entry::Attempt { call, number, enforcement: (*sandbox).to_owned() }
+            }
+            Event::Asked { why } => Entry::Asked { call, why: why.clone() },
+            Event::Decided { decision } => {
+                Entry::Decided { call, decision: (*decision).to_owned(), by: "user".to_owned() }
+            }
+            Event::Notice(Notice::PlanUpdated { steps, .. }) => {
+                let step = |step: &tool::PlanStep| Step {
+                    step: step.description.clone(),
+                    status: step.status.as_str().to_owned(),
+                };
+                Entry::Plan { steps: steps.iter().map(step).collect() }
+            }
+            Event::Queued { .. } | Event::Started | Event::Notice(_) | Event::Finished { .. } => return,
+        });
+    }
+}
+
+/// What a call would do, in a few words.
+fn effect(effect: &Effect) -> String {
+    match effect {
+        Effect::Read(path) => format!("reads {}", path.display()),
+        Effect::Write(path) => format!("writes {}", path.display()),
+        Effect::Exec(line) => format!("runs {:?} in {}", line.argv, line.cwd.display()),
+        Effect::Type(typing) => format!("types into `{}`", typing.into),
+        Effect::Network(host) => format!("talks to {host}"),
+        Effect::Foreign(foreign) => format!("calls `{}` of the server `{}`", foreign.tool, foreign.server),
+    }
+}
+
+/// A call, before it is started.
+pub(crate) fn called(call: &ToolCall) -> Entry {
+    let (form, remote) = match &call.payload {
+        ToolPayload::Function { .. } => (Form::Function, None),
+        ToolPayload::Custom { .. } => (Form::Custom, None),
+        ToolPayload::LocalShell(_) => (Form::LocalShell, None),
+        ToolPayload::Mcp { server, tool, .. } => {
+            (Form::Mcp, Some(Remote { server: server.clone(), tool: tool.clone() }))
+        }
+    };
+    let arguments = match &call.payload {
+        ToolPayload::Custom { input } => input.clone(),
+        payload => payload.arguments().into_owned(),
+    };
+    Entry::Call { id: call.id.as_str().to_owned(), tool: call.name.clone(), form, arguments, remote }
+}
+
+/// What a model is told about a call.
+pub(crate) fn answered(call: &ToolCall, output: &ToolOutput) -> Entry {
+    let took = output.facts.duration.unwrap_or_default();
+    let pictures = output.items.iter().filter_map(|item| match item {
+        Item::Image(image) => Some(picture(image)),
+        Item::Text(_) => None,
+    });
+    Entry::Answered {
+        call: call.id.as_str().to_owned(),
+        success: output.success,
+        error: output.facts.error.map(|error| error.as_str().to_owned()),
+        took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        text: output.joined_text(),
+        pictures: pictures.collect(),
+        spilled: None,
+    }
+}
+
+/// A picture, known by its hash.
+pub(crate) fn picture(image: &Image) -> Picture {
+    let hash = Sha256::digest(&image.bytes);
+    let sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let bytes = u64::try_from(image.bytes.len()).unwrap_or(u64::MAX);
+    Picture { mime: image.mime.to_owned(), sha256, bytes }
+}

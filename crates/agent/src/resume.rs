@@ -1,0 +1,204 @@
+//! A session that goes on: its journal read back into a conversation.
+
+use journal::{Entry, Form, Record, Remote};
+use tool::{CallId, ToolCall, ToolOutput, ToolPayload};
+use wire::{Dialect, Said};
+
+use crate::AgentFault;
+use crate::history::{History, Piece};
+
+/// What a journal tells about a session.
+pub struct Resumed {
+    pub(crate) pieces: Vec<Piece>,
+    /// Calls that were running when the program died; nobody knows what they have done.
+    pub(crate) lost: Vec<ToolCall>,
+}
+
+impl Resumed {
+    /// How many things were said and done.
+    pub fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Whether nothing was.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// How many calls were running when the program died.
+    pub fn lost(&self) -> usize {
+        self.lost.len()
+    }
+}
+
+/// One response and what came of it, in the making.
+#[derive(Default)]
+struct Round {
+    said: Option<Said>,
+    calls: Vec<ToolCall>,
+    answers: Vec<(CallId, ToolOutput)>,
+}
+
+impl Round {
+    /// The piece of it, if anything was said, and the calls that have no answer.
+    fn close(self, dialect: Dialect) -> (Option<Piece>, Vec<ToolCall>) {
+        let Self { said, calls, answers } = self;
+        // Whoever died while the model still spoke has heard its calls, and no more.
+        let said = said.unwrap_or_else(|| Said::of_calls(dialect, calls));
+        let answered = |call: &&ToolCall| !answers.iter().any(|(id, _)| *id == call.id);
+        let lost = said.calls().filter(answered).cloned().collect();
+        ((!said.is_empty()).then_some(Piece::Round { said, answers }), lost)
+    }
+}
+
+/// Reads the records of a session that is to go on in `dialect`.
+///
+/// # Errors
+/// If a response in it cannot be read.
+pub fn resumed(records: &[Record], dialect: Dialect) -> Result<Resumed, AgentFault> {
+    let mut reader = Reader { dialect, pieces: Vec::new(), lost: Vec::new(), round: Round::default() };
+    for record in records {
+        reader.take(&record.entry)?;
+    }
+    reader.close();
+    Ok(Resumed { pieces: reader.pieces, lost: reader.lost })
+}
+
+struct Reader {
+    dialect: Dialect,
+    pieces: Vec<Piece>,
+    lost: Vec<ToolCall>,
+    round: Round,
+}
+
+impl Reader {
+    /// A request is sent when every call before it is answered: what comes after a response and is no answer to it is of the next.
+    fn take(&mut self, entry: &Entry) -> Result<(), AgentFault> {
+        match entry {
+            Entry::Prompt { text, .. } => {
+                self.close();
+                self.pieces.push(Piece::User { text: text.clone(), images: Vec::new() });
+            }
+            Entry::Call { id, tool, form, arguments, remote } => {
+                if self.round.said.is_some() {
+                    self.close();
+                }
+                let payload = payload(*form, arguments, remote.as_ref());
+                self.round.calls.push(ToolCall { id: id.as_str().into(), name: tool.clone(), payload });
+            }
+            Entry::Answered { call, success, text, .. } => {
+                let output = if *success { ToolOutput::text(text) } else { ToolOutput::failure(text) };
+                self.round.answers.push((call.as_str().into(), output));
+            }
+            Entry::Said { items, .. } => {
+                if self.round.said.is_some() {
+                    self.close();
+                }
+                for item in items {
+                    let said = Said::load(item).map_err(|fault| AgentFault::Resume(fault.to_string()))?;
+                    self.round.said = Some(said);
+                }
+            }
+            Entry::Compacted { summary, dropped } => {
+                self.close();
+                let dropped = usize::try_from(*dropped).unwrap_or(usize::MAX);
+                let kept = self.pieces.len().saturating_sub(dropped);
+                let mut history = History::new(self.dialect, std::mem::take(&mut self.pieces));
+                history.summarise(summary, kept);
+                self.pieces = history.into_pieces();
+            }
+            Entry::Session { .. }
+            | Entry::Intent { .. }
+            | Entry::Verdict { .. }
+            | Entry::Asked { .. }
+            | Entry::Decided { .. }
+            | Entry::Attempt { .. }
+            | Entry::Plan { .. }
+            | Entry::Diff { .. }
+            | Entry::Usage { .. }
+            | Entry::Interrupted { .. }
+            | Entry::Notice { .. }
+            | Entry::End { .. }
+            | Entry::Unknown(_) => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let (piece, lost) = std::mem::take(&mut self.round).close(self.dialect);
+        self.pieces.extend(piece);
+        self.lost.extend(lost);
+    }
+}
+
+fn payload(form: Form, arguments: &str, remote: Option<&Remote>) -> ToolPayload {
+    let arguments = arguments.to_owned();
+    match (form, remote) {
+        (Form::Custom, _) => ToolPayload::Custom { input: arguments },
+        (Form::Mcp, Some(Remote { server, tool })) => {
+            ToolPayload::Mcp { server: server.clone(), tool: tool.clone(), arguments }
+        }
+        (Form::Function | Form::LocalShell | Form::Mcp, _) => ToolPayload::Function { arguments },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(entry: Entry) -> Record {
+        Record { seq: 1, at: String::new(), entry }
+    }
+
+    fn call(id: &str) -> Record {
+        let (id, tool, arguments) = (id.to_owned(), "t".to_owned(), "{}".to_owned());
+        record(Entry::Call { id, tool, form: Form::Function, arguments, remote: None })
+    }
+
+    fn answered(id: &str) -> Record {
+        record(Entry::Answered {
+            call: id.to_owned(),
+            success: true,
+            error: None,
+            took_ms: 1,
+            text: "a".to_owned(),
+            pictures: Vec::new(),
+            spilled: None,
+        })
+    }
+
+    fn said(ids: &[&str]) -> Record {
+        let calls = ids.iter().map(|id| ToolCall::function(*id, "t", "{}"));
+        let said = Said::of_calls(Dialect::Chat, calls);
+        record(Entry::Said { wire: "chat".to_owned(), items: vec![said.save()] })
+    }
+
+    fn prompt() -> Record {
+        record(Entry::Prompt { text: "go".to_owned(), images: Vec::new() })
+    }
+
+    /// `u` for what a user said, and for each round how many of its calls are answered.
+    fn shape(records: &[Record]) -> (String, usize) {
+        let resumed = resumed(records, Dialect::Chat).unwrap();
+        let piece = |piece: &Piece| match piece {
+            Piece::User { .. } => "u".to_owned(),
+            Piece::Round { said, answers } => format!("{}/{}", answers.len(), said.calls().count()),
+        };
+        (resumed.pieces.iter().map(piece).collect::<Vec<_>>().join(" "), resumed.lost.len())
+    }
+
+    #[test]
+    fn every_call_is_in_one_round_with_its_answer() {
+        let rows: &[(&[Record], &str, usize)] = &[
+            (&[prompt(), call("a"), answered("a"), said(&["a"])], "u 1/1", 0),
+            (&[prompt(), call("a"), said(&["a"]), answered("a"), call("b"), said(&["b"])], "u 1/1 0/1", 1),
+            (&[prompt(), call("a"), call("b"), answered("a")], "u 1/2", 1),
+            (&[prompt(), call("a"), said(&["a"]), answered("a"), call("a"), answered("a")], "u 1/1 1/1", 0),
+            (&[prompt(), call("a"), said(&["a"]), answered("a"), prompt()], "u 1/1 u", 0),
+            (&[prompt()], "u", 0),
+        ];
+        for (records, pieces, lost) in rows {
+            assert_eq!(shape(records), ((*pieces).to_owned(), *lost), "{records:?}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! When a request that failed is sent again.
+
+use std::time::Duration;
+
+use wire::{ModelError, Retry};
+
+/// How often one request is sent at the most.
+const TRIES: u32 = 6;
+/// The first pause, which doubles, and the longest.
+const FIRST: Duration = Duration::from_millis(250);
+const LONGEST: Duration = Duration::from_secs(20);
+/// Whoever wants us to wait for longer is told about to the user instead.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Counts the tries of one request.
+#[derive(Debug, Default)]
+pub(crate) struct Tries(u32);
+
+impl Tries {
+    /// How long to wait before the next; `None` if there is to be none. `chance`, from 0 to 1, spreads those that were turned away
+    /// together.
+    pub(crate) fn next(&mut self, error: &ModelError, chance: f64) -> Option<Duration> {
+        self.0 += 1;
+        if self.0 >= TRIES {
+            return None;
+        }
+        let doubled = FIRST.saturating_mul(1 << (self.0 - 1)).min(LONGEST);
+        match error.retry {
+            Retry::Never => None,
+            Retry::After(wait) => (wait <= PATIENCE).then_some(wait),
+            Retry::Soon => Some(doubled.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)),
+        }
+    }
+}
+
+/// A number from 0 to 1 that nobody could guess and nobody needs to.
+pub(crate) fn chance() -> f64 {
+    use std::hash::{BuildHasher, RandomState};
+    let hash = RandomState::new().hash_one(0_u8);
+    f64::from(u32::try_from(hash >> 32).unwrap_or(0)) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::Code;
+
+    use super::*;
+
+    fn error(retry: Retry) -> ModelError {
+        ModelError { code: Code::Server, message: String::new(), retry }
+    }
+
+    #[test]
+    fn pauses_double_and_end() {
+        let mut tries = Tries::default();
+        let pauses: Vec<Option<u128>> =
+            (0..7).map(|_| tries.next(&error(Retry::Soon), 1.0).map(|pause| pause.as_millis())).collect();
+        assert_eq!(pauses, [Some(250), Some(500), Some(1000), Some(2000), Some(4000), None, None]);
+        assert_eq!(Tries::default().next(&error(Retry::Soon), 0.0), Some(Duration::from_millis(125)));
+    }
+
+    #[test]
+    fn the_server_says_when_and_a_no_is_a_no() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(Tries::default().next(&error(Retry::After(minute)), 1.0), Some(minute));
+        assert_eq!(Tries::default().next(&error(Retry::After(minute * 60)), 1.0), None);
+        assert_eq!(Tries::default().next(&error(Retry::Never), 1.0), None);
+    }
+}

@@ -1,0 +1,203 @@
+//! A model that says what a script says. Everything but the model is real then.
+//!
+//! A script has a turn a line, as JSON: `{"items": [{"type": "message", "text": "hi"}, {"type": "function_call", "name": "exec_command",
+//! "arguments": {"cmd": "true"}}, {"type": "custom_tool_call", "name": "apply_patch", "input": "…"}]}`. A turn may wait first (`delay_ms`),
+//! break off after so many events (`break_after`) or be a refusal (`{"status": 429, "retry_after": "1"}`).
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::stream::{StreamExt, iter};
+use serde::Deserialize;
+use serde_json::Value;
+use tool::{BoxFuture, ToolCall, ToolPayload};
+use wire::{Dialect, Line, ModelError, Usage};
+
+use crate::stream::broken;
+use crate::{Events, Model};
+
+/// What is said when a script is used up.
+const FINAL: &str = "done";
+
+/// One response of a script.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Turn {
+    items: Vec<Said>,
+    /// How long the model thinks first.
+    delay_ms: u64,
+    /// How long it takes over each event.
+    pace_ms: u64,
+    /// After so many events the stream breaks off.
+    break_after: Option<usize>,
+    /// It is refused with this status instead.
+    status: Option<u16>,
+    /// And with this header.
+    retry_after: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+enum Said {
+    Message { text: String },
+    FunctionCall { name: String, arguments: Value },
+    CustomToolCall { name: String, input: String },
+}
+
+/// A line of a script that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the script cannot be read: {why}")]
+pub struct ScriptFault {
+    line: usize,
+    why: String,
+}
+
+impl Turn {
+    /// Reads a script: a turn a line; empty lines, and those that begin with `//`, are passed over.
+    ///
+    /// # Errors
+    /// With the first line that is none.
+    pub fn read(text: &str) -> Result<Vec<Self>, ScriptFault> {
+        let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with("//"));
+        let turn = |(line, text): (usize, &str)| {
+            serde_json::from_str(text).map_err(|why| ScriptFault { line, why: why.to_string() })
+        };
+        lines.map(turn).collect()
+    }
+
+    /// What is said when there is nothing left to say.
+    fn last() -> Self {
+        Self { items: vec![Said::Message { text: FINAL.to_owned() }], ..Self::default() }
+    }
+
+    /// The lines of it, in the turn of this number.
+    fn lines(&self, number: usize) -> Vec<Line> {
+        let call = |at: usize, name: &str, payload: ToolPayload| {
+            Line::Call(ToolCall {
+                id: format!("call_{number:04}_{at:02}").into(),
+                name: name.to_owned(),
+                payload,
+            })
+        };
+        let line = |(at, said): (usize, &Said)| match said {
+            Said::Message { text } => Line::Text(text.clone()),
+            Said::FunctionCall { name, arguments } => {
+                let arguments = match arguments {
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                };
+                call(at, name, ToolPayload::Function { arguments })
+            }
+            Said::CustomToolCall { name, input } => {
+                call(at, name, ToolPayload::Custom { input: input.clone() })
+            }
+        };
+        self.items.iter().enumerate().map(line).collect()
+    }
+}
+
+/// A script that is being played.
+#[derive(Debug)]
+pub struct Script {
+    dialect: Dialect,
+    turns: Vec<Turn>,
+    next: AtomicUsize,
+}
+
+/// One response that is played.
+pub(crate) enum Played {
+    Refused { status: u16, retry_after: Option<String>, body: String },
+    Spoken { delay: Duration, pace: Duration, events: Vec<Value>, breaks: bool },
+}
+
+impl Script {
+    /// Plays `turns` in `dialect`.
+    pub fn new(dialect: Dialect, turns: Vec<Turn>) -> Self {
+        Self { dialect, turns, next: AtomicUsize::new(0) }
+    }
+
+    /// The response to a request. One without tools asks for a summary or a title, and takes no turn.
+    pub(crate) fn play(&self, dialect: Dialect, body: &str) -> Played {
+        let request: Value = serde_json::from_str(body).unwrap_or_default();
+        let offers_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        let number = if offers_tools { self.next.fetch_add(1, Ordering::Relaxed) } else { usize::MAX };
+        let turn = self.turns.get(number).cloned().unwrap_or_else(Turn::last);
+        if let Some(status) = turn.status {
+            let body = serde_json::json!({"error": {"message": "the script says so", "type": "scripted"}});
+            return Played::Refused { status, retry_after: turn.retry_after, body: body.to_string() };
+        }
+        let length = u64::try_from(body.len()).unwrap_or(u64::MAX) / 4;
+        let usage = Usage { input: length, cached: 0, output: 10, reasoning: 0 };
+        let id = format!("{:04}", number.min(9999));
+        let mut events = dialect.spoken(&id, &turn.lines(number), usage);
+        let breaks = turn.break_after.is_some_and(|after| after < events.len());
+        if let Some(after) = turn.break_after {
+            events.truncate(after);
+        }
+        let [delay, pace] = [turn.delay_ms, turn.pace_ms].map(Duration::from_millis);
+        Played::Spoken { delay, pace, events, breaks }
+    }
+}
+
+impl Model for Script {
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn respond(&self, body: String) -> BoxFuture<'_, Result<Events, ModelError>> {
+        Box::pin(async move {
+            match self.play(self.dialect, &body) {
+                Played::Refused { status, retry_after, body } => {
+                    Err(self.dialect.refused(status, retry_after.as_deref(), &body))
+                }
+                Played::Spoken { delay, pace, events, breaks } => {
+                    wait(delay).await;
+                    let end = breaks.then(|| Err(broken("the script says so")));
+                    let events = iter(events.into_iter().map(Ok).chain(end));
+                    Ok(events
+                        .then(move |event| async move {
+                            wait(pace).await;
+                            event
+                        })
+                        .boxed())
+                }
+            }
+        })
+    }
+}
+
+/// Waits; not at all if it is no time, which would cost a tick of the clock.
+pub(crate) async fn wait(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_read_a_turn_a_line() {
+        let text =
+            "// a comment\n\n{\"items\": [{\"type\": \"message\", \"text\": \"a\"}]}\n{\"status\": 500}\n";
+        assert_eq!(Turn::read(text).unwrap().len(), 2);
+        let fault = Turn::read("{}\n{\"item\": []}").unwrap_err();
+        insta::assert_snapshot!(fault, @"line 2 of the script cannot be read: unknown field `item`, expected one of `items`, `delay_ms`, `pace_ms`, `break_after`, `status`, `retry_after` at line 1 column 7");
+    }
+
+    #[test]
+    fn who_offers_no_tools_takes_no_turn() {
+        let turns =
+            Turn::read(r#"{"items": [{"type": "function_call", "name": "t", "arguments": {}}]}"#).unwrap();
+        let script = Script::new(Dialect::Chat, turns);
+        let said = |body: &str| match script.play(Dialect::Chat, body) {
+            Played::Spoken { events, .. } => format!("{events:?}").contains("tool_calls"),
+            Played::Refused { .. } => panic!("it is refused"),
+        };
+        assert!(!said("{}"));
+        assert!(said(r#"{"tools": [1]}"#));
+        assert!(!said(r#"{"tools": [1]}"#));
+    }
+}

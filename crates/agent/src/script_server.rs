@@ -1,0 +1,137 @@
+//! A script behind a URL: a model server for tests, in the dialect that the path asks for.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use futures_util::stream::{StreamExt, iter};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, Limited, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use wire::Dialect;
+
+use crate::Script;
+use crate::script::{Played, wait};
+
+/// The longest request.
+const LONGEST: usize = 64 << 20;
+
+type Answer = Response<BoxBody<Bytes, io::Error>>;
+
+/// A script that is served on this machine.
+pub struct ScriptServer {
+    listener: TcpListener,
+    script: Arc<Script>,
+}
+
+impl ScriptServer {
+    /// Listens on a port of this machine, and of no other; 0 takes any that is free.
+    pub async fn bind(port: u16, script: Script) -> io::Result<Self> {
+        let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, port)).await?;
+        Ok(Self { listener, script: Arc::new(script) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until it is dropped; `heard` is told of every request.
+    pub async fn serve(self, heard: impl Fn(&str, &str) + Clone + Send + Sync + 'static) -> io::Result<()> {
+        let mut connections = JoinSet::new();
+        // ends: with the program
+        loop {
+            let stream = tokio::select! {
+                accepted = self.listener.accept() => accepted?.0,
+                Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+            };
+            let (script, heard) = (Arc::clone(&self.script), heard.clone());
+            connections.spawn(attend(stream, script, heard));
+        }
+    }
+}
+
+async fn attend(stream: TcpStream, script: Arc<Script>, heard: impl Fn(&str, &str) + Send + Sync) {
+    let _late = stream.set_nodelay(true);
+    let service = service_fn(|request| async { Ok::<_, Infallible>(answer(request, &script, &heard).await) });
+    if let Err(error) = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%error, "a connection ended");
+    }
+}
+
+async fn answer(request: Request<Incoming>, script: &Script, heard: &impl Fn(&str, &str)) -> Answer {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().to_owned();
+    let body = match Limited::new(body, LONGEST).collect().await {
+        Ok(body) => String::from_utf8_lossy(&body.to_bytes()).into_owned(),
+        Err(_) => return plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long"),
+    };
+    heard(&path, &body);
+    let Some(dialect) = Dialect::ALL.into_iter().find(|dialect| path.ends_with(dialect.path())) else {
+        let models = head.method == Method::GET && path.ends_with("/models");
+        return match models {
+            true => plain(StatusCode::OK, r#"{"object":"list","data":[]}"#),
+            false => plain(StatusCode::NOT_FOUND, "there are responses, chat/completions and messages"),
+        };
+    };
+    match script.play(dialect, &body) {
+        Played::Refused { status, retry_after, body } => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let mut answer = plain(status, &body);
+            if let Some(after) = retry_after.and_then(|after| after.parse().ok()) {
+                answer.headers_mut().insert(http::header::RETRY_AFTER, after);
+            }
+            answer
+        }
+        Played::Spoken { delay, pace, events, breaks } => {
+            wait(delay).await;
+            spoken(dialect, pace, &events, breaks)
+        }
+    }
+}
+
+fn plain(status: StatusCode, text: &str) -> Answer {
+    let body = Full::new(Bytes::from(text.to_owned())).map_err(|never| match never {}).boxed();
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    answer
+        .headers_mut()
+        .insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    answer
+}
+
+/// The events as a stream; one that breaks breaks the connection.
+fn spoken(dialect: Dialect, pace: std::time::Duration, events: &[Value], breaks: bool) -> Answer {
+    let name = |event: &Value| match (dialect, event["type"].as_str()) {
+        (Dialect::Chat, _) | (_, None) => String::new(),
+        (Dialect::Responses | Dialect::Anthropic, Some(kind)) => format!("event: {kind}\n"),
+    };
+    let mut texts: Vec<String> =
+        events.iter().map(|event| format!("{}data: {event}\n\n", name(event))).collect();
+    if dialect == Dialect::Chat && !breaks {
+        texts.push("data: [DONE]\n\n".to_owned());
+    }
+    if pace.is_zero() {
+        texts = vec![texts.concat()];
+    }
+    let end = breaks.then(|| Err(io::Error::other("the script says so")));
+    let frames = iter(texts.into_iter().map(|text| Ok(Frame::data(Bytes::from(text)))).chain(end));
+    let frames = frames.then(move |frame| async move {
+        wait(pace).await;
+        frame
+    });
+    let mut answer = Response::new(BodyExt::boxed(StreamBody::new(
+        Box::pin(frames) as std::pin::Pin<Box<dyn futures_util::Stream<Item = _> + Send + Sync>>
+    )));
+    let kind = http::HeaderValue::from_static("text/event-stream");
+    answer.headers_mut().insert(http::header::CONTENT_TYPE, kind);
+    answer
+}

@@ -1,0 +1,178 @@
+//! One conversation: what it needs, and what it holds between turns.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::ToolRouter;
+use journal::{Entry, JournalFault};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tool::{ErrorKind, Facts, ToolOutput};
+use wire::{Reasoning, Request, Style, Usage};
+
+use crate::history::History;
+use crate::record::answered;
+use crate::{Model, Recorder, Resumed, Watch};
+
+/// What a call is told that was running when the program died.
+const INTERRUPTED: &str = "interrupted; effects unknown: the program ended while this ran. Look at what is there before you run it again.";
+
+/// How far a turn may go.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Requests to the model in one turn.
+    pub rounds: usize,
+    /// Tokens that the model can read.
+    pub context: u64,
+    /// Tokens that it may write in one response; its own limit if there is none.
+    pub output: Option<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { rounds: 500, context: 200_000, output: None }
+    }
+}
+
+/// What a session is made of.
+pub struct Setup {
+    /// Where calls go.
+    pub router: ToolRouter,
+    /// Who is asked.
+    pub model: Arc<dyn Model>,
+    /// What the provider calls the model.
+    pub name: String,
+    /// What it is told before anything else.
+    pub instructions: String,
+    /// How tools are written for it.
+    pub style: Style,
+    /// What becomes of its thoughts.
+    pub reasoning: Reasoning,
+    /// Where it is written down; nowhere if there is none.
+    pub recorder: Option<Arc<Recorder>>,
+    /// Who watches.
+    pub watch: Arc<dyn Watch>,
+    /// How far a turn may go.
+    pub limits: Limits,
+    /// Says at the end of a turn what it changed in files.
+    pub changed: Option<Box<dyn FnMut() -> Option<String> + Send>>,
+    /// Resolves when it is known what files there were before: no call is started earlier.
+    pub ready: Option<tool::BoxFuture<'static, ()>>,
+    /// Keeps requests on machines that have the conversation in their cache.
+    pub cache_key: Option<String>,
+}
+
+/// One conversation with a model.
+pub struct Session {
+    pub(crate) setup: Setup,
+    pub(crate) history: History,
+    pub(crate) handle: Handle,
+    steered: mpsc::UnboundedReceiver<String>,
+    /// The tools as a request has them, and of which names they are.
+    tools: (Vec<String>, String),
+    /// What the last response cost, and how many bytes the conversation had then.
+    pub(crate) last: Option<(Usage, usize)>,
+}
+
+/// Reaches a session while it works.
+#[derive(Clone)]
+pub struct Handle {
+    turn: Arc<Mutex<CancellationToken>>,
+    steer: mpsc::UnboundedSender<String>,
+}
+
+impl Handle {
+    /// Stops the turn: its calls are answered as aborted.
+    pub fn interrupt(&self) {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+    }
+
+    /// Adds to what was asked: the model reads it with its next request.
+    pub fn steer(&self, text: String) {
+        let _over = self.steer.send(text);
+    }
+
+    /// Begins a turn, which an earlier interrupt does not stop.
+    pub(crate) fn begin(&self) -> CancellationToken {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        *turn = CancellationToken::new();
+        turn.clone()
+    }
+
+    /// The turn that runs.
+    pub(crate) fn turn(&self) -> CancellationToken {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Session {
+    /// A new conversation, or one that goes on: calls that were running when it ended are answered so.
+    ///
+    /// # Errors
+    /// If that cannot be written down.
+    pub fn new(setup: Setup, resumed: Option<Resumed>) -> Result<Self, JournalFault> {
+        let (pieces, lost) = resumed.map(|resumed| (resumed.pieces, resumed.lost)).unwrap_or_default();
+        let mut history = History::new(setup.model.dialect(), pieces);
+        if let Some(recorder) = &setup.recorder {
+            for call in &lost {
+                let facts = Facts { error: Some(ErrorKind::Cancelled), ..Facts::default() };
+                let output = ToolOutput { facts, ..ToolOutput::failure(INTERRUPTED) };
+                recorder.write(&answered(call, &output))?;
+            }
+        }
+        history.answer(&lost, INTERRUPTED);
+        let (steer, steered) = mpsc::unbounded_channel();
+        let handle = Handle { turn: Arc::default(), steer };
+        Ok(Self { setup, history, handle, steered, tools: Default::default(), last: None })
+    }
+
+    /// Reaches it while it works.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Writes an entry, if there is where.
+    pub(crate) fn write(&self, entry: &Entry) -> Result<(), JournalFault> {
+        self.setup.recorder.as_ref().map_or(Ok(()), |recorder| recorder.write(entry))
+    }
+
+    /// What was added to what was asked, since somebody looked last.
+    pub(crate) fn steered(&mut self) -> Option<String> {
+        self.steered.try_recv().ok()
+    }
+
+    /// The next request.
+    pub(crate) fn body(&mut self) -> String {
+        self.refresh();
+        self.setup.model.dialect().request(&Request {
+            model: &self.setup.name,
+            instructions: &self.setup.instructions,
+            items: self.history.entries(),
+            tools: &self.tools.1,
+            max_output_tokens: self.setup.limits.output,
+            cache_key: self.setup.cache_key.as_deref(),
+            reasoning: self.setup.reasoning,
+        })
+    }
+
+    /// Writes the tools anew if some have come or gone.
+    fn refresh(&mut self) {
+        let registry = self.setup.router.registry();
+        let names = registry.names();
+        if self.tools.1.is_empty() || self.tools.0 != names {
+            let specs = registry.specs();
+            let specs: Vec<&tool::ToolSpec> = specs.iter().collect();
+            let tools = self.setup.model.dialect().tools(&specs, &self.setup.style);
+            self.tools = (names, tools.to_string());
+        }
+    }
+
+    /// The same at the beginning of a turn, when they may also have changed.
+    pub(crate) fn forget_tools(&mut self) {
+        self.tools.1.clear();
+    }
+
+    /// How many bytes of a request are not the conversation.
+    pub(crate) fn overhead(&self) -> usize {
+        self.setup.instructions.len() + self.tools.1.len()
+    }
+}

@@ -1,0 +1,115 @@
+//! The events of a response that comes over HTTP, within bounds.
+
+use futures_util::stream::{Stream, StreamExt, unfold};
+use hyper::body::Bytes;
+use reqwest::Response;
+use serde_json::Value;
+use sse_stream::SseStream;
+use wire::{Code, ModelError, Retry};
+
+use crate::Events;
+
+/// The longest event; a response as a whole is measured by whoever listens to it.
+const LONGEST: usize = 16 << 20;
+/// What some APIs say when a stream is over.
+const OVER: &str = "[DONE]";
+
+/// The events of `response`. One that is JSON as a whole is one event.
+pub(crate) async fn events(response: Response) -> Result<Events, ModelError> {
+    let kind = response.headers().get(http::header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.starts_with("application/json") {
+        let whole = body(response, LONGEST).await?;
+        let json = parse(&whole);
+        return Ok(futures_util::stream::iter([json]).boxed());
+    }
+    let events = SseStream::from_bytes_stream(bytes(response).boxed());
+    let read = events.take_while(|event| {
+        let over = event.as_ref().is_ok_and(|event| event.data.as_deref() == Some(OVER));
+        std::future::ready(!over)
+    });
+    let json = read.filter_map(|event| {
+        std::future::ready(match event {
+            Ok(event) => event.data.filter(|data| !data.is_empty()).map(|data| parse(&data)),
+            Err(error) => Some(Err(broken(&error.to_string()))),
+        })
+    });
+    Ok(json.boxed())
+}
+
+fn parse(text: &str) -> Result<Value, ModelError> {
+    serde_json::from_str(text).map_err(|error| broken(&format!("it is no JSON: {error}")))
+}
+
+/// What comes before the end of a stream that breaks.
+pub(crate) fn broken(why: &str) -> ModelError {
+    let why: String = why.chars().filter(|letter| !policy::invisible(*letter)).take(300).collect();
+    let message = format!("the stream of the model broke off: {why}");
+    ModelError { code: Code::Broken, message, retry: Retry::Soon }
+}
+
+/// The text of a response, up to `most` bytes of it.
+pub(crate) async fn body(mut response: Response, most: usize) -> Result<String, ModelError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| broken(&error.to_string()))? {
+        if body.len() + chunk.len() > most {
+            return Err(broken(&format!("it is longer than {most} bytes")));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(String::from_utf8_lossy(&body).into_owned())
+}
+
+/// Why there is no more of a stream.
+#[derive(Debug, thiserror::Error)]
+enum Cut {
+    #[error("an event is longer than {LONGEST} bytes")]
+    Long,
+    #[error(transparent)]
+    Failed(#[from] reqwest::Error),
+}
+
+/// The bytes of a response, until an event is too long.
+fn bytes(response: Response) -> impl Stream<Item = Result<Bytes, Cut>> {
+    unfold(Some((response, (0_usize, 0_usize))), |open| async {
+        let (mut response, mut event) = open?;
+        match response.chunk().await {
+            Ok(None) => None,
+            Ok(Some(chunk)) => {
+                event = grown(event, &chunk);
+                if event.0 > LONGEST {
+                    return Some((Err(Cut::Long), None));
+                }
+                Some((Ok(chunk), Some((response, event))))
+            }
+            Err(error) => Some((Err(error.into()), None)),
+        }
+    })
+}
+
+/// How long the event that is being received is, and its last line, after `chunk`. It ends with an empty line.
+fn grown((mut event, mut line): (usize, usize), chunk: &[u8]) -> (usize, usize) {
+    let mut longest = 0;
+    for byte in chunk {
+        match byte {
+            b'\r' => {}
+            b'\n' if line == 0 => event = 0,
+            b'\n' => line = 0,
+            _ => (event, line) = (event + 1, line + 1),
+        }
+        longest = longest.max(event);
+    }
+    (if longest > LONGEST { longest } else { event }, line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_ends_with_an_empty_line() {
+        assert_eq!(grown((0, 0), b"data: 1\ndata"), (11, 4));
+        assert_eq!(grown((11, 4), b": 2\r\n\r\n"), (0, 0));
+        assert_eq!(grown((LONGEST, 9), b"x\n\n"), (LONGEST + 1, 0));
+    }
+}

@@ -1,0 +1,129 @@
+//! One turn: requests until the model has nothing more to do.
+
+use std::time::Duration;
+
+use journal::Entry;
+use tool::Image;
+use wire::{Code, End, ModelError};
+
+use crate::hear::Round;
+use crate::history::Piece;
+use crate::record::picture;
+use crate::retry::{Tries, chance};
+use crate::{AgentFault, Seen, Session};
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// The model is done.
+    Done,
+    /// The provider stopped it.
+    CutShort {
+        /// Its word for why.
+        why: String,
+    },
+    /// Somebody stopped it.
+    Interrupted,
+    /// It took as many requests as it may.
+    OutOfRounds,
+}
+
+impl Session {
+    /// Asks the model for something, and has it work until it is done.
+    ///
+    /// # Errors
+    /// If the model does not answer, or what happens cannot be written down.
+    pub async fn prompt(&mut self, text: &str, images: Vec<Image>) -> Result<Ended, AgentFault> {
+        let stop = self.handle.begin();
+        self.forget_tools();
+        self.said_by_user(text, images)?;
+        let ended = tokio::select! {
+            biased;
+            ended = self.rounds() => ended,
+            // Whatever waits for nothing but time; what runs has seen it already.
+            () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(Ended::Interrupted),
+        };
+        if let Some(diff) = self.setup.changed.as_mut().and_then(|changed| changed()) {
+            self.setup.watch.saw(Seen::Changed(&diff));
+            self.write(&Entry::Diff { text: diff })?;
+        }
+        if let Ok(Ended::Interrupted) = ended {
+            self.write(&Entry::Interrupted { why: "the user stopped it".to_owned() })?;
+        }
+        ended
+    }
+
+    fn said_by_user(&mut self, text: &str, images: Vec<Image>) -> Result<(), AgentFault> {
+        let pictures = images.iter().map(picture).collect();
+        self.write(&Entry::Prompt { text: text.to_owned(), images: pictures })?;
+        self.history.push(Piece::User { text: text.to_owned(), images });
+        Ok(())
+    }
+
+    async fn rounds(&mut self) -> Result<Ended, AgentFault> {
+        let mut tries = Tries::default();
+        for round in 1..=self.setup.limits.rounds {
+            while let Some(text) = self.steered() {
+                self.said_by_user(&text, Vec::new())?;
+            }
+            self.fit().await?;
+            let Round { end, acted, interrupted } = self.answered_round(round, &mut tries).await?;
+            if interrupted {
+                return Ok(Ended::Interrupted);
+            }
+            match end {
+                // Calls were made and answered before it broke off: the conversation goes on from there.
+                End::Failed(error) => self.pause(&error, &mut tries).await?,
+                _ if acted => tries = Tries::default(),
+                End::Done => match self.steered() {
+                    Some(text) => self.said_by_user(&text, Vec::new())?,
+                    None => return Ok(Ended::Done),
+                },
+                End::CutShort { why } => return Ok(Ended::CutShort { why }),
+            }
+        }
+        Ok(Ended::OutOfRounds)
+    }
+
+    /// One response that counts. As long as nothing was done, a request that fails is sent again as it is.
+    async fn answered_round(&mut self, number: usize, tries: &mut Tries) -> Result<Round, AgentFault> {
+        let mut shortened = false;
+        // ends: each try that fails is counted
+        loop {
+            let body = self.body();
+            let bytes = body.len();
+            self.setup.watch.saw(Seen::Asked { round: number, bytes });
+            let round = match self.round(body).await {
+                Ok(round) => round,
+                Err(AgentFault::Model(error)) => {
+                    Round { end: End::Failed(error), acted: false, interrupted: false }
+                }
+                Err(other) => return Err(other),
+            };
+            match &round.end {
+                End::Failed(error) if !round.acted && !round.interrupted => {
+                    if error.code == Code::ContextLength && !shortened {
+                        shortened = true;
+                        self.shorten().await?;
+                        continue;
+                    }
+                    let error = error.clone();
+                    self.pause(&error, tries).await?;
+                }
+                _ => return Ok(round),
+            }
+        }
+    }
+
+    /// Waits before a request is sent again, or says that it will not be.
+    async fn pause(&self, error: &ModelError, tries: &mut Tries) -> Result<(), AgentFault> {
+        let Some(pause) = tries.next(error, chance()) else { return Err(error.clone().into()) };
+        self.setup.watch.saw(Seen::Retried { why: &error.message, pause });
+        self.write(&Entry::Notice { text: format!("{}; tried again", error.message) })?;
+        tokio::time::sleep(pause).await;
+        Ok(())
+    }
+}
+
+/// How long what runs may take to notice that it was stopped.
+const GRACE: Duration = Duration::from_secs(10);

@@ -1,0 +1,90 @@
+//! The journal of a session: a new one, or one that goes on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent::{Recorder, Resumed, resumed};
+use journal::{Entry, Journal, JournalFault, Redactor, Reopened, SessionId};
+use toolgate::is_secret_name;
+use toolgate::wire::Dialect;
+
+use crate::fault::Fault;
+
+/// A session that is written down.
+pub(super) struct Book {
+    pub(super) id: SessionId,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) resumed: Option<Resumed>,
+}
+
+/// What a session is, for its first line.
+pub(super) struct About {
+    pub(super) cwd: String,
+    pub(super) model: String,
+    pub(super) dialect: Dialect,
+    pub(super) sandbox: &'static str,
+    pub(super) approval: &'static str,
+}
+
+impl Book {
+    /// Opens a journal in `sessions`: that of `resume`, or a new one.
+    pub(super) fn open(sessions: Option<PathBuf>, resume: Option<&str>, about: About) -> Result<Self, Fault> {
+        let sessions = sessions.ok_or_else(|| {
+            Fault::usage("there is no directory for the journal: neither HOME nor TOOLGATE_HOME is set")
+        })?;
+        let redactor = Redactor::new(secrets()).map_err(unwritten)?;
+        let (id, journal, earlier) = match resume {
+            None => {
+                let id = SessionId::new();
+                (id.clone(), Journal::create(&sessions, &id, redactor).map_err(unwritten)?, None)
+            }
+            Some(prefix) => {
+                let id = found(&sessions, prefix)?;
+                let Reopened { journal, records, .. } =
+                    Journal::reopen(&sessions, &id, redactor).map_err(unread)?;
+                let earlier =
+                    resumed(&records, about.dialect).map_err(|fault| Fault::failed(fault.to_string()))?;
+                (id, journal, Some(earlier))
+            }
+        };
+        let recorder = Recorder::new(journal);
+        let About { cwd, model, dialect, sandbox, approval } = about;
+        recorder
+            .write(&Entry::Session {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                cwd,
+                model,
+                wire: dialect.as_str().to_owned(),
+                sandbox: sandbox.to_owned(),
+                approval: approval.to_owned(),
+                resumed: earlier.is_some(),
+            })
+            .map_err(unwritten)?;
+        Ok(Self { id, recorder: Arc::new(recorder), resumed: earlier })
+    }
+}
+
+/// The session that `prefix` means.
+fn found(sessions: &std::path::Path, prefix: &str) -> Result<SessionId, Fault> {
+    if prefix == "last" {
+        let newest = journal::list(sessions, 1).map_err(unread)?;
+        let none = || Fault::usage("there is no session to go on with");
+        return newest.into_iter().next().map(|listed| listed.id).ok_or_else(none);
+    }
+    journal::find(sessions, prefix).map_err(unread)
+}
+
+/// Values of the environment that nobody should find in a journal.
+fn secrets() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| is_secret_name(name))
+}
+
+fn unwritten(fault: JournalFault) -> Fault {
+    Fault::failed(format!("the journal cannot be written, so nothing is done: {fault}"))
+}
+
+fn unread(fault: JournalFault) -> Fault {
+    Fault::usage(format!("the session cannot be resumed: {fault}"))
+}

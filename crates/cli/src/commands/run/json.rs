@@ -1,0 +1,90 @@
+//! What happens, as JSON: one event a line. docs/run.md has them all.
+
+use agent::{Ended, Seen, Watch};
+use serde_json::{Value, json};
+use toolgate::{CallId, Event, Item, Notice, Observer, ToolCall, ToolOutput, ToolPayload};
+
+use super::Show;
+use crate::commands::call::ms;
+use crate::commands::pipe::event_line;
+use crate::screen;
+
+/// Writes lines to standard output.
+pub(super) struct JsonLines;
+
+impl JsonLines {
+    fn line(value: &Value) {
+        // Whoever read it has left: the work goes on, and its journal with it.
+        let _nobody_reads = screen::text(&value.to_string());
+    }
+}
+
+impl Show for JsonLines {
+    fn began(&self, session: &str, journal: &str, model: &str, resumed: bool) {
+        Self::line(
+            &json!({"type": "session", "id": session, "journal": journal, "model": model, "resumed": resumed}),
+        );
+    }
+
+    fn ended(&self, ended: &Result<Ended, String>) {
+        Self::line(&match ended {
+            Ok(Ended::CutShort { why }) => json!({"type": "end", "why": "cut_short", "detail": why}),
+            Ok(ended) => json!({"type": "end", "why": super::word(ended)}),
+            Err(fault) => json!({"type": "end", "why": "failed", "detail": fault}),
+        });
+    }
+}
+
+impl Watch for JsonLines {
+    fn saw(&self, seen: Seen<'_>) {
+        Self::line(&match seen {
+            Seen::Asked { round, bytes } => json!({"type": "request", "number": round, "bytes": bytes}),
+            Seen::Text(text) => json!({"type": "text", "text": text}),
+            Seen::Thought(text) => json!({"type": "thought", "text": text}),
+            Seen::Called(call) => called(call),
+            Seen::Hosted { kind, item } => json!({"type": "hosted", "kind": kind, "item": item}),
+            Seen::Answered(call, output) => answered(call, output),
+            Seen::Responded { usage, took } => json!({
+                "type": "usage", "input_tokens": usage.input, "cached_tokens": usage.cached,
+                "output_tokens": usage.output, "elapsed_ms": ms(took),
+            }),
+            Seen::Retried { why, pause } => json!({"type": "retry", "why": why, "pause_ms": ms(pause)}),
+            Seen::Compacted { bytes } => json!({"type": "compacted", "bytes": bytes}),
+            Seen::Changed(diff) => json!({"type": "diff", "unified_diff": diff}),
+            Seen::Notice(text) => json!({"type": "notice", "text": text}),
+        });
+    }
+}
+
+fn called(call: &ToolCall) -> Value {
+    let mut line = json!({"type": "call", "call_id": call.id.as_str(), "tool": call.name});
+    match &call.payload {
+        ToolPayload::Custom { input } => line["input"] = json!(input),
+        payload => line["arguments"] = json!(payload.arguments()),
+    }
+    line
+}
+
+fn answered(call: &ToolCall, output: &ToolOutput) -> Value {
+    let pictures = output.items.iter().filter(|item| matches!(item, Item::Image(_))).count();
+    json!({
+        "type": "answer", "call_id": call.id.as_str(), "tool": call.name, "success": output.success,
+        "error": output.facts.error.map(toolgate::ErrorKind::as_str),
+        "elapsed_ms": output.facts.duration.map(ms), "text": output.joined_text(), "pictures": pictures,
+    })
+}
+
+impl Observer for JsonLines {
+    fn saw(&self, call: &CallId, event: &Event) {
+        // What was called and what was answered has lines of its own.
+        let told = !matches!(event, Event::Queued { .. } | Event::Notice(Notice::Output { .. }));
+        if let Some(mut line) = event_line(call, event).filter(|_| told) {
+            line["type"] = json!("event");
+            Self::line(&line);
+        }
+    }
+
+    fn streams(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,47 @@
+//! `toolgate script-server`: a script behind a URL, as if it were a model.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agent::{Script, ScriptServer as Server, Turn};
+use serde_json::{Value, json};
+use toolgate::wire::Dialect;
+
+use crate::args::ScriptServer;
+use crate::fault::Fault;
+use crate::screen;
+
+pub(crate) fn run(args: &ScriptServer) -> Result<ExitCode, Fault> {
+    let turns = script(&args.file)?;
+    let log = args.log.as_deref().map(appended).transpose()?;
+    let log = Arc::new(Mutex::new(log));
+    super::block_on(async {
+        let server = Server::bind(args.port, Script::new(Dialect::Responses, turns)).await?;
+        screen::text(&format!("http://{}/v1", server.address()?))?;
+        let heard = move |path: &str, body: &str| {
+            if let Some(file) = log.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                let body: Value = serde_json::from_str(body).unwrap_or_default();
+                let _nobody_reads = writeln!(file, "{}", json!({ "path": path, "body": body }));
+            }
+        };
+        tokio::select! {
+            served = server.serve(heard) => served?,
+            _ = tokio::signal::ctrl_c() => {}
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Reads a script.
+pub(super) fn script(file: &Path) -> Result<Vec<Turn>, Fault> {
+    let text = super::call::read(file)?;
+    Turn::read(&text).map_err(|fault| Fault::usage(format!("{}: {fault}", file.display())))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the user named this file, not a model")]
+fn appended(file: &Path) -> Result<std::fs::File, Fault> {
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
+    opened.map_err(|error| Fault::usage(format!("the log `{}` cannot be written: {error}", file.display())))
+}

@@ -1,0 +1,195 @@
+//! A model's part, written by us: the stream events that a model would send which says these things. For scripted models, in tests, in
+//! the demo, and behind a URL.
+
+use serde_json::{Value, json};
+use tool::{ToolCall, ToolPayload};
+
+use crate::dialect::sorted;
+use crate::write::call::{arguments, object};
+use crate::{Dialect, Usage};
+
+/// How long a piece of streamed text is, about.
+const PIECE: usize = 24;
+
+/// One thing that a model says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Line {
+    /// Words for people.
+    Text(String),
+    /// A call.
+    Call(ToolCall),
+}
+
+impl Dialect {
+    /// The events of a response that says `lines`, under an id made of `id`.
+    pub fn spoken(self, id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
+        let events = match self {
+            Self::Responses => responses(id, lines, usage),
+            Self::Chat => chat(id, lines, usage),
+            Self::Anthropic => anthropic(id, lines, usage),
+        };
+        events.into_iter().map(sorted).collect()
+    }
+}
+
+/// The text in pieces, cut where words end.
+fn pieces(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while rest.len() > PIECE {
+        let from = rest.ceil_char_boundary(PIECE);
+        let Some(blank) = rest[from..].find(char::is_whitespace) else { break };
+        let (piece, left) = rest.split_at(from + blank);
+        pieces.push(piece);
+        rest = left;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+fn responses(id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
+    let open =
+        json!({"id": format!("resp_{id}"), "object": "response", "status": "in_progress", "output": []});
+    let mut events = vec![json!({"type": "response.created", "response": open})];
+    let mut output = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let item = responses_item(&format!("{id}_{at}"), line);
+        events.push(json!({"type": "response.output_item.added", "output_index": at, "item": item}));
+        if let Line::Text(text) = line {
+            events.extend(pieces(text).into_iter().map(|piece| {
+                json!({"type": "response.output_text.delta", "item_id": item["id"], "output_index": at, "content_index": 0, "delta": piece})
+            }));
+        }
+        events.push(json!({"type": "response.output_item.done", "output_index": at, "item": item}));
+        output.push(item);
+    }
+    let usage = json!({
+        "input_tokens": usage.input, "input_tokens_details": {"cached_tokens": usage.cached},
+        "output_tokens": usage.output, "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        "total_tokens": usage.input + usage.output,
+    });
+    let done = json!({"id": format!("resp_{id}"), "object": "response", "status": "completed", "output": output, "usage": usage});
+    events.push(json!({"type": "response.completed", "response": done}));
+    events
+}
+
+fn responses_item(id: &str, line: &Line) -> Value {
+    let call = match line {
+        Line::Text(text) => {
+            return json!({"type": "message", "id": format!("msg_{id}"), "role": "assistant", "status": "completed",
+                "content": [{"type": "output_text", "text": text, "annotations": []}]});
+        }
+        Line::Call(call) => call,
+    };
+    let (kind, field, text) = match &call.payload {
+        ToolPayload::Custom { input } => ("custom_tool_call", "input", input.as_str().into()),
+        ToolPayload::LocalShell(_) | ToolPayload::Function { .. } | ToolPayload::Mcp { .. } => {
+            ("function_call", "arguments", arguments(call))
+        }
+    };
+    let mut item = json!({"type": kind, "id": format!("fc_{id}"), "call_id": call.id.as_str(), "name": call.name, "status": "completed"});
+    item[field] = json!(text);
+    item
+}
+
+fn chat(id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
+    let chunk = |choices: Value| json!({"id": format!("chatcmpl_{id}"), "object": "chat.completion.chunk", "choices": choices});
+    let delta = |delta: Value| chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]));
+    let mut events = vec![delta(json!({"role": "assistant", "content": ""}))];
+    let mut calls = 0;
+    for line in lines {
+        match line {
+            Line::Text(text) => {
+                events.extend(pieces(text).into_iter().map(|piece| delta(json!({ "content": piece }))));
+            }
+            Line::Call(call) => {
+                let function = json!({"name": call.name, "arguments": arguments(call)});
+                let call =
+                    json!({"index": calls, "id": call.id.as_str(), "type": "function", "function": function});
+                events.push(delta(json!({ "tool_calls": [call] })));
+                calls += 1;
+            }
+        }
+    }
+    let why = if calls > 0 { "tool_calls" } else { "stop" };
+    events.push(chunk(json!([{"index": 0, "delta": {}, "finish_reason": why}])));
+    let mut last = chunk(json!([]));
+    last["usage"] = json!({
+        "prompt_tokens": usage.input, "prompt_tokens_details": {"cached_tokens": usage.cached},
+        "completion_tokens": usage.output, "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
+        "total_tokens": usage.input + usage.output,
+    });
+    events.push(last);
+    events
+}
+
+fn anthropic(id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
+    let fresh = usage.input.saturating_sub(usage.cached);
+    let start = json!({"id": format!("msg_{id}"), "type": "message", "role": "assistant", "content": [],
+        "usage": {"input_tokens": fresh, "cache_read_input_tokens": usage.cached, "output_tokens": 1}});
+    let mut events = vec![json!({"type": "message_start", "message": start})];
+    for (at, line) in lines.iter().enumerate() {
+        let (block, deltas): (Value, Vec<Value>) = match line {
+            Line::Text(text) => {
+                let deltas =
+                    pieces(text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece}));
+                (json!({"type": "text", "text": ""}), deltas.collect())
+            }
+            Line::Call(call) => {
+                let input = json!({"type": "input_json_delta", "partial_json": object(call).to_string()});
+                let block =
+                    json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": {}});
+                (block, vec![input])
+            }
+        };
+        events.push(json!({"type": "content_block_start", "index": at, "content_block": block}));
+        let deltas = deltas.into_iter();
+        events
+            .extend(deltas.map(|delta| json!({"type": "content_block_delta", "index": at, "delta": delta})));
+        events.push(json!({"type": "content_block_stop", "index": at}));
+    }
+    let calls = lines.iter().any(|line| matches!(line, Line::Call(_)));
+    let why = if calls { "tool_use" } else { "end_turn" };
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": why}, "usage": {"output_tokens": usage.output}}));
+    events.push(json!({"type": "message_stop"}));
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{End, Heard};
+
+    #[test]
+    fn what_is_spoken_is_heard() {
+        let patch = ToolPayload::Custom { input: "*** Begin Patch".to_owned() };
+        let lines = [
+            Line::Text("Some words that are long enough to come in more than one piece.".to_owned()),
+            Line::Call(ToolCall::function("c1", "read_file", r#"{"path":"a"}"#)),
+            Line::Call(ToolCall { id: "c2".into(), name: "apply_patch".to_owned(), payload: patch }),
+        ];
+        let usage = Usage { input: 9, cached: 4, output: 3, reasoning: 0 };
+        for dialect in Dialect::ALL {
+            let mut listener = dialect.listener();
+            let mut heard: Vec<Heard> =
+                dialect.spoken("1", &lines, usage).iter().flat_map(|event| listener.push(event)).collect();
+            heard.extend(listener.finish());
+            assert!(heard.contains(&Heard::Usage(usage)), "{dialect}");
+            assert_eq!(heard.last(), Some(&Heard::End(End::Done)), "{dialect}");
+            let said = listener.into_said();
+            let Line::Text(text) = &lines[0] else { unreachable!() };
+            assert_eq!(said.text(), *text, "{dialect}");
+            let calls: Vec<(&str, &str)> =
+                said.calls().map(|call| (call.id.as_str(), call.name.as_str())).collect();
+            assert_eq!(calls, [("c1", "read_file"), ("c2", "apply_patch")], "{dialect}");
+        }
+    }
+
+    #[test]
+    fn text_is_cut_where_words_end() {
+        assert_eq!(pieces(""), [""]);
+        let text = "éééééééééééééééééééééééééééééé ab  cdefghijklmnopqrstuvwxyzabc d";
+        assert_eq!(pieces(text).concat(), text);
+        assert_eq!(pieces(text).len(), 3);
+    }
+}
