@@ -13,7 +13,7 @@ use toolgate::wire::Dialect;
 
 pub(crate) use self::edits::{Diff, Patch, PatchFormat};
 pub(crate) use self::mcp::{Approve, Mcp};
-pub(crate) use self::run::{Run, ScriptServer};
+pub(crate) use self::run::{Demo, Run, ScriptServer};
 pub(crate) use self::servers::{
     AddServer, GetServer, ListServers, LoginServer, LogoutServer, RemoveServer, ServerCommand, TestServers,
 };
@@ -43,6 +43,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(Demo),
     Run(Box<Run>),
     Call(Call),
     Tools(Tools),

@@ -36,8 +36,16 @@ pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
 
 /// The same, with what `change` makes of the configuration.
 pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> Result<Composed, Fault> {
+    compose_in(place, Dirs::from_env()?, change)
+}
+
+/// The same with the user's own files in `dirs`.
+pub(crate) fn compose_in(
+    place: &Place,
+    dirs: Dirs,
+    change: impl FnOnce(&mut Config),
+) -> Result<Composed, Fault> {
     let cwd = directory(place)?;
-    let dirs = Dirs::from_env()?;
     let mut config = config::load(&cwd, &dirs, place)?;
     change(&mut config);
     let family = Family::of(config.model.value.as_deref().unwrap_or_default());

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     };
     log_to_stderr();
     let done = match cli.command {
+        Command::Demo(args) => commands::demo::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Call(args) => commands::call::run(&args),
         Command::Tools(args) => commands::tools::run(&args),

@@ -14,7 +14,7 @@ use super::{PipeWire, Place};
 ///
 /// Exit status: 0 the model is done; 1 it could not go on; 2 something about the command line or the configuration is wrong; 3 it took as many
 /// requests as --max-turns; 130 it was interrupted.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Examples:
   toolgate run 'fix the failing test'
@@ -50,6 +50,25 @@ pub(crate) struct Run {
     pub(crate) resume: Option<String>,
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+/// See all of it at work in ten seconds, without a key or a server
+///
+/// A small broken project is laid out in a temporary directory. A scripted model reads, searches, plans, patches and runs the tests in the
+/// sandbox, is refused a secret, asks you before it deletes something, and ends green. Everything is real but the model.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate demo
+  toolgate demo --keep
+  toolgate demo --json | jq .type")]
+pub(crate) struct Demo {
+    /// Leave the project and the journal there
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Write what happens as JSON, one event a line, as `toolgate run --json` does
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Serve a script as if it were a model, for tests

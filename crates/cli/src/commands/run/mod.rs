@@ -22,7 +22,7 @@ use toolgate::{Approver, Hook, Image, Observer, Toolgate};
 
 use crate::approve::TerminalApprover;
 use crate::args::Run;
-use crate::compose::compose;
+use crate::compose::compose_in;
 use crate::config::Dirs;
 use crate::fault::{Fault, INTERRUPTED, TERMINATED};
 use crate::screen;
@@ -30,6 +30,7 @@ use crate::servers::{self, Told};
 use crate::turns::Turns;
 use book::{About, Book};
 use lines::Lines;
+pub(crate) use model::Chosen;
 
 /// The exit status when it took as many requests as it may.
 const OUT_OF_ROUNDS: u8 = 3;
@@ -46,14 +47,32 @@ pub(crate) trait Show: Watch + Observer {
     fn tick(&self) {}
 }
 
+/// Whose files, which model, and who is asked.
+pub(crate) struct Scene {
+    pub(crate) dirs: Dirs,
+    /// The one that the command line means if there is none.
+    pub(crate) chosen: Option<Chosen>,
+    /// Who sits at the terminal.
+    pub(crate) person: Option<Arc<TerminalApprover>>,
+    /// Who is asked; where there is nobody, what would be asked is refused.
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+}
+
 pub(crate) fn run(args: &Run) -> Result<ExitCode, Fault> {
+    let person = if args.json { None } else { TerminalApprover::here() };
+    let approver = person.clone().map(|person| person as Arc<dyn Approver>);
+    play(args, Scene { dirs: Dirs::from_env()?, chosen: None, person, approver })
+}
+
+/// Plays a scene.
+pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
+    let Scene { dirs, chosen, person, approver } = scene;
     let show: Arc<dyn Show> =
         if args.json { Arc::new(json::JsonLines) } else { Arc::new(plain::Plain::new()) };
     let prompt = prompt(args)?;
     let images = args.image.iter().map(|file| picture(file)).collect::<Result<Vec<_>, _>>()?;
-    let composed = compose(&args.place)?;
-    let chosen = model::chosen(args, composed.model())?;
-    let dirs = Dirs::from_env()?;
+    let composed = compose_in(&args.place, dirs.clone(), |_| {})?;
+    let chosen = chosen.map_or_else(|| model::chosen(args, composed.model()), Ok)?;
     let about = About {
         cwd: composed.cwd().display().to_string(),
         model: chosen.name.clone(),
@@ -62,13 +81,12 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Fault> {
         approval: composed.approval_name(),
     };
     let book = Book::open(dirs.sessions, args.resume.as_deref(), about)?;
-    let person = if args.json { None } else { TerminalApprover::here() };
     let mut composed = composed
         .observed(Arc::clone(&book.recorder) as Arc<dyn Observer>)
         .hooked(Arc::clone(&book.recorder) as Arc<dyn Hook>)
         .observed(Arc::clone(&show) as Arc<dyn Observer>);
-    if let Some(person) = &person {
-        composed = composed.asking(Arc::clone(person) as Arc<dyn Approver>);
+    if let Some(approver) = approver {
+        composed = composed.asking(approver);
     }
     super::block_on(async {
         let style = composed.style();

@@ -13,10 +13,10 @@ use crate::fault::Fault;
 const SCRIPTED: &str = "script";
 
 /// A model that can be asked, and what it is called.
-pub(super) struct Chosen {
-    pub(super) model: Arc<dyn Model>,
-    pub(super) name: String,
-    pub(super) reasoning: Reasoning,
+pub(crate) struct Chosen {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) name: String,
+    pub(crate) reasoning: Reasoning,
 }
 
 /// The model that the command line and the configuration mean; `configured` is its name there.

@@ -1,0 +1,134 @@
+//! `toolgate demo`: a broken project, a scripted model, and everything else as it is.
+#![expect(clippy::disallowed_methods, reason = "our own files, in a directory that we made")]
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::{Script, Turn};
+use toolgate::wire::{Dialect, Reasoning};
+use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
+
+use crate::approve::TerminalApprover;
+use crate::args::{Demo, Place, Run};
+use crate::commands::run::{self, Chosen, Scene};
+use crate::config::{Approval, Dirs, Sandbox};
+use crate::fault::Fault;
+use crate::screen::{self, FAINT, NAME};
+
+const SCRIPT: &str = include_str!("script.jsonl");
+const PROMPT: &str = "The word count is wrong: check.sh fails. Find out why, fix it, and tidy up.";
+/// How long somebody may think about the question before the demo goes on without them.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(crate) fn run(args: &Demo) -> Result<ExitCode, Fault> {
+    let stage = Stage::set(args.keep)?;
+    let project = stage.at.join("project");
+    screen::to_stderr(&format!(
+        "{FAINT}A small broken project is in {}. The model is scripted; tools, sandbox, policy and journal are real.{FAINT:#}",
+        project.display()
+    ));
+    screen::to_stderr(&format!("{NAME}›{NAME:#} {PROMPT}"));
+    let home = stage.at.join("home");
+    let dirs = Dirs {
+        home: std::env::home_dir(),
+        config: Some(home.clone()),
+        state: Some(home.join("state")),
+        sessions: Some(home.join("sessions")),
+    };
+    let place = Place {
+        cwd: Some(project),
+        sandbox: Some(Sandbox::WorkspaceWrite),
+        approval: Some(Approval::OnRequest),
+        ..Place::default()
+    };
+    let asked = Run { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..Run::default() };
+    let turns = Turn::read(SCRIPT).map_err(|fault| Fault::failed(fault.to_string()))?;
+    let model = Arc::new(Script::new(Dialect::Responses, turns));
+    let chosen = Chosen { model, name: "scripted".to_owned(), reasoning: Reasoning::None };
+    let person = TerminalApprover::here().filter(|_| !args.json);
+    let approver = Arc::new(Audience { person: person.clone() });
+    let code = run::play(&asked, Scene { dirs, chosen: Some(chosen), person, approver: Some(approver) })?;
+    screen::to_stderr(&format!(
+        "{FAINT}Next: `toolgate run 'fix the failing test'` with a model of yours, `toolgate mcp` under an agent of yours, `toolgate sandbox -- CMD`.{FAINT:#}"
+    ));
+    if args.keep {
+        screen::hint(&format!("all of it is still in {}", stage.at.display()));
+    }
+    Ok(code)
+}
+
+/// Whoever watches the demo: they may say no, and if they say nothing it goes on.
+struct Audience {
+    person: Option<Arc<TerminalApprover>>,
+}
+
+impl Approver for Audience {
+    fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+        Box::pin(async move {
+            let Some(person) = &self.person else {
+                let why: Vec<String> = question.why.iter().map(toolgate::Cause::for_user).collect();
+                let why = screen::one_line(&why.join("; "));
+                screen::to_stderr(&format!(
+                    "{NAME}?{NAME:#} {why} {FAINT}(nobody is there to ask: the demo says yes){FAINT:#}"
+                ));
+                return ReviewDecision::Approved;
+            };
+            screen::to_stderr(&format!(
+                "{FAINT}In {} seconds the demo says yes for you.{FAINT:#}",
+                PATIENCE.as_secs()
+            ));
+            let answer = tokio::time::timeout(PATIENCE, person.ask(call, question)).await;
+            answer.unwrap_or(ReviewDecision::Approved)
+        })
+    }
+}
+
+/// A directory for the demo, which goes with it.
+struct Stage {
+    at: PathBuf,
+    keep: bool,
+}
+
+impl Stage {
+    fn set(keep: bool) -> Result<Self, Fault> {
+        let at = fresh(&std::env::temp_dir())?;
+        let stage = Self { at, keep };
+        let project = stage.at.join("project");
+        std::fs::create_dir_all(project.join("old-build"))?;
+        for (name, text) in [
+            ("count.sh", include_str!("count.sh")),
+            ("check.sh", include_str!("check.sh")),
+            (".env", "API_TOKEN=not-a-real-one\n"),
+            ("old-build/count", "yesterday's\n"),
+        ] {
+            std::fs::write(project.join(name), text)?;
+        }
+        Ok(stage)
+    }
+}
+
+/// A new directory that is the user's alone.
+fn fresh(parent: &Path) -> io::Result<PathBuf> {
+    let mut number = std::process::id();
+    // ends: with the first name that is free
+    loop {
+        let at = parent.join(format!("toolgate-demo-{number}"));
+        match std::fs::DirBuilder::new().mode(0o700).create(&at) {
+            Ok(()) => return Ok(at.canonicalize().unwrap_or(at)),
+            Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => number = number.wrapping_add(1),
+            Err(fault) => return Err(fault),
+        }
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if !self.keep {
+            let _stays = std::fs::remove_dir_all(&self.at);
+        }
+    }
+}
