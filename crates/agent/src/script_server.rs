@@ -3,9 +3,11 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures_util::stream::{StreamExt, iter};
+use futures_util::stream::{Stream, StreamExt, iter};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, Limited, StreamBody};
@@ -24,6 +26,10 @@ use crate::script::{Played, wait};
 /// The longest request.
 const LONGEST: usize = 64 << 20;
 
+/// How long a stream that breaks is silent before.
+const BREATH: Duration = Duration::from_millis(50);
+
+type Frames = Pin<Box<dyn Stream<Item = io::Result<Frame<Bytes>>> + Send + Sync>>;
 type Answer = Response<BoxBody<Bytes, io::Error>>;
 
 /// A script that is served on this machine.
@@ -109,7 +115,7 @@ fn plain(status: StatusCode, text: &str) -> Answer {
 }
 
 /// The events as a stream; one that breaks breaks the connection.
-fn spoken(dialect: Dialect, pace: std::time::Duration, events: &[Value], breaks: bool) -> Answer {
+fn spoken(dialect: Dialect, pace: Duration, events: &[Value], breaks: bool) -> Answer {
     let name = |event: &Value| match (dialect, event["type"].as_str()) {
         (Dialect::Chat, _) | (_, None) => String::new(),
         (Dialect::Responses | Dialect::Anthropic, Some(kind)) => format!("event: {kind}\n"),
@@ -124,13 +130,13 @@ fn spoken(dialect: Dialect, pace: std::time::Duration, events: &[Value], breaks:
     }
     let end = breaks.then(|| Err(io::Error::other("the script says so")));
     let frames = iter(texts.into_iter().map(|text| Ok(Frame::data(Bytes::from(text)))).chain(end));
-    let frames = frames.then(move |frame| async move {
-        wait(pace).await;
+    let frames = frames.then(move |frame: io::Result<Frame<Bytes>>| async move {
+        // What was said before has to be on its way when the connection breaks.
+        wait(if frame.is_err() { BREATH } else { pace }).await;
         frame
     });
-    let mut answer = Response::new(BodyExt::boxed(StreamBody::new(
-        Box::pin(frames) as std::pin::Pin<Box<dyn futures_util::Stream<Item = _> + Send + Sync>>
-    )));
+    let frames: Frames = Box::pin(frames);
+    let mut answer = Response::new(BodyExt::boxed(StreamBody::new(frames)));
     let kind = http::HeaderValue::from_static("text/event-stream");
     answer.headers_mut().insert(http::header::CONTENT_TYPE, kind);
     answer

@@ -106,7 +106,10 @@ impl Plain {
         let title = title(call);
         self.line(&mut state, &format!("{style}{sign}{style:#} {title}{took}{}", held.unwrap_or_default()));
         if !output.success {
-            for line in output.joined_text().lines().filter(|line| !line.trim().is_empty()).take(LINES) {
+            let text = output.joined_text();
+            let said = text.split_once("\nOutput:\n").map_or(text.as_str(), |(_, said)| said);
+            let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+            for line in &lines[lines.len().saturating_sub(LINES)..] {
                 self.line(&mut state, &format!("  {FAINT}│ {}{FAINT:#}", cut(line)));
             }
         }

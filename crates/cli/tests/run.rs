@@ -1,0 +1,389 @@
+//! `toolgate run`, `demo` and `script-server`: the real binary, a scripted model over real HTTP, real tools and the real sandbox.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, and may unwrap"
+)]
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::{Home, Ran};
+use testkit::Workspace;
+
+/// A script that is served, and what it was asked.
+struct Served {
+    child: Child,
+    url: String,
+    log: PathBuf,
+}
+
+impl Served {
+    fn start(home: &Home, turns: &[Value]) -> Self {
+        let (file, log) = (home.path().join("script.jsonl"), home.path().join("requests.jsonl"));
+        fs::write(&file, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .arg("script-server")
+            .arg(&file)
+            .arg("--log")
+            .arg(&log)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        Self { child, url: url.trim().to_owned(), log }
+    }
+
+    fn requests(&self) -> Vec<Value> {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["body"].clone()).collect()
+    }
+
+    /// Runs with this model.
+    fn run(&self, home: &Home, workspace: &Workspace, more: &[&str]) -> Ran {
+        let fixed =
+            ["run", "--base-url", &self.url, "--model", "m", "--sandbox", "workspace-write", "--json"];
+        home.run(&workspace.path(), &[&fixed, more].concat(), "")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn say(text: &str) -> Value {
+    json!({"items": [{"type": "message", "text": text}]})
+}
+
+fn call(name: &str, arguments: &Value) -> Value {
+    json!({"type": "function_call", "name": name, "arguments": arguments})
+}
+
+fn turn(items: &[Value]) -> Value {
+    json!({ "items": items })
+}
+
+fn events(ran: &Ran) -> Vec<Value> {
+    ran.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+}
+
+fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == kind).collect()
+}
+
+fn journal(home: &Home) -> PathBuf {
+    let sessions = home.path().join(".local/state/toolgate/sessions");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(sessions).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.pop().unwrap()
+}
+
+fn records(file: &Path) -> Vec<Value> {
+    fs::read_to_string(file).unwrap().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// For each call how often it was answered.
+fn answers(records: &[Value]) -> Vec<(String, usize)> {
+    let calls = records.iter().filter(|record| record["kind"] == "call");
+    calls
+        .map(|call| {
+            let id = call["id"].as_str().unwrap();
+            let answered = |record: &&Value| record["kind"] == "answered" && record["call"] == id;
+            (id.to_owned(), records.iter().filter(answered).count())
+        })
+        .collect()
+}
+
+#[test]
+fn a_model_works_in_every_dialect() {
+    let patch = "*** Begin Patch\n*** Add File: made.txt\n+by a patch\n*** End Patch\n";
+    for wire in ["responses", "chat", "anthropic"] {
+        let (home, workspace) = (Home::new(), Workspace::new());
+        workspace.file("a.txt", "one\n");
+        let turns = [
+            turn(&[
+                json!({"type": "message", "text": "Looking."}),
+                call("read_file", &json!({"path": "a.txt"})),
+                call("exec_command", &json!({"cmd": "echo from the shell > shell.txt; cat a.txt"})),
+            ]),
+            turn(&[
+                json!({"type": "custom_tool_call", "name": "apply_patch", "input": patch}),
+                call("nonesuch", &json!({})),
+            ]),
+            say("Done."),
+        ];
+        let served = Served::start(&home, &turns);
+        let ran = served.run(&home, &workspace, &["--wire", wire, "do it"]);
+        assert_eq!(ran.code, Some(0), "{wire}: {} {}", ran.out, ran.err);
+        let seen = events(&ran);
+        let text: String = of(&seen, "text").iter().filter_map(|event| event["text"].as_str()).collect();
+        assert_eq!(text, "Looking.Done.", "{wire}");
+        let worked: Vec<bool> =
+            of(&seen, "answer").iter().map(|event| event["success"].as_bool().unwrap()).collect();
+        assert_eq!(worked, [true, true, true, false], "{wire}");
+        assert_eq!(fs::read_to_string(workspace.path().join("made.txt")).unwrap(), "by a patch\n");
+        assert_eq!(fs::read_to_string(workspace.path().join("shell.txt")).unwrap(), "from the shell\n");
+        assert!(of(&seen, "diff")[0]["unified_diff"].as_str().unwrap().contains("+by a patch"), "{wire}");
+        assert_eq!(served.requests().len(), 3, "{wire}");
+        let records = records(&journal(&home));
+        assert!(answers(&records).iter().all(|(_, times)| *times == 1), "{wire}: {records:?}");
+        assert_eq!(records.last().unwrap()["kind"], "end");
+    }
+}
+
+#[test]
+fn what_a_request_carries_is_the_beginning_of_the_next() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let echo = |text: &str| turn(&[call("exec_command", &json!({"cmd": format!("echo {text}")}))]);
+    let served = Served::start(&home, &[echo("a"), echo("b"), say("Done.")]);
+    assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
+    let bodies: Vec<String> = served.requests().iter().map(|body| body["input"].to_string()).collect();
+    for pair in bodies.windows(2) {
+        assert!(pair[1].starts_with(pair[0].trim_end_matches(']')), "{pair:?}");
+    }
+    let requests = served.requests();
+    assert!(requests.windows(2).all(|pair| pair[0]["tools"] == pair[1]["tools"]));
+}
+
+#[test]
+fn a_request_that_fails_is_sent_again_and_nothing_runs_twice() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let count = call("exec_command", &json!({"cmd": "echo x >> count.txt"}));
+    let mut broken = turn(&[count, json!({"type": "message", "text": "and then"})]);
+    // After the call is complete, before the response is.
+    broken["break_after"] = json!(4);
+    let refused = json!({"status": 429, "retry_after": "0.01"});
+    let served = Served::start(&home, &[refused, json!({"status": 500}), broken, say("Done.")]);
+    let ran = served.run(&home, &workspace, &["go"]);
+    assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
+    assert_eq!(of(&events(&ran), "retry").len(), 3);
+    assert_eq!(fs::read_to_string(workspace.path().join("count.txt")).unwrap(), "x\n");
+    let last = served.requests().pop().unwrap()["input"].to_string();
+    assert!(last.contains("function_call_output"), "{last}");
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_said_in_a_sentence() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let run = |args: &[&str]| {
+        let ran = home.run(&workspace.path(), &[&["run"], args].concat(), "");
+        format!("{:?} {}", ran.code, ran.err.lines().next().unwrap_or_default())
+    };
+    insta::assert_snapshot!([
+        run(&["go"]),
+        run(&["--model", "gpt-5", "go"]),
+        run(&["--model", "claude-x", "go"]),
+        run(&["--model", "m", "--base-url", "http://example.com/v1", "go"]),
+        run(&["--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--resume", "nonesuch", "go"]),
+        run(&["--model", "m"]),
+    ].join("\n"), @"
+    Some(2) error: no model is named
+    Some(2) error: there is no key for gpt-5: OPENAI_API_KEY is not set
+    Some(2) error: there is no key for claude-x: ANTHROPIC_API_KEY is not set
+    Some(2) error: the base URL `http://example.com/v1` would show your key and your files to everybody on the way: use https; one looks like https://api.openai.com/v1
+    Some(2) error: the session cannot be resumed: no session's name begins with `nonesuch`
+    Some(2) error: what should be done? there is no prompt
+    ");
+}
+
+#[test]
+fn a_model_that_refuses_for_good_ends_the_run() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let served = Served::start(&home, &[json!({"status": 401})]);
+    let ran = served.run(&home, &workspace, &["go"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    assert!(ran.err.contains("401"), "{}", ran.err);
+    assert_eq!(of(&events(&ran), "end")[0]["why"], "failed");
+}
+
+#[test]
+fn it_stops_after_so_many_requests() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let turns: Vec<Value> = (0..9).map(|_| turn(&[call("list_dir", &json!({"path": "."}))])).collect();
+    let served = Served::start(&home, &turns);
+    let ran = served.run(&home, &workspace, &["--max-turns", "3", "go"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert_eq!(served.requests().len(), 3);
+    assert_eq!(of(&events(&ran), "end")[0]["why"], "max_turns");
+}
+
+#[test]
+fn an_interrupt_answers_what_runs_as_aborted() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let served =
+        Served::start(&home, &[turn(&[call("exec_command", &json!({"cmd": "touch began; sleep 60"}))])]);
+    let mut child = started(&served, &home, &workspace);
+    wait_for(&workspace.path().join("began"));
+    signal(&child, rustix::process::Signal::INT);
+    let mut out = String::new();
+    std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut out).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{out}");
+    assert!(out.contains(r#""why":"interrupted""#), "{out}");
+    let records = records(&journal(&home));
+    assert_eq!(answers(&records), [("call_0000_00".to_owned(), 1)]);
+    assert!(records.iter().any(|record| record["kind"] == "interrupted"));
+}
+
+#[test]
+fn a_session_that_was_killed_goes_on_and_runs_nothing_again() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let slow = call("exec_command", &json!({"cmd": "echo x >> count.txt; touch began; sleep 60"}));
+    let quick = call("read_file", &json!({"path": "count.txt"}));
+    let served = Served::start(&home, &[turn(&[slow, quick]), say("Done.")]);
+    let mut child = started(&served, &home, &workspace);
+    wait_for(&workspace.path().join("began"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ran = served.run(&home, &workspace, &["--resume", "last", "go on"]);
+    assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
+    assert_eq!(fs::read_to_string(workspace.path().join("count.txt")).unwrap(), "x\n");
+    let records = records(&journal(&home));
+    assert!(answers(&records).iter().all(|(_, times)| *times == 1), "{records:?}");
+    let last = served.requests().pop().unwrap()["input"].clone();
+    let told = last.as_array().unwrap().iter().filter(|item| item["type"] == "function_call_output");
+    let told: Vec<&str> = told.filter_map(|item| item["output"].as_str()).collect();
+    assert!(!told.is_empty() && told[0].starts_with("interrupted; effects unknown"), "{told:?}");
+    let calls = last.as_array().unwrap().iter().filter(|item| item["type"] == "function_call").count();
+    assert_eq!(calls, told.len());
+}
+
+#[test]
+fn no_secret_of_the_environment_is_in_the_journal() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let secret = "sk-this-is-nobodys-key-0123456789";
+    let served = Served::start(
+        &home,
+        &[turn(&[call("exec_command", &json!({"cmd": format!("echo {secret}")}))]), say(secret)],
+    );
+    let ran = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["run", "--base-url", &served.url, "--model", "m", "--sandbox", "workspace-write", secret])
+        .current_dir(workspace.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("OPENAI_API_KEY", secret)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let written = fs::read_to_string(journal(&home)).unwrap();
+    assert!(!written.contains(secret) && written.contains("[redacted: OPENAI_API_KEY]"), "{written}");
+}
+
+#[test]
+fn what_cannot_be_written_down_is_not_done() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let served =
+        Served::start(&home, &[turn(&[call("exec_command", &json!({"cmd": "touch done"}))]), say("Done.")]);
+    // Files of ours may have 4 kB, and the first entries are longer.
+    let script = format!(
+        "ulimit -f 4; exec {} run --base-url {} --model m --sandbox workspace-write --json \"$(head -c 3900 /dev/zero | tr '\\0' x)\"",
+        env!("CARGO_BIN_EXE_toolgate"),
+        served.url
+    );
+    let ran = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(workspace.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .output()
+        .unwrap();
+    assert!(!workspace.path().join("done").exists(), "{}", String::from_utf8_lossy(&ran.stdout));
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(
+        !ran.status.success() && said.contains("journal"),
+        "{said} {}",
+        String::from_utf8_lossy(&ran.stdout)
+    );
+}
+
+#[test]
+fn a_projects_own_words_reach_the_model_and_a_link_out_of_it_does_not() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    workspace.file("AGENTS.md", "Use tabs here.\n");
+    let served = Served::start(&home, &[say("Done.")]);
+    assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
+    assert!(served.requests()[0]["instructions"].as_str().unwrap().contains("Use tabs here."));
+    fs::remove_file(workspace.path().join("AGENTS.md")).unwrap();
+    fs::write(home.path().join("private"), "a secret of the user").unwrap();
+    std::os::unix::fs::symlink(home.path().join("private"), workspace.path().join("AGENTS.md")).unwrap();
+    assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
+    assert!(!served.requests()[1]["instructions"].as_str().unwrap().contains("a secret of the user"));
+}
+
+#[test]
+fn the_demo_ends_green_and_leaves_nothing() {
+    let home = Home::new();
+    let ran = home.run(home.path(), &["demo", "--json"], "");
+    assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
+    let seen = events(&ran);
+    let answers: Vec<(String, bool)> = of(&seen, "answer")
+        .iter()
+        .map(|event| (event["tool"].as_str().unwrap().to_owned(), event["success"].as_bool().unwrap()))
+        .collect();
+    let expected = [
+        ("list_dir", true),
+        ("grep_files", true),
+        ("read_file", true),
+        ("update_plan", true),
+        ("exec_command", false),
+        ("read_file", false),
+        ("apply_patch", true),
+        ("exec_command", true),
+        ("update_plan", true),
+        ("exec_command", true),
+    ];
+    let expected: Vec<(String, bool)> = expected.map(|(tool, good)| (tool.to_owned(), good)).to_vec();
+    assert_eq!(answers, expected);
+    let approved = |event: &&&Value| event["event"] == "decided" && event["decision"] == "approved";
+    assert_eq!(of(&seen, "event").iter().filter(approved).count(), 1);
+    let at = Path::new(of(&seen, "session")[0]["journal"].as_str().unwrap());
+    assert!(
+        !at.exists()
+            && at.components().any(|part| part.as_os_str().to_string_lossy().starts_with("toolgate-demo-"))
+    );
+}
+
+fn started(served: &Served, home: &Home, workspace: &Workspace) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args([
+            "run",
+            "--base-url",
+            &served.url,
+            "--model",
+            "m",
+            "--sandbox",
+            "workspace-write",
+            "--json",
+            "go",
+        ])
+        .current_dir(workspace.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+fn wait_for(file: &Path) {
+    let began = Instant::now();
+    while !file.exists() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{} never came", file.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
