@@ -22,21 +22,26 @@ numbers), what you changed, what is proved and how, what is left, and anything t
 impl Session {
     /// Shortens the conversation if it is about to be too long.
     pub(crate) async fn fit(&mut self) -> Result<(), AgentFault> {
+        self.setup.gauge.set(self.tokens(), self.setup.limits.context);
         if self.share() < FULL { Ok(()) } else { self.shorten().await }
     }
 
-    /// How much of what the model can read the next request takes, about.
-    fn share(&self) -> f64 {
-        let tokens = match self.last {
+    /// How many tokens the next request has, about.
+    fn tokens(&self) -> u64 {
+        match self.last {
             // What it was, and what has come since.
             Some((usage, bytes)) => {
                 let since = self.history.bytes().saturating_sub(bytes) / BYTES_PER_TOKEN;
                 usage.input.saturating_add(usage.output).saturating_add(since as u64)
             }
             None => ((self.history.bytes() + self.overhead()) / BYTES_PER_TOKEN) as u64,
-        };
+        }
+    }
+
+    /// How much that is of what the model can read.
+    fn share(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a share")]
-        let share = tokens as f64 / self.setup.limits.context.max(1) as f64;
+        let share = self.tokens() as f64 / self.setup.limits.context.max(1) as f64;
         share
     }
 

@@ -10,6 +10,7 @@ mod fault;
 mod hear;
 mod history;
 mod instructions;
+mod memory;
 mod model;
 mod record;
 mod resume;
@@ -18,17 +19,22 @@ mod script;
 mod script_server;
 mod session;
 mod stream;
+mod tools;
 mod turn;
 mod watch;
 
 pub use endpoint::Endpoint;
 pub use fault::AgentFault;
 pub use instructions::INSTRUCTIONS;
+pub use memory::Memories;
 pub use model::{Events, Model};
 pub use record::Recorder;
 pub use resume::{Resumed, resumed};
 pub use script::{Script, ScriptFault, Turn};
 pub use script_server::ScriptServer;
 pub use session::{Handle, Limits, Session, Setup};
+pub use tools::{
+    Gauge, GetContextRemaining, GetMemory, Inquiry, ListMemories, Person, Remember, RequestUserInput,
+};
 pub use turn::Ended;
 pub use watch::{Seen, Watch};

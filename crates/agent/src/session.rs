@@ -11,7 +11,7 @@ use wire::{Reasoning, Request, Style, Usage};
 
 use crate::history::History;
 use crate::record::answered;
-use crate::{Model, Recorder, Resumed, Watch};
+use crate::{Gauge, Model, Recorder, Resumed, Watch};
 
 /// What a call is told that was running when the program died.
 const INTERRUPTED: &str = "interrupted; effects unknown: the program ended while this ran. Look at what is there before you run it again.";
@@ -57,6 +57,8 @@ pub struct Setup {
     pub changed: Option<Box<dyn FnMut() -> Option<String> + Send>>,
     /// Resolves when it is known what files there were before: no call is started earlier.
     pub ready: Option<tool::BoxFuture<'static, ()>>,
+    /// Knows how long the conversation is.
+    pub gauge: Arc<Gauge>,
     /// Keeps requests on machines that have the conversation in their cache.
     pub cache_key: Option<String>,
 }

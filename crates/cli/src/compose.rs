@@ -11,7 +11,7 @@ use toolgate::wire::{Integers, Style};
 use toolgate::{
     ApprovalPolicy, Approver, AtLeast, BuildFault, Builder, CommandLimits, Confinement, Environment, Family,
     Hook, Hosts, Inherit, Limits, Network, Observer, Pictures, RegistryFault, Rulebook, SandboxPolicy, Shell,
-    Tier, ToolSource, Toolgate, ToolsConfig, WebSearch,
+    Tier, ToolHandler, ToolSource, Toolgate, ToolsConfig, WebSearch,
 };
 
 use crate::args::Place;
@@ -218,6 +218,12 @@ impl Composed {
     /// Lets `observer` watch.
     pub(crate) fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
         self.builder = self.builder.observer(observer);
+        self
+    }
+
+    /// Adds a tool.
+    pub(crate) fn tool<H: ToolHandler>(mut self, handler: H) -> Self {
+        self.builder = self.builder.tool(handler);
         self
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -86,16 +87,13 @@ const HELP: &str = "\
 Type while it works to add to what you asked. Ctrl-C stops the turn; twice ends the program.";
 
 /// Does what a command says.
-pub(super) fn obey(command: &str, toolgate: &Toolgate) -> Result<(), Fault> {
+pub(super) fn obey(command: &str, toolgate: &Toolgate, state: Option<&Path>) -> Result<(), Fault> {
     match command {
         "help" => screen::text(HELP)?,
         "tools" => screen::text(&toolgate.router().registry().names().join("\n"))?,
         "diff" => {
-            let dirs = crate::config::Dirs::from_env()?;
-            let last = match &dirs.state {
-                Some(state) => crate::turns::last(state, &toolgate.router().place().cwd)?,
-                None => None,
-            };
+            let last = state.map(|state| crate::turns::last(state, &toolgate.router().place().cwd));
+            let last = last.transpose()?.flatten();
             screen::text(last.as_deref().filter(|diff| !diff.is_empty()).unwrap_or("nothing was changed"))?;
         }
         other => screen::hint(&format!("there is no /{other}; /help shows what there is")),

@@ -1,6 +1,7 @@
 //! `toolgate run`: a model works, with somebody watching.
 
 mod book;
+mod desk;
 mod json;
 mod lines;
 mod model;
@@ -9,12 +10,15 @@ mod project;
 pub(crate) mod title;
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::{AgentFault, Ended, Handle, Limits, Session, Setup, Watch};
+use agent::{
+    AgentFault, Ended, Gauge, GetContextRemaining, GetMemory, Handle, Limits, ListMemories, Memories, Person,
+    Remember, RequestUserInput, Session, Setup, Watch,
+};
 use journal::Entry;
 use tokio::signal::unix::{SignalKind, signal};
 use toolgate::mcp::Means;
@@ -23,13 +27,14 @@ use toolgate::{Approver, Hook, Image, Observer, Toolgate};
 use crate::approve::TerminalApprover;
 use crate::args::Run;
 use crate::compose::compose_in;
-use crate::config::Dirs;
+use crate::config::{Config, Dirs, Setting, Source};
 use crate::fault::{Fault, INTERRUPTED, TERMINATED};
 use crate::screen;
 use crate::servers::{self, Told};
 use crate::turns::Turns;
 use book::{About, Book};
-use lines::Lines;
+use desk::Desk;
+use lines::{Lines, Typed};
 pub(crate) use model::Chosen;
 
 /// The exit status when it took as many requests as it may.
@@ -71,7 +76,7 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
         if args.json { Arc::new(json::JsonLines) } else { Arc::new(plain::Plain::new()) };
     let prompt = prompt(args)?;
     let images = args.image.iter().map(|file| picture(file)).collect::<Result<Vec<_>, _>>()?;
-    let composed = compose_in(&args.place, dirs.clone(), |_| {})?;
+    let composed = compose_in(&args.place, dirs.clone(), one_shell)?;
     let chosen = chosen.map_or_else(|| model::chosen(args, composed.model()), Ok)?;
     let about = About {
         cwd: composed.cwd().display().to_string(),
@@ -81,7 +86,19 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
         approval: composed.approval_name(),
     };
     let book = Book::open(dirs.sessions, args.resume.as_deref(), about)?;
+    let (desk, gauge) = (Arc::new(Desk::default()), Arc::<Gauge>::default());
+    let sits = person.is_some() && std::io::stdin().is_terminal();
     let mut composed = composed
+        .tool(RequestUserInput(sits.then(|| Arc::clone(&desk) as Arc<dyn Person>)))
+        .tool(GetContextRemaining(Arc::clone(&gauge)));
+    if let Some(state) = &dirs.state {
+        let memories = Arc::new(Memories::new(state, composed.cwd()));
+        composed = composed
+            .tool(Remember(Arc::clone(&memories)))
+            .tool(GetMemory(Arc::clone(&memories)))
+            .tool(ListMemories(memories));
+    }
+    composed = composed
         .observed(Arc::clone(&book.recorder) as Arc<dyn Observer>)
         .hooked(Arc::clone(&book.recorder) as Arc<dyn Hook>)
         .observed(Arc::clone(&show) as Arc<dyn Observer>);
@@ -108,11 +125,13 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
             limits: limits(args),
             changed: Some(changed),
             ready: Some(ready),
+            gauge,
             cache_key: Some(book.id.as_str().to_owned()),
         };
         let session = Session::new(setup, book.resumed).map_err(unwritten)?;
         let signals = signals(session.handle())?;
-        let mut talk = Talk { session, show, person, toolgate: &toolgate };
+        let lines = sits.then(|| Lines::typed(person.clone())).transpose()?;
+        let mut talk = Talk { session, show, person, lines, desk, toolgate: &toolgate, state: dirs.state };
         let ended = tokio::select! {
             ended = talk.turns(prompt, images) => ended,
             code = signals => Ok(ExitCode::from(code)),
@@ -222,31 +241,33 @@ struct Talk<'a> {
     session: Session,
     show: Arc<dyn Show>,
     person: Option<Arc<TerminalApprover>>,
+    /// What is typed; nothing if nobody sits there.
+    lines: Option<Lines>,
+    desk: Arc<Desk>,
     toolgate: &'a Toolgate,
+    state: Option<PathBuf>,
 }
 
 impl Talk<'_> {
     /// One turn if a prompt was given; else as many as somebody wants.
-    async fn turns(&mut self, prompt: Option<String>, images: Vec<Image>) -> Result<ExitCode, Fault> {
+    async fn turns(&mut self, prompt: Option<String>, mut images: Vec<Image>) -> Result<ExitCode, Fault> {
         if let Some(prompt) = prompt {
-            let mut typed = None;
-            return self.turn(&prompt, images, &mut typed).await.map(code);
+            return self.turn(&prompt, images).await.map(code);
         }
-        let mut lines = Some(Lines::typed(self.person.clone())?);
-        let mut images = images;
         // ends: when nothing more is typed
         loop {
             screen::prompt();
-            let Some(line) = lines.as_mut().ok_or_else(|| Fault::failed("no lines"))?.next().await else {
-                return Ok(ExitCode::SUCCESS);
+            let line = match &mut self.lines {
+                Some(lines) => lines.next().await,
+                None => None,
             };
-            match lines::Typed::of(&line) {
-                lines::Typed::Nothing => {}
-                lines::Typed::Quit => return Ok(ExitCode::SUCCESS),
-                lines::Typed::Command(command) => lines::obey(command, self.toolgate)?,
-                lines::Typed::Prompt(prompt) => {
-                    let prompt = prompt.to_owned();
-                    if let Err(fault) = self.turn(&prompt, std::mem::take(&mut images), &mut lines).await {
+            let Some(line) = line else { return Ok(ExitCode::SUCCESS) };
+            match Typed::of(&line) {
+                Typed::Nothing => {}
+                Typed::Quit => return Ok(ExitCode::SUCCESS),
+                Typed::Command(command) => lines::obey(command, self.toolgate, self.state.as_deref())?,
+                Typed::Prompt(prompt) => {
+                    if let Err(fault) = self.turn(prompt, std::mem::take(&mut images)).await {
                         fault.report();
                     }
                 }
@@ -254,13 +275,9 @@ impl Talk<'_> {
         }
     }
 
-    async fn turn(
-        &mut self,
-        prompt: &str,
-        images: Vec<Image>,
-        lines: &mut Option<Lines>,
-    ) -> Result<Ended, Fault> {
+    async fn turn(&mut self, prompt: &str, images: Vec<Image>) -> Result<Ended, Fault> {
         let (show, handle, person) = (Arc::clone(&self.show), self.session.handle(), self.person.clone());
+        let (desk, lines) = (Arc::clone(&self.desk), &mut self.lines);
         let asks = move || person.as_ref().is_some_and(|person| person.asks());
         let mut ticks = tokio::time::interval(TICK);
         let ended = {
@@ -272,7 +289,8 @@ impl Talk<'_> {
                     biased;
                     ended = &mut turn => break ended,
                     Some(line) = async { lines.as_mut()?.next().await }, if lines.is_some() => {
-                        if !line.trim().is_empty() {
+                        // It answers a question, or it is one more thing to heed.
+                        if let Some(line) = desk.take(line).filter(|line| !line.trim().is_empty()) {
                             handle.steer(line);
                         }
                     }
@@ -284,6 +302,14 @@ impl Talk<'_> {
         let told = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
         self.show.ended(&told);
         ended.map_err(|fault| Fault::failed(fault.to_string()))
+    }
+}
+
+/// A model that has `exec_command` needs no other shell: each tool that it is told of costs it room in every request.
+fn one_shell(config: &mut Config) {
+    if config.tools.only.is_empty() {
+        let leaves = |name: &str| Setting { value: name.to_owned(), source: Source::BuiltIn };
+        config.tools.without.extend(["shell", "shell_command"].map(leaves));
     }
 }
 

@@ -1,0 +1,141 @@
+//! What is remembered from session to session: plain files that a person can read and change, one a memory.
+#![expect(clippy::disallowed_methods, reason = "our own files, in the user's own state directory")]
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Bytes of one memory, and how many there may be in one place.
+pub(crate) const LONGEST: usize = 16 << 10;
+pub(crate) const MOST: usize = 200;
+/// Letters of a name.
+const NAME: usize = 64;
+
+/// Whose a memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scope {
+    /// This project's.
+    Project,
+    /// The user's, wherever they work.
+    User,
+}
+
+impl Scope {
+    pub(crate) const ALL: [Self; 2] = [Self::Project, Self::User];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::User => "user",
+        }
+    }
+}
+
+/// Where memories are kept.
+#[derive(Debug)]
+pub struct Memories {
+    project: PathBuf,
+    user: PathBuf,
+}
+
+impl Memories {
+    /// Those of the user, and of the project in `cwd`, below `state`.
+    pub fn new(state: &Path, cwd: &Path) -> Self {
+        let all = state.join("memories");
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        let hash = cwd.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
+        let name: String = cwd.file_name().unwrap_or_default().to_string_lossy().chars().take(NAME).collect();
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+        let name: String = name.chars().map(plain).collect();
+        Self { project: all.join("projects").join(format!("{name}-{hash:016x}")), user: all.join("user") }
+    }
+
+    fn directory(&self, scope: Scope) -> &Path {
+        match scope {
+            Scope::Project => &self.project,
+            Scope::User => &self.user,
+        }
+    }
+
+    /// Keeps `text` under `name`; what was there before is replaced.
+    pub(crate) fn keep(&self, scope: Scope, name: &str, text: &str) -> io::Result<PathBuf> {
+        let directory = self.directory(scope);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let file = directory.join(format!("{name}.md"));
+        if !file.exists() && self.names(scope).len() >= MOST {
+            return Err(io::Error::other(format!("there are {MOST} memories already; replace one of them")));
+        }
+        let part = directory.join(format!(".{name}.{}.part", std::process::id()));
+        let written = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&part)
+            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&part, &file));
+        if written.is_err() {
+            let _gone = fs::remove_file(&part);
+        }
+        written.map(|()| file)
+    }
+
+    /// What is kept under `name`.
+    pub(crate) fn get(&self, scope: Scope, name: &str) -> Option<String> {
+        let file = fs::File::open(self.directory(scope).join(format!("{name}.md"))).ok()?;
+        let mut text = Vec::new();
+        file.take(u64::try_from(LONGEST).ok()?).read_to_end(&mut text).ok()?;
+        Some(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The names of what is kept, sorted.
+    pub(crate) fn names(&self, scope: Scope) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.directory(scope)) else { return Vec::new() };
+        let name = |entry: io::Result<fs::DirEntry>| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            name.strip_suffix(".md").filter(|name| is_name(name)).map(str::to_owned)
+        };
+        let mut names: Vec<String> = entries.filter_map(name).take(10 * MOST).collect();
+        names.sort();
+        names.truncate(MOST);
+        names
+    }
+}
+
+/// Whether `name` is one that a file can have anywhere.
+pub(crate) fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (1..=NAME).contains(&name.len()) && name.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_found_and_names_lead_nowhere_else() {
+        let state = tempfile::tempdir().unwrap();
+        let memories = Memories::new(state.path(), Path::new("/work/my project"));
+        memories.keep(Scope::Project, "build", "use make").unwrap();
+        memories.keep(Scope::Project, "build", "use ninja").unwrap();
+        memories.keep(Scope::User, "style", "tabs").unwrap();
+        assert_eq!(memories.get(Scope::Project, "build").as_deref(), Some("use ninja"));
+        assert_eq!(memories.names(Scope::Project), ["build"]);
+        let other = Memories::new(state.path(), Path::new("/work/other"));
+        assert_eq!((other.names(Scope::Project).len(), other.names(Scope::User).len()), (0, 1));
+        for name in ["", "..", "a/b", "../x", "a.b", "é", &"x".repeat(65)] {
+            assert!(!is_name(name), "{name}");
+        }
+        for number in 0..MOST - 1 {
+            memories.keep(Scope::User, &format!("m{number}"), "x").unwrap();
+        }
+        assert!(memories.keep(Scope::User, "one-more", "x").is_err());
+        assert!(memories.keep(Scope::User, "style", "spaces").is_ok());
+    }
+}

@@ -1,0 +1,44 @@
+//! `get_context_remaining`: how much more the model can read.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use policy::Permit;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
+
+/// How long a conversation is, and how long it may be, in tokens.
+#[derive(Debug, Default)]
+pub struct Gauge {
+    used: AtomicU64,
+    limit: AtomicU64,
+}
+
+impl Gauge {
+    pub(crate) fn set(&self, used: u64, limit: u64) {
+        self.used.store(used, Ordering::Relaxed);
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+}
+
+/// The tool.
+pub struct GetContextRemaining(pub Arc<Gauge>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {}
+
+impl ToolHandler for GetContextRemaining {
+    type Args = Args;
+    const NAME: &'static str = "get_context_remaining";
+    const ABOUT: &'static str =
+        "Tells how many tokens of context are left before the conversation is shortened.";
+    const LANE: Lane = Lane::Shared;
+
+    async fn run(&self, _: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        let (used, limit) = (self.0.used.load(Ordering::Relaxed), self.0.limit.load(Ordering::Relaxed));
+        let left = limit.saturating_sub(used);
+        Ok(ToolOutput::text(format!("about {left} of {limit} tokens are left")))
+    }
+}

@@ -1,0 +1,43 @@
+//! `get_memory`: what was kept in an earlier session.
+
+use std::sync::Arc;
+
+use policy::Permit;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
+
+use crate::memory::{Memories, Scope, is_name};
+
+/// The tool.
+pub struct GetMemory(pub Arc<Memories>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// Its name, as list_memories has it.
+    name: String,
+}
+
+impl ToolHandler for GetMemory {
+    type Args = Args;
+    const NAME: &'static str = "get_memory";
+    const ABOUT: &'static str = "Reads what was remembered in an earlier session.";
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("memory_id", "name")];
+    const LANE: Lane = Lane::Shared;
+
+    async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let (memories, name) = (Arc::clone(&self.0), args.name.clone());
+        cx.blocking(move |_| {
+            let found = is_name(&name)
+                .then(|| Scope::ALL.into_iter().find_map(|scope| memories.get(scope, &name)))
+                .flatten();
+            let known = || Scope::ALL.map(|scope| memories.names(scope)).concat().join(", ");
+            found.map(ToolOutput::text).ok_or_else(|| match known() {
+                known if known.is_empty() => ToolError::io("nothing is remembered yet"),
+                known => ToolError::io(format!("nothing is remembered as `{name}`; there are: {known}")),
+            })
+        })
+        .await
+    }
+}

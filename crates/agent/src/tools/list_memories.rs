@@ -1,0 +1,42 @@
+//! `list_memories`: what there is to remember.
+
+use std::sync::Arc;
+
+use policy::Permit;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
+
+use crate::memory::{Memories, Scope};
+
+/// The tool.
+pub struct ListMemories(pub Arc<Memories>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {}
+
+impl ToolHandler for ListMemories {
+    type Args = Args;
+    const NAME: &'static str = "list_memories";
+    const ABOUT: &'static str = "Lists what was remembered in earlier sessions.";
+    const LANE: Lane = Lane::Shared;
+
+    async fn run(&self, _: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let memories = Arc::clone(&self.0);
+        cx.blocking(move |_| {
+            let lines: Vec<String> = Scope::ALL
+                .into_iter()
+                .flat_map(|scope| {
+                    let names = memories.names(scope).into_iter();
+                    names.map(move |name| format!("{} {name}", scope.as_str()))
+                })
+                .collect();
+            Ok(ToolOutput::text(match lines.join("\n") {
+                lines if lines.is_empty() => "nothing is remembered yet".to_owned(),
+                lines => lines,
+            }))
+        })
+        .await
+    }
+}

@@ -1,0 +1,55 @@
+//! `remember`: the model keeps something for later sessions.
+
+use std::sync::Arc;
+
+use policy::{Effect, Foreign, Intent, Permit, Trust};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+
+use crate::memory::{LONGEST, Memories, Scope, is_name};
+
+/// The tool.
+pub struct Remember(pub Arc<Memories>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// A short name, e.g. `how-to-test`; one that is there is replaced.
+    name: String,
+    /// What to remember.
+    text: String,
+    /// Whose it is; the project's if left out.
+    scope: Option<Scope>,
+}
+
+impl ToolHandler for Remember {
+    type Args = Args;
+    const NAME: &'static str = "remember";
+    const ABOUT: &'static str = "Keeps a fact that the user wants you to know in later sessions.";
+
+    /// What is remembered steers every session to come, so somebody has to want it: it is judged as somebody else's tool is.
+    fn intent(&self, _: &Args, _: &Place) -> Result<Intent, ToolError> {
+        let (server, tool) = ("memory".to_owned(), "remember".to_owned());
+        let foreign = Foreign { server, tool, definition: String::new(), trust: Trust::Unknown };
+        Ok(Intent::of(vec![Effect::Foreign(foreign)]))
+    }
+
+    async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let Args { name, text, scope } = args;
+        if !is_name(name) {
+            return Err(ToolError::argument("name", "it must be 1 to 64 letters, digits, - and _"));
+        }
+        if text.trim().is_empty() || text.len() > LONGEST {
+            return Err(ToolError::argument("text", format!("it must have 1 to {LONGEST} bytes")));
+        }
+        let scope = scope.unwrap_or(Scope::Project);
+        let (memories, name, text) = (Arc::clone(&self.0), name.clone(), text.clone());
+        cx.blocking(move |_| {
+            let kept = memories.keep(scope, &name, &text);
+            let file = kept.map_err(|fault| ToolError::io(format!("it was not kept: {fault}")))?;
+            Ok(ToolOutput::text(format!("kept in {}", file.display())))
+        })
+        .await
+    }
+}

@@ -1,0 +1,110 @@
+//! `request_user_input`: the model asks the user, with answers to choose from; any other answer is always possible.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use policy::Permit;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tool::{BoxFuture, Cx, ToolError, ToolHandler, ToolOutput};
+
+/// More questions at once, and more answers to one, help nobody.
+const MOST_QUESTIONS: usize = 4;
+const MOST_OPTIONS: usize = 8;
+
+/// Somebody who can be asked anything.
+pub trait Person: Send + Sync {
+    /// Asks; `None` if nobody answered. Dropping the future takes the question back.
+    fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<String>>;
+}
+
+/// A question of a model's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inquiry {
+    /// The question.
+    pub question: String,
+    /// Answers to choose from, each with what it means.
+    pub options: Vec<(String, String)>,
+}
+
+/// The tool.
+pub struct RequestUserInput(pub Option<Arc<dyn Person>>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// One to four questions.
+    questions: Vec<Question>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    /// A name for the answer, e.g. `database`.
+    id: String,
+    /// The question, in one sentence.
+    question: String,
+    /// Answers to choose from; the user can always give another.
+    #[serde(default)]
+    options: Vec<Choice>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Choice {
+    /// The answer, in a few words.
+    label: String,
+    /// What it would mean.
+    #[serde(default)]
+    description: String,
+}
+
+impl ToolHandler for RequestUserInput {
+    type Args = Args;
+    const NAME: &'static str = "request_user_input";
+    const ABOUT: &'static str =
+        "Asks the user when you cannot go on without a decision of theirs, and waits for the answers.";
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("questions[].header", "id")];
+
+    async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        check(&args.questions)?;
+        let Some(person) = &self.0 else {
+            return Ok(ToolOutput::failure(
+                "nobody is there to be asked; decide yourself, and say what you decided and why",
+            ));
+        };
+        let mut answers = BTreeMap::new();
+        for Question { id, question, options } in &args.questions {
+            let options =
+                options.iter().map(|choice| (choice.label.clone(), choice.description.clone())).collect();
+            let inquiry = Inquiry { question: question.clone(), options };
+            let Some(answer) = person.ask(&inquiry).await else {
+                return Ok(ToolOutput::failure(
+                    "the user did not answer; go on without, or stop and say what you need to know",
+                ));
+            };
+            answers.insert(id.clone(), json!({ "answers": [answer] }));
+        }
+        Ok(ToolOutput::text(json!({ "answers": answers }).to_string()))
+    }
+}
+
+fn check(questions: &[Question]) -> Result<(), ToolError> {
+    if questions.is_empty() || questions.len() > MOST_QUESTIONS {
+        return Err(ToolError::argument("questions", format!("there must be 1 to {MOST_QUESTIONS}")));
+    }
+    for (at, question) in questions.iter().enumerate() {
+        if question.question.trim().is_empty() {
+            return Err(ToolError::argument(format!("questions[{at}].question"), "it is empty"));
+        }
+        if question.options.len() > MOST_OPTIONS {
+            let why = format!("{MOST_OPTIONS} are the most");
+            return Err(ToolError::argument(format!("questions[{at}].options"), why));
+        }
+        if questions[..at].iter().any(|other| other.id == question.id) {
+            return Err(ToolError::argument(format!("questions[{at}].id"), "another question has it"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! What the model asks the user, and the lines that answer it.
+
+use std::sync::{Mutex, PoisonError};
+
+use agent::{Inquiry, Person};
+use tokio::sync::oneshot;
+use toolgate::BoxFuture;
+
+use crate::screen::{self, FAINT, NAME, one_line};
+
+/// Where a question waits for the next line that is typed.
+#[derive(Default)]
+pub(super) struct Desk(Mutex<Option<oneshot::Sender<String>>>);
+
+impl Desk {
+    /// Gives a line to whoever waits for one; gives it back if nobody does.
+    pub(super) fn take(&self, line: String) -> Option<String> {
+        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match open {
+            Some(open) => open.send(line).err(),
+            None => Some(line),
+        }
+    }
+}
+
+impl Person for Desk {
+    fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<String>> {
+        let (open, answered) = oneshot::channel();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
+        screen::to_stderr(&shown(inquiry));
+        screen::prompt();
+        Box::pin(async move { answered.await.ok().and_then(|line| answer(inquiry, &line)) })
+    }
+}
+
+fn shown(inquiry: &Inquiry) -> String {
+    let mut lines = vec![format!("{NAME}?{NAME:#} {}", one_line(&inquiry.question))];
+    for (number, (label, about)) in (1..).zip(&inquiry.options) {
+        lines.push(format!("  {number}. {} {FAINT}{}{FAINT:#}", one_line(label), one_line(about)));
+    }
+    let how = if inquiry.options.is_empty() {
+        "type your answer"
+    } else {
+        "type a number, or an answer of your own"
+    };
+    lines.push(format!("  {FAINT}{how}; nothing if you do not want to say{FAINT:#}"));
+    lines.join("\n")
+}
+
+/// What a line means: the number of an answer, or an answer; nothing if it is empty.
+fn answer(inquiry: &Inquiry, line: &str) -> Option<String> {
+    let line = line.trim();
+    let chosen = line.parse::<usize>().ok().and_then(|number| inquiry.options.get(number.checked_sub(1)?));
+    match chosen {
+        Some((label, _)) => Some(label.clone()),
+        None => Some(line.to_owned()).filter(|line| !line.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_chooses_and_everything_else_is_an_answer() {
+        let options = vec![("yes".to_owned(), String::new()), ("no".to_owned(), "not now".to_owned())];
+        let inquiry = Inquiry { question: "Really?".to_owned(), options };
+        let rows = [
+            ("2\n", Some("no")),
+            ("3\n", Some("3")),
+            ("0", Some("0")),
+            ("maybe\n", Some("maybe")),
+            ("\n", None),
+        ];
+        for (line, expected) in rows {
+            assert_eq!(answer(&inquiry, line).as_deref(), expected, "{line:?}");
+        }
+    }
+}
