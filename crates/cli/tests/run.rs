@@ -387,3 +387,73 @@ fn wait_for(file: &Path) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// Kills sessions at moments of chance and goes on with them: `TOOLGATE_KILLS=200` for more of them.
+#[test]
+fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twice() {
+    let kills: usize = std::env::var("TOOLGATE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(10);
+    let mut chance = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = move || {
+        chance ^= chance << 13;
+        chance ^= chance >> 7;
+        chance ^= chance << 17;
+        chance
+    };
+    let mut killed = 0;
+    while killed < kills {
+        let (home, workspace) = (Home::new(), Workspace::new());
+        let step = |number: usize| {
+            let patch = format!("*** Begin Patch\n*** Add File: p{number}.txt\n+{number}\n*** End Patch\n");
+            turn(&[
+                call("exec_command", &json!({"cmd": format!("echo {number} >> log.txt; sleep 0.0{}", number % 7)})),
+                json!({"type": "custom_tool_call", "name": "apply_patch", "input": patch}),
+                call("read_file", &json!({"path": "log.txt"})),
+            ])
+        };
+        let turns: Vec<Value> = (0..40).map(step).collect();
+        let served = Served::start(&home, &turns);
+        // ends: with a run that is not killed
+        for attempt in 0.. {
+            let mut run = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+            run.args(["run", "--base-url", &served.url, "--model", "m", "--sandbox", "workspace-write", "--json"]);
+            let begun = home.path().join(".local/state/toolgate/sessions").exists();
+            run.args(if attempt > 0 && begun { &["--resume", "last", "go on"][..] } else { &["go"] });
+            run.current_dir(workspace.path()).env_clear().env("HOME", home.path());
+            let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            if attempt < 5 && killed < kills {
+                std::thread::sleep(Duration::from_micros(20_000 + next() % 400_000));
+                child.kill().unwrap();
+                killed += 1;
+                child.wait().unwrap();
+            } else {
+                assert!(child.wait().unwrap().success());
+                break;
+            }
+        }
+        let file = journal(&home);
+        journal::verify(&file).unwrap();
+        let records = records(&file);
+        let answered = answers(&records);
+        assert!(!answered.is_empty() && answered.iter().all(|(_, times)| *times == 1), "{answered:?}");
+        let log = fs::read_to_string(workspace.path().join("log.txt")).unwrap();
+        let mut seen: Vec<&str> = log.lines().collect();
+        let all = seen.len();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), all, "{log}");
+        let input = served.requests().pop().unwrap()["input"].clone();
+        let ids = |kinds: &[&str]| {
+            let items = input.as_array().unwrap().iter();
+            let mut ids: Vec<String> = items
+                .filter(|item| kinds.contains(&item["type"].as_str().unwrap_or_default()))
+                .map(|item| item["call_id"].as_str().unwrap().to_owned())
+                .collect();
+            ids.sort_unstable();
+            ids
+        };
+        assert_eq!(
+            ids(&["function_call", "custom_tool_call"]),
+            ids(&["function_call_output", "custom_tool_call_output"])
+        );
+    }
+}

@@ -1,13 +1,12 @@
 //! The front door: a call goes in, its answer comes out, always.
 
-use std::borrow::Cow;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use policy::{Effect, Gate};
+use policy::{Effect, Gate, Intent};
 use tokio_util::sync::CancellationToken;
 use tool::{
     AnyTool, Attempt, BoxFuture, Cx, Lane, Listen, Place, ToolCall, ToolError, ToolOutput, ToolPayload,
@@ -182,11 +181,27 @@ impl ToolRouter {
 const PATCH: &str = "apply_patch";
 
 /// A call that was read: which tool answers it, how, and where.
-struct Plan<'a> {
+struct Plan {
     tool: String,
-    call: Cow<'a, ToolCall>,
+    /// What it comes to, if that is another call than the model's.
+    call: Option<ToolCall>,
     attempt: Box<dyn Attempt>,
     place: Arc<Place>,
+}
+
+/// Whether a call runs a command that reads and prints and does nothing else: then it runs beside others that only read,
+/// though its tool could do more.
+fn only_looks(intent: &Intent) -> bool {
+    let mut runs = false;
+    let looks = intent.effects.iter().all(|effect| match effect {
+        Effect::Read(_) => true,
+        Effect::Exec(line) => {
+            runs = true;
+            policy::reads_only(line)
+        }
+        Effect::Write(_) | Effect::Type(_) | Effect::Network(_) | Effect::Foreign(_) => false,
+    });
+    looks && runs
 }
 
 /// A call's tool and its place in the lanes.
@@ -194,7 +209,7 @@ type Entry = Result<(Sought, Ticket), ToolError>;
 
 /// A tool that is called.
 enum Sought {
-    Here(Arc<dyn AnyTool>),
+    Here(Arc<dyn AnyTool>, Result<Plan, ToolError>),
     /// It may be there when this is over.
     Coming(BoxFuture<'static, ()>),
 }
@@ -210,7 +225,10 @@ impl Shared {
         };
         let lane = catch_unwind(AssertUnwindSafe(|| tool.lane()));
         let lane = lane.map_err(|_| ToolError::Crashed { tool: call.name.clone() })?;
-        Ok((Sought::Here(tool), self.lanes.enter(lane)))
+        let plan = self.plan(call, tool.as_ref());
+        let beside = plan.as_ref().is_ok_and(|plan| only_looks(plan.attempt.intent()));
+        let lane = if beside { Lane::Shared } else { lane };
+        Ok((Sought::Here(tool, plan), self.lanes.enter(lane)))
     }
 
     /// The tool, once it is there.
@@ -220,10 +238,10 @@ impl Shared {
         entry: Entry,
         cancel: &CancellationToken,
         arrived: Instant,
-    ) -> Result<(Arc<dyn AnyTool>, Ticket), ToolError> {
+    ) -> Result<(Arc<dyn AnyTool>, Result<Plan, ToolError>, Ticket), ToolError> {
         let (sought, ticket) = entry?;
         let coming = match sought {
-            Sought::Here(tool) => return Ok((tool, ticket)),
+            Sought::Here(tool, plan) => return Ok((tool, plan, ticket)),
             Sought::Coming(coming) => coming,
         };
         tokio::select! {
@@ -239,7 +257,8 @@ impl Shared {
                         self.lanes.enter(Lane::Alone)
                     }
                 };
-                Ok((tool, ticket))
+                let plan = self.plan(call, tool.as_ref());
+                Ok((tool, plan, ticket))
             }
         }
     }
@@ -252,9 +271,9 @@ impl Shared {
         arrived: Instant,
     ) -> ToolOutput {
         let entry = self.found(call, entry, &cancel, arrived).await;
-        let name = entry.as_ref().ok().map(|(tool, _)| tool.spec().name().to_owned());
+        let name = entry.as_ref().ok().map(|(tool, ..)| tool.spec().name().to_owned());
         let outcome = match entry {
-            Ok((tool, ticket)) => self.run(call, tool.as_ref(), ticket, cancel, arrived).await,
+            Ok((tool, plan, ticket)) => self.run(call, (tool.as_ref(), plan), ticket, cancel, arrived).await,
             Err(unknown) => Err(unknown),
         };
         let elapsed = arrived.elapsed();
@@ -272,15 +291,15 @@ impl Shared {
     async fn run(
         &self,
         call: &ToolCall,
-        tool: &dyn AnyTool,
+        (tool, plan): (&dyn AnyTool, Result<Plan, ToolError>),
         ticket: Ticket,
         cancel: CancellationToken,
         arrived: Instant,
     ) -> Result<ToolOutput, ToolError> {
-        // Whatever a tool's own code does is in one of two nets, so that no panic of its gets past this point.
+        // Whatever a tool's own code does is in one of two nets, here and in `plan`, so that no panic of its gets past this point.
         let crashed = |_| ToolError::Crashed { tool: tool.spec().name().to_owned() };
-        let planned = catch_unwind(AssertUnwindSafe(|| self.plan(call, tool)));
-        let Plan { tool: name, call: told, attempt, place } = planned.map_err(crashed)??;
+        let Plan { tool: name, call: other, attempt, place } = plan?;
+        let told = other.as_ref().unwrap_or(call);
         // Held until the work below is done or dropped.
         let _guard = match ticket {
             Ticket::Now(guard) => guard,
@@ -296,7 +315,7 @@ impl Shared {
         }
         self.observers.saw(&call.id, &Event::Started);
         let observers = &self.observers;
-        let seen = Planned { tool: &name, call: &told, intent: attempt.intent(), place: &self.place };
+        let seen = Planned { tool: &name, call: told, intent: attempt.intent(), place: &self.place };
         let hearing = Hearing { hooks: &self.hooks, call: seen, cancel: &cancel, arrived, observers };
         let mut heard = hearing.before().await?;
         let cx = self.cx(call, place);
@@ -312,11 +331,17 @@ impl Shared {
         hearing.after(heard, work.map_err(crashed).flatten()).await
     }
 
-    /// Reads the call. A shell that is given a patch and nothing else is a call of the tool for patches, if there is one.
-    fn plan<'a>(&self, call: &'a ToolCall, tool: &dyn AnyTool) -> Result<Plan<'a>, ToolError> {
+    /// Reads the call.
+    fn plan(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<Plan, ToolError> {
+        let planned = catch_unwind(AssertUnwindSafe(|| self.planned(call, tool)));
+        planned.map_err(|_| ToolError::Crashed { tool: tool.spec().name().to_owned() })?
+    }
+
+    /// The same. A shell that is given a patch and nothing else is a call of the tool for patches, if there is one.
+    fn planned(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<Plan, ToolError> {
         let attempt = tool.plan(call, &self.place)?;
         let (name, place) = (tool.spec().name().to_owned(), Arc::clone(&self.place));
-        let plan = Plan { tool: name, call: Cow::Borrowed(call), attempt, place };
+        let plan = Plan { tool: name, call: None, attempt, place };
         let line = plan.attempt.intent().effects.iter().find_map(|effect| match effect {
             Effect::Exec(line) => Some(line),
             _ => None,
@@ -329,7 +354,7 @@ impl Shared {
         let payload = ToolPayload::Custom { input: patch.text };
         let call = ToolCall { id: call.id.clone(), name: PATCH.to_owned(), payload };
         let attempt = tool.plan(&call, &place)?;
-        Ok(Plan { tool: PATCH.to_owned(), call: Cow::Owned(call), attempt, place })
+        Ok(Plan { tool: PATCH.to_owned(), call: Some(call), attempt, place })
     }
 
     fn cx(&self, call: &ToolCall, place: Arc<Place>) -> Cx {

@@ -58,6 +58,25 @@ pub struct Said {
     by_name: bool,
 }
 
+/// Whether all that `line` runs is known to read and print and to do nothing else.
+///
+/// ```
+/// use toolgate_policy::{CommandLine, reads_only};
+///
+/// let line = |script: &str| CommandLine {
+///     argv: ["bash", "-lc", script].map(str::to_owned).to_vec(),
+///     cwd: "/work".into(),
+///     terminal: false,
+/// };
+/// assert!(reads_only(&line("git status && grep -r x src | head")));
+/// assert!(!reads_only(&line("git status > out")) && !reads_only(&line("make")) && !reads_only(&line("$x")));
+/// ```
+pub fn reads_only(line: &CommandLine) -> bool {
+    let account = Account::of(line, &Rules::default());
+    let certain = account.undecided.is_empty() && account.sets.is_empty() && account.defines.is_empty();
+    certain && !account.long && !account.parts.is_empty() && account.parts.iter().all(|part| !part.counts())
+}
+
 impl Account {
     /// Takes `line` apart.
     pub(crate) fn of(line: &CommandLine, rules: &Rules) -> Self {

@@ -35,7 +35,7 @@ mod started;
 mod store;
 mod touches;
 
-pub use account::{Account, Part, Said};
+pub use account::{Account, Part, Said, reads_only};
 pub use approval::{ApprovalPolicy, Matter, Requirement, requirement};
 pub use credentials::name_looks_so as is_secret_name;
 pub use decide::{Gate, MAX_CLIMBS, Settled, Verdict};
