@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn record(entry: Entry) -> Record {
-        Record { seq: 1, at: String::new(), entry }
+        Record { seq: 1, at: String::new(), entry, hash: String::new() }
     }
 
     fn call(id: &str) -> Record {

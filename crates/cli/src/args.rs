@@ -24,7 +24,8 @@ use crate::config::{Approval, Network, Sandbox, Tier};
 #[command(name = "toolgate", version, max_term_width = 100, propagate_version = true)]
 #[command(after_help = "\
 Examples:
-  toolgate call read_file --json '{\"path\": \"README.md\", \"end_line\": 20}'
+  toolgate demo
+  toolgate run 'fix the failing test'
   toolgate call grep_files --json '{\"pattern\": \"fn main\", \"file_pattern\": \"*.rs\"}'
   toolgate tools --wire anthropic
   toolgate pipe < calls.jsonl

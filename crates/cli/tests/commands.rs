@@ -106,7 +106,7 @@ fn arguments_come_from_a_file_or_from_stdin() {
     2
     -- out
     -- err
-    error: the arguments in `none.json` cannot be read: No such file or directory (os error 2)
+    error: `none.json` cannot be read: No such file or directory (os error 2)
     ");
 }
 
@@ -491,6 +491,9 @@ fn help_is_committed() {
     let mut text = String::new();
     for args in [
         &["--help"][..],
+        &["demo", "--help"],
+        &["run", "--help"],
+        &["script-server", "--help"],
         &["call", "--help"],
         &["tools", "--help"],
         &["pipe", "--help"],

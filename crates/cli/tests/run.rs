@@ -391,7 +391,8 @@ fn wait_for(file: &Path) {
 /// Kills sessions at moments of chance and goes on with them: `TOOLGATE_KILLS=200` for more of them.
 #[test]
 fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twice() {
-    let kills: usize = std::env::var("TOOLGATE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(10);
+    let kills: usize =
+        std::env::var("TOOLGATE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(10);
     let mut chance = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = move || {
         chance ^= chance << 13;
@@ -405,7 +406,10 @@ fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twic
         let step = |number: usize| {
             let patch = format!("*** Begin Patch\n*** Add File: p{number}.txt\n+{number}\n*** End Patch\n");
             turn(&[
-                call("exec_command", &json!({"cmd": format!("echo {number} >> log.txt; sleep 0.0{}", number % 7)})),
+                call(
+                    "exec_command",
+                    &json!({"cmd": format!("echo {number} >> log.txt; sleep 0.0{}", number % 7)}),
+                ),
                 json!({"type": "custom_tool_call", "name": "apply_patch", "input": patch}),
                 call("read_file", &json!({"path": "log.txt"})),
             ])
@@ -415,7 +419,16 @@ fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twic
         // ends: with a run that is not killed
         for attempt in 0.. {
             let mut run = Command::new(env!("CARGO_BIN_EXE_toolgate"));
-            run.args(["run", "--base-url", &served.url, "--model", "m", "--sandbox", "workspace-write", "--json"]);
+            run.args([
+                "run",
+                "--base-url",
+                &served.url,
+                "--model",
+                "m",
+                "--sandbox",
+                "workspace-write",
+                "--json",
+            ]);
             let begun = home.path().join(".local/state/toolgate/sessions").exists();
             run.args(if attempt > 0 && begun { &["--resume", "last", "go on"][..] } else { &["go"] });
             run.current_dir(workspace.path()).env_clear().env("HOME", home.path());

@@ -381,6 +381,8 @@ async fn observers_see_every_step_and_cannot_spoil_it() {
     assert_snapshot!(log.0.lock().unwrap().join("\n"), @r#"
     1 Queued { tool: "echo" }
     1 Started
+    1 Judged { verdict: "allow", why: [], by: "approval on-request" }
+    1 Attempted { number: 1, sandbox: "read-only" }
     1 Finished true None
     2 Queued { tool: "nope" }
     2 Finished false Some(UnknownTool)

@@ -22,6 +22,8 @@ fn update(arguments: &Value) -> (String, Vec<Notice>) {
         | Event::Asked { .. }
         | Event::Decided { .. }
         | Event::Started
+        | Event::Judged { .. }
+        | Event::Attempted { .. }
         | Event::Finished { .. } => None,
     });
     (text, notices.collect())

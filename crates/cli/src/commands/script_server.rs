@@ -40,7 +40,6 @@ pub(super) fn script(file: &Path) -> Result<Vec<Turn>, Fault> {
     Turn::read(&text).map_err(|fault| Fault::usage(format!("{}: {fault}", file.display())))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the user named this file, not a model")]
 fn appended(file: &Path) -> Result<std::fs::File, Fault> {
     let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
     opened.map_err(|error| Fault::usage(format!("the log `{}` cannot be written: {error}", file.display())))

@@ -8,6 +8,8 @@ use journal::{Entry, Journal, JournalFault, Redactor, Reopened, SessionId};
 use toolgate::is_secret_name;
 use toolgate::wire::Dialect;
 
+use super::model::Chosen;
+use crate::compose::Composed;
 use crate::fault::Fault;
 
 /// A session that is written down.
@@ -19,11 +21,24 @@ pub(super) struct Book {
 
 /// What a session is, for its first line.
 pub(super) struct About {
-    pub(super) cwd: String,
-    pub(super) model: String,
-    pub(super) dialect: Dialect,
-    pub(super) sandbox: &'static str,
-    pub(super) approval: &'static str,
+    cwd: String,
+    model: String,
+    dialect: Dialect,
+    sandbox: &'static str,
+    approval: &'static str,
+}
+
+impl About {
+    /// What `composed` and `chosen` come to.
+    pub(super) fn of(composed: &Composed, chosen: &Chosen) -> Self {
+        Self {
+            cwd: composed.cwd().display().to_string(),
+            model: chosen.name.clone(),
+            dialect: chosen.model.dialect(),
+            sandbox: composed.sandbox_name(),
+            approval: composed.approval_name(),
+        }
+    }
 }
 
 impl Book {
@@ -32,16 +47,20 @@ impl Book {
         let sessions = sessions.ok_or_else(|| {
             Fault::usage("there is no directory for the journal: neither HOME nor TOOLGATE_HOME is set")
         })?;
-        let redactor = Redactor::new(secrets()).map_err(unwritten)?;
+        let redactor = Redactor::new(secrets()).map_err(|fault| unwritten(&fault))?;
         let (id, journal, earlier) = match resume {
             None => {
                 let id = SessionId::new();
-                (id.clone(), Journal::create(&sessions, &id, redactor).map_err(unwritten)?, None)
+                (
+                    id.clone(),
+                    Journal::create(&sessions, &id, redactor).map_err(|fault| unwritten(&fault))?,
+                    None,
+                )
             }
             Some(prefix) => {
                 let id = found(&sessions, prefix)?;
                 let Reopened { journal, records, .. } =
-                    Journal::reopen(&sessions, &id, redactor).map_err(unread)?;
+                    Journal::reopen(&sessions, &id, redactor).map_err(|fault| unread(&fault))?;
                 let earlier =
                     resumed(&records, about.dialect).map_err(|fault| Fault::failed(fault.to_string()))?;
                 (id, journal, Some(earlier))
@@ -59,7 +78,7 @@ impl Book {
                 approval: approval.to_owned(),
                 resumed: earlier.is_some(),
             })
-            .map_err(unwritten)?;
+            .map_err(|fault| unwritten(&fault))?;
         Ok(Self { id, recorder: Arc::new(recorder), resumed: earlier })
     }
 }
@@ -67,11 +86,11 @@ impl Book {
 /// The session that `prefix` means.
 fn found(sessions: &std::path::Path, prefix: &str) -> Result<SessionId, Fault> {
     if prefix == "last" {
-        let newest = journal::list(sessions, 1).map_err(unread)?;
+        let newest = journal::list(sessions, 1).map_err(|fault| unread(&fault))?;
         let none = || Fault::usage("there is no session to go on with");
         return newest.into_iter().next().map(|listed| listed.id).ok_or_else(none);
     }
-    journal::find(sessions, prefix).map_err(unread)
+    journal::find(sessions, prefix).map_err(|fault| unread(&fault))
 }
 
 /// Values of the environment that nobody should find in a journal.
@@ -81,10 +100,10 @@ fn secrets() -> impl Iterator<Item = (String, String)> {
         .filter(|(name, _)| is_secret_name(name))
 }
 
-fn unwritten(fault: JournalFault) -> Fault {
+fn unwritten(fault: &JournalFault) -> Fault {
     Fault::failed(format!("the journal cannot be written, so nothing is done: {fault}"))
 }
 
-fn unread(fault: JournalFault) -> Fault {
+fn unread(fault: &JournalFault) -> Fault {
     Fault::usage(format!("the session cannot be resumed: {fault}"))
 }

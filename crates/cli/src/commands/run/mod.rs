@@ -7,40 +7,34 @@ mod lines;
 mod model;
 mod plain;
 mod project;
+mod talk;
 pub(crate) mod title;
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agent::{
-    AgentFault, Ended, Gauge, GetContextRemaining, GetMemory, Handle, Limits, ListMemories, Memories, Person,
+    AgentFault, Ended, Gauge, GetContextRemaining, GetMemory, Limits, ListMemories, Memories, Person,
     Remember, RequestUserInput, Session, Setup, Watch,
 };
 use journal::Entry;
-use tokio::signal::unix::{SignalKind, signal};
 use toolgate::mcp::Means;
 use toolgate::{Approver, Hook, Image, Observer, Toolgate};
 
 use crate::approve::TerminalApprover;
 use crate::args::Run;
-use crate::compose::compose_in;
+use crate::compose::{Composed, compose_in};
 use crate::config::{Config, Dirs, Setting, Source};
-use crate::fault::{Fault, INTERRUPTED, TERMINATED};
-use crate::screen;
+use crate::fault::Fault;
 use crate::servers::{self, Told};
 use crate::turns::Turns;
 use book::{About, Book};
 use desk::Desk;
-use lines::{Lines, Typed};
+use lines::Lines;
 pub(crate) use model::Chosen;
-
-/// The exit status when it took as many requests as it may.
-const OUT_OF_ROUNDS: u8 = 3;
-/// How often whoever watches is told that something takes long.
-const TICK: Duration = Duration::from_millis(500);
+use talk::{Talk, signals};
 
 /// Shows a session to somebody.
 pub(crate) trait Show: Watch + Observer {
@@ -78,27 +72,12 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
     let images = args.image.iter().map(|file| picture(file)).collect::<Result<Vec<_>, _>>()?;
     let composed = compose_in(&args.place, dirs.clone(), one_shell)?;
     let chosen = chosen.map_or_else(|| model::chosen(args, composed.model()), Ok)?;
-    let about = About {
-        cwd: composed.cwd().display().to_string(),
-        model: chosen.name.clone(),
-        dialect: chosen.model.dialect(),
-        sandbox: composed.sandbox_name(),
-        approval: composed.approval_name(),
-    };
+    let about = About::of(&composed, &chosen);
     let book = Book::open(dirs.sessions, args.resume.as_deref(), about)?;
     let (desk, gauge) = (Arc::new(Desk::default()), Arc::<Gauge>::default());
     let sits = person.is_some() && std::io::stdin().is_terminal();
-    let mut composed = composed
-        .tool(RequestUserInput(sits.then(|| Arc::clone(&desk) as Arc<dyn Person>)))
-        .tool(GetContextRemaining(Arc::clone(&gauge)));
-    if let Some(state) = &dirs.state {
-        let memories = Arc::new(Memories::new(state, composed.cwd()));
-        composed = composed
-            .tool(Remember(Arc::clone(&memories)))
-            .tool(GetMemory(Arc::clone(&memories)))
-            .tool(ListMemories(memories));
-    }
-    composed = composed
+    let person_asked = sits.then(|| Arc::clone(&desk) as Arc<dyn Person>);
+    let mut composed = with_own_tools(composed, person_asked, &gauge, dirs.state.as_deref())
         .observed(Arc::clone(&book.recorder) as Arc<dyn Observer>)
         .hooked(Arc::clone(&book.recorder) as Arc<dyn Hook>)
         .observed(Arc::clone(&show) as Arc<dyn Observer>);
@@ -132,17 +111,35 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
         let signals = signals(session.handle())?;
         let lines = sits.then(|| Lines::typed(person.clone())).transpose()?;
         let mut talk = Talk { session, show, person, lines, desk, toolgate: &toolgate, state: dirs.state };
-        let ended = tokio::select! {
-            ended = talk.turns(prompt, images) => ended,
-            code = signals => Ok(ExitCode::from(code)),
+        let (ended, why) = tokio::select! {
+            ended = talk.turns(prompt, images) => match ended {
+                Ok(code) => (Ok(code), "done"),
+                Err(fault) => (Err(fault), "failed"),
+            },
+            code = signals => (Ok(ExitCode::from(code)), "stopped"),
         };
-        let why = if ended.is_ok() { "done" } else { "failed" };
         book.recorder.write(&Entry::End { why: why.to_owned() }).map_err(unwritten)?;
         book.recorder.flush().map_err(unwritten)?;
         toolgate.close().await;
         servers::ended(servers).await;
         ended
     })
+}
+
+/// Adds the tools that only a session can have.
+fn with_own_tools(
+    composed: Composed,
+    person: Option<Arc<dyn Person>>,
+    gauge: &Arc<Gauge>,
+    state: Option<&Path>,
+) -> Composed {
+    let composed = composed.tool(RequestUserInput(person)).tool(GetContextRemaining(Arc::clone(gauge)));
+    let Some(state) = state else { return composed };
+    let memories = Arc::new(Memories::new(state, composed.cwd()));
+    composed
+        .tool(Remember(Arc::clone(&memories)))
+        .tool(GetMemory(Arc::clone(&memories)))
+        .tool(ListMemories(memories))
 }
 
 /// What is asked for first; nothing if somebody is to be asked.
@@ -198,30 +195,6 @@ fn changes(toolgate: &Toolgate, state: Option<&Path>) -> (Changed, Ready) {
     (Box::new(changed), Box::pin(ready))
 }
 
-/// The first Ctrl-C stops the turn; the second, and whoever ends us, ends the program. With which exit status.
-fn signals(handle: Handle) -> Result<impl Future<Output = u8>, Fault> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let mut hangup = signal(SignalKind::hangup())?;
-    Ok(async move {
-        let mut last: Option<std::time::Instant> = None;
-        // ends: with the second of two in a row
-        loop {
-            tokio::select! {
-                _ = interrupt.recv() => {
-                    let twice = last.is_some_and(|last| last.elapsed() < Duration::from_secs(2));
-                    handle.interrupt();
-                    if twice {
-                        return INTERRUPTED;
-                    }
-                    last = Some(std::time::Instant::now());
-                }
-                _ = terminate.recv() => return TERMINATED,
-                _ = hangup.recv() => return TERMINATED,
-            }
-        }
-    })
-}
-
 fn unwritten(fault: journal::JournalFault) -> Fault {
     Fault::failed(AgentFault::from(fault).to_string())
 }
@@ -236,88 +209,10 @@ fn word(ended: &Ended) -> &'static str {
     }
 }
 
-/// A session and whoever talks to it.
-struct Talk<'a> {
-    session: Session,
-    show: Arc<dyn Show>,
-    person: Option<Arc<TerminalApprover>>,
-    /// What is typed; nothing if nobody sits there.
-    lines: Option<Lines>,
-    desk: Arc<Desk>,
-    toolgate: &'a Toolgate,
-    state: Option<PathBuf>,
-}
-
-impl Talk<'_> {
-    /// One turn if a prompt was given; else as many as somebody wants.
-    async fn turns(&mut self, prompt: Option<String>, mut images: Vec<Image>) -> Result<ExitCode, Fault> {
-        if let Some(prompt) = prompt {
-            return self.turn(&prompt, images).await.map(code);
-        }
-        // ends: when nothing more is typed
-        loop {
-            screen::prompt();
-            let line = match &mut self.lines {
-                Some(lines) => lines.next().await,
-                None => None,
-            };
-            let Some(line) = line else { return Ok(ExitCode::SUCCESS) };
-            match Typed::of(&line) {
-                Typed::Nothing => {}
-                Typed::Quit => return Ok(ExitCode::SUCCESS),
-                Typed::Command(command) => lines::obey(command, self.toolgate, self.state.as_deref())?,
-                Typed::Prompt(prompt) => {
-                    if let Err(fault) = self.turn(prompt, std::mem::take(&mut images)).await {
-                        fault.report();
-                    }
-                }
-            }
-        }
-    }
-
-    async fn turn(&mut self, prompt: &str, images: Vec<Image>) -> Result<Ended, Fault> {
-        let (show, handle, person) = (Arc::clone(&self.show), self.session.handle(), self.person.clone());
-        let (desk, lines) = (Arc::clone(&self.desk), &mut self.lines);
-        let asks = move || person.as_ref().is_some_and(|person| person.asks());
-        let mut ticks = tokio::time::interval(TICK);
-        let ended = {
-            let turn = self.session.prompt(prompt, images);
-            tokio::pin!(turn);
-            // ends: with the turn
-            loop {
-                tokio::select! {
-                    biased;
-                    ended = &mut turn => break ended,
-                    Some(line) = async { lines.as_mut()?.next().await }, if lines.is_some() => {
-                        // It answers a question, or it is one more thing to heed.
-                        if let Some(line) = desk.take(line).filter(|line| !line.trim().is_empty()) {
-                            handle.steer(line);
-                        }
-                    }
-                    _ = ticks.tick() => if !asks() { show.tick() },
-                }
-            }
-        };
-        self.toolgate.end_turn();
-        let told = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
-        self.show.ended(&told);
-        ended.map_err(|fault| Fault::failed(fault.to_string()))
-    }
-}
-
 /// A model that has `exec_command` needs no other shell: each tool that it is told of costs it room in every request.
 fn one_shell(config: &mut Config) {
     if config.tools.only.is_empty() {
         let leaves = |name: &str| Setting { value: name.to_owned(), source: Source::BuiltIn };
         config.tools.without.extend(["shell", "shell_command"].map(leaves));
-    }
-}
-
-fn code(ended: Ended) -> ExitCode {
-    match ended {
-        Ended::Done => ExitCode::SUCCESS,
-        Ended::CutShort { .. } => ExitCode::FAILURE,
-        Ended::Interrupted => ExitCode::from(INTERRUPTED),
-        Ended::OutOfRounds => ExitCode::from(OUT_OF_ROUNDS),
     }
 }

@@ -1,0 +1,130 @@
+//! Whoever talks to a session: prompts, lines typed while it works, and signals.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent::{Ended, Handle, Session};
+use tokio::signal::unix::{SignalKind, signal};
+use toolgate::{Image, Toolgate};
+
+use super::Show;
+use super::desk::Desk;
+use super::lines::{self, Lines, Typed};
+use crate::approve::TerminalApprover;
+use crate::fault::{Fault, INTERRUPTED, TERMINATED};
+use crate::screen;
+
+/// The exit status when it took as many requests as it may.
+const OUT_OF_ROUNDS: u8 = 3;
+/// How often whoever watches is told that something takes long.
+const TICK: Duration = Duration::from_millis(500);
+/// Two Ctrl-C within this time end the program.
+const TWICE: Duration = Duration::from_secs(2);
+
+/// A session and whoever talks to it.
+pub(super) struct Talk<'a> {
+    pub(super) session: Session,
+    pub(super) show: Arc<dyn Show>,
+    pub(super) person: Option<Arc<TerminalApprover>>,
+    /// What is typed; nothing if nobody sits there.
+    pub(super) lines: Option<Lines>,
+    pub(super) desk: Arc<Desk>,
+    pub(super) toolgate: &'a Toolgate,
+    pub(super) state: Option<PathBuf>,
+}
+
+impl Talk<'_> {
+    /// One turn if a prompt was given; else as many as somebody wants.
+    pub(super) async fn turns(
+        &mut self,
+        prompt: Option<String>,
+        mut images: Vec<Image>,
+    ) -> Result<ExitCode, Fault> {
+        if let Some(prompt) = prompt {
+            return self.turn(&prompt, images).await.map(|ended| code(&ended));
+        }
+        // ends: when nothing more is typed
+        loop {
+            screen::prompt();
+            let line = match &mut self.lines {
+                Some(lines) => lines.next().await,
+                None => None,
+            };
+            let Some(line) = line else { return Ok(ExitCode::SUCCESS) };
+            match Typed::of(&line) {
+                Typed::Nothing => {}
+                Typed::Quit => return Ok(ExitCode::SUCCESS),
+                Typed::Command(command) => lines::obey(command, self.toolgate, self.state.as_deref())?,
+                Typed::Prompt(prompt) => {
+                    if let Err(fault) = self.turn(prompt, std::mem::take(&mut images)).await {
+                        fault.report();
+                    }
+                }
+            }
+        }
+    }
+
+    async fn turn(&mut self, prompt: &str, images: Vec<Image>) -> Result<Ended, Fault> {
+        let (show, handle, person) = (Arc::clone(&self.show), self.session.handle(), self.person.clone());
+        let (desk, lines) = (Arc::clone(&self.desk), &mut self.lines);
+        let asks = move || person.as_ref().is_some_and(|person| person.asks());
+        let mut ticks = tokio::time::interval(TICK);
+        let ended = {
+            let turn = self.session.prompt(prompt, images);
+            tokio::pin!(turn);
+            // ends: with the turn
+            loop {
+                tokio::select! {
+                    biased;
+                    ended = &mut turn => break ended,
+                    Some(line) = async { lines.as_mut()?.next().await }, if lines.is_some() => {
+                        // It answers a question, or it is one more thing to heed.
+                        if let Some(line) = desk.take(line).filter(|line| !line.trim().is_empty()) {
+                            handle.steer(line);
+                        }
+                    }
+                    _ = ticks.tick() => if !asks() { show.tick() },
+                }
+            }
+        };
+        self.toolgate.end_turn();
+        let told = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
+        self.show.ended(&told);
+        ended.map_err(|fault| Fault::failed(fault.to_string()))
+    }
+}
+
+fn code(ended: &Ended) -> ExitCode {
+    match ended {
+        Ended::Done => ExitCode::SUCCESS,
+        Ended::CutShort { .. } => ExitCode::FAILURE,
+        Ended::Interrupted => ExitCode::from(INTERRUPTED),
+        Ended::OutOfRounds => ExitCode::from(OUT_OF_ROUNDS),
+    }
+}
+
+/// The first Ctrl-C stops the turn; the second, and whoever ends us, ends the program. With which exit status.
+pub(super) fn signals(handle: Handle) -> Result<impl Future<Output = u8>, Fault> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move {
+        let mut last: Option<Instant> = None;
+        // ends: with the second of two in a row
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {
+                    let twice = last.is_some_and(|last| last.elapsed() < TWICE);
+                    handle.interrupt();
+                    if twice {
+                        return INTERRUPTED;
+                    }
+                    last = Some(Instant::now());
+                }
+                _ = terminate.recv() => return TERMINATED,
+                _ = hangup.recv() => return TERMINATED,
+            }
+        }
+    })
+}
