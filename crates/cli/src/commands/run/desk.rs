@@ -1,21 +1,29 @@
 //! What the model asks the user, and the lines that answer it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use agent::{Inquiry, Person};
 use tokio::sync::oneshot;
 use toolgate::BoxFuture;
 
+use super::Show;
 use crate::screen::{self, FAINT, NAME, one_line};
 
 /// Where a question waits for the next line that is typed.
-#[derive(Default)]
-pub(super) struct Desk(Mutex<Option<oneshot::Sender<String>>>);
+pub(super) struct Desk {
+    show: Arc<dyn Show>,
+    open: Mutex<Option<oneshot::Sender<String>>>,
+}
 
 impl Desk {
+    /// Asks where `show` shows the rest.
+    pub(super) fn beside(show: &Arc<dyn Show>) -> Self {
+        Self { show: Arc::clone(show), open: Mutex::default() }
+    }
+
     /// Gives a line to whoever waits for one; gives it back if nobody does.
     pub(super) fn take(&self, line: String) -> Option<String> {
-        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
         match open {
             Some(open) => open.send(line).err(),
             None => Some(line),
@@ -26,7 +34,8 @@ impl Desk {
 impl Person for Desk {
     fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<String>> {
         let (open, answered) = oneshot::channel();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
+        self.show.gives_way();
         screen::to_stderr(&shown(inquiry));
         screen::prompt();
         Box::pin(async move { answered.await.ok().and_then(|line| answer(inquiry, &line)) })

@@ -44,6 +44,8 @@ pub(crate) trait Show: Watch + Observer {
     fn ended(&self, ended: &Result<Ended, String>);
     /// Some time has passed.
     fn tick(&self) {}
+    /// Somebody else is about to write to the screen.
+    fn gives_way(&self) {}
 }
 
 /// Whose files, which model, and who is asked.
@@ -74,7 +76,7 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
     let chosen = chosen.map_or_else(|| model::chosen(args, composed.model()), Ok)?;
     let about = About::of(&composed, &chosen);
     let book = Book::open(dirs.sessions, args.resume.as_deref(), about)?;
-    let (desk, gauge) = (Arc::new(Desk::default()), Arc::<Gauge>::default());
+    let (desk, gauge) = (Arc::new(Desk::beside(&show)), Arc::<Gauge>::default());
     let sits = person.is_some() && std::io::stdin().is_terminal();
     let person_asked = sits.then(|| Arc::clone(&desk) as Arc<dyn Person>);
     let mut composed = with_own_tools(composed, person_asked, &gauge, dirs.state.as_deref())

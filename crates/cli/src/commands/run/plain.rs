@@ -192,6 +192,13 @@ impl Show for Plain {
     fn tick(&self) {
         Self::tick(self);
     }
+
+    fn gives_way(&self) {
+        let mut state = self.state();
+        // Whoever is asked is not waited for by us.
+        state.runs.clear();
+        self.clear(&mut state);
+    }
 }
 
 impl Watch for Plain {

@@ -21,6 +21,9 @@ const TELLING: &[&str] = &[
     "name",
 ];
 
+/// Arguments that are shown in a way of their own.
+const SAID: &[&str] = &["steps", "questions"];
+
 /// The tool, and what it is to do.
 pub(crate) fn title(call: &ToolCall) -> String {
     let about = match &call.payload {
@@ -45,7 +48,9 @@ fn arguments(text: &str) -> String {
     }
     match told {
         Some(told) => told.lines().next().unwrap_or_default().to_owned(),
-        None if arguments.is_empty() || arguments.contains_key("steps") => String::new(),
+        None if arguments.is_empty() || SAID.iter().any(|name| arguments.contains_key(*name)) => {
+            String::new()
+        }
         None => text.to_owned(),
     }
 }
