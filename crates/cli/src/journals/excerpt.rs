@@ -1,9 +1,11 @@
 //! Texts of a journal, as long as anybody reads: what is cut says how much.
 
-/// Bytes that are kept of a text.
-const TEXT: usize = 32 << 10;
+/// Bytes that are kept of a text at the most.
+const TEXT: usize = 16 << 10;
 /// Bytes that are kept of all texts of a session.
-const ALL: usize = 64 << 20;
+const ALL: usize = 32 << 20;
+/// The part of what is left that one text gets: of a long session, the last text is shown too, only less of it.
+const SHARE: usize = 1024;
 /// Bytes that are kept of a name.
 const NAME: usize = 200;
 /// How many sentences of a list are kept.
@@ -35,7 +37,7 @@ impl Shears {
 
     /// The beginning of a text.
     pub(crate) fn cut(&mut self, text: &str) -> Excerpt {
-        let kept = &text[..text.floor_char_boundary(TEXT.min(self.left))];
+        let kept = &text[..text.floor_char_boundary(TEXT.min(self.left / SHARE))];
         self.left -= kept.len();
         Excerpt { text: kept.to_owned(), left_out: text.len() - kept.len() }
     }
@@ -62,11 +64,16 @@ mod tests {
 
     #[test]
     fn texts_are_cut_between_letters_and_altogether() {
-        let mut shears = Shears { left: TEXT + 3 };
-        let cut = shears.cut(&"é".repeat(TEXT));
+        let cut = Shears::reading().cut(&"é".repeat(TEXT));
         assert_eq!((cut.text.len(), cut.left_out), (TEXT, TEXT));
+        let mut shears = Shears { left: 4 * SHARE };
         assert_eq!(shears.cut("aéé"), Excerpt { text: "aé".to_owned(), left_out: 2 });
-        assert_eq!(shears.cut("b"), Excerpt { text: String::new(), left_out: 1 });
+        assert_eq!(shears.cut("four"), Excerpt { text: "fou".to_owned(), left_out: 1 });
+        assert_eq!(Shears::counting().cut("b"), Excerpt { text: String::new(), left_out: 1 });
+        let mut shears = Shears::reading();
+        let huge = "x".repeat(1 << 20);
+        let last = (0..10_000).map(|_| shears.cut(&huge).text.len()).last();
+        assert!(last.is_some_and(|last| (1..100).contains(&last)), "{last:?}");
         assert_eq!(name(&"x".repeat(500)), format!("{}…", "x".repeat(200)));
         let list = Shears::reading().list(&vec!["x".to_owned(); 60]);
         assert_eq!((list.len(), list[50].text.as_str()), (51, "… and 10 more"));

@@ -30,8 +30,12 @@ impl Teller {
     }
 
     pub(super) fn take(&mut self, record: &Record) {
-        let begins = matches!(record.entry, Entry::Session { .. } | Entry::Prompt { .. });
-        let passed = if begins && self.open.is_empty() { Passed::Idle } else { Passed::Working };
+        let passed = match &record.entry {
+            Entry::Session { .. } => Passed::Idle,
+            // What is said while a call runs ends no turn.
+            Entry::Prompt { .. } if self.open.is_empty() => Passed::Idle,
+            _ => Passed::Working,
+        };
         let after = self.clock.tick(&record.at, passed);
         self.story.length = after;
         if self.story.moments.is_empty() {
@@ -176,5 +180,59 @@ fn kind(entry: &Entry) -> &'static str {
         Entry::Answered { .. } => "answered",
         // The rest is about no call.
         _ => "word",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journals::sample;
+
+    fn kinds(story: &Story) -> Vec<(u64, &'static str)> {
+        let kind = |what: &What| match what {
+            What::Session(_) => "session",
+            What::Prompt { .. } => "prompt",
+            What::Call(call) if call.answer.is_some() => "answered call",
+            What::Call(_) => "call",
+            What::Stray { kind, .. } => kind,
+            _ => "another",
+        };
+        story.moments.iter().map(|moment| (moment.after, kind(&moment.what))).collect()
+    }
+
+    #[test]
+    fn time_between_turns_and_sessions_is_nobodys() {
+        let Some((_, session)) = sample::entries().into_iter().next() else { panic!("there is one") };
+        let prompt = || Entry::Prompt { text: String::new(), images: Vec::new() };
+        let story = sample::told(vec![
+            (0, session.clone()),
+            (1000, prompt()),
+            (1100, sample::call("a", "shell", "")),
+            (1150, prompt()),
+            (600_000, session),
+            (600_010, sample::answered("a", Some("stopped"), 0, "")),
+            (700_000, prompt()),
+        ]);
+        let expected = [
+            (0, "session"),
+            (0, "prompt"),
+            (100, "answered call"),
+            (150, "prompt"),
+            (150, "session"),
+            (160, "prompt"),
+        ];
+        assert_eq!(kinds(&story), expected);
+    }
+
+    #[test]
+    fn an_id_may_be_used_again_and_what_belongs_to_nothing_stands_alone() {
+        let story = sample::told(vec![
+            (0, sample::answered("a", None, 0, "")),
+            (1, sample::call("a", "shell", "")),
+            (2, sample::answered("a", None, 0, "first")),
+            (3, sample::call("a", "shell", "")),
+            (4, sample::answered("b", None, 0, "")),
+        ]);
+        assert_eq!(kinds(&story), [(0, "answered"), (1, "answered call"), (3, "call"), (4, "answered")]);
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn draw(html: &mut Html, story: &Story, spans: &[Span], time: &Range<
         return;
     }
     let left_out = within.len().saturating_sub(BARS);
-    let bars = bars(&within[..within.len() - left_out]);
+    let bars = bars(&within[..within.len() - left_out], thinnest(time));
     let rows = bars.iter().map(|bar| bar.row).max().unwrap_or_default() as u64 + 1;
     html.tag("<figure>\n");
     legend(html, &within);
@@ -49,8 +49,13 @@ pub(super) fn draw(html: &mut Html, story: &Story, spans: &[Span], time: &Range<
     html.tag("</figure>\n");
 }
 
-/// Puts each span into a row where nothing else is at its time.
-fn bars(spans: &[Span]) -> Vec<Bar> {
+/// The time that the thinnest bar stands for.
+fn thinnest(time: &Range<u64>) -> u64 {
+    time.end.saturating_sub(time.start).saturating_mul(THINNEST) / 1000
+}
+
+/// Puts each span into a row where nothing else is drawn at its time.
+fn bars(spans: &[Span], thinnest: u64) -> Vec<Bar> {
     let mut sorted = spans.to_vec();
     sorted.sort_by_key(|span| (span.from, span.moment));
     let mut free = [0u64; ROWS];
@@ -59,7 +64,7 @@ fn bars(spans: &[Span]) -> Vec<Bar> {
         Waiting::People => Bar { row: 1, span },
         Waiting::Tools => {
             let row = free.iter().position(|free| *free <= span.from).unwrap_or(ROWS - 1);
-            free[row] = free[row].max(span.to);
+            free[row] = free[row].max(span.to).max(span.from.saturating_add(thinnest));
             Bar { row: row + 2, span }
         }
     };
@@ -69,10 +74,11 @@ fn bars(spans: &[Span]) -> Vec<Bar> {
 fn legend(html: &mut Html, spans: &[Span]) {
     html.tag("<figcaption>waited for");
     for waiting in Waiting::ALL {
-        html.tag(" <span class=\"key ");
+        html.tag(" <span class=\"item\"><span class=\"key ");
         html.tag(waiting.as_str());
         html.tag("\"></span>");
         html.text(&format!("{} {}", waiting.as_str(), amount::duration(lasted(spans, waiting))));
+        html.tag("</span>");
     }
     html.tag("</figcaption>\n");
 }
@@ -120,7 +126,7 @@ fn draw_bar(html: &mut Html, story: &Story, bar: &Bar, time: &Range<u64>) {
     let length = time.end.saturating_sub(time.start);
     let from = bar.span.from.saturating_sub(time.start);
     let to = bar.span.to.saturating_sub(time.start).min(length);
-    let width = to.saturating_sub(from).max(length / 1000 * THINNEST);
+    let width = to.saturating_sub(from).max(thinnest(time));
     let moment = story.moments.get(bar.span.moment);
     html.tag("<a href=\"#l");
     html.number(moment.map_or(0, |moment| moment.seq));
@@ -175,9 +181,13 @@ mod tests {
         let span = |waiting, from, to| Span { waiting, from, to, moment: 0 };
         let tools = |from, to| span(Waiting::Tools, from, to);
         let spans = [tools(0, 10), tools(0, 5), tools(5, 20), span(Waiting::People, 0, 9), tools(10, 11)];
-        let rows: Vec<(u64, usize)> = bars(&spans).iter().map(|bar| (bar.span.to, bar.row)).collect();
+        let rows: Vec<(u64, usize)> = bars(&spans, 0).iter().map(|bar| (bar.span.to, bar.row)).collect();
         assert_eq!(rows, [(10, 2), (5, 3), (9, 1), (20, 3), (11, 2)]);
         let many: Vec<Span> = (0..100).map(|_| tools(0, 10)).collect();
-        assert_eq!(bars(&many).iter().map(|bar| bar.row).max(), Some(ROWS + 1));
+        assert_eq!(bars(&many, 0).iter().map(|bar| bar.row).max(), Some(ROWS + 1));
+        // One that is drawn longer than it was has no other over it.
+        let rows: Vec<usize> =
+            bars(&[tools(0, 1), tools(1, 2), tools(4, 5)], 3).iter().map(|bar| bar.row).collect();
+        assert_eq!(rows, [2, 3, 2]);
     }
 }
