@@ -125,11 +125,16 @@ fn the_newest_sessions_are_listed_first() {
     assert_snapshot!(desk.run(&["log"]).err.replace(desk.0.path().to_str().unwrap(), "$HOME"), @"hint: there are no sessions in `$HOME/.local/state/toolgate/sessions` yet");
     desk.write(OLD, &[session("/work"), prompt("fix  the\ntests"), Entry::End { why: "done".to_owned() }]);
     desk.write(NEW, &[session("/elsewhere"), prompt("more")]);
+    let newest: SessionId = "20261117-080001-000000".parse().unwrap();
+    let open = Journal::create(&desk.sessions(), &newest, Redactor::new([]).unwrap()).unwrap();
+    let first = || serde_json::from_str::<Value>(desk.run(&["log", "-n", "1", "--json"]).out.trim()).unwrap();
+    assert_eq!((&first()["id"], &first()["state"]), (&json!(newest.as_str()), &json!("open")));
+    fs::remove_file(open.path()).unwrap();
     let out = desk.run(&["log"]).out;
     let ids: Vec<&str> = out.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(ids, [NEW, OLD]);
     assert!(out.lines().nth(2).unwrap().ends_with("ended        /work  fix the tests"), "{out}");
-    let listed: Value = serde_json::from_str(desk.run(&["log", "-n", "1", "--json"]).out.trim()).unwrap();
+    let listed = first();
     assert_eq!(
         (&listed["id"], &listed["state"], &listed["cwd"]),
         (&json!(NEW), &json!("cut_off"), &json!("/elsewhere"))

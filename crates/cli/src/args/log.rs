@@ -30,7 +30,8 @@ pub(crate) struct Log {
     pub(crate) session: Option<OsString>,
     /// How many sessions to list
     #[arg(short, long, value_name = "N", default_value_t = 20, conflicts_with = "session")]
-    pub(crate) number: usize,
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) number: u16,
     /// Print JSON: the session's own lines as they are, or an object for each session
     #[arg(long)]
     pub(crate) json: bool,

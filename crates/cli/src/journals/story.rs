@@ -197,26 +197,12 @@ impl Story {
 
     /// Its calls, in order.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (&Moment, &Call)> {
-        self.moments.iter().filter_map(|moment| match &moment.what {
-            What::Call(call) => Some((moment, &**call)),
-            What::Session(_)
-            | What::Prompt { .. }
-            | What::Said(_)
-            | What::Plan(_)
-            | What::Diff(_)
-            | What::Usage(_)
-            | What::Compacted { .. }
-            | What::Interrupted(_)
-            | What::Notice(_)
-            | What::End(_)
-            | What::Stray { .. }
-            | What::Foreign(_) => None,
-        })
+        self.moments.iter().filter_map(|moment| Some((moment, moment.call()?)))
     }
 
     /// How often the user said something.
     pub(crate) fn prompts(&self) -> usize {
-        self.moments.iter().filter(|moment| matches!(moment.what, What::Prompt { .. })).count()
+        self.moments.iter().filter(|moment| moment.is_prompt()).count()
     }
 
     /// What all requests to the model took.
@@ -229,6 +215,18 @@ impl Story {
             }
         }
         sum
+    }
+}
+
+impl Moment {
+    /// The call, if this is one.
+    pub(crate) fn call(&self) -> Option<&Call> {
+        if let What::Call(call) = &self.what { Some(call) } else { None }
+    }
+
+    /// Whether the user said something.
+    pub(crate) fn is_prompt(&self) -> bool {
+        matches!(self.what, What::Prompt { .. })
     }
 }
 
@@ -248,6 +246,11 @@ impl Usage {
 }
 
 impl Call {
+    /// Whether it did what it should, as far as anybody knows.
+    pub(crate) fn is_well(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| answer.success)
+    }
+
     /// Milliseconds that people took to answer questions about it.
     pub(crate) fn waited(&self) -> u64 {
         let took =

@@ -30,12 +30,10 @@ impl Teller {
     }
 
     pub(super) fn take(&mut self, record: &Record) {
-        let passed = match &record.entry {
-            Entry::Session { .. } => Passed::Idle,
-            // What is said while a call runs ends no turn.
-            Entry::Prompt { .. } if self.open.is_empty() => Passed::Idle,
-            _ => Passed::Working,
-        };
+        // What is said while a call runs ends no turn.
+        let is_next = matches!(record.entry, Entry::Prompt { .. }) && self.open.is_empty();
+        let goes_on = matches!(record.entry, Entry::Session { .. });
+        let passed = if is_next || goes_on { Passed::Idle } else { Passed::Working };
         let after = self.clock.tick(&record.at, passed);
         self.story.length = after;
         if self.story.moments.is_empty() {

@@ -12,8 +12,12 @@ use crate::fault::Fault;
 use crate::journals::amount;
 use crate::screen::{self, FAINT, NAME};
 
+/// Letters of a directory that are shown.
+const DIRECTORY: usize = 40;
+
 pub(super) fn run(directory: &Path, args: &Log) -> Result<ExitCode, Fault> {
-    let sessions = journal::list(directory, args.number).map_err(|fault| Fault::failed(fault.to_string()))?;
+    let sessions =
+        journal::list(directory, args.number.into()).map_err(|fault| Fault::failed(fault.to_string()))?;
     if args.json {
         for session in &sessions {
             screen::text(&as_json(session).to_string())?;
@@ -73,7 +77,7 @@ fn table(sessions: &[Listed], home: Option<&Path>, width: Option<usize>) -> Stri
         let state = State::of(session).as_str().replace('_', " ");
         let id = session.id.as_str();
         let rest = row("", &amount::minute(&session.started), [&prompts, &calls, &state]);
-        let about = format!("{}  {}", short(&session.cwd, home), session.first_prompt);
+        let about = format!("{}  {}", tail(&short(&session.cwd, home)), session.first_prompt);
         let line =
             clipped(&format!("{}{}", rest.trim_start(), screen::one_line(&about)), width, id.len() + 2);
         text += &format!("{NAME}{id}{NAME:#}  {}\n", line.trim_end());
@@ -101,7 +105,15 @@ fn short(cwd: &str, home: Option<&Path>) -> String {
         Some(below) if below.is_empty() => "~".to_owned(),
         Some(below) => format!("~/{below}"),
         None if cwd.is_empty() => "-".to_owned(),
-        None => cwd.chars().take(200).collect(),
+        None => cwd.to_owned(),
+    }
+}
+
+/// The end of a directory, which says more than its beginning.
+fn tail(directory: &str) -> String {
+    match directory.char_indices().rev().nth(DIRECTORY - 1) {
+        Some((at, _)) if at > 0 => format!("…{}", &directory[at..]),
+        Some(_) | None => directory.to_owned(),
     }
 }
 
@@ -160,6 +172,8 @@ mod tests {
         20261116-213602-4f9a1c  2026-11-16 21:36        1  1,204  interrupted  /srv  x
         20261116-213601-000000  -                       1  1,204  cut off      -
         ");
+        assert_eq!(tail(&"é".repeat(41)), format!("…{}", "é".repeat(40)));
+        assert_eq!(tail(&"é".repeat(40)), "é".repeat(40));
         assert!(plain(Some(80)).lines().skip(1).all(|line| line.chars().count() < 80));
         insta::assert_snapshot!(as_json(&sessions[2]), @r#"{"calls":1204,"cwd":"/srv","first_prompt":"x","id":"20261116-213602-4f9a1c","last":"2026-11-16T21:36:09.000Z","path":"/s/20261116-213602-4f9a1c.jsonl","prompts":1,"started":"2026-11-16T21:36:02.123Z","state":"interrupted","why":"ctrl-c"}"#);
     }

@@ -35,7 +35,9 @@ pub(crate) fn run(args: &Log) -> Result<ExitCode, Fault> {
     match args.html.as_deref() {
         None => screen::styled(&text::show(&meant.name, &story))?,
         Some(file) if file.as_os_str() == OsStr::new("-") => {
-            io::stdout().lock().write_all(page::show(&meant.name, &story).as_bytes())?;
+            let mut out = io::stdout().lock();
+            out.write_all(page::show(&meant.name, &story).as_bytes())?;
+            out.flush()?;
         }
         Some(file) => save(file, &page::show(&meant.name, &story))?,
     }

@@ -188,8 +188,7 @@ fn course(sheet: &mut Sheet, call: &Call, began: u64) {
     for sentence in sentences(call) {
         sheet.line(INDENT, &sentence, FAINT);
     }
-    let is_well = call.answer.as_ref().is_some_and(|answer| answer.success);
-    sheet.line(INDENT, &outcome(call, began), if is_well { PLAIN } else { WRONG });
+    sheet.line(INDENT, &outcome(call, began), if call.is_well() { PLAIN } else { WRONG });
     if let Some(answer) = &call.answer {
         sheet.quote(INDENT, &answer.text, ANSWER, |_| PLAIN);
         extras(answer).iter().for_each(|line| sheet.line(INDENT, line, FAINT));

@@ -50,6 +50,11 @@ impl Html {
             self.text(&excerpt.text);
             self.tag("</pre>\n");
         }
+        self.left_out(excerpt);
+    }
+
+    /// How much of a text is not there.
+    pub(super) fn left_out(&mut self, excerpt: &Excerpt) {
         if excerpt.left_out > 0 {
             self.line(&format!("… {} more", amount::bytes(excerpt.left_out as u64)));
         }

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use self::html::Html;
 use super::text;
 use crate::journals::amount;
+use crate::journals::excerpt::Excerpt;
 use crate::journals::spans::{Span, spans};
 use crate::journals::story::{Call, Moment, Speech, Story, What};
 
@@ -88,8 +89,7 @@ fn turns(story: &Story) -> Vec<&[Moment]> {
     let mut rest = &story.moments[..];
     // ends: each turn takes one moment at least
     while !rest.is_empty() {
-        let is_prompt = |moment: &Moment| matches!(moment.what, What::Prompt { .. });
-        let next = rest.iter().skip(1).position(is_prompt).map_or(rest.len(), |at| at + 1);
+        let next = rest.iter().skip(1).position(Moment::is_prompt).map_or(rest.len(), |at| at + 1);
         let (turn, after) = rest.split_at(next);
         turns.push(turn);
         rest = after;
@@ -102,25 +102,14 @@ fn draw(html: &mut Html, story: &Story, spans: &[Span], turn: &[Moment]) {
         turn.iter().for_each(|moment| tell(html, moment));
         return;
     };
-    let end = last_end(turn).max(last.after);
+    let answers = turn.iter().filter_map(|moment| Some(moment.call()?.answer.as_ref()?.after));
+    let end = answers.fold(last.after, u64::max);
     html.tag("<section>\n");
-    let (said, rest) = match first.what {
-        What::Prompt { .. } => turn.split_at(1),
-        _ => turn.split_at(0),
-    };
+    let (said, rest) = turn.split_at(usize::from(first.is_prompt()));
     said.iter().for_each(|moment| tell(html, moment));
     timeline::draw(html, story, spans, &(first.after..end));
     rest.iter().for_each(|moment| tell(html, moment));
     html.tag("</section>\n");
-}
-
-/// When the last of a turn's calls was answered.
-fn last_end(turn: &[Moment]) -> u64 {
-    let end = |moment: &Moment| match &moment.what {
-        What::Call(call) => call.answer.as_ref().map(|answer| answer.after),
-        _ => None,
-    };
-    turn.iter().filter_map(end).max().unwrap_or_default()
 }
 
 fn tell(html: &mut Html, moment: &Moment) {
@@ -184,10 +173,7 @@ fn speech(html: &mut Html, speech: &Speech) {
 }
 
 fn call(html: &mut Html, moment: &Moment, call: &Call) {
-    html.tag(match call.answer.as_ref().map(|answer| answer.success) {
-        Some(true) => "<details class=\"call\">",
-        Some(false) | None => "<details class=\"call bad\">",
-    });
+    html.tag(if call.is_well() { "<details class=\"call\">" } else { "<details class=\"call bad\">" });
     html.tag("<summary><span class=\"when\">");
     html.text(&amount::duration(moment.after));
     html.tag("</span><span class=\"tool\">");
@@ -215,27 +201,20 @@ fn call(html: &mut Html, moment: &Moment, call: &Call) {
     html.tag("</div></details>\n");
 }
 
-fn diff(html: &mut Html, excerpt: &crate::journals::excerpt::Excerpt) {
+fn diff(html: &mut Html, excerpt: &Excerpt) {
     html.tag("<pre class=\"diff\">");
     for line in excerpt.text.lines() {
-        html.tag(match line.as_bytes() {
-            [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => "<b>",
-            [b'+', ..] => "<ins>",
-            [b'-', ..] => "<del>",
-            [b'@', ..] => "<i>",
-            _ => "<span>",
-        });
+        let (begin, end) = match line.as_bytes() {
+            [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => ("<b>", "</b>\n"),
+            [b'+', ..] => ("<ins>", "</ins>\n"),
+            [b'-', ..] => ("<del>", "</del>\n"),
+            [b'@', ..] => ("<i>", "</i>\n"),
+            _ => ("", "\n"),
+        };
+        html.tag(begin);
         html.text(line);
-        html.tag(match line.as_bytes() {
-            [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => "</b>\n",
-            [b'+', ..] => "</ins>\n",
-            [b'-', ..] => "</del>\n",
-            [b'@', ..] => "</i>\n",
-            _ => "</span>\n",
-        });
+        html.tag(end);
     }
     html.tag("</pre>\n");
-    if excerpt.left_out > 0 {
-        html.line(&format!("… {} more", amount::bytes(excerpt.left_out as u64)));
-    }
+    html.left_out(excerpt);
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::html::Html;
 use crate::journals::amount;
 use crate::journals::spans::{Span, Waiting, lasted};
-use crate::journals::story::{Moment, Story, What};
+use crate::journals::story::{Moment, Story};
 
 /// Bars of one drawing; what comes after them is counted.
 const BARS: usize = 2000;
@@ -132,7 +132,9 @@ fn draw_bar(html: &mut Html, story: &Story, bar: &Bar, time: &Range<u64>) {
     html.number(moment.map_or(0, |moment| moment.seq));
     html.tag("\"><rect rx=\"2\" height=\"14\" class=\"");
     html.tag(bar.span.waiting.as_str());
-    html.tag(if is_bad(moment) && bar.span.waiting == Waiting::Tools { " failed" } else { "" });
+    let call = moment.and_then(Moment::call);
+    let failed = bar.span.waiting == Waiting::Tools && call.is_some_and(|call| !call.is_well());
+    html.tag(if failed { " failed" } else { "" });
     html.tag("\" y=\"");
     html.number(bar.row as u64 * 18 + 2);
     html.tag("\" x=\"");
@@ -140,21 +142,10 @@ fn draw_bar(html: &mut Html, story: &Story, bar: &Bar, time: &Range<u64>) {
     html.tag("\" width=\"");
     html.percent(width.min(length.saturating_sub(from)), length);
     html.tag("\"><title>");
-    let whose = match moment.map(|moment| &moment.what) {
-        Some(What::Call(call)) => call.tool.as_str(),
-        Some(_) | None => bar.span.waiting.as_str(),
-    };
+    let whose = call.map_or(bar.span.waiting.as_str(), |call| &call.tool);
     let whom = if bar.span.waiting == Waiting::People { ", waiting for people" } else { "" };
     html.text(&format!("{whose}{whom}: {}", amount::duration(bar.span.to.saturating_sub(bar.span.from))));
     html.tag("</title></rect></a>\n");
-}
-
-/// Whether this is a call that did not do what it should.
-fn is_bad(moment: Option<&Moment>) -> bool {
-    match moment.map(|moment| &moment.what) {
-        Some(What::Call(call)) => call.answer.as_ref().is_none_or(|answer| !answer.success),
-        Some(_) | None => false,
-    }
 }
 
 #[cfg(test)]
