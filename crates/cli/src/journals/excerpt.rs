@@ -9,7 +9,7 @@ const SHARE: usize = 1024;
 /// Bytes that are kept of a name.
 const NAME: usize = 200;
 /// How many sentences of a list are kept.
-const LIST: usize = 50;
+const LIST: usize = 10;
 
 /// The beginning of a text, and how many bytes come after it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -76,6 +76,6 @@ mod tests {
         assert!(last.is_some_and(|last| (1..100).contains(&last)), "{last:?}");
         assert_eq!(name(&"x".repeat(500)), format!("{}…", "x".repeat(200)));
         let list = Shears::reading().list(&vec!["x".to_owned(); 60]);
-        assert_eq!((list.len(), list[50].text.as_str()), (51, "… and 10 more"));
+        assert_eq!((list.len(), list[10].text.as_str()), (11, "… and 50 more"));
     }
 }

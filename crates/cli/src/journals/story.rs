@@ -271,7 +271,7 @@ impl Call {
 impl Answer {
     /// The kind of its fault; nothing if there is none.
     pub(crate) fn fault(&self) -> Option<&str> {
-        if self.success { None } else { Some(self.error.as_deref().unwrap_or("failed")) }
+        if self.success { None } else { Some(self.error.as_deref().unwrap_or("unsuccessful")) }
     }
 }
 

@@ -36,7 +36,7 @@ impl Teller {
         let passed = if is_next || goes_on { Passed::Idle } else { Passed::Working };
         let after = self.clock.tick(&record.at, passed);
         self.story.length = after;
-        if self.story.moments.is_empty() {
+        if self.story.started.is_empty() {
             self.story.started = name(&record.at);
         }
         if let Some(what) = self.what(&record.entry, after) {
@@ -60,6 +60,10 @@ impl Teller {
             Entry::Prompt { text, images } => What::Prompt { text: shears.cut(text), images: images.len() },
             Entry::Said { items, .. } => {
                 let words = toolgate::wire::words(items);
+                if words.is_empty() {
+                    // There were only calls, which have lines of their own.
+                    return None;
+                }
                 What::Said(words.iter().take(MOST).map(|words| Speech::of(words, shears)).collect())
             }
             Entry::Call { .. } => What::Call(Box::new(call(entry, shears)?)),

@@ -105,7 +105,7 @@ fn tell(sheet: &mut Sheet, moment: &Moment) {
         }
         What::Usage(usage) => {
             let took = amount::duration(usage.millis);
-            sheet.line("", &head(&format!("answered after {took}: {}", tokens(usage))), FAINT);
+            sheet.line("", &head(&format!("model answered after {took}: {}", tokens(usage))), FAINT);
         }
         What::Compacted { summary, dropped } => {
             let shortened = format!("shortened by {}", amount::counted(*dropped, "item"));
@@ -239,7 +239,7 @@ mod tests {
               0 ms  you
                     │ fix the tests
                     │ please
-             2.0 s  answered after 2.0 s: 1,204 tokens in (602 cached), 96 out, 9.1 kB sent
+             2.0 s  model answered after 2.0 s: 1,204 tokens in (602 cached), 96 out, 9.1 kB sent
              2.0 s  model
                     │ I look at the log first.
              2.1 s  git__log  {"n":3}
@@ -255,7 +255,7 @@ mod tests {
                     │ 1| fn main() {}
                     │ 2|
                     │ 3| // end
-             7.5 s  answered after 1.5 s: 1,900 tokens in (950 cached), 96 out, 9.1 kB sent
+             7.5 s  model answered after 1.5 s: 1,900 tokens in (950 cached), 96 out, 9.1 kB sent
              7.5 s  model
                     │ Done.
              7.5 s  plan

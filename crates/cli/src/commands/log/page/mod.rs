@@ -149,7 +149,7 @@ fn tell(html: &mut Html, moment: &Moment) {
         What::Session(setting) => html.line(&text::under(setting)),
         What::Usage(usage) => {
             let took = amount::duration(usage.millis);
-            html.line(&format!("answered after {took}: {}", text::tokens(usage)));
+            html.line(&format!("model answered after {took}: {}", text::tokens(usage)));
         }
         What::Interrupted(why) => html.line(&format!("interrupted: {}", why.text)),
         What::End(why) => html.line(&format!("end: {}", why.text)),
