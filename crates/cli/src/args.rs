@@ -1,6 +1,7 @@
 //! The command line. The doc comments are the help texts.
 
 mod edits;
+mod log;
 mod mcp;
 mod run;
 mod servers;
@@ -12,6 +13,7 @@ use toolgate::Host;
 use toolgate::wire::Dialect;
 
 pub(crate) use self::edits::{Diff, Patch, PatchFormat};
+pub(crate) use self::log::{Log, LogCommand, LogVerify, Stats};
 pub(crate) use self::mcp::{Approve, Mcp};
 pub(crate) use self::run::{Demo, Run, ScriptServer};
 pub(crate) use self::servers::{
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Diff(Diff),
     Mcp(Box<Mcp>),
     Approve(Approve),
+    Log(Log),
+    Stats(Stats),
     Policy(Policy),
     Doctor(Doctor),
     Config(Config),

@@ -7,6 +7,7 @@ mod compose;
 mod config;
 mod elicit;
 mod fault;
+mod journals;
 mod private;
 mod screen;
 mod servers;
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
         Command::Diff(args) => commands::diff::run(&args),
         Command::Mcp(args) => commands::mcp::run(&args),
         Command::Approve(args) => commands::approve::run(&args),
+        Command::Log(args) => commands::log::run(&args),
+        Command::Stats(args) => commands::stats::run(&args),
         Command::Policy(args) => commands::policy::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Config(args) => commands::config::run(&args),

@@ -36,6 +36,13 @@ pub(crate) fn prompt() {
     let _nobody_reads = write!(anstream::stderr().lock(), "{NAME}›{NAME:#} ");
 }
 
+/// How wide the screen is; nothing if nobody reads this on one.
+pub(crate) fn width() -> Option<usize> {
+    let stdout = io::stdout();
+    let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten()?;
+    (size.ws_col > 0).then(|| size.ws_col.into())
+}
+
 /// Prints what went wrong. It may hold what is not ours, so each further line stands behind a bar.
 pub(crate) fn error(message: &str) {
     to_stderr(&format!("{ERROR}error:{ERROR:#} {}", barred(message)));

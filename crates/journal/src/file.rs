@@ -145,8 +145,19 @@ fn regular(file: impl AsFd) -> io::Result<Stat> {
     Err(io::Error::other("it is no regular file"))
 }
 
+/// Whether somebody has a file locked, where the kernel tells. Nothing is locked to find out: whoever wants to write at
+/// this moment would be refused.
+pub(crate) fn is_locked(file: &File) -> bool {
+    holders(file).is_some_and(|holders| !holders.is_empty())
+}
+
 /// The process that has a file locked, where the kernel tells.
 fn holder(file: &File) -> Option<u32> {
+    // Nobody is 0, which stands for those whom we cannot see.
+    holders(file)?.into_iter().find(|process| *process > 0)
+}
+
+fn holders(file: &File) -> Option<Vec<u32>> {
     let stat = rustix::fs::fstat(file).ok()?;
     let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
     let ours = format!("{major:02x}:{minor:02x}:{}", stat.st_ino);
@@ -154,10 +165,9 @@ fn holder(file: &File) -> Option<u32> {
     open(Path::new("/proc/locks")).ok()?.take(MAX_LOCKS).read_to_string(&mut locks).ok()?;
     // 1: FLOCK  ADVISORY  WRITE 4711 fe:00:2883586 0 EOF
     let rows = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let mut holders = rows.filter_map(|row| match row[..] {
-        [_, "FLOCK", _, _, process, file, ..] if file == ours => process.parse::<u32>().ok(),
+    let holders = rows.filter_map(|row| match row[..] {
+        [_, "FLOCK", _, _, process, file, ..] if file == ours => Some(process.parse().unwrap_or_default()),
         _ => None,
     });
-    // Nobody is 0, which stands for those whom we cannot see.
-    holders.find(|process| *process > 0)
+    Some(holders.collect())
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::chain::MAX_LINE;
 use crate::fault::JournalFault;
-use crate::file::Directory;
+use crate::file::{self, Directory};
 use crate::id::SessionId;
 
 /// Bytes of a journal that are looked at; what is after them is not counted.
@@ -29,6 +29,8 @@ pub struct Listed {
     pub started: String,
     /// When something was last written.
     pub last: String,
+    /// Where it worked last; empty if it never said.
+    pub cwd: String,
     /// How often the user said something.
     pub prompts: u64,
     /// The beginning of what the user said first, on one line.
@@ -37,6 +39,10 @@ pub struct Listed {
     pub calls: u64,
     /// Why it ended; nothing if it goes on, or ended without a word.
     pub ended: Option<String>,
+    /// Why the last turn was stopped; nothing if it was not.
+    pub interrupted: Option<String>,
+    /// Whether somebody is writing to it, as far as the kernel tells.
+    pub is_open: bool,
 }
 
 /// The newest sessions that have a journal in `directory`, the newest first, `at_most` so many. Nothing is checked: that
@@ -50,6 +56,15 @@ pub fn list(directory: &Path, at_most: usize) -> Result<Vec<Listed>, JournalFaul
     Ok(ids.into_iter().take(at_most).map(|id| listed(&open, directory, id)).collect())
 }
 
+/// The names of all sessions that have a journal in `directory`, the newest first.
+///
+/// # Errors
+///
+/// If the directory cannot be read. One that is not there is empty.
+pub fn names(directory: &Path) -> Result<Vec<SessionId>, JournalFault> {
+    Ok(sessions(directory)?.map(|(_, ids)| ids).unwrap_or_default())
+}
+
 /// The one session in `directory` whose name begins with `prefix`.
 ///
 /// # Errors
@@ -57,7 +72,7 @@ pub fn list(directory: &Path, at_most: usize) -> Result<Vec<Listed>, JournalFaul
 /// If there is none, or more than one.
 pub fn find(directory: &Path, prefix: &str) -> Result<SessionId, JournalFault> {
     let prefix = prefix.trim();
-    let mut found = sessions(directory)?.map(|(_, ids)| ids).unwrap_or_default();
+    let mut found = names(directory)?;
     found.retain(|id| !prefix.is_empty() && id.as_str().starts_with(prefix));
     let prefix = || prefix.chars().take(LETTERS).collect();
     match found.len() {
@@ -86,9 +101,10 @@ fn listed(directory: &Directory, path: &Path, id: SessionId) -> Listed {
     if let Ok(file) = directory.read(&id.file_name()) {
         // What was seen before a fault is still so.
         let _fault = sketch.look(&file);
+        sketch.is_open = file::is_locked(&file);
     }
-    let Sketch { started, last, prompts, first_prompt, calls, ended } = sketch;
-    Listed { id, path, started, last, prompts, first_prompt, calls, ended }
+    let Sketch { started, last, cwd, prompts, first_prompt, calls, ended, interrupted, is_open } = sketch;
+    Listed { id, path, started, last, cwd, prompts, first_prompt, calls, ended, interrupted, is_open }
 }
 
 /// What is known of a journal so far.
@@ -96,10 +112,13 @@ fn listed(directory: &Directory, path: &Path, id: SessionId) -> Listed {
 struct Sketch {
     started: String,
     last: String,
+    cwd: String,
     prompts: u64,
     first_prompt: String,
     calls: u64,
     ended: Option<String>,
+    interrupted: Option<String>,
+    is_open: bool,
 }
 
 impl Sketch {
@@ -139,13 +158,19 @@ impl Sketch {
         at.clone_into(&mut self.last);
         self.ended = None;
         match kind {
+            b"session" => {
+                self.cwd = member(line, "cwd");
+                self.interrupted = None;
+            }
             b"prompt" => {
+                self.interrupted = None;
                 if self.prompts == 0 {
                     self.first_prompt = one_line(&member(line, "text"));
                 }
                 self.prompts += 1;
             }
             b"call" => self.calls += 1,
+            b"interrupted" => self.interrupted = Some(member(line, "why")),
             b"end" => self.ended = Some(member(line, "why")),
             _ => {}
         }

@@ -28,7 +28,8 @@ pub struct Torn {
 pub struct Records {
     path: PathBuf,
     reader: BufReader<File>,
-    /// The hash of the last line.
+    /// The last line that was read, without its newline, and its hash.
+    line: Vec<u8>,
     head: String,
     /// Lines that were read, and their bytes.
     lines: u64,
@@ -61,7 +62,16 @@ impl Records {
 
     pub(crate) fn of(path: PathBuf, file: File) -> Self {
         let reader = BufReader::with_capacity(BUFFER, file);
-        Self { path, reader, head: START.to_owned(), lines: 0, offset: 0, torn: None, is_over: false }
+        Self {
+            path,
+            reader,
+            line: Vec::new(),
+            head: START.to_owned(),
+            lines: 0,
+            offset: 0,
+            torn: None,
+            is_over: false,
+        }
     }
 
     /// What the end of the file has lost; known once there are no more records.
@@ -74,6 +84,12 @@ impl Records {
     #[must_use]
     pub fn head(&self) -> &str {
         &self.head
+    }
+
+    /// The last line that was read, as it stands in the file, without its newline. It is JSON.
+    #[must_use]
+    pub fn line(&self) -> &[u8] {
+        &self.line
     }
 
     /// Bytes of all lines that were read.
@@ -94,6 +110,7 @@ impl Records {
                 self.head.clone_from(&record.hash);
                 self.lines += 1;
                 self.offset += line.len() as u64 + 1;
+                self.line = line;
                 Ok(Some(record))
             }
             Err(_) if has_hole(&line, self.offset) => self.tear(),

@@ -59,6 +59,28 @@ impl Moment {
     }
 }
 
+/// Milliseconds since 1970 of a moment as a journal writes it, such as `2026-11-16T21:36:02.123Z`; nothing of anything else.
+#[must_use]
+pub fn millis(at: &str) -> Option<u64> {
+    const FORM: &[u8] = b"0000-00-00T00:00:00.000Z";
+    let is_digit = |(byte, form): (u8, &u8)| byte == *form || (*form == b'0' && byte.is_ascii_digit());
+    if at.len() != FORM.len() || !at.bytes().zip(FORM).all(is_digit) {
+        return None;
+    }
+    let number = |from: usize, to: usize| at.get(from..to)?.parse::<u64>().ok();
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    // The way back of `Moment::date`.
+    let (year, shifted) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let of_year = (153 * shifted + 2) / 5 + day - 1;
+    let (era, of_era) = (year / 400, year % 400);
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    let seconds = days * SECONDS_A_DAY + number(11, 13)? * 3600 + number(14, 16)? * 60 + number(17, 19)?;
+    Some(seconds * 1000 + number(20, 23)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,7 +99,21 @@ mod tests {
             (LATEST, "9999-12-31T23:59:59.007Z"),
         ] {
             assert_eq!(Moment { seconds, millis: 7 }.rfc3339(), text);
+            assert_eq!(millis(text), Some(seconds * 1000 + 7));
         }
         assert_eq!(Moment { seconds: 1_794_864_962, millis: 0 }.compact(), "20261116-213602");
+    }
+
+    #[test]
+    fn what_no_journal_writes_is_no_moment() {
+        for text in [
+            "",
+            "2026-11-16",
+            "2026-13-16T21:36:02.123Z",
+            "1969-12-31T23:59:59.999Z",
+            "2026-11-16T21:36:02.12éZ",
+        ] {
+            assert_eq!(millis(text), None, "{text}");
+        }
     }
 }

@@ -67,6 +67,7 @@ mod said;
 mod speak;
 mod style;
 mod usage;
+mod words;
 mod write;
 
 pub use dialect::{Dialect, UnknownDialect};
@@ -80,4 +81,5 @@ pub use said::{Said, UnreadableSaid};
 pub use speak::Line;
 pub use style::{FreeformAs, Integers, Style};
 pub use usage::Usage;
+pub use words::{Words, words};
 pub use write::mcp::mcp_tools;

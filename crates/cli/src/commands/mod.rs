@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod log;
 pub(crate) mod mcp;
 pub(crate) mod patch;
 pub(crate) mod pipe;
@@ -15,6 +16,7 @@ pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod script_server;
 pub(crate) mod servers;
+pub(crate) mod stats;
 pub(crate) mod tools;
 
 use std::future::Future;

@@ -22,13 +22,19 @@ fn the_newest_come_first_with_what_they_are_about() {
         listed.iter().map(|one| one.id.to_string()).collect::<Vec<_>>(),
         [names[2], names[1], names[0]]
     );
-    let Listed { path, started, last, prompts, first_prompt, calls, ended, .. } = &listed[2];
+    let Listed {
+        path, started, last, cwd, prompts, first_prompt, calls, ended, interrupted, is_open, ..
+    } = &listed[2];
     assert_eq!((path.as_path(), *prompts, *calls), (old.path(), 1, 1));
     assert_eq!((first_prompt.as_str(), ended.as_deref()), ("fix the tests", Some("done")));
+    assert_eq!((cwd.as_str(), interrupted.as_deref(), *is_open), ("/work", Some("ctrl-c"), true));
     assert!(started <= last && started.len() == "2026-11-16T21:36:02.123Z".len());
     assert_eq!((listed[1].prompts, &listed[1].ended), (0, &None));
     assert_eq!((listed[0].started.as_str(), newest.path().exists()), ("", true));
     assert_eq!(list(directory.path(), 1).unwrap().len(), 1);
+    drop(old);
+    assert!(!list(directory.path(), 3).unwrap()[2].is_open);
+    assert_eq!(toolgate_journal::names(directory.path()).unwrap()[2], id(names[0]));
     assert_eq!(list(&directory.path().join("absent"), 9).unwrap(), []);
 }
 

@@ -1,0 +1,180 @@
+//! `toolgate log` without a session: which there are.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use journal::Listed;
+use serde_json::{Value, json};
+
+use crate::args::Log;
+use crate::config::Dirs;
+use crate::fault::Fault;
+use crate::journals::amount;
+use crate::screen::{self, FAINT, NAME};
+
+/// Letters of a directory that are shown.
+const DIRECTORY: usize = 40;
+
+pub(super) fn run(directory: &Path, args: &Log) -> Result<ExitCode, Fault> {
+    let sessions =
+        journal::list(directory, args.number.into()).map_err(|fault| Fault::failed(fault.to_string()))?;
+    if args.json {
+        for session in &sessions {
+            screen::text(&as_json(session).to_string())?;
+        }
+    } else if sessions.is_empty() {
+        screen::hint(&format!("there are no sessions in `{}` yet", directory.display()));
+    } else {
+        let home = Dirs::from_env()?.home;
+        screen::styled(&table(&sessions, home.as_deref(), screen::width()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How a session stands.
+#[derive(Debug, PartialEq, Eq)]
+enum State<'a> {
+    Open,
+    Ended(&'a str),
+    Interrupted(&'a str),
+    /// Nobody writes to it any more, and nobody said why.
+    CutOff,
+}
+
+impl<'a> State<'a> {
+    fn of(session: &'a Listed) -> Self {
+        match session {
+            Listed { is_open: true, .. } => Self::Open,
+            Listed { ended: Some(why), .. } => Self::Ended(why),
+            Listed { interrupted: Some(why), .. } => Self::Interrupted(why),
+            Listed { .. } => Self::CutOff,
+        }
+    }
+
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Ended(_) => "ended",
+            Self::Interrupted(_) => "interrupted",
+            Self::CutOff => "cut_off",
+        }
+    }
+
+    fn why(&self) -> Option<&str> {
+        match self {
+            Self::Ended(why) | Self::Interrupted(why) => Some(why),
+            Self::Open | Self::CutOff => None,
+        }
+    }
+}
+
+/// One line a session; on a screen that is `width` wide, no line is wider.
+fn table(sessions: &[Listed], home: Option<&Path>, width: Option<usize>) -> String {
+    let head = row("SESSION", "BEGAN (UTC)", ["PROMPTS", "CALLS", "STATE"]);
+    let mut text = format!("{FAINT}{head}DIRECTORY  FIRST PROMPT{FAINT:#}\n");
+    for session in sessions {
+        let (prompts, calls) = (amount::count(session.prompts), amount::count(session.calls));
+        let state = State::of(session).as_str().replace('_', " ");
+        let id = session.id.as_str();
+        let rest = row("", &amount::minute(&session.started), [&prompts, &calls, &state]);
+        let about = format!("{}  {}", tail(&short(&session.cwd, home)), session.first_prompt);
+        let line =
+            clipped(&format!("{}{}", rest.trim_start(), screen::one_line(&about)), width, id.len() + 2);
+        text += &format!("{NAME}{id}{NAME:#}  {}\n", line.trim_end());
+    }
+    text
+}
+
+fn row(id: &str, began: &str, [prompts, calls, state]: [&str; 3]) -> String {
+    format!("{id:<22}  {began:<16}  {prompts:>7}  {calls:>5}  {state:<11}  ")
+}
+
+/// The beginning of a line, so that it and what stands before it fit.
+fn clipped(line: &str, width: Option<usize>, before: usize) -> String {
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(before + 1));
+    if line.chars().count() <= room {
+        return line.to_owned();
+    }
+    line.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// A directory, with `~` for the home.
+fn short(cwd: &str, home: Option<&Path>) -> String {
+    let below = home.and_then(|home| Path::new(cwd).strip_prefix(home).ok());
+    match below.map(|below| below.to_string_lossy()) {
+        Some(below) if below.is_empty() => "~".to_owned(),
+        Some(below) => format!("~/{below}"),
+        None if cwd.is_empty() => "-".to_owned(),
+        None => cwd.to_owned(),
+    }
+}
+
+/// The end of a directory, which says more than its beginning.
+fn tail(directory: &str) -> String {
+    match directory.char_indices().rev().nth(DIRECTORY - 1) {
+        Some((at, _)) if at > 0 => format!("…{}", &directory[at..]),
+        Some(_) | None => directory.to_owned(),
+    }
+}
+
+fn as_json(session: &Listed) -> Value {
+    let state = State::of(session);
+    json!({
+        "id": session.id.as_str(), "path": session.path.to_string_lossy(), "started": session.started,
+        "last": session.last, "cwd": session.cwd, "prompts": session.prompts, "calls": session.calls,
+        "first_prompt": session.first_prompt, "state": state.as_str(), "why": state.why(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(id: &str, prompt: &str) -> Listed {
+        Listed {
+            id: id.parse().unwrap(),
+            path: format!("/s/{id}.jsonl").into(),
+            started: "2026-11-16T21:36:02.123Z".to_owned(),
+            last: "2026-11-16T21:36:09.000Z".to_owned(),
+            cwd: "/home/me/project".to_owned(),
+            prompts: 1,
+            first_prompt: prompt.to_owned(),
+            calls: 1204,
+            ended: None,
+            interrupted: None,
+            is_open: false,
+        }
+    }
+
+    fn some(why: &str) -> Option<String> {
+        Some(why.to_owned())
+    }
+
+    #[test]
+    fn one_line_a_session() {
+        let sessions = [
+            Listed { is_open: true, ended: some("x"), ..listed("20261117-080000-abcdef", "fix the tests") },
+            Listed { ended: some("done"), ..listed("20261117-080000-000001", "\u{1b}[2J\u{202e}evil") },
+            Listed {
+                interrupted: some("ctrl-c"),
+                cwd: "/srv".to_owned(),
+                ..listed("20261116-213602-4f9a1c", "x")
+            },
+            Listed { started: String::new(), cwd: String::new(), ..listed("20261116-213601-000000", "") },
+        ];
+        let plain = |width| {
+            anstream::adapter::strip_str(&table(&sessions, Some(Path::new("/home/me")), width)).to_string()
+        };
+        insta::assert_snapshot!(plain(None), @r"
+        SESSION                 BEGAN (UTC)       PROMPTS  CALLS  STATE        DIRECTORY  FIRST PROMPT
+        20261117-080000-abcdef  2026-11-16 21:36        1  1,204  open         ~/project  fix the tests
+        20261117-080000-000001  2026-11-16 21:36        1  1,204  ended        ~/project  \u{1b}[2J\u{202e}evil
+        20261116-213602-4f9a1c  2026-11-16 21:36        1  1,204  interrupted  /srv  x
+        20261116-213601-000000  -                       1  1,204  cut off      -
+        ");
+        assert_eq!(tail(&"é".repeat(41)), format!("…{}", "é".repeat(40)));
+        assert_eq!(tail(&"é".repeat(40)), "é".repeat(40));
+        assert!(plain(Some(80)).lines().skip(1).all(|line| line.chars().count() < 80));
+        insta::assert_snapshot!(as_json(&sessions[2]), @r#"{"calls":1204,"cwd":"/srv","first_prompt":"x","id":"20261116-213602-4f9a1c","last":"2026-11-16T21:36:09.000Z","path":"/s/20261116-213602-4f9a1c.jsonl","prompts":1,"started":"2026-11-16T21:36:02.123Z","state":"interrupted","why":"ctrl-c"}"#);
+    }
+}

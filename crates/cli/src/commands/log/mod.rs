@@ -1,0 +1,82 @@
+//! `toolgate log`: what happened in sessions.
+
+mod list;
+mod page;
+mod sheet;
+mod text;
+mod verify;
+
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use journal::Records;
+
+use crate::args::{Log, LogCommand};
+use crate::fault::Fault;
+use crate::journals::excerpt::Shears;
+use crate::journals::story::{Ending, Story, told};
+use crate::journals::which::{self, Meant};
+use crate::screen;
+
+pub(crate) fn run(args: &Log) -> Result<ExitCode, Fault> {
+    if let Some(LogCommand::Verify(args)) = &args.command {
+        return verify::run(args);
+    }
+    let directory = which::directory()?;
+    let Some(word) = &args.session else { return list::run(&directory, args) };
+    let meant = which::named(&directory, word)?;
+    if args.json {
+        return lines(&meant);
+    }
+    let story =
+        Story::read(&meant.path, Shears::reading()).map_err(|fault| Fault::usage(fault.to_string()))?;
+    match args.html.as_deref() {
+        None => screen::styled(&text::show(&meant.name, &story))?,
+        Some(file) if file.as_os_str() == OsStr::new("-") => {
+            let mut out = io::stdout().lock();
+            out.write_all(page::show(&meant.name, &story).as_bytes())?;
+            out.flush()?;
+        }
+        Some(file) => save(file, &page::show(&meant.name, &story))?,
+    }
+    Ok(match story.ending {
+        Ending::Broken(why) => changed(&meant, &why),
+        Ending::Whole | Ending::Torn(_) | Ending::TooLong => ExitCode::SUCCESS,
+    })
+}
+
+/// The session's own lines.
+fn lines(meant: &Meant) -> Result<ExitCode, Fault> {
+    let mut records = Records::open(&meant.path).map_err(|fault| Fault::usage(fault.to_string()))?;
+    let (mut out, is_terminal) = (io::BufWriter::new(io::stdout().lock()), io::stdout().is_terminal());
+    // ends: with the file
+    while let Some(record) = records.next() {
+        if let Err(fault) = record {
+            out.flush()?;
+            return Ok(changed(meant, &told(&fault)));
+        }
+        if is_terminal {
+            out.write_all(screen::visible(&String::from_utf8_lossy(records.line())).as_bytes())?;
+        } else {
+            out.write_all(records.line())?;
+        }
+        out.write_all(b"\n")?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn changed(meant: &Meant, why: &str) -> ExitCode {
+    screen::error(&format!("`{}` is shown only as far as it is as it was written: {why}", meant.name));
+    ExitCode::FAILURE
+}
+
+/// Writes a page for the user alone: a session is nobody else's business. Over a page, and over nothing else.
+fn save(file: &Path, page: &str) -> Result<(), Fault> {
+    page::save(file, page).map_err(|error| {
+        Fault::usage(format!("`{}` cannot be written: {error}", file.display()))
+            .hint("`--html -` writes to standard output")
+    })
+}

@@ -1,0 +1,103 @@
+//! HTML that holds nothing raw but what is written in this program.
+
+use std::fmt::Write;
+
+use crate::journals::amount;
+use crate::journals::excerpt::Excerpt;
+use crate::screen;
+
+/// A page that is being written.
+#[derive(Default)]
+pub(super) struct Html {
+    text: String,
+}
+
+impl Html {
+    /// Tags: only what stands in the source of this program is one.
+    pub(super) fn tag(&mut self, tag: &'static str) {
+        self.text.push_str(tag);
+    }
+
+    /// A number, also in an attribute.
+    pub(super) fn number(&mut self, number: u64) {
+        let _infallible = write!(self.text, "{number}");
+    }
+
+    /// `part` of `whole` as a percentage, for an attribute of a drawing.
+    pub(super) fn percent(&mut self, part: u64, whole: u64) {
+        let thousandths = u128::from(part.min(whole)) * 100_000 / u128::from(whole.max(1));
+        let _infallible = write!(self.text, "{}.{:03}%", thousandths / 1000, thousandths % 1000);
+    }
+
+    /// Text, whatever is in it, also in an attribute.
+    pub(super) fn text(&mut self, text: &str) {
+        for letter in screen::visible(text).chars() {
+            match letter {
+                '&' => self.text.push_str("&amp;"),
+                '<' => self.text.push_str("&lt;"),
+                '>' => self.text.push_str("&gt;"),
+                '"' => self.text.push_str("&quot;"),
+                '\'' => self.text.push_str("&#39;"),
+                letter => self.text.push(letter),
+            }
+        }
+    }
+
+    /// A text as it is, and how much of it is not there.
+    pub(super) fn quote(&mut self, excerpt: &Excerpt) {
+        if !excerpt.text.is_empty() {
+            self.tag("<pre>");
+            self.text(&excerpt.text);
+            self.tag("</pre>\n");
+        }
+        self.left_out(excerpt);
+    }
+
+    /// How much of a text is not there.
+    pub(super) fn left_out(&mut self, excerpt: &Excerpt) {
+        if excerpt.left_out > 0 {
+            self.line(&format!("… {} more", amount::bytes(excerpt.left_out as u64)));
+        }
+    }
+
+    /// A small line.
+    pub(super) fn line(&mut self, text: &str) {
+        self.tag("<p class=\"faint\">");
+        self.text(text);
+        self.tag("</p>\n");
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_from_outside_is_a_tag() {
+        for (text, expected) in [
+            ("a & b", "a &amp; b"),
+            ("</pre><script>alert(1)</script>", "&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;"),
+            ("\" onload='x'", "&quot; onload=&#39;x&#39;"),
+            ("\u{0}\u{1b}[31m\u{202e}", "\\u{0}\\u{1b}[31m\\u{202e}"),
+        ] {
+            let mut html = Html::default();
+            html.text(text);
+            assert_eq!(html.into_text(), expected);
+        }
+    }
+
+    #[test]
+    fn percentages_stay_within_the_drawing() {
+        for (part, whole, expected) in
+            [(0, 0, "0.000%"), (1, 3, "33.333%"), (5, 4, "100.000%"), (u64::MAX, u64::MAX, "100.000%")]
+        {
+            let mut html = Html::default();
+            html.percent(part, whole);
+            assert_eq!(html.into_text(), expected);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! A session as one page for a browser: it loads nothing, runs nothing, and holds nothing raw.
+
+mod html;
+mod timeline;
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use base64::Engine as _;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use sha2::{Digest, Sha256};
+
+use self::html::Html;
+use super::text;
+use crate::journals::amount;
+use crate::journals::excerpt::Excerpt;
+use crate::journals::spans::{Span, spans};
+use crate::journals::story::{Call, Moment, Speech, Story, What};
+
+const STYLE: &str = include_str!("page.css");
+/// What every page of ours begins with.
+const BEGINNING: &str = "<!DOCTYPE html>\n";
+/// Letters of the arguments in the line of a call.
+const GLANCE: usize = 120;
+
+/// All of a session.
+pub(super) fn show(name: &str, story: &Story) -> String {
+    let mut html = Html::default();
+    let spans = spans(story);
+    head(&mut html, name);
+    html.tag("<header>\n<h1>");
+    html.text(name);
+    html.tag("</h1>\n");
+    html.line(&text::summary(story));
+    text::closing(story).iter().for_each(|line| html.line(line));
+    html.tag("</header>\n");
+    let turns = turns(story);
+    if story.prompts() > 1 {
+        timeline::draw(&mut html, story, &spans, &(0..story.length));
+    }
+    html.tag("<main>\n");
+    turns.iter().for_each(|turn| draw(&mut html, story, &spans, turn));
+    if let Some(line) = text::ending(&story.ending) {
+        html.tag("<p class=\"bad\">");
+        html.text(&line);
+        html.tag("</p>\n");
+    }
+    html.tag("</main>\n</body>\n</html>\n");
+    html.into_text()
+}
+
+/// Writes a page to a file that nobody else may read. What is there already must be a page too.
+pub(super) fn save(file: &Path, page: &str) -> io::Result<()> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let mut file = File::from(openat(CWD, file, flags, Mode::RUSR | Mode::WUSR)?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut there = Vec::new();
+    (&file).take(BEGINNING.len() as u64).read_to_end(&mut there)?;
+    if !there.is_empty() && there != BEGINNING.as_bytes() {
+        return Err(io::Error::other("it is there already, and is no page of ours"));
+    }
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(page.as_bytes())
+}
+
+/// The head of the page. Its policy lets it load and run nothing, and have no style but its own.
+fn head(html: &mut Html, name: &str) {
+    html.tag(BEGINNING);
+    html.tag("<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    html.tag("<meta http-equiv=\"Content-Security-Policy\" content=\"");
+    html.tag("default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-");
+    html.text(&base64::engine::general_purpose::STANDARD.encode(Sha256::digest(STYLE)));
+    html.tag("'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    html.tag("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    html.tag("<meta name=\"referrer\" content=\"no-referrer\">\n<title>");
+    html.text(name);
+    html.tag(" - toolgate</title>\n<style>");
+    html.tag(STYLE);
+    html.tag("</style>\n</head>\n<body>\n");
+}
+
+/// A session's moments up to the first prompt, and then from each prompt to the next.
+fn turns(story: &Story) -> Vec<&[Moment]> {
+    let mut turns = Vec::new();
+    let mut rest = &story.moments[..];
+    // ends: each turn takes one moment at least
+    while !rest.is_empty() {
+        let next = rest.iter().skip(1).position(Moment::is_prompt).map_or(rest.len(), |at| at + 1);
+        let (turn, after) = rest.split_at(next);
+        turns.push(turn);
+        rest = after;
+    }
+    turns
+}
+
+fn draw(html: &mut Html, story: &Story, spans: &[Span], turn: &[Moment]) {
+    let [first, .., last] = turn else {
+        turn.iter().for_each(|moment| tell(html, moment));
+        return;
+    };
+    let answers = turn.iter().filter_map(|moment| Some(moment.call()?.answer.as_ref()?.after));
+    let end = answers.fold(last.after, u64::max);
+    html.tag("<section>\n");
+    let (said, rest) = turn.split_at(usize::from(first.is_prompt()));
+    said.iter().for_each(|moment| tell(html, moment));
+    timeline::draw(html, story, spans, &(first.after..end));
+    rest.iter().for_each(|moment| tell(html, moment));
+    html.tag("</section>\n");
+}
+
+fn tell(html: &mut Html, moment: &Moment) {
+    match &moment.what {
+        What::Call(called) => return call(html, moment, called),
+        What::Prompt { .. } => html.tag("<article class=\"you\" id=\"l"),
+        What::Interrupted(_) | What::Stray { .. } => html.tag("<article class=\"bad\" id=\"l"),
+        _ => html.tag("<article id=\"l"),
+    }
+    html.number(moment.seq);
+    html.tag("\"><span class=\"when\">");
+    html.text(&amount::duration(moment.after));
+    html.tag("</span><div>\n");
+    match &moment.what {
+        What::Prompt { text, images } => {
+            html.quote(text);
+            if *images > 0 {
+                html.line(&amount::counted(*images as u64, "image"));
+            }
+        }
+        What::Said(speeches) => speeches.iter().for_each(|one| speech(html, one)),
+        What::Plan(steps) => {
+            html.tag("<ul class=\"plan\">\n");
+            for step in steps {
+                html.tag("<li>");
+                html.text(&format!("{} {}", text::mark(&step.status), step.step.text));
+                html.tag("</li>\n");
+            }
+            html.tag("</ul>\n");
+        }
+        What::Diff(excerpt) => diff(html, excerpt),
+        What::Compacted { summary, dropped } => {
+            html.line(&format!("shortened by {}", amount::counted(*dropped, "item")));
+            html.quote(summary);
+        }
+        What::Notice(excerpt) => html.quote(excerpt),
+        What::Session(setting) => html.line(&text::under(setting)),
+        What::Usage(usage) => {
+            let took = amount::duration(usage.millis);
+            html.line(&format!("model answered after {took}: {}", text::tokens(usage)));
+        }
+        What::Interrupted(why) => html.line(&format!("interrupted: {}", why.text)),
+        What::End(why) => html.line(&format!("end: {}", why.text)),
+        What::Stray { kind, call } => html.line(&format!("{kind} of no call: {call}")),
+        What::Foreign(kind) => html.line(&format!("{kind}, which is not known here")),
+        What::Call(_) => {}
+    }
+    html.tag("</div></article>\n");
+}
+
+fn speech(html: &mut Html, speech: &Speech) {
+    match speech {
+        Speech::Text(text) => html.quote(text),
+        Speech::Thought(text) => {
+            html.tag("<details class=\"thought\"><summary>to itself</summary>\n");
+            html.quote(text);
+            html.tag("</details>\n");
+        }
+        Speech::Other(kind) => html.line(kind),
+    }
+}
+
+fn call(html: &mut Html, moment: &Moment, call: &Call) {
+    html.tag(if call.is_well() { "<details class=\"call\">" } else { "<details class=\"call bad\">" });
+    html.tag("<summary><span class=\"when\">");
+    html.text(&amount::duration(moment.after));
+    html.tag("</span><span class=\"tool\">");
+    html.text(&call.tool);
+    html.tag("</span><code>");
+    html.text(&call.arguments.text.chars().take(GLANCE).collect::<String>());
+    html.tag("</code><span class=\"how\">");
+    html.text(&text::outcome(call, moment.after));
+    // A browser that goes to what is inside opens what is around.
+    html.tag("</span></summary>\n<div class=\"inside\" id=\"l");
+    html.number(moment.seq);
+    html.tag("\">\n");
+    html.quote(&call.arguments);
+    html.tag("<ul>\n");
+    for sentence in text::sentences(call) {
+        html.tag("<li>");
+        html.text(&sentence);
+        html.tag("</li>\n");
+    }
+    html.tag("</ul>\n");
+    if let Some(answer) = &call.answer {
+        html.quote(&answer.text);
+        text::extras(answer).iter().for_each(|line| html.line(line));
+    }
+    html.tag("</div></details>\n");
+}
+
+fn diff(html: &mut Html, excerpt: &Excerpt) {
+    html.tag("<pre class=\"diff\">");
+    for line in excerpt.text.lines() {
+        let (begin, end) = match line.as_bytes() {
+            [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => ("<b>", "</b>\n"),
+            [b'+', ..] => ("<ins>", "</ins>\n"),
+            [b'-', ..] => ("<del>", "</del>\n"),
+            [b'@', ..] => ("<i>", "</i>\n"),
+            _ => ("", "\n"),
+        };
+        html.tag(begin);
+        html.text(line);
+        html.tag(end);
+    }
+    html.tag("</pre>\n");
+    html.left_out(excerpt);
+}

@@ -1,0 +1,184 @@
+//! The timeline: a bar for each time that somebody was waited for.
+
+use std::ops::Range;
+
+use super::html::Html;
+use crate::journals::amount;
+use crate::journals::spans::{Span, Waiting, lasted};
+use crate::journals::story::{Moment, Story};
+
+/// Bars of one drawing; what comes after them is counted.
+const BARS: usize = 2000;
+/// Rows for tools that run at the same time; the last takes all that find none.
+const ROWS: usize = 6;
+/// Ticks of one drawing at the most.
+const TICKS: u64 = 8;
+/// Thousandths of a drawing that a bar has at the least, so that it is seen.
+const THINNEST: u64 = 3;
+
+/// A bar, and the row that it stands in: 0 is the model's, 1 that of people, tools follow.
+#[derive(Debug, PartialEq, Eq)]
+struct Bar {
+    row: usize,
+    span: Span,
+}
+
+/// Draws what happened in `time`.
+pub(super) fn draw(html: &mut Html, story: &Story, spans: &[Span], time: &Range<u64>) {
+    let within: Vec<Span> =
+        spans.iter().filter(|span| span.from < time.end && time.start < span.to).copied().collect();
+    if within.is_empty() {
+        return;
+    }
+    let left_out = within.len().saturating_sub(BARS);
+    let bars = bars(&within[..within.len() - left_out], thinnest(time));
+    let rows = bars.iter().map(|bar| bar.row).max().unwrap_or_default() as u64 + 1;
+    html.tag("<figure>\n");
+    legend(html, &within);
+    html.tag("<svg class=\"timeline\" width=\"100%\" height=\"");
+    html.number(rows * 18 + 22);
+    html.tag("\" role=\"img\" aria-label=\"Timeline\">\n");
+    ticks(html, time, rows);
+    for bar in &bars {
+        draw_bar(html, story, bar, time);
+    }
+    html.tag("</svg>\n");
+    if left_out > 0 {
+        html.line(&format!("{} more are not drawn", amount::counted(left_out as u64, "bar")));
+    }
+    html.tag("</figure>\n");
+}
+
+/// The time that the thinnest bar stands for.
+fn thinnest(time: &Range<u64>) -> u64 {
+    time.end.saturating_sub(time.start).saturating_mul(THINNEST) / 1000
+}
+
+/// Puts each span into a row where nothing else is drawn at its time.
+fn bars(spans: &[Span], thinnest: u64) -> Vec<Bar> {
+    let mut sorted = spans.to_vec();
+    sorted.sort_by_key(|span| (span.from, span.moment));
+    let mut free = [0u64; ROWS];
+    let bar = |span: Span| match span.waiting {
+        Waiting::Model => Bar { row: 0, span },
+        Waiting::People => Bar { row: 1, span },
+        Waiting::Tools => {
+            let row = free.iter().position(|free| *free <= span.from).unwrap_or(ROWS - 1);
+            free[row] = free[row].max(span.to).max(span.from.saturating_add(thinnest));
+            Bar { row: row + 2, span }
+        }
+    };
+    sorted.into_iter().map(bar).collect()
+}
+
+fn legend(html: &mut Html, spans: &[Span]) {
+    html.tag("<figcaption>waited for");
+    for waiting in Waiting::ALL {
+        html.tag(" <span class=\"item\"><span class=\"key ");
+        html.tag(waiting.as_str());
+        html.tag("\"></span>");
+        html.text(&format!("{} {}", waiting.as_str(), amount::duration(lasted(spans, waiting))));
+        html.tag("</span>");
+    }
+    html.tag("</figcaption>\n");
+}
+
+fn ticks(html: &mut Html, time: &Range<u64>, rows: u64) {
+    let length = time.end.saturating_sub(time.start);
+    let step = step(length);
+    // ends: TICKS, as the step is chosen so
+    for tick in (0..=length / step).map(|tick| tick * step) {
+        html.tag("<line class=\"tick\" y1=\"0\" y2=\"");
+        html.number(rows * 18 + 4);
+        html.tag("\" x1=\"");
+        html.percent(tick, length);
+        html.tag("\" x2=\"");
+        html.percent(tick, length);
+        html.tag("\"/>");
+        // What would stand beyond the edge is left out.
+        if tick.saturating_mul(100) < length.saturating_mul(93) {
+            html.tag("<text x=\"");
+            html.percent(tick, length);
+            html.tag("\" dx=\"3\" y=\"");
+            html.number(rows * 18 + 18);
+            html.tag("\">");
+            html.text(&amount::duration(time.start.saturating_add(tick)));
+            html.tag("</text>\n");
+        }
+    }
+}
+
+/// Milliseconds between ticks: 1, 2 or 5 with zeros.
+fn step(length: u64) -> u64 {
+    let mut unit = 1u64;
+    // ends: the unit grows up to the length
+    loop {
+        for step in [unit, unit.saturating_mul(2), unit.saturating_mul(5)] {
+            if length / step <= TICKS {
+                return step;
+            }
+        }
+        unit = unit.saturating_mul(10);
+    }
+}
+
+fn draw_bar(html: &mut Html, story: &Story, bar: &Bar, time: &Range<u64>) {
+    let length = time.end.saturating_sub(time.start);
+    let from = bar.span.from.saturating_sub(time.start);
+    let to = bar.span.to.saturating_sub(time.start).min(length);
+    let width = to.saturating_sub(from).max(thinnest(time));
+    let moment = story.moments.get(bar.span.moment);
+    html.tag("<a href=\"#l");
+    html.number(moment.map_or(0, |moment| moment.seq));
+    html.tag("\"><rect rx=\"2\" height=\"14\" class=\"");
+    html.tag(bar.span.waiting.as_str());
+    let call = moment.and_then(Moment::call);
+    let failed = bar.span.waiting == Waiting::Tools && call.is_some_and(|call| !call.is_well());
+    html.tag(if failed { " failed" } else { "" });
+    html.tag("\" y=\"");
+    html.number(bar.row as u64 * 18 + 2);
+    html.tag("\" x=\"");
+    html.percent(from, length);
+    html.tag("\" width=\"");
+    html.percent(width.min(length.saturating_sub(from)), length);
+    html.tag("\"><title>");
+    let whose = call.map_or(bar.span.waiting.as_str(), |call| &call.tool);
+    let whom = if bar.span.waiting == Waiting::People { ", waiting for people" } else { "" };
+    html.text(&format!("{whose}{whom}: {}", amount::duration(bar.span.to.saturating_sub(bar.span.from))));
+    html.tag("</title></rect></a>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_few_ticks_and_round_ones() {
+        for (length, expected) in [
+            (0, 1),
+            (8, 1),
+            (9, 2),
+            (7500, 1000),
+            (60_000, 10_000),
+            (100_000, 20_000),
+            (u64::MAX, 5_000_000_000_000_000_000),
+        ] {
+            assert_eq!(step(length), expected, "{length}");
+        }
+    }
+
+    #[test]
+    fn what_runs_at_the_same_time_stands_in_rows() {
+        let span = |waiting, from, to| Span { waiting, from, to, moment: 0 };
+        let tools = |from, to| span(Waiting::Tools, from, to);
+        let spans = [tools(0, 10), tools(0, 5), tools(5, 20), span(Waiting::People, 0, 9), tools(10, 11)];
+        let rows: Vec<(u64, usize)> = bars(&spans, 0).iter().map(|bar| (bar.span.to, bar.row)).collect();
+        assert_eq!(rows, [(10, 2), (5, 3), (9, 1), (20, 3), (11, 2)]);
+        let many: Vec<Span> = (0..100).map(|_| tools(0, 10)).collect();
+        assert_eq!(bars(&many, 0).iter().map(|bar| bar.row).max(), Some(ROWS + 1));
+        // One that is drawn longer than it was has no other over it.
+        let rows: Vec<usize> =
+            bars(&[tools(0, 1), tools(1, 2), tools(4, 5)], 3).iter().map(|bar| bar.row).collect();
+        assert_eq!(rows, [2, 3, 2]);
+    }
+}

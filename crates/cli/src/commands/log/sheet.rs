@@ -1,0 +1,103 @@
+//! Lines for people: text that is not ours is made visible, put behind a bar and cut, and says that it was.
+
+use std::fmt::Write;
+
+use anstyle::Style;
+
+use crate::journals::amount;
+use crate::journals::excerpt::Excerpt;
+use crate::screen::{self, FAINT};
+
+/// Letters of a line that are shown.
+const LETTERS: usize = 240;
+
+/// What is shown, with styles. Everything that is put on it is made visible.
+#[derive(Default)]
+pub(super) struct Sheet {
+    text: String,
+}
+
+impl Sheet {
+    /// An empty line.
+    pub(super) fn space(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// A line, whatever is in it; `indent` stands before it as it is.
+    pub(super) fn line(&mut self, indent: &str, text: &str, style: Style) {
+        let text = clipped(&screen::one_line(text));
+        let _infallible = writeln!(self.text, "{indent}{style}{text}{style:#}");
+    }
+
+    /// The first lines of a text, each behind a bar; the last says what is left out.
+    pub(super) fn quote(
+        &mut self,
+        indent: &str,
+        excerpt: &Excerpt,
+        most: usize,
+        style: impl Fn(&str) -> Style,
+    ) {
+        let text = excerpt.text.strip_suffix('\n').unwrap_or(&excerpt.text);
+        let mut rest = text.split('\n');
+        if text.is_empty() {
+            rest.next();
+        }
+        for line in rest.by_ref().take(most) {
+            let style = style(line);
+            let line = clipped(&screen::visible(line));
+            let blank = if line.is_empty() { "" } else { " " };
+            let _infallible = writeln!(self.text, "{indent}{FAINT}│{FAINT:#}{blank}{style}{line}{style:#}");
+        }
+        let (lines, bytes) = (rest.count() as u64, excerpt.left_out as u64);
+        let left = match (lines, bytes) {
+            (0, 0) => return,
+            (lines, 0) => format!("… {} more", amount::counted(lines, "line")),
+            (0, bytes) => format!("… {} more", amount::bytes(bytes)),
+            (lines, bytes) => {
+                format!("… {} and {} more", amount::counted(lines, "line"), amount::bytes(bytes))
+            }
+        };
+        let _infallible = writeln!(self.text, "{indent}{FAINT}│ {left}{FAINT:#}");
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+}
+
+/// The beginning of a line.
+fn clipped(line: &str) -> String {
+    let mut letters = line.chars();
+    let mut clipped: String = letters.by_ref().take(LETTERS).collect();
+    if letters.next().is_some() {
+        clipped.push('…');
+    }
+    clipped.truncate(clipped.trim_end().len());
+    clipped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quoted(text: &str, left_out: usize) -> String {
+        let mut sheet = Sheet::default();
+        sheet.quote("  ", &Excerpt { text: text.to_owned(), left_out }, 2, |_| Style::new());
+        anstream::adapter::strip_str(&sheet.into_text()).to_string()
+    }
+
+    #[test]
+    fn what_is_cut_says_so() {
+        for (text, left_out, expected) in [
+            ("", 0, ""),
+            ("a\nb\n", 0, "  │ a\n  │ b\n"),
+            ("a\n\nb\nc", 0, "  │ a\n  │\n  │ … 2 lines more\n"),
+            ("a\nb\nc", 7, "  │ a\n  │ b\n  │ … 1 line and 7 bytes more\n"),
+            ("", 2000, "  │ … 2.0 kB more\n"),
+            ("\u{1b}[31m\r", 0, "  │ \\u{1b}[31m\\u{d}\n"),
+        ] {
+            assert_eq!(quoted(text, left_out), expected);
+        }
+        assert_eq!(clipped(&"x".repeat(1000)).chars().count(), LETTERS + 1);
+    }
+}

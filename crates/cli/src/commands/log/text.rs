@@ -1,0 +1,276 @@
+//! A session as text, for people.
+
+use anstyle::{AnsiColor, Style};
+use journal::Ruling;
+
+use super::sheet::Sheet;
+use crate::journals::amount;
+use crate::journals::excerpt::Excerpt;
+use crate::journals::spans::{Waiting, lasted, spans};
+use crate::journals::story::{Answer, Call, Ending, Moment, Question, Setting, Speech, Story, Usage, What};
+use crate::screen::{FAINT, NAME};
+
+/// Lines that are shown of what people and models say, of an answer, and of a diff.
+const WORDS: usize = 60;
+const ANSWER: usize = 8;
+const DIFF: usize = 200;
+
+const PLAIN: Style = Style::new();
+const YOU: Style = AnsiColor::Cyan.on_default().bold();
+const WRONG: Style = AnsiColor::Red.on_default();
+/// Below the words that a line begins with.
+const INDENT: &str = "            ";
+
+/// All of a session.
+pub(super) fn show(name: &str, story: &Story) -> String {
+    let mut sheet = Sheet::default();
+    sheet.line("", name, NAME);
+    sheet.line("  ", &summary(story), PLAIN);
+    for moment in &story.moments {
+        tell(&mut sheet, moment);
+    }
+    sheet.space();
+    for line in closing(story) {
+        sheet.line("", &line, FAINT);
+    }
+    if let Some(line) = ending(&story.ending) {
+        sheet.line("", &line, WRONG);
+    }
+    sheet.into_text()
+}
+
+/// When it was, and how long it took.
+pub(super) fn summary(story: &Story) -> String {
+    let (prompts, calls) = (story.prompts() as u64, story.calls().count() as u64);
+    format!(
+        "{} UTC, {} of work, {}, {}",
+        amount::minute(&story.started),
+        amount::duration(story.length),
+        amount::counted(prompts, "prompt"),
+        amount::counted(calls, "call")
+    )
+}
+
+/// What all of it took.
+pub(super) fn closing(story: &Story) -> Vec<String> {
+    let spans = spans(story);
+    let waited = Waiting::ALL
+        .map(|waiting| format!("{} {}", waiting.as_str(), amount::duration(lasted(&spans, waiting))));
+    let (requests, all) = story.usage();
+    let usage = (requests > 0).then(|| format!("{}: {}", amount::counted(requests, "request"), tokens(&all)));
+    usage.into_iter().chain([format!("waited for: {}", waited.join(", "))]).collect()
+}
+
+/// What is wrong with the end of it.
+pub(super) fn ending(ending: &Ending) -> Option<String> {
+    match ending {
+        Ending::Whole => None,
+        Ending::Torn(torn) => Some(format!(
+            "line {} was not written to its end ({}): the program or the machine died",
+            torn.line,
+            amount::bytes(torn.bytes)
+        )),
+        Ending::Broken(why) => Some(format!("what follows is not what was written: {why}")),
+        Ending::TooLong => Some("there is more than can be shown; --json has it".to_owned()),
+    }
+}
+
+fn tell(sheet: &mut Sheet, moment: &Moment) {
+    let head = |text: &str| format!("{:>10}  {text}", amount::duration(moment.after));
+    match &moment.what {
+        What::Session(setting) => sheet.line("", &head(&under(setting)), FAINT),
+        What::Prompt { text, images } => {
+            let images = (*images > 0).then(|| format!(" ({})", amount::counted(*images as u64, "image")));
+            sheet.space();
+            quoted(sheet, &head(&format!("you{}", images.unwrap_or_default())), YOU, text);
+        }
+        What::Said(speeches) => speeches.iter().for_each(|speech| match speech {
+            Speech::Text(text) => quoted(sheet, &head("model"), NAME, text),
+            Speech::Thought(text) => quoted(sheet, &head("model, to itself"), FAINT, text),
+            Speech::Other(kind) => sheet.line("", &head(&format!("model: {kind}")), FAINT),
+        }),
+        What::Call(call) => {
+            sheet.line("", &head(&format!("{}  {}", call.tool, call.arguments.text)), PLAIN.bold());
+            course(sheet, call, moment.after);
+        }
+        What::Plan(steps) => {
+            sheet.line("", &head("plan"), NAME);
+            for step in steps {
+                sheet.line(INDENT, &format!("{} {}", mark(&step.status), step.step.text), PLAIN);
+            }
+        }
+        What::Diff(text) => {
+            sheet.line("", &head("changed"), NAME);
+            sheet.quote(INDENT, text, DIFF, paint);
+        }
+        What::Usage(usage) => {
+            let took = amount::duration(usage.millis);
+            sheet.line("", &head(&format!("model answered after {took}: {}", tokens(usage))), FAINT);
+        }
+        What::Compacted { summary, dropped } => {
+            let shortened = format!("shortened by {}", amount::counted(*dropped, "item"));
+            quoted(sheet, &head(&shortened), FAINT, summary);
+        }
+        What::Interrupted(why) => sheet.line("", &head(&format!("interrupted: {}", why.text)), WRONG),
+        What::Notice(text) => quoted(sheet, &head("notice"), FAINT, text),
+        What::End(why) => sheet.line("", &head(&format!("end: {}", why.text)), FAINT),
+        What::Stray { kind, call } => sheet.line("", &head(&format!("`{kind}` of no call: {call}")), WRONG),
+        What::Foreign(kind) => sheet.line("", &head(&format!("`{kind}`, which is not known here")), FAINT),
+    }
+}
+
+fn quoted(sheet: &mut Sheet, head: &str, style: Style, text: &Excerpt) {
+    sheet.line("", head, style);
+    sheet.quote(INDENT, text, WORDS, |_| PLAIN);
+}
+
+/// What a session began under.
+pub(super) fn under(setting: &Setting) -> String {
+    let Setting { version, cwd, model, wire, sandbox, approval, resumed } = setting;
+    let begins = if *resumed { "goes on" } else { "begins" };
+    format!(
+        "{begins} in {}: {model} over {wire}, sandbox {sandbox}, approval {approval}, toolgate {version}",
+        cwd.text
+    )
+}
+
+/// What a request took.
+pub(super) fn tokens(usage: &Usage) -> String {
+    let [input, cached, output] = [usage.input, usage.cached, usage.output].map(amount::count);
+    format!("{input} tokens in ({cached} cached), {output} out, {} sent", amount::bytes(usage.bytes))
+}
+
+/// The sentences about how a call went, before its answer.
+pub(super) fn sentences(call: &Call) -> Vec<String> {
+    let joined = |why: &[Excerpt]| why.iter().map(|why| why.text.as_str()).collect::<Vec<_>>().join("; ");
+    let mut lines = Vec::new();
+    lines.extend(call.remote.as_ref().map(|(server, tool)| format!("`{tool}` of the server `{server}`")));
+    lines.extend(call.effects.iter().map(|effect| effect.text.clone()));
+    for verdict in &call.course.verdicts {
+        let word = match verdict.ruling {
+            Ruling::Allow => "allowed",
+            Ruling::Ask => "to be asked",
+            Ruling::Forbid => "forbidden",
+        };
+        let why = joined(&verdict.why);
+        let why = if why.is_empty() { why } else { format!(": {why}") };
+        lines.push(format!("{word} by {}{why}", verdict.by));
+    }
+    for Question { why, asked, decision } in &call.course.questions {
+        let why = if why.is_empty() { String::new() } else { format!(" ({})", joined(why)) };
+        lines.push(match decision {
+            Some(decision) => {
+                let took = amount::duration(decision.after.saturating_sub(*asked));
+                format!("asked{why}: {} by {} after {took}", decision.word, decision.by)
+            }
+            None => format!("asked{why}: no answer"),
+        });
+    }
+    for attempt in &call.course.attempts {
+        lines.push(format!("attempt {}, confinement {}", attempt.number, attempt.enforcement));
+    }
+    lines
+}
+
+/// How a call ended, in a few words.
+pub(super) fn outcome(call: &Call, began: u64) -> String {
+    let took = amount::duration(call.ran(began).unwrap_or_default());
+    match call.answer.as_ref() {
+        None => "no answer: nobody knows what it has done".to_owned(),
+        Some(answer) => match answer.fault() {
+            None => format!("done in {took}"),
+            Some(fault) => format!("{fault} after {took}"),
+        },
+    }
+}
+
+fn course(sheet: &mut Sheet, call: &Call, began: u64) {
+    for sentence in sentences(call) {
+        sheet.line(INDENT, &sentence, FAINT);
+    }
+    sheet.line(INDENT, &outcome(call, began), if call.is_well() { PLAIN } else { WRONG });
+    if let Some(answer) = &call.answer {
+        sheet.quote(INDENT, &answer.text, ANSWER, |_| PLAIN);
+        extras(answer).iter().for_each(|line| sheet.line(INDENT, line, FAINT));
+    }
+}
+
+/// What came with an answer.
+pub(super) fn extras(answer: &Answer) -> Vec<String> {
+    let pictures = (answer.pictures > 0).then(|| amount::counted(answer.pictures as u64, "picture"));
+    let spilled = answer.spilled.as_ref();
+    let spilled = spilled.map(|(path, bytes)| format!("all of it, {}: {}", amount::bytes(*bytes), path.text));
+    pictures.into_iter().chain(spilled).collect()
+}
+
+/// How far a step is, as a sign.
+pub(super) fn mark(status: &str) -> String {
+    match status {
+        "completed" => "✓".to_owned(),
+        "in_progress" => "▸".to_owned(),
+        "pending" => "·".to_owned(),
+        other => format!("[{other}]"),
+    }
+}
+
+fn paint(line: &str) -> Style {
+    match line.as_bytes() {
+        [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => PLAIN.bold(),
+        [b'+', ..] => AnsiColor::Green.on_default(),
+        [b'-', ..] => AnsiColor::Red.on_default(),
+        [b'@', ..] => AnsiColor::Cyan.on_default(),
+        _ => PLAIN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journals::sample;
+
+    #[test]
+    fn a_session_is_told_step_by_step() {
+        let text = show("20261116-213602-4f9a1c", &sample::story());
+        insta::assert_snapshot!(anstream::adapter::strip_str(&text).to_string(), @r#"
+        20261116-213602-4f9a1c
+          2026-11-16 21:00 UTC, 7.6 s of work, 1 prompt, 2 calls
+              0 ms  begins in /work: gpt-5 over responses, sandbox workspace-write, approval on-request, toolgate 0.1.0
+
+              0 ms  you
+                    │ fix the tests
+                    │ please
+             2.0 s  model answered after 2.0 s: 1,204 tokens in (602 cached), 96 out, 9.1 kB sent
+             2.0 s  model
+                    │ I look at the log first.
+             2.1 s  git__log  {"n":3}
+                    `log` of the server `git`
+                    calls `log` of the server `git`
+                    to be asked by default: unknown
+                    asked (it is the first time): approved by terminal after 3.0 s
+                    attempt 1, confinement full
+                    timed_out after 900 ms
+                    │ no answer within 600 ms
+             2.1 s  read_file  {"path":"src/lib.rs"}
+                    done in 3 ms
+                    │ 1| fn main() {}
+                    │ 2|
+                    │ 3| // end
+             7.5 s  model answered after 1.5 s: 1,900 tokens in (950 cached), 96 out, 9.1 kB sent
+             7.5 s  model
+                    │ Done.
+             7.5 s  plan
+                    ✓ look
+                    · mend
+             7.6 s  changed
+                    │ --- a/x
+                    │ +++ b/x
+                    │ @@ -1 +1 @@
+                    │ -old
+                    │ +new
+             7.6 s  end: done
+
+        2 requests: 3,104 tokens in (1,552 cached), 192 out, 18.2 kB sent
+        waited for: model 3.5 s, people 3.0 s, tools 603 ms
+        "#);
+    }
+}

@@ -1,0 +1,73 @@
+//! `toolgate log verify`: whether sessions are as they were written.
+
+use std::process::ExitCode;
+
+use journal::{JournalFault, Verified};
+use serde_json::{Value, json};
+
+use crate::args::LogVerify;
+use crate::fault::{Fault, USAGE};
+use crate::journals::amount;
+use crate::journals::story::told;
+use crate::journals::which::{self, Meant};
+use crate::screen;
+
+pub(crate) fn run(args: &LogVerify) -> Result<ExitCode, Fault> {
+    let directory = which::directory()?;
+    let meant = if args.sessions.is_empty() {
+        which::all(&directory)?
+    } else {
+        args.sessions.iter().map(|word| which::named(&directory, word)).collect::<Result<_, _>>()?
+    };
+    let mut worst = 0;
+    // One line each, as soon as it is known: there may be many.
+    for meant in &meant {
+        let verified = journal::verify(&meant.path);
+        worst = worst.max(code(&verified));
+        let line = if args.json { as_json(meant, &verified).to_string() } else { line(meant, &verified) };
+        screen::text(&line)?;
+    }
+    if meant.is_empty() {
+        screen::hint(&format!("there are no sessions in `{}` yet", directory.display()));
+    }
+    Ok(ExitCode::from(worst))
+}
+
+/// What is told of one: 0 it holds, 1 it does not, 2 it is not there.
+fn code(verified: &Result<Verified, JournalFault>) -> u8 {
+    match verified {
+        Ok(_) => 0,
+        Err(JournalFault::Unusable { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => USAGE,
+        Err(_) => 1,
+    }
+}
+
+fn line(meant: &Meant, verified: &Result<Verified, JournalFault>) -> String {
+    let name = screen::one_line(&meant.name);
+    let Ok(Verified { records, head, torn }) = verified else {
+        let why = verified.as_ref().err().map(told).unwrap_or_default();
+        return format!("{name}  wrong  {}", screen::one_line(&why));
+    };
+    let torn = torn.map(|torn| {
+        let (line, bytes) = (torn.line, amount::bytes(torn.bytes));
+        format!("  (line {line} was not written to its end: {bytes}, which count for nothing)")
+    });
+    format!("{name}  holds  {:>12}  {head}{}", amount::counted(*records, "line"), torn.unwrap_or_default())
+}
+
+fn as_json(meant: &Meant, verified: &Result<Verified, JournalFault>) -> Value {
+    let (session, path) = (&meant.name, meant.path.to_string_lossy());
+    match verified {
+        Ok(Verified { records, head, torn }) => {
+            let torn = torn.map(|torn| json!({ "line": torn.line, "bytes": torn.bytes }));
+            json!({ "session": session, "path": path, "holds": true, "lines": records, "head": head, "torn": torn })
+        }
+        Err(fault) => {
+            let line = match fault {
+                JournalFault::Broken { broken, .. } => Some(broken.line),
+                _ => None,
+            };
+            json!({ "session": session, "path": path, "holds": false, "line": line, "why": told(fault) })
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Small charts of block characters.
+
+/// Eighths of a block, from the left.
+const ACROSS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+/// Eighths of a block, from below.
+const UP: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// A bar as long as `part` of `whole`, of at most `width` blocks; whatever is not nothing is seen.
+pub(super) fn bar(part: u64, whole: u64, width: u64) -> String {
+    if part == 0 || whole == 0 {
+        return String::new();
+    }
+    let most = u128::from(width) * 8;
+    let eighths = (u128::from(part) * most / u128::from(whole)).clamp(1, most.max(1));
+    let mut bar: String = (0..eighths / 8).map(|_| ACROSS[7]).collect();
+    if let Some(rest) = usize::try_from(eighths % 8).ok().and_then(|rest| rest.checked_sub(1)) {
+        bar.push(ACROSS[rest]);
+    }
+    bar
+}
+
+/// A line of columns, each as high as its count; those of nothing are blank.
+pub(super) fn columns(counts: &[u64]) -> String {
+    let highest = counts.iter().copied().max().unwrap_or_default();
+    let column = |count: &u64| {
+        let eighths = u128::from(*count) * 8 / u128::from(highest.max(1));
+        let height = usize::try_from(eighths).unwrap_or(8).clamp(1, 8);
+        if *count == 0 { ' ' } else { UP[height - 1] }
+    };
+    counts.iter().map(column).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_as_long_as_their_part() {
+        for (part, whole, expected) in [
+            (0, 10, ""),
+            (0, 0, ""),
+            (10, 10, "████"),
+            (5, 10, "██"),
+            (1, 1000, "▏"),
+            (3, 16, "▊"),
+            (9, 4, "████"),
+            (u64::MAX, u64::MAX, "████"),
+        ] {
+            assert_eq!(bar(part, whole, 4), expected, "{part} of {whole}");
+        }
+        assert_eq!(columns(&[0, 1, 4, 8, 100]), " ▁▁▁█");
+        assert_eq!(columns(&[1, 2, 4, 8]), "▁▂▄█");
+        assert_eq!(columns(&[]), "");
+    }
+}

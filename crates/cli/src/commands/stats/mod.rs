@@ -1,0 +1,97 @@
+//! `toolgate stats`: what sessions did, counted.
+
+mod chart;
+mod table;
+mod tally;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::args::Stats;
+use crate::fault::Fault;
+use crate::journals::excerpt::Shears;
+use crate::journals::story::{Ending, Story, told};
+use crate::journals::which::{self, Meant};
+use crate::screen;
+
+use self::table::Look;
+use self::tally::Tally;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+pub(crate) fn run(args: &Stats) -> Result<ExitCode, Fault> {
+    let directory = which::directory()?;
+    let meant = meant(&directory, args)?;
+    let mut tally = Tally::default();
+    let mut code = ExitCode::SUCCESS;
+    for meant in &meant {
+        match Story::read(&meant.path, Shears::counting()) {
+            Ok(story) => {
+                if let Ending::Broken(why) = &story.ending {
+                    screen::error(&format!(
+                        "`{}` counts only as far as it is as it was written: {why}",
+                        meant.name
+                    ));
+                    code = ExitCode::FAILURE;
+                }
+                tally.add(&story);
+            }
+            // Whoever names one wants to know about that one.
+            Err(fault) if !args.sessions.is_empty() => return Err(Fault::usage(fault.to_string())),
+            Err(fault) => {
+                screen::error(&format!("`{}` does not count: {}", meant.name, told(&fault)));
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    if args.json {
+        screen::text(&tally.json().to_string())?;
+    } else if meant.is_empty() {
+        screen::hint(&format!("there are no such sessions in `{}`", directory.display()));
+    } else {
+        let look = screen::width().map_or(Look::Plain, Look::Charts);
+        screen::styled(&table::show(&tally, look))?;
+    }
+    Ok(code)
+}
+
+fn meant(directory: &Path, args: &Stats) -> Result<Vec<Meant>, Fault> {
+    if !args.sessions.is_empty() {
+        return args.sessions.iter().map(|word| which::named(directory, word)).collect();
+    }
+    let mut all = which::all(directory)?;
+    if let Some(days) = args.since {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let first = now.saturating_sub(DAY.saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)));
+        all.retain(|meant| began(&meant.name).is_some_and(|began| began >= first.as_millis()));
+    }
+    Ok(all)
+}
+
+/// When a session began, in milliseconds since 1970, by its name.
+fn began(name: &str) -> Option<u128> {
+    let (date, time) = (name.get(..8)?, name.get(9..15)?);
+    let at = format!(
+        "{}-{}-{}T{}:{}:{}.000Z",
+        date.get(..4)?,
+        date.get(4..6)?,
+        date.get(6..)?,
+        time.get(..2)?,
+        time.get(2..4)?,
+        time.get(4..)?
+    );
+    journal::millis(&at).map(u128::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_began_when_its_name_says() {
+        assert_eq!(began("20261116-213602-4f9a1c"), Some(1_794_864_962_000));
+        assert_eq!(began("./x"), None);
+        assert_eq!(began("2026111é-213602-4f9a1c"), None);
+    }
+}

@@ -1,0 +1,216 @@
+//! The sums as a table, with charts where somebody looks at it.
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+
+use super::chart::{bar, columns};
+use super::tally::{Tally, Tool};
+use crate::journals::amount::{brief, bytes, count, counted, duration};
+use crate::journals::spans::Waiting;
+use crate::screen::{self, FAINT, NAME};
+
+const CHART: Style = AnsiColor::Cyan.on_default();
+const WRONG: Style = AnsiColor::Red.on_default();
+/// How many blocks the longest bar has, and the shortest that is worth it.
+const LONGEST: usize = 20;
+const SHORTEST: usize = 5;
+/// How wide the names of tools are at the most.
+const TOOL: usize = 24;
+/// Stands over the columns of [`Tool::spread`].
+const SPREAD: &str = "1ms - 1min";
+
+/// How it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// To somebody at a terminal that is so wide.
+    Charts(usize),
+    /// To a file or a program.
+    Plain,
+}
+
+pub(super) fn show(tally: &Tally, look: Look) -> String {
+    let sessions = counted(tally.sessions, "session");
+    let (prompts, calls) = (counted(tally.prompts, "prompt"), counted(tally.calls(), "call"));
+    let mut text = format!("{sessions}, {prompts}, {calls}\n\n");
+    tools(&mut text, tally, look);
+    faults(&mut text, tally);
+    let usage = &tally.usage;
+    let share = usage.cached.saturating_mul(100).checked_div(usage.input).unwrap_or_default();
+    let [input, cached, output] = [usage.input, usage.cached, usage.output].map(count);
+    let _infallible = writeln!(
+        text,
+        "{NAME}tokens{NAME:#}   {input} in, {cached} of them cached ({share} %), {output} out"
+    );
+    let answers = tally.tools.values().map(|tool| tool.bytes).fold(0, u64::saturating_add);
+    let (sent, requests) = (bytes(usage.bytes), counted(tally.requests, "request"));
+    let _infallible = writeln!(
+        text,
+        "{NAME}sent{NAME:#}     {sent} in {requests}; tools answered with {}\n",
+        bytes(answers)
+    );
+    waits(&mut text, tally, look);
+    text
+}
+
+fn tools(text: &mut String, tally: &Tally, look: Look) {
+    let ranked = tally.ranked();
+    let names = ranked.iter().map(|(name, _)| shown(name).chars().count());
+    let width = names.max().unwrap_or_default().clamp(4, TOOL);
+    let head = row(["CALLS", "OK", "FAILED", "P50", "P95", "P99"]);
+    let charts = Charts::of(look, width + head.len());
+    let _infallible = writeln!(text, "{FAINT}{:<width$}{head}{}{FAINT:#}", "TOOL", charts.head());
+    let most = ranked.first().map_or(0, |(_, tool)| tool.calls());
+    for (name, tool) in ranked {
+        let took = tool.percentiles().map(|took| took.map_or_else(|| "-".to_owned(), brief));
+        let [calls, ok, failed] = [tool.calls(), tool.ok, tool.failures()].map(count);
+        let cells = row([&calls, &ok, &failed, &took[0], &took[1], &took[2]]);
+        let (name, beside) = (shown(name), charts.beside(tool, most));
+        let _infallible = writeln!(text, "{NAME}{name:<width$}{NAME:#}{cells}{beside}");
+    }
+    text.push('\n');
+}
+
+fn row([calls, ok, failed, p50, p95, p99]: [&str; 6]) -> String {
+    format!("  {calls:>5}  {ok:>5}  {failed:>6}  {p50:>7}  {p95:>7}  {p99:>7}")
+}
+
+/// What stands beside the numbers of a tool: as much as there is room for.
+#[derive(Debug, Clone, Copy)]
+enum Charts {
+    None,
+    /// How long its calls took.
+    Spread,
+    /// And how many there were, in a bar of so many blocks.
+    Both(usize),
+}
+
+impl Charts {
+    /// What fits beside so many columns.
+    fn of(look: Look, used: usize) -> Self {
+        let Look::Charts(width) = look else { return Self::None };
+        let room = width.saturating_sub(used + 2 + SPREAD.len());
+        match room.saturating_sub(3) {
+            blocks @ SHORTEST.. => Self::Both(blocks.min(LONGEST)),
+            _ if room > 0 => Self::Spread,
+            _ => Self::None,
+        }
+    }
+
+    fn head(self) -> String {
+        match self {
+            Self::None => String::new(),
+            Self::Spread => format!("  {SPREAD}"),
+            Self::Both(_) => format!("  {SPREAD}  CALLS"),
+        }
+    }
+
+    fn beside(self, tool: &Tool, most: u64) -> String {
+        let spread = columns(&tool.spread());
+        let charts = match self {
+            Self::None => return String::new(),
+            Self::Spread => spread,
+            Self::Both(blocks) => format!("{spread}  {}", bar(tool.calls(), most, blocks as u64)),
+        };
+        format!("  {CHART}{}{CHART:#}", charts.trim_end())
+    }
+}
+
+/// The name of a tool, which is whatever a model called.
+fn shown(name: &str) -> String {
+    let name = screen::one_line(name);
+    if name.chars().count() <= TOOL { name } else { name.chars().take(TOOL - 1).chain(['…']).collect() }
+}
+
+/// Why calls failed.
+fn faults(text: &mut String, tally: &Tally) {
+    let failed: Vec<(&str, &Tool)> =
+        tally.ranked().into_iter().filter(|(_, tool)| !tool.failed.is_empty()).collect();
+    for (name, tool) in &failed {
+        let mut kinds: Vec<(&String, &u64)> = tool.failed.iter().collect();
+        kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let kinds: Vec<String> =
+            kinds.iter().map(|(kind, number)| format!("{} {}", count(**number), shown(kind))).collect();
+        let _infallible = writeln!(text, "{WRONG}failed{WRONG:#}   {}: {}", shown(name), kinds.join(", "));
+    }
+    if !failed.is_empty() {
+        text.push('\n');
+    }
+}
+
+/// Who was waited for.
+fn waits(text: &mut String, tally: &Tally, look: Look) {
+    let most = tally.waited.iter().copied().max().unwrap_or_default();
+    for (waiting, took) in Waiting::ALL.into_iter().zip(tally.waited) {
+        let bar = match look {
+            Look::Charts(_) if took > 0 => format!("  {CHART}{}{CHART:#}", bar(took, most, LONGEST as u64)),
+            Look::Charts(_) | Look::Plain => String::new(),
+        };
+        let (name, took) = (waiting.as_str(), duration(took));
+        let _infallible = writeln!(text, "{NAME}waited{NAME:#}   {name:<6}  {took:>12}{bar}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journals::sample::{self, answered, call};
+
+    fn shown(look: Look) -> String {
+        let mut tally = Tally::default();
+        tally.add(&sample::story());
+        let mut entries: Vec<_> = (0..40u64)
+            .flat_map(|n| [(n, call("a", "shell", "{}")), (n, answered("a", None, n * n, "x"))])
+            .collect();
+        entries.push((40, call("b", "\u{1b}[2Jan_evil_name_that_is_longer_than_any_table", "{}")));
+        tally.add(&sample::told(entries));
+        anstream::adapter::strip_str(&show(&tally, look)).to_string()
+    }
+
+    #[test]
+    fn the_table_has_charts_where_somebody_looks() {
+        insta::assert_snapshot!(shown(Look::Charts(100)), @r"
+        2 sessions, 1 prompt, 43 calls
+
+        TOOL                      CALLS     OK  FAILED      P50      P95      P99  1ms - 1min  CALLS
+        shell                        40     40       0   361 ms    1.3 s    1.5 s  ▁▁▁▂▄█▄     ████████████
+        \u{1b}[2Jan_evil_name_t…      1      0       1        -        -        -              ▎
+        git__log                      1      0       1   900 ms   900 ms   900 ms       █      ▎
+        read_file                     1      1       0     3 ms     3 ms     3 ms   █          ▎
+
+        failed   \u{1b}[2Jan_evil_name_t…: 1 unanswered
+        failed   git__log: 1 timed_out
+
+        tokens   3,104 in, 1,552 of them cached (50 %), 192 out
+        sent     18.2 kB in 2 requests; tools answered with 92 bytes
+
+        waited   model          3.5 s  ████████████████████
+        waited   people         3.0 s  █████████████████▏
+        waited   tools         603 ms  ███▍
+        ");
+        insta::assert_snapshot!(shown(Look::Plain), @r"
+        2 sessions, 1 prompt, 43 calls
+
+        TOOL                      CALLS     OK  FAILED      P50      P95      P99
+        shell                        40     40       0   361 ms    1.3 s    1.5 s
+        \u{1b}[2Jan_evil_name_t…      1      0       1        -        -        -
+        git__log                      1      0       1   900 ms   900 ms   900 ms
+        read_file                     1      1       0     3 ms     3 ms     3 ms
+
+        failed   \u{1b}[2Jan_evil_name_t…: 1 unanswered
+        failed   git__log: 1 timed_out
+
+        tokens   3,104 in, 1,552 of them cached (50 %), 192 out
+        sent     18.2 kB in 2 requests; tools answered with 92 bytes
+
+        waited   model          3.5 s
+        waited   people         3.0 s
+        waited   tools         603 ms
+        ");
+        for width in [0, 40, 85, 95, 200] {
+            let lines = shown(Look::Charts(width));
+            let widest = lines.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest < width.max(80), "{widest} of {width}");
+        }
+    }
+}

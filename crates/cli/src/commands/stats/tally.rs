@@ -1,0 +1,237 @@
+//! What sessions did, counted: pure sums over what happened.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::journals::spans::{Waiting, lasted, spans};
+use crate::journals::story::{Call, Story, Usage};
+
+/// So many tools, and so many kinds of faults of each, are counted by their names.
+const NAMES: usize = 500;
+/// For those that come after.
+const OTHERS: &str = "(others)";
+/// The fault of a call that has no answer.
+const UNANSWERED: &str = "unanswered";
+
+/// The sums of some sessions.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) sessions: u64,
+    pub(super) prompts: u64,
+    pub(super) tools: BTreeMap<String, Tool>,
+    pub(super) requests: u64,
+    pub(super) usage: Usage,
+    /// Milliseconds that each of [`Waiting::ALL`] was waited for.
+    pub(super) waited: [u64; 3],
+}
+
+/// The sums of one tool.
+#[derive(Debug, Default)]
+pub(super) struct Tool {
+    pub(super) ok: u64,
+    /// By kind.
+    pub(super) failed: BTreeMap<String, u64>,
+    /// Bytes of its answers.
+    pub(super) bytes: u64,
+    /// Milliseconds of each call that was answered.
+    pub(super) took: Vec<u64>,
+}
+
+impl Tally {
+    /// Counts a session in.
+    pub(super) fn add(&mut self, story: &Story) {
+        self.sessions += 1;
+        self.prompts += story.prompts() as u64;
+        for (moment, call) in story.calls() {
+            slot(&mut self.tools, &call.tool).add(call, moment.after);
+        }
+        let (requests, usage) = story.usage();
+        self.requests += requests;
+        self.usage.add(&usage);
+        let spans = spans(story);
+        for (sum, waiting) in self.waited.iter_mut().zip(Waiting::ALL) {
+            *sum = sum.saturating_add(lasted(&spans, waiting));
+        }
+    }
+
+    pub(super) fn calls(&self) -> u64 {
+        self.tools.values().map(Tool::calls).sum()
+    }
+
+    /// The tools, those that were called most first.
+    pub(super) fn ranked(&self) -> Vec<(&str, &Tool)> {
+        let mut tools: Vec<(&str, &Tool)> =
+            self.tools.iter().map(|(name, tool)| (name.as_str(), tool)).collect();
+        tools.sort_by_key(|(_, tool)| std::cmp::Reverse(tool.calls()));
+        tools
+    }
+
+    /// For programs.
+    pub(super) fn json(&self) -> Value {
+        let tool = |(name, tool): (&str, &Tool)| {
+            let [p50, p95, p99] = tool.percentiles();
+            json!({
+                "tool": name, "calls": tool.calls(), "ok": tool.ok, "failed": tool.failed, "answer_bytes": tool.bytes,
+                "p50_ms": p50, "p95_ms": p95, "p99_ms": p99,
+            })
+        };
+        let tools: Vec<Value> = self.ranked().into_iter().map(tool).collect();
+        let Usage { input, cached, output, bytes, millis: _ } = self.usage;
+        let [model, people, tools_ms] = self.waited;
+        json!({
+            "sessions": self.sessions, "prompts": self.prompts, "calls": self.calls(), "tools": tools,
+            "requests": self.requests, "input_tokens": input, "cached_tokens": cached, "output_tokens": output,
+            "request_bytes": bytes, "waited_ms": { "model": model, "people": people, "tools": tools_ms },
+        })
+    }
+}
+
+impl Tool {
+    fn add(&mut self, call: &Call, began: u64) {
+        let Some(answer) = &call.answer else {
+            *slot(&mut self.failed, UNANSWERED) += 1;
+            return;
+        };
+        match answer.fault() {
+            None => self.ok += 1,
+            Some(fault) => *slot(&mut self.failed, fault) += 1,
+        }
+        self.bytes = self.bytes.saturating_add((answer.text.text.len() + answer.text.left_out) as u64);
+        self.took.extend(call.ran(began));
+    }
+
+    pub(super) fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+
+    pub(super) fn calls(&self) -> u64 {
+        self.ok + self.failures()
+    }
+
+    /// Milliseconds that 50, 95 and 99 of a hundred calls stayed within; nothing if none was answered.
+    pub(super) fn percentiles(&self) -> [Option<u64>; 3] {
+        let mut took = self.took.clone();
+        took.sort_unstable();
+        [50, 95, 99].map(|percent| took.get((took.len() * percent).div_ceil(100).checked_sub(1)?).copied())
+    }
+
+    /// Calls by how long they took: below 1 ms, 4 ms, 16 ms and so on, and all that took longer.
+    pub(super) fn spread(&self) -> [u64; 10] {
+        let mut spread = [0; 10];
+        for took in &self.took {
+            let bits = (u64::BITS - took.leading_zeros()).div_ceil(2) as usize;
+            spread[bits.min(spread.len() - 1)] += 1;
+        }
+        spread
+    }
+}
+
+/// The place of a name, or that of all others if there are too many.
+fn slot<'a, T: Default>(places: &'a mut BTreeMap<String, T>, name: &str) -> &'a mut T {
+    let is_full = places.len() >= NAMES && !places.contains_key(name);
+    places.entry(if is_full { OTHERS } else { name }.to_owned()).or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journals::sample::{self, answered, call};
+
+    #[test]
+    fn sessions_are_summed() {
+        let mut tally = Tally::default();
+        tally.add(&sample::story());
+        tally.add(&sample::told(vec![(0, call("a", "shell", "{}"))]));
+        insta::assert_snapshot!(serde_json::to_string_pretty(&tally.json()).unwrap(), @r#"
+        {
+          "cached_tokens": 1552,
+          "calls": 3,
+          "input_tokens": 3104,
+          "output_tokens": 192,
+          "prompts": 1,
+          "request_bytes": 18200,
+          "requests": 2,
+          "sessions": 2,
+          "tools": [
+            {
+              "answer_bytes": 23,
+              "calls": 1,
+              "failed": {
+                "timed_out": 1
+              },
+              "ok": 0,
+              "p50_ms": 900,
+              "p95_ms": 900,
+              "p99_ms": 900,
+              "tool": "git__log"
+            },
+            {
+              "answer_bytes": 29,
+              "calls": 1,
+              "failed": {},
+              "ok": 1,
+              "p50_ms": 3,
+              "p95_ms": 3,
+              "p99_ms": 3,
+              "tool": "read_file"
+            },
+            {
+              "answer_bytes": 0,
+              "calls": 1,
+              "failed": {
+                "unanswered": 1
+              },
+              "ok": 0,
+              "p50_ms": null,
+              "p95_ms": null,
+              "p99_ms": null,
+              "tool": "shell"
+            }
+          ],
+          "waited_ms": {
+            "model": 3500,
+            "people": 3000,
+            "tools": 603
+          }
+        }
+        "#);
+    }
+
+    #[test]
+    fn percentiles_are_of_real_calls() {
+        let tool = |took: Vec<u64>| Tool { took, ..Tool::default() }.percentiles();
+        assert_eq!(tool(vec![]), [None; 3]);
+        assert_eq!(tool(vec![7]), [Some(7); 3]);
+        assert_eq!(tool((1..=100).rev().collect()), [Some(50), Some(95), Some(99)]);
+        assert_eq!(tool(vec![3, 1, 2]), [Some(2), Some(3), Some(3)]);
+        let tool = Tool { took: vec![0, 1, 3, 4, 15, 16, u64::MAX], ..Tool::default() };
+        assert_eq!(tool.spread(), [1, 2, 2, 1, 0, 0, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn names_are_not_counted_for_ever() {
+        let many = (0..2000u64).map(|n| (n, call(&format!("c{n}"), &format!("t{n}"), "{}"))).collect();
+        let mut tally = Tally::default();
+        tally.add(&sample::told(many));
+        assert_eq!((tally.tools.len(), tally.calls()), (NAMES + 1, 2000));
+    }
+
+    #[test]
+    fn who_was_asked_does_not_slow_a_tool() {
+        let asked = journal::Entry::Asked { call: "a".to_owned(), why: Vec::new() };
+        let (decision, by) = ("approved".to_owned(), "terminal".to_owned());
+        let decided = journal::Entry::Decided { call: "a".to_owned(), decision, by };
+        // Whether a journal counts them in or not.
+        for took in [9020, 20] {
+            let mut tally = Tally::default();
+            tally.add(&sample::told(vec![
+                (0, call("a", "shell", "{}")),
+                (10, asked.clone()),
+                (9010, decided.clone()),
+                (9030, answered("a", None, took, "")),
+            ]));
+            assert!(tally.tools["shell"].took[0] <= 30);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The time of a session, from the times of its lines.
+
+/// Counts the milliseconds of a session. The clock of a machine may go back, and nobody waits while nobody works.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    last: Option<u64>,
+    elapsed: u64,
+}
+
+/// What passed before a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passed {
+    Working,
+    /// Between turns, or between the end of a session and its going on.
+    Idle,
+}
+
+impl Clock {
+    /// The time of the session at a line that was written `at`.
+    pub(super) fn tick(&mut self, at: &str, passed: Passed) -> u64 {
+        let Some(now) = journal::millis(at) else { return self.elapsed };
+        let since = now.saturating_sub(self.last.unwrap_or(now));
+        self.last = Some(now);
+        if passed == Passed::Working {
+            self.elapsed = self.elapsed.saturating_add(since);
+        }
+        self.elapsed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_worked_counts_and_no_time_goes_back() {
+        let mut clock = Clock::default();
+        let times: Vec<u64> = [
+            ("2026-11-16T21:36:00.000Z", Passed::Working),
+            ("2026-11-16T21:36:01.500Z", Passed::Working),
+            ("2026-11-16T22:36:00.000Z", Passed::Idle),
+            ("2026-11-16T22:36:00.100Z", Passed::Working),
+            ("2026-11-16T20:00:00.000Z", Passed::Working),
+            ("2026-11-16T20:00:00.001Z", Passed::Working),
+            ("no time", Passed::Working),
+        ]
+        .map(|(at, passed)| clock.tick(at, passed))
+        .into();
+        assert_eq!(times, [0, 1500, 1500, 1600, 1600, 1601, 1601]);
+    }
+}

@@ -1,0 +1,115 @@
+//! A session for tests: written with the times that are wanted, and not with those of the clock.
+
+use journal::{Entry, Form, Record, Remote, Ruling, Step as PlanStep};
+use serde_json::json;
+
+use super::excerpt::Shears;
+use super::story::{Ending, Story};
+use super::tell::Teller;
+
+/// What happened, and how many milliseconds after the beginning.
+pub(crate) fn told(entries: Vec<(u64, Entry)>) -> Story {
+    let mut teller = Teller::new(Shears::reading());
+    for ((after, entry), seq) in entries.into_iter().zip(1..) {
+        let at = format!("2026-11-16T21:{:02}:{:02}.{:03}Z", after / 60_000, after / 1000 % 60, after % 1000);
+        teller.take(&Record { seq, at, entry, hash: String::new() });
+    }
+    teller.end(Ending::Whole)
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+pub(crate) fn call(id: &str, tool: &str, arguments: &str) -> Entry {
+    Entry::Call {
+        id: text(id),
+        tool: text(tool),
+        form: Form::Function,
+        arguments: text(arguments),
+        remote: None,
+    }
+}
+
+pub(crate) fn answered(id: &str, error: Option<&str>, took_ms: u64, answer: &str) -> Entry {
+    Entry::Answered {
+        call: text(id),
+        success: error.is_none(),
+        error: error.map(text),
+        took_ms,
+        text: text(answer),
+        pictures: Vec::new(),
+        spilled: None,
+    }
+}
+
+fn usage(input_tokens: u64, model_ms: u64) -> Entry {
+    Entry::Usage {
+        input_tokens,
+        cached_tokens: input_tokens / 2,
+        output_tokens: 96,
+        request_bytes: 9100,
+        model_ms,
+    }
+}
+
+fn said(words: &str) -> Entry {
+    Entry::Said { wire: text("anthropic"), items: vec![json!({"type": "text", "text": words})] }
+}
+
+/// Two calls at the same time, one of which is asked about.
+pub(crate) fn entries() -> Vec<(u64, Entry)> {
+    let c1 = || text("c1");
+    let remote = Some(Remote { server: text("git"), tool: text("log") });
+    let session = Entry::Session {
+        version: text("0.1.0"),
+        cwd: text("/work"),
+        model: text("gpt-5"),
+        wire: text("responses"),
+        sandbox: text("workspace-write"),
+        approval: text("on-request"),
+        resumed: false,
+    };
+    let step = |step: &str, status: &str| PlanStep { step: text(step), status: text(status) };
+    vec![
+        (0, session),
+        (0, Entry::Prompt { text: text("fix the tests\nplease"), images: Vec::new() }),
+        (2000, usage(1204, 2000)),
+        (2000, said("I look at the log first.")),
+        (
+            2100,
+            Entry::Call {
+                id: c1(),
+                tool: text("git__log"),
+                form: Form::Mcp,
+                arguments: text("{\"n\":3}"),
+                remote,
+            },
+        ),
+        (2100, call("c2", "read_file", "{\"path\":\"src/lib.rs\"}")),
+        (2200, Entry::Intent { call: c1(), effects: vec![text("calls `log` of the server `git`")] }),
+        (
+            2200,
+            Entry::Verdict {
+                call: c1(),
+                verdict: Ruling::Ask,
+                why: vec![text("unknown")],
+                by: text("default"),
+            },
+        ),
+        (2300, Entry::Asked { call: c1(), why: vec![text("it is the first time")] }),
+        (2600, answered("c2", None, 3, "1| fn main() {}\n2|\n3| // end\n")),
+        (5300, Entry::Decided { call: c1(), decision: text("approved"), by: text("terminal") }),
+        (5400, Entry::Attempt { call: c1(), number: 1, enforcement: text("full") }),
+        (6000, answered("c1", Some("timed_out"), 3900, "no answer within 600 ms")),
+        (7500, usage(1900, 1500)),
+        (7500, said("Done.")),
+        (7500, Entry::Plan { steps: vec![step("look", "completed"), step("mend", "pending")] }),
+        (7600, Entry::Diff { text: text("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n") }),
+        (7600, Entry::End { why: text("done") }),
+    ]
+}
+
+pub(crate) fn story() -> Story {
+    told(entries())
+}

@@ -1,0 +1,147 @@
+//! Who was waited for, and when.
+
+use super::story::{Call, Course, Story, What};
+
+/// Who is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Waiting {
+    Model,
+    People,
+    Tools,
+}
+
+impl Waiting {
+    pub(crate) const ALL: [Self; 3] = [Self::Model, Self::People, Self::Tools];
+
+    /// The word for it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::People => "people",
+            Self::Tools => "tools",
+        }
+    }
+}
+
+/// A time in which somebody was waited for, in milliseconds of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) waiting: Waiting,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Where in the story that is told.
+    pub(crate) moment: usize,
+}
+
+/// All times of a session in which somebody was waited for.
+pub(crate) fn spans(story: &Story) -> Vec<Span> {
+    let mut spans = Vec::new();
+    for (moment, told) in story.moments.iter().enumerate() {
+        let span = |(waiting, from, to)| Span { waiting, from, to, moment };
+        if let What::Usage(usage) = &told.what {
+            let from = told.after.saturating_sub(usage.millis);
+            spans.push(span((Waiting::Model, from, told.after)));
+        }
+        if let What::Call(call) = &told.what {
+            spans.extend(of_call(call, told.after, story.length).into_iter().map(span));
+        }
+    }
+    spans.retain(|span| span.from < span.to);
+    spans
+}
+
+/// The times of one call that was made when the session was `began` old, and the session ended when it was `over` old.
+fn of_call(call: &Call, began: u64, over: u64) -> Vec<(Waiting, u64, u64)> {
+    let (end, took) = call.answer.as_ref().map_or((over, u64::MAX), |answer| (answer.after, answer.took));
+    let Course { questions, attempts, .. } = &call.course;
+    let asked = questions.iter().map(|question| {
+        let answered = question.decision.as_ref().map_or(end, |decision| decision.after);
+        (Waiting::People, question.asked, answered)
+    });
+    let tried = attempts.iter().enumerate().map(|(at, attempt)| {
+        let from = attempt.after;
+        let question = questions.iter().map(|question| question.asked).find(|asked| *asked > from);
+        let next = attempts.get(at + 1).map(|attempt| attempt.after);
+        // An answer may be written long after it was there.
+        (Waiting::Tools, from, question.or(next).unwrap_or_else(|| end.min(from.saturating_add(took))))
+    });
+    let mut times: Vec<_> = asked.chain(tried).collect();
+    if times.is_empty() {
+        times.push((Waiting::Tools, began.max(end.saturating_sub(took)), end));
+    }
+    times
+}
+
+/// Milliseconds in which `waiting` was waited for: what several took at the same time counts once.
+pub(crate) fn lasted(spans: &[Span], waiting: Waiting) -> u64 {
+    let mut times: Vec<(u64, u64)> =
+        spans.iter().filter(|span| span.waiting == waiting).map(|span| (span.from, span.to)).collect();
+    times.sort_unstable();
+    let (mut sum, mut reached) = (0u64, 0);
+    for (from, to) in times {
+        sum = sum.saturating_add(to.saturating_sub(from.max(reached)));
+        reached = reached.max(to);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use journal::Entry;
+
+    use super::*;
+    use crate::journals::sample;
+
+    #[test]
+    fn a_call_is_waited_for_but_for_what_people_take() {
+        let story = sample::story();
+        let spans = spans(&story);
+        let told: Vec<_> = spans.iter().map(|span| (span.waiting, span.from, span.to)).collect();
+        use Waiting::{Model, People, Tools};
+        assert_eq!(
+            told,
+            [
+                (Model, 0, 2000),
+                (People, 2300, 5300),
+                (Tools, 5400, 6000),
+                (Tools, 2597, 2600),
+                (Model, 6000, 7500),
+            ]
+        );
+        assert_eq!(Waiting::ALL.map(|waiting| lasted(&spans, waiting)), [3500, 3000, 603]);
+    }
+
+    #[test]
+    fn a_call_that_is_tried_again_is_waited_for_twice() {
+        let id = || "a".to_owned();
+        let attempt = |number| Entry::Attempt { call: id(), number, enforcement: String::new() };
+        let asked = Entry::Asked { call: id(), why: Vec::new() };
+        let decided = Entry::Decided { call: id(), decision: String::new(), by: String::new() };
+        let mut entries = vec![
+            (0, sample::call("a", "shell", "{}")),
+            (10, attempt(1)),
+            (20, asked),
+            (50, decided),
+            (60, attempt(2)),
+            (90, sample::answered("a", None, 85, "")),
+        ];
+        let times = |story: &Story| spans(story).iter().map(|span| (span.from, span.to)).collect::<Vec<_>>();
+        assert_eq!(times(&sample::told(entries.clone())), [(20, 50), (10, 20), (60, 90)]);
+        entries.truncate(3);
+        entries.push((70, Entry::End { why: String::new() }));
+        assert_eq!(times(&sample::told(entries)), [(20, 70), (10, 20)]);
+    }
+
+    #[test]
+    fn times_that_overlap_count_once() {
+        let span = |from, to| Span { waiting: Waiting::Tools, from, to, moment: 0 };
+        for (spans, expected) in [
+            (vec![], 0),
+            (vec![span(0, 10), span(10, 20)], 20),
+            (vec![span(5, 10), span(0, 20), span(15, 30)], 30),
+            (vec![span(0, u64::MAX), span(1, u64::MAX)], u64::MAX),
+        ] {
+            assert_eq!(lasted(&spans, Waiting::Tools), expected);
+        }
+    }
+}

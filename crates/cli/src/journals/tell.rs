@@ -1,0 +1,240 @@
+//! Lines of a journal → what happened.
+
+use std::collections::HashMap;
+
+use journal::{Entry, Record};
+
+use super::clock::{Clock, Passed};
+use super::excerpt::{Shears, name};
+use super::story::{
+    Answer, Attempt, Call, Course, Decision, Ending, Moment, Question, Setting, Speech, Step, Story, Usage,
+    Verdict, What,
+};
+
+/// Steps of a plan, pieces of what was said, and words about one call that are kept.
+const MOST: usize = 100;
+
+/// Puts a story together, line by line.
+#[derive(Debug)]
+pub(super) struct Teller {
+    shears: Shears,
+    clock: Clock,
+    story: Story,
+    /// The calls that wait for their answers: where each is in the story.
+    open: HashMap<String, usize>,
+}
+
+impl Teller {
+    pub(super) fn new(shears: Shears) -> Self {
+        Self { shears, clock: Clock::default(), story: Story::default(), open: HashMap::new() }
+    }
+
+    pub(super) fn take(&mut self, record: &Record) {
+        // What is said while a call runs ends no turn.
+        let is_next = matches!(record.entry, Entry::Prompt { .. }) && self.open.is_empty();
+        let goes_on = matches!(record.entry, Entry::Session { .. });
+        let passed = if is_next || goes_on { Passed::Idle } else { Passed::Working };
+        let after = self.clock.tick(&record.at, passed);
+        self.story.length = after;
+        if self.story.started.is_empty() {
+            self.story.started = name(&record.at);
+        }
+        if let Some(what) = self.what(&record.entry, after) {
+            self.story.moments.push(Moment { seq: record.seq, after, what });
+        }
+        if let Entry::Call { id, .. } = &record.entry {
+            self.open.insert(name(id), self.story.moments.len() - 1);
+        }
+    }
+
+    pub(super) fn end(mut self, ending: Ending) -> Story {
+        self.story.ending = ending;
+        self.story
+    }
+
+    /// What a line tells; nothing if it belongs to a call.
+    fn what(&mut self, entry: &Entry, after: u64) -> Option<What> {
+        let shears = &mut self.shears;
+        Some(match entry {
+            Entry::Session { .. } => What::Session(Box::new(setting(entry, shears)?)),
+            Entry::Prompt { text, images } => What::Prompt { text: shears.cut(text), images: images.len() },
+            Entry::Said { items, .. } => {
+                let words = toolgate::wire::words(items);
+                if words.is_empty() {
+                    // There were only calls, which have lines of their own.
+                    return None;
+                }
+                What::Said(words.iter().take(MOST).map(|words| Speech::of(words, shears)).collect())
+            }
+            Entry::Call { .. } => What::Call(Box::new(call(entry, shears)?)),
+            Entry::Intent { call, .. }
+            | Entry::Verdict { call, .. }
+            | Entry::Asked { call, .. }
+            | Entry::Decided { call, .. }
+            | Entry::Attempt { call, .. }
+            | Entry::Answered { call, .. } => return self.about(call, entry, after),
+            Entry::Plan { steps } => {
+                let step =
+                    |step: &journal::Step| Step { step: shears.cut(&step.step), status: name(&step.status) };
+                What::Plan(steps.iter().take(MOST).map(step).collect())
+            }
+            Entry::Diff { text } => What::Diff(shears.cut(text)),
+            Entry::Usage { .. } => What::Usage(usage(entry)?),
+            Entry::Compacted { summary, dropped } => {
+                What::Compacted { summary: shears.cut(summary), dropped: *dropped }
+            }
+            Entry::Interrupted { why } => What::Interrupted(shears.cut(why)),
+            Entry::Notice { text } => What::Notice(shears.cut(text)),
+            Entry::End { why } => What::End(shears.cut(why)),
+            Entry::Unknown(value) => What::Foreign(name(value["kind"].as_str().unwrap_or("?"))),
+        })
+    }
+
+    /// Adds a word about a call to it. One about a call that nobody made stands by itself.
+    fn about(&mut self, id: &str, entry: &Entry, after: u64) -> Option<What> {
+        let stray = || Some(What::Stray { kind: kind(entry), call: name(id) });
+        let Some(at) = self.open.get(&name(id)).copied() else { return stray() };
+        let Some(Moment { what: What::Call(call), .. }) = self.story.moments.get_mut(at) else {
+            return stray();
+        };
+        if let Entry::Answered { .. } = entry {
+            call.answer = answer(entry, after, &mut self.shears);
+            self.open.remove(&name(id));
+        } else {
+            call.hear(entry, after, &mut self.shears);
+        }
+        None
+    }
+}
+
+impl Call {
+    fn hear(&mut self, entry: &Entry, after: u64, shears: &mut Shears) {
+        let course = &mut self.course;
+        match entry {
+            Entry::Intent { effects, .. } => self.effects = shears.list(effects),
+            Entry::Verdict { verdict, why, by, .. } if course.verdicts.len() < MOST => {
+                course.verdicts.push(Verdict { ruling: *verdict, why: shears.list(why), by: name(by) });
+            }
+            Entry::Asked { why, .. } if course.questions.len() < MOST => {
+                course.questions.push(Question { why: shears.list(why), asked: after, decision: None });
+            }
+            Entry::Decided { decision, by, .. } => {
+                if let Some(question) = course.questions.last_mut() {
+                    question.decision = Some(Decision { word: name(decision), by: name(by), after });
+                }
+            }
+            Entry::Attempt { number, enforcement, .. } if course.attempts.len() < MOST => {
+                course.attempts.push(Attempt { number: *number, after, enforcement: name(enforcement) });
+            }
+            // Not about a call, or too many.
+            _ => {}
+        }
+    }
+}
+
+fn setting(entry: &Entry, shears: &mut Shears) -> Option<Setting> {
+    let Entry::Session { version, cwd, model, wire, sandbox, approval, resumed } = entry else { return None };
+    let [version, model, wire, sandbox, approval] =
+        [version, model, wire, sandbox, approval].map(|text| name(text));
+    Some(Setting { version, cwd: shears.cut(cwd), model, wire, sandbox, approval, resumed: *resumed })
+}
+
+fn call(entry: &Entry, shears: &mut Shears) -> Option<Call> {
+    let Entry::Call { id: _, tool, form: _, arguments, remote } = entry else { return None };
+    Some(Call {
+        tool: name(tool),
+        remote: remote.as_ref().map(|remote| (name(&remote.server), name(&remote.tool))),
+        arguments: shears.cut(arguments),
+        effects: Vec::new(),
+        course: Course::default(),
+        answer: None,
+    })
+}
+
+fn answer(entry: &Entry, after: u64, shears: &mut Shears) -> Option<Answer> {
+    let Entry::Answered { success, error, took_ms, text, pictures, spilled, .. } = entry else { return None };
+    Some(Answer {
+        after,
+        success: *success,
+        error: error.as_deref().map(name),
+        took: *took_ms,
+        text: shears.cut(text),
+        pictures: pictures.len(),
+        spilled: spilled.as_ref().map(|spilled| (shears.cut(&spilled.path), spilled.bytes)),
+    })
+}
+
+fn usage(entry: &Entry) -> Option<Usage> {
+    let Entry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } = *entry else {
+        return None;
+    };
+    let (input, cached, output) = (input_tokens, cached_tokens, output_tokens);
+    Some(Usage { input, cached, output, bytes: request_bytes, millis: model_ms })
+}
+
+fn kind(entry: &Entry) -> &'static str {
+    match entry {
+        Entry::Intent { .. } => "intent",
+        Entry::Verdict { .. } => "verdict",
+        Entry::Asked { .. } => "asked",
+        Entry::Decided { .. } => "decided",
+        Entry::Attempt { .. } => "attempt",
+        Entry::Answered { .. } => "answered",
+        // The rest is about no call.
+        _ => "word",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journals::sample;
+
+    fn kinds(story: &Story) -> Vec<(u64, &'static str)> {
+        let kind = |what: &What| match what {
+            What::Session(_) => "session",
+            What::Prompt { .. } => "prompt",
+            What::Call(call) if call.answer.is_some() => "answered call",
+            What::Call(_) => "call",
+            What::Stray { kind, .. } => kind,
+            _ => "another",
+        };
+        story.moments.iter().map(|moment| (moment.after, kind(&moment.what))).collect()
+    }
+
+    #[test]
+    fn time_between_turns_and_sessions_is_nobodys() {
+        let Some((_, session)) = sample::entries().into_iter().next() else { panic!("there is one") };
+        let prompt = || Entry::Prompt { text: String::new(), images: Vec::new() };
+        let story = sample::told(vec![
+            (0, session.clone()),
+            (1000, prompt()),
+            (1100, sample::call("a", "shell", "")),
+            (1150, prompt()),
+            (600_000, session),
+            (600_010, sample::answered("a", Some("stopped"), 0, "")),
+            (700_000, prompt()),
+        ]);
+        let expected = [
+            (0, "session"),
+            (0, "prompt"),
+            (100, "answered call"),
+            (150, "prompt"),
+            (150, "session"),
+            (160, "prompt"),
+        ];
+        assert_eq!(kinds(&story), expected);
+    }
+
+    #[test]
+    fn an_id_may_be_used_again_and_what_belongs_to_nothing_stands_alone() {
+        let story = sample::told(vec![
+            (0, sample::answered("a", None, 0, "")),
+            (1, sample::call("a", "shell", "")),
+            (2, sample::answered("a", None, 0, "first")),
+            (3, sample::call("a", "shell", "")),
+            (4, sample::answered("b", None, 0, "")),
+        ]);
+        assert_eq!(kinds(&story), [(0, "answered"), (1, "answered call"), (3, "call"), (4, "answered")]);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a model's own items say, for people who read them later.
+
+use serde_json::Value;
+
+/// How deep items are looked into: a message, its content, what a provider puts around one.
+const DEPTH: usize = 4;
+
+/// One thing that a model said, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Words {
+    /// Text for people.
+    Text(String),
+    /// A thought, or the summary of one.
+    Thought(String),
+    /// Something that is no text, by its name, e.g. `web_search_call`.
+    Other(String),
+}
+
+/// What `items` say, in order: the items of any API, or what [`Said::save`](crate::Said::save) made of them. Calls are left out.
+pub fn words(items: &[Value]) -> Vec<Words> {
+    let mut found = Vec::new();
+    items.iter().for_each(|item| look(item, DEPTH, &mut found));
+    found.retain(|words| match words {
+        Words::Text(text) | Words::Thought(text) | Words::Other(text) => !text.trim().is_empty(),
+    });
+    found
+}
+
+fn look(item: &Value, depth: usize, found: &mut Vec<Words>) {
+    let Some(depth) = depth.checked_sub(1) else { return };
+    let text = |name: &str| item[name].as_str().map(str::to_owned);
+    // Of Chat, where thoughts have several names and stand beside the text.
+    found.extend(text("reasoning_content").or_else(|| text("reasoning")).map(Words::Thought));
+    match item["type"].as_str() {
+        Some("thinking") => found.extend(text("thinking").map(Words::Thought)),
+        Some("reasoning") => thoughts(item, found),
+        Some("refusal") => found.extend(text("refusal").map(Words::Text)),
+        Some("text" | "output_text") => found.extend(text("text").map(Words::Text)),
+        Some("message") | None => whole(item, depth, found),
+        Some(kind) if is_call(kind) => {}
+        Some(kind) => found.push(Words::Other(kind.to_owned())),
+    }
+}
+
+/// A message, or what we made of a response.
+fn whole(item: &Value, depth: usize, found: &mut Vec<Words>) {
+    let text = |name: &str| item[name].as_str().map(str::to_owned);
+    match &item["content"] {
+        Value::String(text) => found.push(Words::Text(text.clone())),
+        content => list(content).iter().for_each(|part| look(part, depth, found)),
+    }
+    found.extend(text("refusal").map(Words::Text));
+    list(&item["pieces"]).iter().for_each(|piece| look(piece, depth, found));
+    match text("text") {
+        Some(text) => found.push(Words::Text(text)),
+        // A call has an item too, and that is known as one.
+        None if item["raw"].is_object() => look(&item["raw"], depth, found),
+        None => {}
+    }
+}
+
+/// What Responses says of its thoughts: all of them, or else a summary.
+fn thoughts(item: &Value, found: &mut Vec<Words>) {
+    let text = |part: &Value| part["text"].as_str().map(|text| Words::Thought(text.to_owned()));
+    let before = found.len();
+    for name in ["content", "summary"] {
+        if found.len() == before {
+            found.extend(list(&item[name]).iter().filter_map(text));
+        }
+    }
+}
+
+fn is_call(kind: &str) -> bool {
+    const CALLS: &[&str] = &["function_call", "custom_tool_call", "local_shell_call", "tool_use"];
+    CALLS.contains(&kind)
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Dialect;
+
+    fn text(text: &str) -> Words {
+        Words::Text(text.to_owned())
+    }
+
+    fn thought(text: &str) -> Words {
+        Words::Thought(text.to_owned())
+    }
+
+    #[test]
+    fn every_api_is_understood() {
+        let other = Words::Other("web_search_call".to_owned());
+        for (items, expected) in [
+            (
+                json!([
+                    {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "x"},
+                    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "yes"}]},
+                    {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"},
+                    {"type": "web_search_call", "id": "w"},
+                ]),
+                vec![thought("hm"), text("yes"), other],
+            ),
+            (
+                json!([{"role": "assistant", "reasoning_content": "hm", "content": "yes", "tool_calls": [{}]}]),
+                vec![thought("hm"), text("yes")],
+            ),
+            (
+                json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}, {"type": "tool_use", "name": "n"}]),
+                vec![thought("hm"), text("yes")],
+            ),
+            (json!([{"role": "assistant", "content": [{"type": "text", "text": "yes"}]}]), vec![text("yes")]),
+            (json!([{"type": "message", "content": [1.5, null]}, 7, "x", {"text": " "}]), vec![]),
+        ] {
+            assert_eq!(words(items.as_array().unwrap()), expected, "{items}");
+        }
+    }
+
+    #[test]
+    fn what_was_saved_says_the_same() {
+        let mut listener = Dialect::Anthropic.listener();
+        let call = json!({"type": "tool_use", "id": "t", "name": "n", "input": {}});
+        let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
+        let content = json!([thinking, {"type": "text", "text": "yes"}, call]);
+        listener.push(&json!({"type": "message", "content": content, "stop_reason": "tool_use"}));
+        assert_eq!(words(&[listener.into_said().save()]), [thought("hm"), text("yes")]);
+    }
+
+    #[test]
+    fn what_is_nested_for_ever_ends() {
+        let deep = (0..100).fold(json!({"text": "x"}), |inner, _| json!({"pieces": [inner]}));
+        assert_eq!(words(&[deep]), []);
+    }
+}
