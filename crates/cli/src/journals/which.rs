@@ -30,7 +30,7 @@ impl Meant {
 /// Where the journals are.
 pub(crate) fn directory() -> Result<PathBuf, Fault> {
     let missing = || Fault::usage("there is no home to keep sessions in; set HOME or TOOLGATE_HOME");
-    Ok(Dirs::from_env()?.state.ok_or_else(missing)?.join("sessions"))
+    Dirs::from_env()?.sessions.ok_or_else(missing)
 }
 
 /// The journal that `word` names: the beginning of a session's name, `last`, or a file.

@@ -86,9 +86,8 @@ impl Book {
 /// The session that `prefix` means.
 fn found(sessions: &std::path::Path, prefix: &str) -> Result<SessionId, Fault> {
     if prefix == "last" {
-        let newest = journal::list(sessions, 1).map_err(|fault| unread(&fault))?;
-        let none = || Fault::usage("there is no session to go on with");
-        return newest.into_iter().next().map(|listed| listed.id).ok_or_else(none);
+        let names = journal::names(sessions).map_err(|fault| unread(&fault))?;
+        return names.into_iter().max().ok_or_else(|| Fault::usage("there is no session to go on with"));
     }
     journal::find(sessions, prefix).map_err(|fault| unread(&fault))
 }
