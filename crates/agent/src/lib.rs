@@ -29,7 +29,7 @@ pub use instructions::INSTRUCTIONS;
 pub use memory::Memories;
 pub use model::{Events, Model};
 pub use record::Recorder;
-pub use resume::{Resumed, resumed};
+pub use resume::{Resumed, recorded_call, resumed};
 pub use script::{Script, ScriptFault, Turn};
 pub use script_server::ScriptServer;
 pub use session::{Handle, Limits, Session, Setup};

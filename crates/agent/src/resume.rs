@@ -79,12 +79,11 @@ impl Reader {
                 self.close();
                 self.pieces.push(Piece::User { text: text.clone(), images: Vec::new() });
             }
-            Entry::Call { id, tool, form, arguments, remote } => {
+            Entry::Call { .. } => {
                 if self.round.said.is_some() {
                     self.close();
                 }
-                let payload = payload(*form, arguments, remote.as_ref());
-                self.round.calls.push(ToolCall { id: id.as_str().into(), name: tool.clone(), payload });
+                self.round.calls.extend(recorded_call(entry));
             }
             Entry::Answered { call, success, text, .. } => {
                 let output = if *success { ToolOutput::text(text) } else { ToolOutput::failure(text) };
@@ -129,6 +128,13 @@ impl Reader {
         self.pieces.extend(piece);
         self.lost.extend(lost);
     }
+}
+
+/// The call that `entry` is, if it is one.
+pub fn recorded_call(entry: &Entry) -> Option<ToolCall> {
+    let Entry::Call { id, tool, form, arguments, remote } = entry else { return None };
+    let payload = payload(*form, arguments, remote.as_ref());
+    Some(ToolCall { id: id.as_str().into(), name: tool.clone(), payload })
 }
 
 fn payload(form: Form, arguments: &str, remote: Option<&Remote>) -> ToolPayload {

@@ -15,7 +15,7 @@ use toolgate::wire::Dialect;
 pub(crate) use self::edits::{Diff, Patch, PatchFormat};
 pub(crate) use self::log::{Log, LogCommand, LogVerify, Stats};
 pub(crate) use self::mcp::{Approve, Mcp};
-pub(crate) use self::run::{Demo, Run, ScriptServer};
+pub(crate) use self::run::{Demo, Replay, Run, ScriptServer};
 pub(crate) use self::servers::{
     AddServer, GetServer, ListServers, LoginServer, LogoutServer, RemoveServer, ServerCommand, TestServers,
 };
@@ -57,6 +57,7 @@ pub(crate) enum Command {
     Mcp(Box<Mcp>),
     Approve(Approve),
     Log(Log),
+    Replay(Replay),
     Stats(Stats),
     Policy(Policy),
     Doctor(Doctor),

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Policy(args) => commands::policy::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Config(args) => commands::config::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
         Command::ScriptServer(args) => commands::script_server::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
     };

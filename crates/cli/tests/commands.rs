@@ -493,6 +493,7 @@ fn help_is_committed() {
         &["--help"][..],
         &["demo", "--help"],
         &["run", "--help"],
+        &["replay", "--help"],
         &["script-server", "--help"],
         &["call", "--help"],
         &["tools", "--help"],

@@ -470,3 +470,40 @@ fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twic
         );
     }
 }
+
+#[test]
+fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    workspace.file("a.txt", "one\n");
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n";
+    let turns = [
+        turn(&[
+            call("read_file", &json!({"path": "a.txt"})),
+            call("exec_command", &json!({"cmd": "cat a.txt; echo new > b.txt"})),
+        ]),
+        turn(&[json!({"type": "custom_tool_call", "name": "apply_patch", "input": patch})]),
+        turn(&[
+            call("exec_command", &json!({"cmd": "cat a.txt b.txt; cat /proc/sys/kernel/random/uuid"})),
+            call("get_context_remaining", &json!({})),
+        ]),
+        say("Done."),
+    ];
+    let served = Served::start(&home, &turns);
+    assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
+    let before = fs::read_to_string(workspace.path().join("a.txt")).unwrap();
+    let ran = home.run(&workspace.path(), &["replay", "last", "--json"], "");
+    assert_eq!(ran.code, Some(1), "{} {}", ran.out, ran.err);
+    let outcomes: Vec<String> =
+        events(&ran).iter().map(|line| format!("{} {}", line["tool"], line["outcome"])).collect();
+    insta::assert_snapshot!(outcomes.join("\n"), @r#"
+    "read_file" "same"
+    "exec_command" "same"
+    "apply_patch" "same"
+    "exec_command" "different"
+    "get_context_remaining" "not_replayed"
+    "#);
+    assert_eq!(fs::read_to_string(workspace.path().join("a.txt")).unwrap(), before);
+    let text = home.run(&workspace.path(), &["replay", "last"], "");
+    assert!(text.err.contains("as it was before the session"), "{}", text.err);
+    assert_eq!(home.run(&workspace.path(), &["replay", "nonesuch"], "").code, Some(2));
+}

@@ -71,6 +71,30 @@ pub(crate) struct Demo {
     pub(crate) json: bool,
 }
 
+/// Make the calls of a session once more, on a copy of its workspace, and say where they come to something else
+///
+/// The workspace is copied, and what the session changed is taken back there; if that cannot be done, the copy stays as the workspace is now. The calls run in
+/// the sandbox of the session, one after another; questions are answered as they were. Times do not count. Calls of servers are left out.
+///
+/// Exit status: 0 all are the same; 1 one is not; 2 there is no such session.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate replay last
+  toolgate replay 20261116-21 --cwd ~/project
+  toolgate replay last --json | jq 'select(.outcome == \"different\")'")]
+pub(crate) struct Replay {
+    /// The session: the beginning of its name, `last`, or a file
+    #[arg(value_name = "ID")]
+    pub(crate) session: std::ffi::OsString,
+    /// Copy this workspace instead of the session's own
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Print JSON, a call a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Serve a script as if it were a model, for tests
 ///
 /// A script has a JSON turn a line (docs/run.md). Requests to …/responses, …/chat/completions and …/messages are answered in their own

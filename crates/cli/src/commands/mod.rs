@@ -12,6 +12,7 @@ pub(crate) mod mcp;
 pub(crate) mod patch;
 pub(crate) mod pipe;
 pub(crate) mod policy;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod script_server;

@@ -2,16 +2,13 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc;
-use toolgate::Toolgate;
 
 use crate::approve::TerminalApprover;
 use crate::fault::Fault;
-use crate::screen;
 
 /// How long is waited for a key before it is asked again whether somebody else reads them.
 const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -76,29 +73,6 @@ impl<'a> Typed<'a> {
             line => Self::Prompt(line),
         }
     }
-}
-
-/// What there is.
-const HELP: &str = "\
-/tools     the tools that the model has
-/diff      what the last turn changed
-/help      this
-/quit      the end; so is Ctrl-D
-Type while it works to add to what you asked. Ctrl-C stops the turn; twice ends the program.";
-
-/// Does what a command says.
-pub(super) fn obey(command: &str, toolgate: &Toolgate, state: Option<&Path>) -> Result<(), Fault> {
-    match command {
-        "help" => screen::text(HELP)?,
-        "tools" => screen::text(&toolgate.router().registry().names().join("\n"))?,
-        "diff" => {
-            let last = state.map(|state| crate::turns::last(state, &toolgate.router().place().cwd));
-            let last = last.transpose()?.flatten();
-            screen::text(last.as_deref().filter(|diff| !diff.is_empty()).unwrap_or("nothing was changed"))?;
-        }
-        other => screen::hint(&format!("there is no /{other}; /help shows what there is")),
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `toolgate run`: a model works, with somebody watching.
 
 mod book;
+mod commands;
 mod desk;
 mod json;
 mod lines;
@@ -75,7 +76,7 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
     let composed = compose_in(&args.place, dirs.clone(), one_shell)?;
     let chosen = chosen.map_or_else(|| model::chosen(args, composed.model()), Ok)?;
     let about = About::of(&composed, &chosen);
-    let book = Book::open(dirs.sessions, args.resume.as_deref(), about)?;
+    let book = Book::open(dirs.sessions.clone(), args.resume.as_deref(), about)?;
     let (desk, gauge) = (Arc::new(Desk::beside(&show)), Arc::<Gauge>::default());
     let sits = person.is_some() && std::io::stdin().is_terminal();
     let person_asked = sits.then(|| Arc::clone(&desk) as Arc<dyn Person>);
@@ -112,7 +113,7 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
         let session = Session::new(setup, book.resumed).map_err(unwritten)?;
         let signals = signals(session.handle())?;
         let lines = sits.then(|| Lines::typed(person.clone())).transpose()?;
-        let mut talk = Talk { session, show, person, lines, desk, toolgate: &toolgate, state: dirs.state };
+        let mut talk = Talk { session, show, person, lines, desk, toolgate: &toolgate, dirs };
         let (ended, why) = tokio::select! {
             ended = talk.turns(prompt, images) => match ended {
                 Ok(code) => (Ok(code), "done"),

@@ -1,6 +1,5 @@
 //! Whoever talks to a session: prompts, lines typed while it works, and signals.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,9 +9,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use toolgate::{Image, Toolgate};
 
 use super::Show;
+use super::commands::Desktop;
 use super::desk::Desk;
-use super::lines::{self, Lines, Typed};
+use super::lines::{Lines, Typed};
 use crate::approve::TerminalApprover;
+use crate::config::Dirs;
 use crate::fault::{Fault, INTERRUPTED, TERMINATED};
 use crate::screen;
 
@@ -32,7 +33,7 @@ pub(super) struct Talk<'a> {
     pub(super) lines: Option<Lines>,
     pub(super) desk: Arc<Desk>,
     pub(super) toolgate: &'a Toolgate,
-    pub(super) state: Option<PathBuf>,
+    pub(super) dirs: Dirs,
 }
 
 impl Talk<'_> {
@@ -56,7 +57,11 @@ impl Talk<'_> {
             match Typed::of(&line) {
                 Typed::Nothing => {}
                 Typed::Quit => return Ok(ExitCode::SUCCESS),
-                Typed::Command(command) => lines::obey(command, self.toolgate, self.state.as_deref())?,
+                Typed::Command(command) => {
+                    let (state, sessions) = (self.dirs.state.as_deref(), self.dirs.sessions.as_deref());
+                    let handle = &self.session.handle();
+                    Desktop { toolgate: self.toolgate, state, sessions, handle }.obey(command).await?;
+                }
                 Typed::Prompt(prompt) => {
                     if let Err(fault) = self.turn(prompt, std::mem::take(&mut images)).await {
                         fault.report();

@@ -1,0 +1,103 @@
+//! A git diff the other way round: what takes its changes back.
+
+/// Turns a diff round.
+pub(crate) fn reversed(diff: &str) -> String {
+    let mut out: Vec<String> = Vec::new();
+    // Lines of the hunk that are still to come, as it was and as it became.
+    let mut left = (0_usize, 0_usize);
+    for line in diff.lines() {
+        if left != (0, 0) {
+            let (turned, takes) = match line.as_bytes().first() {
+                Some(b'+') => (format!("-{}", &line[1..]), (0, 1)),
+                Some(b'-') => (format!("+{}", &line[1..]), (1, 0)),
+                Some(b'\\') => (line.to_owned(), (0, 0)),
+                _ => (line.to_owned(), (1, 1)),
+            };
+            left = (left.0.saturating_sub(takes.0), left.1.saturating_sub(takes.1));
+            out.push(turned);
+            continue;
+        }
+        match hunk(line) {
+            Some((old, new, rest)) => {
+                left = (count(old), count(new));
+                out.push(format!("@@ -{new} +{old} @@{rest}"));
+            }
+            None => out.push(head(line)),
+        }
+    }
+    // Of the two names the old one comes first.
+    for at in 1..out.len() {
+        if out[at - 1].starts_with("+++ ") && out[at].starts_with("--- ") {
+            out.swap(at - 1, at);
+        }
+    }
+    out.push(String::new());
+    out.join("\n")
+}
+
+/// The ranges of a hunk's first line, and what stands behind them.
+fn hunk(line: &str) -> Option<(&str, &str, &str)> {
+    let rest = line.strip_prefix("@@ -")?;
+    let (old, rest) = rest.split_once(" +")?;
+    let (new, rest) = rest.split_once(" @@")?;
+    Some((old, new, rest))
+}
+
+fn count(range: &str) -> usize {
+    range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0))
+}
+
+/// A line before the hunks of a file.
+fn head(line: &str) -> String {
+    const PAIRS: &[(&str, &str)] = &[
+        ("new file mode ", "deleted file mode "),
+        ("old mode ", "new mode "),
+        ("rename from ", "rename to "),
+        ("copy from ", "copy to "),
+    ];
+    for (one, other) in PAIRS {
+        if let Some(rest) = line.strip_prefix(one) {
+            return format!("{other}{rest}");
+        }
+        if let Some(rest) = line.strip_prefix(other) {
+            return format!("{one}{rest}");
+        }
+    }
+    if let Some(name) = line.strip_prefix("--- ") {
+        return format!("+++ {}", other_side(name, "a/", "b/"));
+    }
+    if let Some(name) = line.strip_prefix("+++ ") {
+        return format!("--- {}", other_side(name, "b/", "a/"));
+    }
+    line.to_owned()
+}
+
+fn other_side(name: &str, from: &str, to: &str) -> String {
+    name.strip_prefix(from).map_or_else(|| name.to_owned(), |name| format!("{to}{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_added_is_taken_away() {
+        let diff = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@ f\n one\n-two\n+2\ndiff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+-- x\n";
+        insta::assert_snapshot!(reversed(diff), @"
+        diff --git a/a b/a
+        --- a/a
+        +++ b/a
+        @@ -1,2 +1,2 @@ f
+         one
+        +two
+        -2
+        diff --git a/n b/n
+        deleted file mode 100644
+        --- a/n
+        +++ /dev/null
+        @@ -1 +0,0 @@
+        --- x
+        ");
+        assert_eq!(reversed(&reversed(diff)), diff);
+    }
+}

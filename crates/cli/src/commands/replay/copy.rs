@@ -1,0 +1,81 @@
+//! A copy of a workspace, which goes when it is done with.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the user's own workspace, for the user; nothing in it is followed"
+)]
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// Files that are copied, and bytes of them.
+const MOST_FILES: usize = 200_000;
+const MOST_BYTES: u64 = 8 << 30;
+
+/// A directory of our own.
+pub(super) struct Copy {
+    at: PathBuf,
+    files: usize,
+    bytes: u64,
+}
+
+impl Copy {
+    /// Copies `from`: files, directories and links as they are, and nothing else.
+    pub(super) fn of(from: &Path) -> io::Result<Self> {
+        let parent = std::env::temp_dir();
+        let at = parent.join(format!("toolgate-replay-{}", std::process::id()));
+        fs::DirBuilder::new().mode(0o700).create(&at)?;
+        let mut copy = Self { at: at.canonicalize().unwrap_or(at), files: 0, bytes: 0 };
+        let to = copy.root();
+        fs::create_dir(&to)?;
+        copy.directory(from, &to)?;
+        Ok(copy)
+    }
+
+    /// The copy of the workspace.
+    pub(super) fn root(&self) -> PathBuf {
+        self.at.join("workspace")
+    }
+
+    /// How many files there are in it.
+    pub(super) fn files(&self) -> usize {
+        self.files
+    }
+
+    fn directory(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            let (from, to, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
+            if kind.is_dir() {
+                fs::create_dir(&to)?;
+                self.directory(&from, &to)?;
+                fs::set_permissions(&to, entry.metadata()?.permissions())?;
+            } else if kind.is_symlink() {
+                symlink(fs::read_link(&from)?, &to)?;
+            } else if kind.is_file() {
+                self.file(&from, &to)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.files += 1;
+        self.bytes += fs::copy(from, to)?;
+        if self.files > MOST_FILES || self.bytes > MOST_BYTES {
+            return Err(io::Error::other(format!(
+                "it is larger than {MOST_FILES} files or {} GiB",
+                MOST_BYTES >> 30
+            )));
+        }
+        let modified = fs::metadata(from)?.modified()?;
+        fs::File::options().append(true).open(to).and_then(|file| file.set_modified(modified)).or(Ok(()))
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _stays = fs::remove_dir_all(&self.at);
+    }
+}

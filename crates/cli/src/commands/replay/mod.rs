@@ -1,0 +1,237 @@
+//! `toolgate replay`: the calls of a session once more, on a copy of its workspace, and whether they come to the same.
+
+mod back;
+mod compare;
+mod copy;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use agent::recorded_call;
+use journal::{Entry, Record};
+use serde_json::{Value, json};
+use toolgate::{
+    Approver, BoxFuture, CallId, CancellationToken, Question, ReviewDecision, ToolCall, ToolPayload, Toolgate,
+};
+
+use crate::args::{Place, Replay};
+use crate::commands::run::title::title;
+use crate::compose::compose;
+use crate::config::{Approval, Sandbox};
+use crate::fault::Fault;
+use crate::journals::which;
+use crate::screen::{self, FAINT, NAME, one_line};
+pub(crate) use back::reversed;
+use compare::{Difference, difference};
+use copy::Copy;
+
+pub(crate) fn run(args: &Replay) -> Result<ExitCode, Fault> {
+    let meant = which::named(&which::directory()?, &args.session)?;
+    let records = journal::read(&meant.path).map_err(|fault| Fault::failed(fault.to_string()))?.records;
+    let past = Past::of(&records)?;
+    let from = args.cwd.clone().unwrap_or_else(|| past.cwd.clone());
+    let copy = Copy::of(&from).map_err(|fault| {
+        Fault::failed(format!("the workspace `{}` cannot be copied: {fault}", from.display()))
+            .hint("--cwd names another one")
+    })?;
+    let place = Place {
+        cwd: Some(copy.root()),
+        sandbox: Some(past.sandbox),
+        approval: Some(past.approval),
+        ..Place::default()
+    };
+    let composed = compose(&place)?.asking(Arc::new(AsThen(past.decisions.clone())));
+    super::block_on(async {
+        let toolgate = composed.build()?;
+        let taken_back = taken_back(&toolgate, &past.diffs).await;
+        if !args.json {
+            let state = if taken_back {
+                "as it was before the session"
+            } else {
+                "as it is now, since its changes cannot be taken back"
+            };
+            screen::to_stderr(&format!(
+                "{FAINT}{} calls on a copy of {} ({} files), {state}{FAINT:#}",
+                past.calls.len(),
+                from.display(),
+                copy.files()
+            ));
+        }
+        let mut differ = 0;
+        for then in &past.calls {
+            let outcome = then.again(&toolgate, (&past.cwd, &copy.root())).await;
+            differ += usize::from(matches!(outcome, Outcome::Differs(_)));
+            let shown = if args.json { outcome.json(then).to_string() } else { outcome.text(then) };
+            if args.json { screen::text(&shown)? } else { screen::styled(&format!("{shown}\n"))? }
+        }
+        toolgate.close().await;
+        if !args.json {
+            let same = past.calls.len() - differ;
+            screen::to_stderr(&format!("{same} the same or not replayed, {differ} different"));
+        }
+        Ok(if differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    })
+}
+
+/// What a journal tells about a session, as far as it can be done again.
+struct Past {
+    cwd: PathBuf,
+    sandbox: Sandbox,
+    approval: Approval,
+    calls: Vec<Then>,
+    decisions: HashMap<String, String>,
+    /// What each turn changed.
+    diffs: Vec<String>,
+}
+
+/// A call, and what it came to.
+struct Then {
+    call: ToolCall,
+    success: bool,
+    /// The answer; none if there was none.
+    text: Option<String>,
+}
+
+impl Past {
+    fn of(records: &[Record]) -> Result<Self, Fault> {
+        let session = records.iter().find_map(|record| match &record.entry {
+            Entry::Session { cwd, sandbox, approval, .. } => Some((cwd, sandbox, approval)),
+            _ => None,
+        });
+        let (cwd, sandbox, approval) =
+            session.ok_or_else(|| Fault::failed("the journal does not say where the session worked"))?;
+        let word = |word: &str| <Sandbox as clap::ValueEnum>::from_str(word, false);
+        let sandbox = word(sandbox).map_err(Fault::failed)?;
+        let approval = <Approval as clap::ValueEnum>::from_str(approval, false).map_err(Fault::failed)?;
+        let mut past = Self {
+            cwd: cwd.into(),
+            sandbox,
+            approval,
+            calls: Vec::new(),
+            decisions: HashMap::new(),
+            diffs: Vec::new(),
+        };
+        for record in records {
+            past.take(&record.entry);
+        }
+        Ok(past)
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        if let Some(call) = recorded_call(entry) {
+            self.calls.push(Then { call, success: false, text: None });
+        }
+        match entry {
+            Entry::Answered { call, success, text, .. } => {
+                let open = |then: &&mut Then| then.call.id.as_str() == call && then.text.is_none();
+                if let Some(then) = self.calls.iter_mut().find(open) {
+                    (then.success, then.text) = (*success, Some(text.clone()));
+                }
+            }
+            Entry::Decided { call, decision, .. } => {
+                self.decisions.insert(call.clone(), decision.clone());
+            }
+            Entry::Diff { text } => self.diffs.push(text.clone()),
+            _ => {}
+        }
+    }
+}
+
+/// Takes back what the turns changed, the last first. Whether all of it could be.
+async fn taken_back(toolgate: &Toolgate, diffs: &[String]) -> bool {
+    for diff in diffs.iter().rev() {
+        let back = toolgate.call("apply_patch", json!({ "input": reversed(diff) })).await;
+        if !back.success {
+            tracing::warn!("{}", back.joined_text());
+            return false;
+        }
+    }
+    true
+}
+
+/// Answers as somebody did then.
+struct AsThen(HashMap<String, String>);
+
+impl Approver for AsThen {
+    fn ask<'a>(&'a self, call: &'a CallId, _: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+        let decision = match self.0.get(call.as_str()).map(String::as_str) {
+            Some(yes) if yes.starts_with("approved") => ReviewDecision::Approved,
+            Some("abort") => ReviewDecision::Abort,
+            _ => ReviewDecision::Denied { note: Some("nobody said yes to this then".to_owned()) },
+        };
+        Box::pin(std::future::ready(decision))
+    }
+}
+
+enum Outcome {
+    Same,
+    Differs(Difference),
+    /// Why it was not replayed.
+    Left(&'static str),
+}
+
+impl Then {
+    /// Does it again in `copy` instead of `cwd`.
+    async fn again(&self, toolgate: &Toolgate, (cwd, copy): (&Path, &Path)) -> Outcome {
+        let Some(was) = &self.text else { return Outcome::Left("it was interrupted then") };
+        if self.call.name.starts_with("mcp__") {
+            return Outcome::Left("it is a server's");
+        }
+        let known = toolgate.router().registry().find(&self.call.name).is_ok();
+        if !known && !was.starts_with("there is no tool") {
+            return Outcome::Left("it needs the session");
+        }
+        let (cwd, copy) = (cwd.display().to_string(), copy.display().to_string());
+        let mut call = self.call.clone();
+        match &mut call.payload {
+            ToolPayload::Function { arguments } => *arguments = arguments.replace(&cwd, &copy),
+            ToolPayload::Custom { input } => *input = input.replace(&cwd, &copy),
+            ToolPayload::LocalShell(_) | ToolPayload::Mcp { .. } => {
+                return Outcome::Left("it has a form of its own");
+            }
+        }
+        let output = toolgate.router().dispatch(call, CancellationToken::new()).await;
+        let is = output.joined_text().replace(&copy, &cwd);
+        match difference(was, &is) {
+            Some(difference) => Outcome::Differs(difference),
+            None if output.success != self.success => {
+                let word = |success: bool| if success { "it worked" } else { "it did not work" }.to_owned();
+                Outcome::Differs(Difference { was: word(self.success), is: word(output.success) })
+            }
+            None => Outcome::Same,
+        }
+    }
+}
+
+impl Outcome {
+    fn text(&self, then: &Then) -> String {
+        let title = title(&then.call);
+        match self {
+            Self::Same => format!("{FAINT}={FAINT:#} {title}"),
+            Self::Left(why) => format!("{FAINT}· {title}: not replayed, {why}{FAINT:#}"),
+            Self::Differs(Difference { was, is }) => {
+                let cut = |line: &str| one_line(&line.chars().take(200).collect::<String>());
+                format!("{NAME}≠{NAME:#} {title}\n    was {}\n    is  {}", cut(was), cut(is))
+            }
+        }
+    }
+
+    fn json(&self, then: &Then) -> Value {
+        let mut line = json!({ "call_id": then.call.id.as_str(), "tool": then.call.name });
+        match self {
+            Self::Same => line["outcome"] = json!("same"),
+            Self::Left(why) => {
+                line["outcome"] = json!("not_replayed");
+                line["why"] = json!(why);
+            }
+            Self::Differs(Difference { was, is }) => {
+                line["outcome"] = json!("different");
+                line["was"] = json!(was);
+                line["is"] = json!(is);
+            }
+        }
+        line
+    }
+}

@@ -1,0 +1,91 @@
+//! What can be typed between turns that is not for the model.
+
+use std::path::Path;
+
+use agent::Handle;
+use toolgate::{Toolgate, json};
+
+use crate::commands::replay::reversed;
+use crate::fault::Fault;
+use crate::screen;
+use crate::turns;
+
+/// What there is.
+const HELP: &str = "\
+/tools     the tools that the model has
+/policy    what commands may do, and when you are asked
+/diff      what the last turn changed
+/undo      takes back what the last turn changed
+/sessions  your newest sessions; `toolgate run --resume ID` goes on with one
+/help      this
+/quit      the end; so is Ctrl-D
+Type while it works to add to what you asked. Ctrl-C stops the turn; twice ends the program.";
+
+/// Sessions that are listed.
+const SESSIONS: usize = 10;
+
+/// What commands are about.
+pub(super) struct Desktop<'a> {
+    pub(super) toolgate: &'a Toolgate,
+    pub(super) state: Option<&'a Path>,
+    pub(super) sessions: Option<&'a Path>,
+    pub(super) handle: &'a Handle,
+}
+
+impl Desktop<'_> {
+    /// Does what a command says.
+    pub(super) async fn obey(&self, command: &str) -> Result<(), Fault> {
+        match command {
+            "help" => screen::text(HELP)?,
+            "tools" => screen::text(&self.toolgate.router().registry().names().join("\n"))?,
+            "policy" => screen::text(&self.policy())?,
+            "diff" => screen::text(self.last()?.as_deref().unwrap_or("nothing was changed"))?,
+            "undo" => self.undo().await?,
+            "sessions" => self.list()?,
+            other => screen::hint(&format!("there is no /{other}; /help shows what there is")),
+        }
+        Ok(())
+    }
+
+    fn policy(&self) -> String {
+        let gate = self.toolgate.router().gate();
+        let cwd = self.toolgate.router().place().cwd.display().to_string();
+        format!(
+            "directory  {cwd}\nsandbox    {}\napproval   {}\n`toolgate config` says where that comes from, `toolgate policy explain -- CMD` what would be decided",
+            gate.sandbox().as_str(),
+            gate.approval().as_str()
+        )
+    }
+
+    /// What the last turn changed, if anything.
+    fn last(&self) -> Result<Option<String>, Fault> {
+        let Some(state) = self.state else { return Ok(None) };
+        let last = turns::last(state, &self.toolgate.router().place().cwd)?;
+        Ok(last.filter(|diff| !diff.is_empty()))
+    }
+
+    /// Takes it back, all of it or nothing, and lets the model know.
+    async fn undo(&self) -> Result<(), Fault> {
+        let Some(diff) = self.last()? else { return Ok(screen::text("nothing was changed")?) };
+        let output = self.toolgate.call("apply_patch", json!({ "input": reversed(&diff) })).await;
+        screen::text(&output.joined_text())?;
+        if output.success {
+            if let Some(state) = self.state {
+                turns::keep(state, &self.toolgate.router().place().cwd, "");
+            }
+            self.handle.steer("(I have taken back all that your last turn changed in files.)".to_owned());
+        }
+        Ok(())
+    }
+
+    fn list(&self) -> Result<(), Fault> {
+        let listed = self.sessions.map(|sessions| journal::list(sessions, SESSIONS));
+        let listed =
+            listed.transpose().map_err(|fault| Fault::failed(fault.to_string()))?.unwrap_or_default();
+        for session in listed {
+            let about: String = session.first_prompt.chars().take(60).collect();
+            screen::text(&format!("{}  {} calls  {about}", session.id, session.calls))?;
+        }
+        Ok(())
+    }
+}
