@@ -15,10 +15,8 @@ use tool::{
 
 use crate::edits::Edits;
 
-const ABOUT: &str = "Changes files as a patch says: all of it, or nothing if any part does not fit. \
-Lines that begin with a blank are context and must be in the file, `-` takes a line away, `+` adds one. Give about three \
-lines of context on each side, and `@@ ` with a line that stands above (a function, a class) where that is not unique. \
-Paths are relative to the working directory.
+const ABOUT: &str = "Changes files: all of the patch, or nothing if a part does not fit. ` ` is context, `-` removes a line, `+` adds one. \
+Give three lines of context, and `@@ ` with a line above (a function, a class) where that is not unique.
 
 *** Begin Patch
 *** Update File: src/greet.py
@@ -31,7 +29,7 @@ Paths are relative to the working directory.
 *** Delete File: old.txt
 *** End Patch
 
-`*** Move to: new/path` after an Update line renames. A git diff is understood too.";
+`*** Move to: new/path` after an Update line renames. Git diffs work too.";
 
 /// What a model can do about a file that has other names.
 const LINKED: &str = "write the whole file with a command (`cat > FILE`), which changes it under all of its names, or \

@@ -26,33 +26,33 @@ pub(crate) struct ExecCommand(pub(crate) Arc<Commands>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Script for a shell, e.g. `npm run dev`.
+    /// The script, e.g. `npm run dev`.
     cmd: String,
-    /// Directory to run it in, absolute or relative to the working directory, which is where it runs if left out.
+    /// Where to run it; the working directory if left out.
     workdir: Option<String>,
-    /// Shell to run it with, by name or path; the user's own if left out.
+    /// Another shell than the user's own.
     shell: Option<String>,
-    /// Whether the user's profile counts, as in a login shell; true if left out.
+    /// As a login shell, with the user's profile (true).
     login: Option<bool>,
-    /// Whether it gets a terminal, for programs that ask or draw; false if left out.
+    /// Give it a terminal, for programs that ask or draw.
     tty: Option<bool>,
-    /// Without a terminal: whether its standard input stays open for write_stdin; false if left out.
+    /// Without tty: keep its input open for write_stdin.
     stdin: Option<bool>,
-    /// Lines of the terminal, 24 if left out.
+    /// Terminal lines (24).
     #[schemars(range(min = 1, max = 1000))]
     rows: Option<u16>,
-    /// Columns of the terminal, 80 if left out.
+    /// Terminal columns (80).
     #[schemars(range(min = 1, max = 1000))]
     cols: Option<u16>,
-    /// Milliseconds to wait for it to end before it runs on as a session: 250 to 30000, 10000 if left out.
+    /// How long to wait for its end, 250 to 30000 (10000).
     yield_time_ms: Option<u64>,
-    /// Tokens of output to return, 10000 if left out.
+    /// Most output to return (10000).
     max_output_tokens: Option<u64>,
-    /// How long it may run on: until the `turn` is over, as long as the `session` (if left out), or `keep` it after that.
+    /// How long it may run on: the `turn`, the `session` (default), or `keep` it after.
     lifetime: Option<LifetimeArg>,
-    /// `require_escalated` asks to run it without the sandbox; say why in `justification`.
+    /// `require_escalated` asks to run it without the sandbox.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// One sentence for the user: why it has to run without the sandbox.
+    /// For the user: why without the sandbox.
     justification: Option<String>,
 }
 
@@ -94,7 +94,7 @@ impl Args {
 impl ToolHandler for ExecCommand {
     type Args = Args;
     const NAME: &'static str = "exec_command";
-    const ABOUT: &'static str = "Runs a script in a shell. Returns its output when it ends, or what there is of it when yield_time_ms is over: then it runs on under a session ID for write_stdin (more output, input), list_sessions and kill_session. With tty it has a real terminal.";
+    const ABOUT: &'static str = "Runs a shell script. Returns its output when it ends, or what there is after yield_time_ms: then it runs on under a session ID, for write_stdin and kill_session.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("command", "cmd"), ("cwd", "workdir")];
 
     fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {

@@ -41,25 +41,25 @@ pub(crate) struct GrepFiles;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Regular expression (Rust syntax, one line at a time), e.g. `fn \w+\(` or `TODO|FIXME`.
+    /// Regular expression in Rust's syntax, e.g. `fn \w+\(`.
     pattern: String,
-    /// File or directory to search, the working directory if left out.
+    /// File or directory; the working directory if left out.
     path: Option<String>,
-    /// Only files that fit this glob, e.g. `*.rs` (any directory) or `src/**/*.rs` (from `path`).
+    /// Only files that fit this glob: `*.rs`, `src/**/*.rs`.
     file_pattern: Option<String>,
-    /// Whether `a` and `A` differ; true if left out.
+    /// Default true.
     case_sensitive: Option<bool>,
-    /// The most results to return, 100 if left out.
+    /// Most results to return (100).
     #[schemars(range(min = 1, max = 2000))]
     max_results: Option<u32>,
-    /// `matches` (default): lines with their numbers; `files`: names only; `counts`: matching lines per file.
+    /// `matches` (default): lines; `files`: names; `counts`: lines per file.
     output_mode: Option<OutputMode>,
-    /// Lines to show before and after each match, 0 if left out.
+    /// Lines around each match (0).
     #[schemars(range(max = 20))]
     context: Option<u8>,
-    /// `path` (default), or `modified` for the newest files first.
+    /// `path` (default), or `modified`: newest first.
     sort: Option<Sort>,
-    /// Whether to search what `.gitignore` leaves out too; false if left out.
+    /// What .gitignore leaves out too.
     include_ignored: Option<bool>,
 }
 
@@ -81,7 +81,7 @@ enum Sort {
 impl ToolHandler for GrepFiles {
     type Args = Args;
     const NAME: &'static str = "grep_files";
-    const ABOUT: &'static str = "Searches file contents with a regular expression and returns matching lines, file names or counts. Leaves out binary files and what .gitignore leaves out.";
+    const ABOUT: &'static str = "Searches files with a regular expression. Leaves out binary files and what .gitignore leaves out.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] =
         &[("include", "file_pattern"), ("glob", "file_pattern"), ("limit", "max_results")];
     const LANE: Lane = Lane::Shared;

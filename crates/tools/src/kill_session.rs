@@ -17,20 +17,20 @@ pub(crate) struct KillSession(pub(crate) Arc<Commands>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Session ID, from exec_command or list_sessions.
+    /// From exec_command or list_sessions.
     session_id: u32,
-    /// Tokens of its last output to return, 10000 if left out.
+    /// Most output to return (10000).
     max_output_tokens: Option<u64>,
-    /// `require_escalated` asks for what the sandbox does not allow; not needed to end what is yours.
+    /// Not needed to end what is yours.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// One sentence for the user: why that is needed.
+    /// For the user: why.
     justification: Option<String>,
 }
 
 impl ToolHandler for KillSession {
     type Args = Args;
     const NAME: &'static str = "kill_session";
-    const ABOUT: &'static str = "Ends a session of exec_command with every process that came of it: asks with SIGTERM, and kills what has not ended half a second later. Returns what it wrote since the last time.";
+    const ABOUT: &'static str = "Ends a session of exec_command with all its processes, and returns its last output.";
 
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
         let plea =

@@ -26,29 +26,29 @@ pub(crate) struct ListDir;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Directory to list, absolute or relative to the working directory, e.g. `src`.
+    /// The directory, e.g. `src`.
     path: String,
-    /// Whether to list what is in its directories too; false if left out.
+    /// Go down into directories.
     recursive: Option<bool>,
-    /// How many levels to go down, 1 for the directory itself; more than 1 means recursive.
+    /// Levels to go down; more than 1 means recursive.
     #[schemars(range(min = 1))]
     max_depth: Option<usize>,
-    /// Only entries that fit this glob, e.g. `*.rs` (any directory), `src/**/*.rs` (from here) or `*/` (directories).
+    /// Only what fits this glob: `*.rs`, `src/**/*.rs`, `*/` (directories).
     pattern: Option<String>,
-    /// First entry to return, counted from 1.
+    /// First entry, from 1.
     #[schemars(range(min = 1))]
     offset: Option<u64>,
-    /// The most entries to return, 200 if left out.
+    /// Most entries to return (200).
     #[schemars(range(min = 1, max = 2000))]
     limit: Option<u32>,
-    /// Whether to list what `.gitignore` leaves out too; false if left out.
+    /// What .gitignore leaves out too.
     include_ignored: Option<bool>,
 }
 
 impl ToolHandler for ListDir {
     type Args = Args;
     const NAME: &'static str = "list_dir";
-    const ABOUT: &'static str = "Lists a directory, sorted by name: kind, size, modification time (UTC). What .gitignore leaves out is left out unless include_ignored is true. Links are shown, not followed.";
+    const ABOUT: &'static str = "Lists a directory: kind, size, time (UTC). Leaves out what .gitignore leaves out.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] =
         &[("dir_path", "path"), ("depth", "max_depth")];
     const LANE: Lane = Lane::Shared;

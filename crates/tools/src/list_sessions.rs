@@ -22,16 +22,16 @@ pub(crate) struct ListSessions(pub(crate) Arc<Commands>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// `require_escalated` asks for what the sandbox does not allow; not needed to list.
+    /// Not needed to list.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// One sentence for the user: why that is needed.
+    /// For the user: why.
     justification: Option<String>,
 }
 
 impl ToolHandler for ListSessions {
     type Args = Args;
     const NAME: &'static str = "list_sessions";
-    const ABOUT: &'static str = "Lists the sessions of exec_command: ID, how long each runs, whether it has ended, how much of its output was not read, and the command.";
+    const ABOUT: &'static str = "Lists the sessions of exec_command: ID, time, state, unread output, command.";
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {

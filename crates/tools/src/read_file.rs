@@ -45,19 +45,19 @@ impl ReadFile {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// File to read, absolute or relative to the working directory, e.g. `src/main.rs`.
+    /// The file, e.g. `src/main.rs`.
     path: String,
-    /// First line, counted from 1; a negative number counts from the end, e.g. `-20` for the last 20 lines.
+    /// First line, from 1; `-20` for the last 20.
     start_line: Option<i64>,
-    /// Last line, inclusive.
+    /// Last line.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// The most lines to return, 2000 if left out.
+    /// Most lines to return (2000).
     #[schemars(range(min = 1))]
     max_lines: Option<u32>,
-    /// `slice` (default) returns the lines asked for; `indentation` returns the block of code around `start_line`.
+    /// `slice` (default), or `indentation`: the block around `start_line`.
     mode: Option<Mode>,
-    /// How the block is chosen in `indentation` mode.
+    /// For `indentation` mode.
     indentation: Option<Indentation>,
 }
 
@@ -71,16 +71,16 @@ enum Mode {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Indentation {
-    /// The line that the block is around, `start_line` if left out.
+    /// A line in the block (start_line).
     #[schemars(range(min = 1))]
     anchor_line: Option<u64>,
-    /// How many levels of indentation to go out from the line; 0 (default): to the outermost.
+    /// Levels to go out; 0 (default): all.
     max_levels: Option<usize>,
-    /// Whether neighbours at the block's own level are returned too; false if left out.
+    /// Its neighbours too.
     include_siblings: Option<bool>,
-    /// Whether comments and attributes right above the block are returned too; true if left out.
+    /// What is right above it too (true).
     include_header: Option<bool>,
-    /// The most lines to return.
+    /// Most lines.
     #[schemars(range(min = 1))]
     max_lines: Option<u32>,
 }
@@ -88,7 +88,7 @@ struct Indentation {
 impl ToolHandler for ReadFile {
     type Args = Args;
     const NAME: &'static str = "read_file";
-    const ABOUT: &'static str = "Reads a file and returns its lines with their numbers. Give start_line and end_line for a part of it, or mode `indentation` for the block of code around a line. Pictures are shown; other binary files are described.";
+    const ABOUT: &'static str = "Reads a file: its lines with numbers, from start_line to end_line, or the block of code around a line. Shows pictures.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] =
         &[("file_path", "path"), ("offset", "start_line"), ("limit", "max_lines")];
     const LANE: Lane = Lane::Shared;

@@ -20,14 +20,14 @@ pub(crate) struct Args {
     /// Program and arguments, e.g. `["git", "status"]`, or `["bash", "-lc", "make && make test"]` for a script.
     #[schemars(length(min = 1))]
     command: Vec<String>,
-    /// Directory to run it in, absolute or relative to the working directory, which is where it runs if left out.
+    /// Where to run it; the working directory if left out.
     workdir: Option<String>,
     /// Milliseconds after which it is ended, 10000 if left out.
     #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
-    /// `require_escalated` asks to run it without the sandbox; say why in `justification`.
+    /// `require_escalated` asks to run it without the sandbox.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// One sentence for the user: why it has to run without the sandbox.
+    /// For the user: why without the sandbox.
     justification: Option<String>,
 }
 

@@ -19,16 +19,16 @@ pub(crate) struct ShellCommand(pub(crate) Arc<Commands>);
 pub(crate) struct Args {
     /// Script for the user's shell, e.g. `cargo test 2>&1 | tail -50`.
     command: String,
-    /// Directory to run it in, absolute or relative to the working directory, which is where it runs if left out.
+    /// Where to run it; the working directory if left out.
     workdir: Option<String>,
     /// Whether the user's profile counts, as in a login shell; true if left out.
     login: Option<bool>,
     /// Milliseconds after which it is ended, 10000 if left out.
     #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
-    /// `require_escalated` asks to run it without the sandbox; say why in `justification`.
+    /// `require_escalated` asks to run it without the sandbox.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// One sentence for the user: why it has to run without the sandbox.
+    /// For the user: why without the sandbox.
     justification: Option<String>,
 }
 

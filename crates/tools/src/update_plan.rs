@@ -16,20 +16,20 @@ pub(crate) struct UpdatePlan;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The whole plan, in order; at most one step is `in_progress`.
+    /// All of it, in order.
     steps: Vec<Step>,
-    /// Why the plan changed.
+    /// Why it changed.
     explanation: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Step {
-    /// A name for the step that stays the same from plan to plan, e.g. `tests`; its position if left out.
+    /// A name that stays the same, e.g. `tests`.
     id: Option<String>,
-    /// What is to be done, in a few words.
+    /// A few words.
     description: String,
-    /// How far it is.
+    /// How far.
     status: Status,
 }
 
@@ -44,7 +44,7 @@ enum Status {
 impl ToolHandler for UpdatePlan {
     type Args = Args;
     const NAME: &'static str = "update_plan";
-    const ABOUT: &'static str = "Tells the user your plan: the steps and how far each one is. Send the whole plan each time; at most one step may be in_progress.";
+    const ABOUT: &'static str = "Shows the user your plan. Send all of it each time; at most one step may be in_progress.";
     // Models that were trained on another form of this tool send `plan[{step, status}]`.
     const ARG_ALIASES: &'static [(&'static str, &'static str)] =
         &[("plan", "steps"), ("steps[].step", "description")];

@@ -22,7 +22,7 @@ impl ViewImage {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// PNG, JPEG, GIF or WebP file, absolute or relative to the working directory, e.g. `docs/screen.png`.
+    /// The file.
     path: String,
 }
 

@@ -29,34 +29,34 @@ pub(crate) struct WriteStdin(pub(crate) Arc<Commands>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Session ID, from exec_command.
+    /// From exec_command.
     session_id: u32,
-    /// What to type, e.g. `print(1)\n`; `\u0003` is Ctrl-C, `\u0004` Ctrl-D, `\u001b[A` the up key. Empty or left out: only wait for output.
+    /// What to type, e.g. `print(1)\n`; `\u0003` is Ctrl-C, `\u001b[A` the up key.
     chars: Option<String>,
-    /// Whether to close its standard input after that; false if left out.
+    /// Close its input after that.
     close: Option<bool>,
-    /// Milliseconds to wait for output: 250 to 30000, 250 if left out; with nothing to type 5000 to 300000.
+    /// How long to wait, 250 to 30000 (250); with nothing to type 5000 to 300000.
     yield_time_ms: Option<u64>,
-    /// Tokens of output to return, 10000 if left out.
+    /// Most output to return (10000).
     max_output_tokens: Option<u64>,
-    /// Whether to return what the terminal shows now instead of what was written to it; false if left out.
+    /// Return what the terminal shows now.
     screen: Option<bool>,
-    /// New number of lines of the terminal.
+    /// New height.
     #[schemars(range(min = 1, max = 1000))]
     rows: Option<u16>,
-    /// New number of columns of the terminal.
+    /// New width.
     #[schemars(range(min = 1, max = 1000))]
     cols: Option<u16>,
-    /// `require_escalated` asks for what the sandbox does not allow; say why in `justification`.
+    /// `require_escalated` asks for more than the sandbox allows.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// One sentence for the user: why that is needed.
+    /// For the user: why.
     justification: Option<String>,
 }
 
 impl ToolHandler for WriteStdin {
     type Args = Args;
     const NAME: &'static str = "write_stdin";
-    const ABOUT: &'static str = "Types into a session of exec_command and returns what it wrote since the last time, and its exit code if it has ended. With nothing to type, waits for output.";
+    const ABOUT: &'static str = "Types into a session of exec_command and returns its new output; with nothing to type, waits for some.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("input", "chars")];
 
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
