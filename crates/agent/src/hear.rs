@@ -148,6 +148,9 @@ impl Session {
 
     fn answered(&self, Answer { call, output }: Answer, hearing: &mut Hearing) -> Result<(), AgentFault> {
         self.write(&answered(&call, &output))?;
+        if let (Some(recorder), Some(kept)) = (&self.setup.recorder, &output.facts.kept) {
+            recorder.keeps(&call, kept);
+        }
         self.setup.watch.saw(Seen::Answered(&call, &output));
         // A person who says stop at a question means all of it.
         hearing.stopped |= output.facts.error == Some(ErrorKind::Stopped);

@@ -1,7 +1,8 @@
 //! What happens to calls, written into the journal before it has an effect.
 
+use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::{Event, Hook, HookSays, HookWants, Observer, Planned};
 use journal::{Entry, Form, Journal, JournalFault, Picture, Remote, Ruling, Step};
@@ -14,12 +15,14 @@ use tool::{BoxFuture, CallId, Image, Item, Notice, ToolCall, ToolOutput, ToolPay
 pub struct Recorder {
     journal: Journal,
     broken: Mutex<Option<String>>,
+    /// Those that hash what was kept.
+    hashing: Mutex<Vec<std::thread::JoinHandle<()>>>,
 }
 
 impl Recorder {
     /// Writes to `journal`.
     pub fn new(journal: Journal) -> Self {
-        Self { journal, broken: Mutex::default() }
+        Self { journal, broken: Mutex::default(), hashing: Mutex::default() }
     }
 
     /// Where it writes.
@@ -40,7 +43,24 @@ impl Recorder {
     /// # Errors
     /// If it does not get there.
     pub fn flush(&self) -> Result<(), JournalFault> {
+        for thread in std::mem::take(&mut *self.hashing.lock().unwrap_or_else(PoisonError::into_inner)) {
+            let _panicked = thread.join();
+        }
         self.journal.flush()
+    }
+
+    /// Reads through what was kept of an output, in a thread of its own, and writes down its hash.
+    pub(crate) fn keeps(self: &Arc<Self>, call: &ToolCall, path: &Path) {
+        let (recorder, call, path) = (Arc::clone(self), call.id.as_str().to_owned(), path.to_owned());
+        let hashes = move || {
+            if let Ok((sha256, bytes)) = hashed(&path) {
+                recorder.note(&Entry::Kept { call, path: path.display().to_string(), sha256, bytes });
+            }
+        };
+        // Without a thread it is not hashed, and all else is as it was.
+        if let Ok(thread) = std::thread::Builder::new().name("hash".to_owned()).spawn(hashes) {
+            self.hashing.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        }
     }
 
     /// Writes what cannot be refused any more; what is not written stops the next call.
@@ -162,10 +182,30 @@ pub(crate) fn answered(call: &ToolCall, output: &ToolOutput) -> Entry {
     }
 }
 
+/// The hash of a file that holds an output, and its length.
+#[expect(clippy::disallowed_methods, reason = "our own file, in the user's own state directory")]
+fn hashed(path: &Path) -> io::Result<(String, u64)> {
+    let mut file = std::fs::File::open(path)?;
+    let (mut hash, mut bytes, mut piece) = (Sha256::new(), 0, vec![0; 1 << 18]);
+    // ends: with the file
+    loop {
+        let count = file.read(&mut piece)?;
+        if count == 0 {
+            break;
+        }
+        hash.update(&piece[..count]);
+        bytes += u64::try_from(count).unwrap_or(0);
+    }
+    Ok((hex(&hash.finalize()), bytes))
+}
+
+fn hex(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A picture, known by its hash.
 pub(crate) fn picture(image: &Image) -> Picture {
-    let hash = Sha256::digest(&image.bytes);
-    let sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = hex(&Sha256::digest(&image.bytes));
     let bytes = u64::try_from(image.bytes.len()).unwrap_or(u64::MAX);
     Picture { mime: image.mime.to_owned(), sha256, bytes }
 }

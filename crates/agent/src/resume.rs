@@ -112,6 +112,7 @@ impl Reader {
             | Entry::Asked { .. }
             | Entry::Decided { .. }
             | Entry::Attempt { .. }
+            | Entry::Kept { .. }
             | Entry::Plan { .. }
             | Entry::Diff { .. }
             | Entry::Usage { .. }

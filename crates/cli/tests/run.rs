@@ -507,3 +507,18 @@ fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
     assert!(text.err.contains("as it was before the session"), "{}", text.err);
     assert_eq!(home.run(&workspace.path(), &["replay", "nonesuch"], "").code, Some(2));
 }
+
+#[test]
+fn what_is_too_long_for_an_answer_is_kept_and_its_hash_is_written_down() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let served =
+        Served::start(&home, &[turn(&[call("exec_command", &json!({"cmd": "seq 100000"}))]), say("Done.")]);
+    assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
+    let records = records(&journal(&home));
+    let kept = records.iter().find(|record| record["kind"] == "kept").unwrap();
+    let text: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
+    assert_eq!(fs::read_to_string(kept["path"].as_str().unwrap()).unwrap(), text);
+    assert_eq!(kept["bytes"], text.len());
+    let hash = Command::new("sha256sum").arg(kept["path"].as_str().unwrap()).output().unwrap();
+    assert!(String::from_utf8(hash.stdout).unwrap().starts_with(kept["sha256"].as_str().unwrap()));
+}

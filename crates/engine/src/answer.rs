@@ -1,6 +1,7 @@
 //! Whatever happened → one answer that fits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tool::{BYTES_PER_TOKEN, CallId, Cut, Facts, Item, ToolError, ToolOutput, fit};
@@ -50,7 +51,10 @@ pub(crate) fn shorten(output: &mut ToolOutput, tokens: usize, call: &CallId, kee
         return;
     }
     let rest = match keep.and_then(|keep| kept(keep, call, &output.joined_text())) {
-        Some(place) => format!("the whole answer is in `{place}`"),
+        Some(place) => {
+            output.facts.kept = Some(PathBuf::from(&place));
+            format!("the whole answer is in `{place}`")
+        }
         None => "the rest was not kept: ask for less at a time".to_owned(),
     };
     let mut left = tokens;

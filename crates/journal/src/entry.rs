@@ -116,6 +116,17 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spilled: Option<Spilled>,
     },
+    /// All of an output that was too long for its answer, once it was read through.
+    Kept {
+        /// The call's id.
+        call: String,
+        /// The file.
+        path: String,
+        /// SHA-256 of its bytes, in hexadecimal.
+        sha256: String,
+        /// How many there are.
+        bytes: u64,
+    },
     /// The plan is now this.
     Plan {
         /// All of its steps.

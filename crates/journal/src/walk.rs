@@ -51,6 +51,7 @@ pub(crate) fn walk(entry: &mut Entry, walker: &mut impl Walker) {
             pictures(shown, walker);
             spilled.iter_mut().for_each(|Spilled { path, sha256, bytes: _ }| texts([path, sha256], walker));
         }
+        Entry::Kept { call, path, sha256, bytes: _ } => texts([call, path, sha256], walker),
         Entry::Plan { steps } => {
             walker.list(steps);
             steps.iter_mut().for_each(|Step { step, status }| texts([step, status], walker));

@@ -1,5 +1,6 @@
 //! What a tool answers.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use policy::{Denial, Enforcement};
@@ -49,6 +50,8 @@ pub struct Facts {
     pub error: Option<ErrorKind>,
     /// What was left out of the text.
     pub cut: Option<Cut>,
+    /// The file that all of it is in, or as much as could be kept.
+    pub kept: Option<PathBuf>,
     /// What its process took.
     pub usage: Option<Usage>,
     /// What held for its process.

@@ -4,9 +4,11 @@ mod cut;
 mod fold;
 mod sequence;
 
+use std::path::PathBuf;
+
 use std::fmt::Write;
 
-use exec::capture::Captured;
+use exec::capture::{Captured, Kept};
 use tool::{BYTES_PER_TOKEN, Cut};
 
 use self::cut::{Known, whereabouts};
@@ -48,6 +50,8 @@ pub(crate) struct Shown {
     pub(crate) text: String,
     /// What was left out. Lines that memory dropped are not counted.
     pub(crate) cut: Option<Cut>,
+    /// The file that all of it is in, or as much as could be kept.
+    pub(crate) kept: Option<PathBuf>,
     /// What all of the output would cost.
     pub(crate) tokens: u64,
     /// How many lines there are.
@@ -70,10 +74,15 @@ pub(crate) fn fit(captured: &mut Captured, terminal: bool, budget: usize) -> Sho
     let tokens = captured.bytes().div_ceil(BYTES_PER_TOKEN as u64);
     let lines = captured.lines;
     match known {
-        Known::Whole(text) if text.len() <= budget => Shown { text, cut: None, tokens, lines },
+        Known::Whole(text) if text.len() <= budget => Shown { text, cut: None, kept: None, tokens, lines },
         known => {
-            let (text, cut) = known.shorten(budget, &whereabouts(&captured.keep()));
-            Shown { text, cut: Some(cut), tokens, lines }
+            let kept = captured.keep();
+            let (text, cut) = known.shorten(budget, &whereabouts(&kept));
+            let kept = match kept {
+                Kept::Whole(path) | Kept::Part { path, .. } => Some(path),
+                Kept::Nowhere(_) => None,
+            };
+            Shown { text, cut: Some(cut), kept, tokens, lines }
         }
     }
 }

@@ -81,7 +81,8 @@ enum Sort {
 impl ToolHandler for GrepFiles {
     type Args = Args;
     const NAME: &'static str = "grep_files";
-    const ABOUT: &'static str = "Searches files with a regular expression. Leaves out binary files and what .gitignore leaves out.";
+    const ABOUT: &'static str =
+        "Searches files with a regular expression. Leaves out binary files and what .gitignore leaves out.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] =
         &[("include", "file_pattern"), ("glob", "file_pattern"), ("limit", "max_results")];
     const LANE: Lane = Lane::Shared;

@@ -30,7 +30,8 @@ pub(crate) struct Args {
 impl ToolHandler for KillSession {
     type Args = Args;
     const NAME: &'static str = "kill_session";
-    const ABOUT: &'static str = "Ends a session of exec_command with all its processes, and returns its last output.";
+    const ABOUT: &'static str =
+        "Ends a session of exec_command with all its processes, and returns its last output.";
 
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
         let plea =

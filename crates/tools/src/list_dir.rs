@@ -48,7 +48,8 @@ pub(crate) struct Args {
 impl ToolHandler for ListDir {
     type Args = Args;
     const NAME: &'static str = "list_dir";
-    const ABOUT: &'static str = "Lists a directory: kind, size, time (UTC). Leaves out what .gitignore leaves out.";
+    const ABOUT: &'static str =
+        "Lists a directory: kind, size, time (UTC). Leaves out what .gitignore leaves out.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] =
         &[("dir_path", "path"), ("depth", "max_depth")];
     const LANE: Lane = Lane::Shared;

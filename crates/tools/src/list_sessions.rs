@@ -31,7 +31,8 @@ pub(crate) struct Args {
 impl ToolHandler for ListSessions {
     type Args = Args;
     const NAME: &'static str = "list_sessions";
-    const ABOUT: &'static str = "Lists the sessions of exec_command: ID, time, state, unread output, command.";
+    const ABOUT: &'static str =
+        "Lists the sessions of exec_command: ID, time, state, unread output, command.";
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {

@@ -44,7 +44,8 @@ enum Status {
 impl ToolHandler for UpdatePlan {
     type Args = Args;
     const NAME: &'static str = "update_plan";
-    const ABOUT: &'static str = "Shows the user your plan. Send all of it each time; at most one step may be in_progress.";
+    const ABOUT: &'static str =
+        "Shows the user your plan. Send all of it each time; at most one step may be in_progress.";
     // Models that were trained on another form of this tool send `plan[{step, status}]`.
     const ARG_ALIASES: &'static [(&'static str, &'static str)] =
         &[("plan", "steps"), ("steps[].step", "description")];

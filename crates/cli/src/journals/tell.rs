@@ -73,6 +73,11 @@ impl Teller {
             | Entry::Decided { call, .. }
             | Entry::Attempt { call, .. }
             | Entry::Answered { call, .. } => return self.about(call, entry, after),
+            Entry::Kept { call, path, sha256, bytes } => {
+                let text =
+                    format!("all {bytes} bytes that call {call} wrote are in {path}, SHA-256 {sha256}");
+                What::Notice(shears.cut(&text))
+            }
             Entry::Plan { steps } => {
                 let step =
                     |step: &journal::Step| Step { step: shears.cut(&step.step), status: name(&step.status) };

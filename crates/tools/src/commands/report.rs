@@ -98,7 +98,7 @@ impl Report {
 
     /// A report that takes nothing: the output is left for the next one.
     pub(crate) fn untaken(session: &Arc<Session>, since: Instant) -> Self {
-        let shown = Shown { text: String::new(), cut: None, tokens: 0, lines: 0 };
+        let shown = Shown { text: String::new(), cut: None, kept: None, tokens: 0, lines: 0 };
         let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
         let (stdout, stderr) = (String::new(), String::new());
         let refusals = Refusals { told: session.denials(), guessed: None };
@@ -124,7 +124,7 @@ impl Report {
 
     /// Shows `text` instead of the output.
     pub(crate) fn showing(mut self, text: String) -> Self {
-        self.shown = Shown { text, cut: None, tokens: 0, lines: 0 };
+        self.shown = Shown { text, cut: None, kept: None, tokens: 0, lines: 0 };
         self
     }
 
@@ -155,6 +155,7 @@ impl Report {
         output.facts = Facts {
             exit_code: code,
             cut: self.shown.cut,
+            kept: self.shown.kept.clone(),
             usage: Some(self.usage()),
             enforcement: Some(self.session.enforcement()),
             denials: self.refusals.told.clone(),

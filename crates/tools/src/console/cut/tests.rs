@@ -30,7 +30,7 @@ fn what_fits_is_shown_whole() {
     for (bytes, lines) in [("", 0), ("a", 1), ("a\nb\n", 2), ("50%\r100%\n", 1)] {
         let text = piped(bytes.as_bytes());
         let tokens = bytes.len().div_ceil(4) as u64;
-        let expected = Shown { text: text.clone(), cut: None, tokens, lines };
+        let expected = Shown { text: text.clone(), cut: None, kept: None, tokens, lines };
         assert_eq!(fit(&mut captured(bytes.as_bytes()), false, text.len()), expected, "{bytes:?}");
     }
 }
