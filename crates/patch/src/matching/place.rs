@@ -95,6 +95,7 @@ fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usi
     }
     let mut misses = Vec::new();
     let (mut last, mut done) = (0, 0);
+    let later = done_below(founds);
     let mut places = fits.iter().peekable();
     for (index, found) in founds.iter().enumerate() {
         if let Found::Already(at) = found {
@@ -102,6 +103,7 @@ fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usi
         }
         let Some((_, fit)) = places.next_if(|(at, _)| *at == index) else { continue };
         let before = fit.first() < last && fit.pass > Pass::Trailing || fit.first() < done;
+        let before = before || fit.first() > later[index];
         last = last.max(fit.first());
         match lost(text, hunks, &takers, (index, fit)) {
             Some(at) => misses.push((index, Miss::Shared(at))),
@@ -110,6 +112,21 @@ fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usi
         }
     }
     misses
+}
+
+/// For each hunk, the first line at which one after it is done already.
+fn done_below(founds: &[Found]) -> Vec<usize> {
+    let mut first = usize::MAX;
+    let below = founds.iter().rev().map(|found| {
+        let here = first;
+        if let Found::Already(at) = found {
+            first = first.min(*at);
+        }
+        here
+    });
+    let mut below: Vec<usize> = below.collect();
+    below.reverse();
+    below
 }
 
 /// A line that the hunk at `index` keeps, though not just as it is, and another of its `takers` takes away.

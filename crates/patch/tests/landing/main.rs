@@ -8,6 +8,7 @@
     reason = "tests may unwrap and look at their own trees"
 )]
 
+mod again;
 mod already;
 mod bytes;
 mod costly;
