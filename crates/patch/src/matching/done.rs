@@ -1,8 +1,10 @@
 //! Whether a file is as all the hunks of a patch leave it together: then none is to be done again, whatever else one of them
 //! would fit.
 
+use super::align::Sought;
 use super::fit::{Fit, Pass, contiguous};
-use super::line::Likeness;
+use super::line::{Likeness, indent, is_blank};
+use super::near::ENOUGH;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
@@ -36,16 +38,19 @@ fn is_known(hunk: &Hunk) -> bool {
 
 /// Whether each hunk has left its new lines where its number says, and not all would fit where theirs do.
 fn is_by_number(text: &Text<'_>, hunks: &[Hunk]) -> bool {
-    let (mut grown, mut fits) = (0_isize, true);
-    let stands = hunks.iter().all(|hunk| {
-        let Some(at) = hunk.at.and_then(|at| at.checked_sub(1)) else { return false };
-        let now = at.checked_add_signed(grown);
-        grown += hunk.new_lines().count().cast_signed() - hunk.old().count().cast_signed();
-        fits &= stand(text, hunk.old(), at);
-        let ends = |now: usize| !is_rest(hunk) || is_rest_at_end(text, hunk, now);
-        is_known(hunk) && now.is_some_and(|now| stand(text, hunk.new_lines(), now) && ends(now))
-    });
-    stands && !fits
+    [Likeness::Exact, Likeness::Trailing, Likeness::Folded].into_iter().any(|alike| {
+        let (mut grown, mut fitting) = (0_isize, 0);
+        let stands = hunks.iter().all(|hunk| {
+            let Some(at) = hunk.at.and_then(|at| at.checked_sub(1)) else { return false };
+            let now = at.checked_add_signed(grown);
+            grown += hunk.new_lines().count().cast_signed() - hunk.old().count().cast_signed();
+            fitting += usize::from(stand(text, hunk.old(), at, alike));
+            let ends = |now: usize| !is_rest(hunk) || is_rest_at_end(text, hunk, now);
+            is_known(hunk) && now.is_some_and(|now| stand(text, hunk.new_lines(), now, alike) && ends(now))
+        });
+        // What is only alike may be so before and after.
+        stands && if alike == Likeness::Exact { fitting < hunks.len() } else { fitting == 0 }
+    })
 }
 
 /// Whether what a hunk leaves stands before it is done too, since lines go from an end of it.
@@ -66,8 +71,20 @@ fn is_rest_at_end(text: &Text<'_>, hunk: &Hunk, at: usize) -> bool {
 }
 
 /// Whether `lines` stand from the line at `at` on.
-fn stand<'a>(text: &Text<'_>, lines: impl Iterator<Item = &'a str>, at: usize) -> bool {
-    lines.zip(at..).all(|(line, at)| text.effort().spend(1) && at < text.len() && line == text.line(at))
+fn stand<'a>(
+    text: &Text<'_>,
+    mut lines: impl Iterator<Item = &'a str>,
+    mut at: usize,
+    alike: Likeness,
+) -> bool {
+    // A line that is as deep as it was may have been meant to come deeper.
+    let same = |line: &str, there: &str| {
+        alike.holds(line, there) && (is_blank(line) || indent(line) == indent(there))
+    };
+    lines.all(|line| {
+        at += 1;
+        text.effort().spend(1) && at <= text.len() && same(line, text.line(at - 1))
+    })
 }
 
 /// Where what a hunk makes stands: from this line until before that.
@@ -130,14 +147,10 @@ fn is_left(text: &Text<'_>, hunk: &Hunk, (above, below): Span, (made, proven): (
         return !here.is_empty() && !olds.iter().any(elsewhere);
     }
     // What goes, and leaves nothing to know it by, is nowhere but in what others bring.
-    let goes: Vec<&str> = hunk
-        .lines
-        .iter()
-        .filter_map(|line| match line {
-            Line::Drop(text) if is_telling(text) => Some(text.as_str()),
-            Line::Keep(_) | Line::Drop(_) | Line::Add(_) => None,
-        })
-        .collect();
-    let brought = |at: &usize| proven.iter().any(|(from, until)| from <= at && at < until);
-    goes.len() >= JOINED && goes.iter().all(|line| text.index().places(line).iter().all(brought))
+    let goes = |line: &&Line| matches!(line, Line::Drop(text) if is_telling(text));
+    let taken =
+        |span: &Span| Fit { pass: Pass::Exact, at: (span.0..span.1).map(Some).collect(), doubt: None };
+    let taken: Vec<Fit> = proven.iter().map(taken).collect();
+    hunk.lines.iter().filter(goes).count() >= JOINED
+        && Sought::of(text, hunk).best(false, &taken).is_none_or(|(share, _)| share < ENOUGH)
 }

@@ -1,8 +1,8 @@
 //! What speaks for another place than the one that a hunk seems to fit, or for its being done already.
 
-use super::align::{ALIKE, Sought, weight};
+use super::align::{ALIKE, Old, Sought, weight};
 use super::fit::{Fit, Pass};
-use super::line::{fold, indent, similarity};
+use super::line::{fold, indent, is_blank, similarity};
 use super::near::ENOUGH;
 use super::sure::TELLING;
 use crate::edit::{Hunk, Line};
@@ -12,6 +12,8 @@ use crate::text::Text;
 const RIVAL: f64 = 0.97;
 /// How much of it must be there to do it again where it seems to be done.
 const AGAIN: f64 = 0.85;
+/// How much of it must be there for its number or its header to say more than a place where all of it is.
+pub(super) const NEARER: f64 = 0.8;
 
 /// A place that so much resembles `hunk` that it may have to be done there, although its new lines stand at `done`.
 pub(crate) fn again(text: &Text<'_>, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
@@ -39,6 +41,21 @@ pub(crate) fn numbered(text: &Text<'_>, hunk: &Hunk, taken: &[usize]) -> Option<
     let there: f64 = lines().map(|(weight, alike)| if alike >= ALIKE { weight * alike } else { 0.0 }).sum();
     let all: f64 = lines().map(|(weight, _)| weight).sum();
     (there >= ENOUGH * all).then_some(number)
+}
+
+/// A place that is nearer to the number of `hunk` than `fit`, and where all that changes stands too, in much the same lines.
+pub(crate) fn nearer(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
+    let number = hunk.at?.checked_sub(1)?;
+    let sought = Sought::of(text, hunk);
+    // What stands once does not stand in another place.
+    let once = |old: &Old<'_>| old.goes && old.weight >= TELLING && old.there == 1;
+    if number == fit.first() || sought.olds.iter().any(once) {
+        return None;
+    }
+    let far = |at: usize| at.abs_diff(number);
+    let places = sought.places(true, std::slice::from_ref(fit));
+    let mut near = places.filter(|(share, place)| *share >= NEARER && far(place.first()) < far(fit.first()));
+    near.next().map(|(_, place)| place.first())
 }
 
 /// Another place than `fit` that is indented as `hunk` is, and reads almost as it does.
@@ -100,7 +117,8 @@ pub(crate) fn made(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     let rows: Vec<usize> = (0..after.olds.len()).filter(|row| place.at[*row].is_some()).collect();
     let beside = |pair: &[usize]| {
         let changes = pair.iter().any(|row| after.olds[*row].goes);
-        !changes || place.at[pair[0]].zip(place.at[pair[1]]).is_some_and(|(this, next)| this + 1 == next)
+        let blank = |(this, next): (usize, usize)| (this + 1..next).all(|at| is_blank(text.line(at)));
+        !changes || place.at[pair[0]].zip(place.at[pair[1]]).is_some_and(blank)
     };
     let together = rows.len() > 1 && rows.windows(2).all(beside);
     (together && weigh(&after, &place) >= weigh(&before, fit)).then(|| place.first())

@@ -3,7 +3,7 @@
 use super::adds::adds;
 use super::astray::below_headers;
 use super::blanks::spaced;
-use super::elsewhere::{again, made, numbered, rival, sibling, stands};
+use super::elsewhere::{again, made, nearer, numbered, rival, sibling, stands};
 use super::fit::{Fit, Pass, contiguous};
 use super::header::{places, scope, spans};
 use super::line::{Likeness, is_blank};
@@ -187,6 +187,11 @@ fn doubts(
     if let [fit] = fits.as_slice()
         && let Some(there) = numbered(text, hunk, &[fit.first()])
         && (heads(there) || fit.pass > Pass::Trailing && !heads(fit.first()))
+    {
+        return Err(Miss::Ambiguous(vec![there, fit.first()]));
+    }
+    if let [fit] = fits.as_slice()
+        && let Some(there) = nearer(text, hunk, fit)
     {
         return Err(Miss::Ambiguous(vec![there, fit.first()]));
     }
