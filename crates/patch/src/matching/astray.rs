@@ -1,7 +1,7 @@
 //! Whether a hunk fits only outside of what its header names: then one of them is wrong, and nobody can tell which.
 
 use super::align::{Sought, weight};
-use super::elsewhere::NEARER;
+use super::elsewhere::likely;
 use super::find::Miss;
 use super::fit::{Fit, Pass};
 use super::header::{depth, known, opens, reach, scope, spans};
@@ -69,5 +69,5 @@ fn resembles(text: &Text<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits: &[Fit
     let after = |fit: &Fit| spans.iter().any(|(header, _)| *header < fit.first());
     let sought = Sought::of(text, hunk);
     sought.places(false, fits).any(|(share, fit)| share >= ENOUGH && below(&fit))
-        || sought.places(true, fits).any(|(share, fit)| share >= NEARER && after(&fit))
+        || likely(&sought, fits).any(|fit| after(&fit))
 }

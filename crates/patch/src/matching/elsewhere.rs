@@ -13,7 +13,7 @@ const RIVAL: f64 = 0.97;
 /// How much of it must be there to do it again where it seems to be done.
 const AGAIN: f64 = 0.85;
 /// How much of it must be there for its number or its header to say more than a place where all of it is.
-pub(super) const NEARER: f64 = 0.8;
+const NEARER: f64 = 0.8;
 
 /// A place that so much resembles `hunk` that it may have to be done there, although its new lines stand at `done`.
 pub(crate) fn again(text: &Text<'_>, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
@@ -53,9 +53,17 @@ pub(crate) fn nearer(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
         return None;
     }
     let far = |at: usize| at.abs_diff(number);
-    let places = sought.places(true, std::slice::from_ref(fit));
-    let mut near = places.filter(|(share, place)| *share >= NEARER && far(place.first()) < far(fit.first()));
-    near.next().map(|(_, place)| place.first())
+    let mut near = likely(&sought, std::slice::from_ref(fit));
+    near.find(|place| far(place.first()) < far(fit.first())).map(|place| place.first())
+}
+
+/// Places apart from `taken` where all that goes stands, in much the same lines.
+pub(crate) fn likely<'a>(sought: &'a Sought<'_>, taken: &'a [Fit]) -> impl Iterator<Item = Fit> + use<'a> {
+    let same = |(old, at): (&Old<'_>, &Option<usize>)| {
+        !old.goes || old.weight < TELLING || at.is_some_and(|at| old.folded == fold(sought.text.line(at)))
+    };
+    let places = sought.places(false, taken).filter(|(share, _)| *share >= NEARER);
+    places.map(|(_, fit)| fit).filter(move |fit| sought.olds.iter().zip(&fit.at).all(same))
 }
 
 /// Another place than `fit` that is indented as `hunk` is, and reads almost as it does.

@@ -112,3 +112,36 @@ fn what_is_left_of_a_hunk_says_nothing_where_lines_follow() {
     ");
     assert_eq!(unified("one = 1\ntwo = 2\n", body), DONE);
 }
+
+#[test]
+fn blanks_at_the_ends_of_lines_do_not_hide_that_it_is_done() {
+    let file = "one = 1  \ntwo = 22\t\nthree = 3\n\none = 1\ntwo = 2\nthree = 3\n";
+    assert_eq!(unified(file, "@@ -1,3 +1,3 @@\n one = 1\n-two = 2\n+two = 22\n three = 3\n"), DONE);
+    // How deep a line is may be all that changes.
+    let deeper = "if a:\n    one(1, 2)\n    two = 2\n";
+    insta::assert_snapshot!(unified(deeper, "@@ -1,3 +1,3 @@\n if a:\n-    one(1)\n+        one(1, 2)\n     two = 2\n"), @"
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-3. Lines with `-` are what the patch expects, with `+` what is there
+         1  if a:
+           -    one(1)
+         2 +    one(1, 2)
+         3      two = 2
+    ");
+}
+
+/// It was done where empty lines had been overlooked; a twin, which something has come in between, is another place.
+#[test]
+fn empty_lines_do_not_hide_that_it_is_done() {
+    let file = "struct A {\n    /// One.\n    one: u8,\n    /// Two.\n    two: u8,\n}\n\nstruct B {\n    /// One.\n    one: u16,\n\n    /// Two.\n    two: u16,\n}\n";
+    let body = "     /// One.\n-    one: u8,\n+    one: u16,\n     /// Two.\n-    two: u8,\n+    two: u16,\n }\n+fn f() {}\n";
+    insta::assert_snapshot!(update(&file.replace("two: u16,\n}\n", "two: u16,\n}\nfn f() {}\n").replace("two: u8,\n}", "two: u8,\n    three: u8,\n}"), body), @"
+    `f` is unchanged: the hunk at line 3 of the patch seems to be applied already, at line 10: its old lines are only almost those at line 2; if it belongs there, write them as the file has them
+         1 struct A {
+         2     /// One.
+         3     one: u8,
+         4     /// Two.
+         5     two: u8,
+         6     three: u8,
+         7 }
+         8·
+    ");
+}

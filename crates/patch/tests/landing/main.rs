@@ -28,6 +28,7 @@ mod reading;
 mod refused;
 mod repair;
 mod replace;
+mod rivals;
 mod second;
 mod shown;
 mod slips;
