@@ -14,6 +14,8 @@ const RIVAL: f64 = 0.97;
 const AGAIN: f64 = 0.85;
 /// How much of it must be there for its number or its header to say more than a place where all of it is.
 const NEARER: f64 = 0.8;
+/// How many times nearer to its number that must be, if the other is just so.
+const TIMES: usize = 4;
 
 /// A place that so much resembles `hunk` that it may have to be done there, although its new lines stand at `done`.
 pub(crate) fn again(text: &Text<'_>, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
@@ -43,7 +45,7 @@ pub(crate) fn numbered(text: &Text<'_>, hunk: &Hunk, taken: &[usize]) -> Option<
     (there >= ENOUGH * all).then_some(number)
 }
 
-/// A place that is nearer to the number of `hunk` than `fit`, and where all that changes stands too, in much the same lines.
+/// A place that is much nearer to the number of `hunk` than `fit`, and where all that changes stands too, in much the same lines.
 pub(crate) fn nearer(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     let number = hunk.at?.checked_sub(1)?;
     let sought = Sought::of(text, hunk);
@@ -53,8 +55,9 @@ pub(crate) fn nearer(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
         return None;
     }
     let far = |at: usize| at.abs_diff(number);
+    let times = if fit.pass > Pass::Trailing { 1 } else { TIMES };
     let mut near = likely(&sought, std::slice::from_ref(fit));
-    near.find(|place| far(place.first()) < far(fit.first())).map(|place| place.first())
+    near.find(|place| far(place.first()).saturating_mul(times) < far(fit.first())).map(|place| place.first())
 }
 
 /// Places apart from `taken` where all that goes stands, in much the same lines.

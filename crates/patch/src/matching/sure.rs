@@ -26,6 +26,7 @@ pub(super) fn is_sure(sought: &Sought<'_>, hunk: &Hunk, fit: &Fit) -> bool {
         && !place.is_stretched()
         && !place.is_touched()
         && !place.is_torn()
+        && !place.is_beside_dots()
         && !place.is_half_done(hunk)
         && !place.is_slid(hunk)
 }
@@ -146,6 +147,18 @@ impl Place<'_> {
             let remarks = self.olds[pair[1]].goes && next > this + 1 && is_remark(&self.folded(next - 1));
             let belongs = remarks || passed.iter().any(deeper);
             changes && (passed.len() > missing + 1 || passed.len() > missing && belongs)
+        })
+    }
+
+    /// Whether a line that only says that lines are left out stands beside what changes: where among these that is, nobody knows.
+    fn is_beside_dots(&self) -> bool {
+        let dots = |row: &usize| self.fit.at[*row].is_none() && stands_for_others(&self.olds[*row].folded);
+        let blank = |row: &usize| self.olds[*row].folded.is_empty();
+        let goes = |row: usize| self.olds.get(row).is_some_and(|old| old.goes);
+        (0..self.olds.len()).filter(dots).any(|row| {
+            let first = row - (0..row).rev().take_while(blank).count();
+            let last = row + (row + 1..self.olds.len()).take_while(blank).count();
+            (first..=last + 1).any(|row| self.adds[row]) || first > 0 && goes(first - 1) || goes(last + 1)
         })
     }
 

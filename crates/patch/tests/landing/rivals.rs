@@ -102,3 +102,55 @@ fn lines_that_are_reworded_leave_the_empty_lines_around_them() {
          9 }
     ");
 }
+
+/// Both have the line that goes; the line above it, which only one has, is not reworded in the other.
+#[test]
+fn a_line_that_stands_elsewhere_is_not_reworded_here() {
+    let file = "@app.teardown\ndef teardown1(exc):\n    assert type(exc) == Error\n    called.append(1)\n\n@app.teardown\ndef teardown2(exc):\n    assert isinstance(exc, Error)\n    called.append(1)\n";
+    let body = " @app.teardown\n def teardown2(exc):\n-    assert type(exc) == Error\n+    assert type(exc) is Error\n     called.append(1)\n";
+    insta::assert_snapshot!(update(file, body), @"
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-4. Lines with `-` are what the patch expects, with `+` what is there
+         1  @app.teardown
+           -def teardown2(exc):
+         2 +def teardown1(exc):
+         3      assert type(exc) == Error
+         4      called.append(1)
+    ");
+}
+
+/// Where among the lines that are left out something comes, nobody knows.
+#[test]
+fn dots_beside_what_comes_are_not_overlooked() {
+    let file = "def copy(self):\n    rv = new(self)\n    rv.extend(self.items)\n\n    return check(rv)\n\ndef lexer(self):\n    return self.lex\n";
+    let body = " def copy(self):\n     rv = new(self)\n     rv.extend(self.items)\n \n+    rv.more = more\n+\n     # ...\n def lexer(self):\n     return self.lex\n";
+    insta::assert_snapshot!(update(file, body), @"
+    `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-8. Lines with `-` are what the patch expects, with `+` what is there
+         1  def copy(self):
+         2      rv = new(self)
+         3      rv.extend(self.items)
+         4··
+           -    # ...
+         5 +    return check(rv)
+         6 +
+         7  def lexer(self):
+         8      return self.lex
+    ");
+}
+
+/// A line that goes on is another line.
+#[test]
+fn a_text_of_several_lines_does_not_end_within_a_word() {
+    let file = ".hero\n  grow: 1\n  padding: $pad_old\n";
+    insta::assert_snapshot!(replace(file, ".hero\n  grow: 1\n  padding: $pad", ".hero\n  grow: 1\n  padding: $pad\n  margin: 0"), @"
+    `f` is unchanged: the text to replace almost fits at line 1, but `padding: $pad` ends in the middle of a word there; write it as the file has it
+         1 .hero
+         2   grow: 1
+         3   padding: $pad_old
+    ");
+    insta::assert_snapshot!(replace(file, "$pad", "$pads"), @"
+    M f
+    |.hero
+    |  grow: 1
+    |  padding: $pads_old
+    ");
+}
