@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use super::fit::{Fit, Pass};
 use super::line::{fold, is_blank, similarity};
-use super::sure::TELLING;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
@@ -186,8 +185,6 @@ fn reworded(olds: &[Old<'_>], at: &mut [Option<usize>]) {
             && before + 2 == after
             && !olds[row].goes
             && !olds[row].folded.is_empty()
-            // What says something and stands elsewhere was not reworded here.
-            && (olds[row].there == 0 || olds[row].weight < TELLING)
         {
             at[row] = Some(before + 1);
         }
