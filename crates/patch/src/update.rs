@@ -50,11 +50,8 @@ pub(crate) fn updated(
         }
     }
     if let Some(hunk) = hunks.iter().find(|hunk| is_ends_only(hunk)) {
-        return if stands(bytes, hunks) {
-            Ok((bytes.to_vec(), Vec::new()))
-        } else {
-            Err(vec![ends(edit, hunk)])
-        };
+        let done = stands(bytes, hunks).then(|| (bytes.to_vec(), Vec::new()));
+        return done.ok_or_else(|| vec![ends(edit, hunk)]);
     }
     let text = legible(edit, bytes, effort)?;
     let hunks = &*without_marks(edit, &text, hunks)?;

@@ -66,7 +66,9 @@ fn context(hunk: &Hunk) -> usize {
 /// Whether most of `hunk` stands below one of the headers at `spans`, though not just so; or nearly all of it after one.
 fn resembles(text: &Text<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits: &[Fit]) -> bool {
     let below = |fit: &Fit| spans.iter().any(|(header, end)| *header < fit.end() && fit.first() < *end);
-    let after = |fit: &Fit| spans.iter().any(|(header, _)| *header < fit.first());
+    // What fits above all of them is not where they say; what fits below one may be, however far that reaches.
+    let above = spans.iter().all(|(header, _)| fits.iter().all(|fit| fit.first() < *header));
+    let after = |fit: &Fit| above && spans.iter().any(|(header, _)| *header < fit.first());
     let sought = Sought::of(text, hunk);
     sought.places(false, fits).any(|(share, fit)| share >= ENOUGH && below(&fit))
         || likely(&sought, fits).any(|fit| after(&fit))

@@ -141,8 +141,11 @@ fn is_left(text: &Text<'_>, hunk: &Hunk, (above, below): Span, (made, proven): (
     let here: Vec<Span> = made.iter().filter(within).copied().collect();
     if is_known(hunk) && !is_rest(hunk) {
         let olds = contiguous(text, hunk, Likeness::Trimmed, Pass::Indent);
+        // What stands within what another hunk brings is of that.
+        let brought = |fit: &Fit| proven.iter().any(|span| span.0 <= fit.first() && fit.end() <= span.1);
         let elsewhere = |fit: &Fit| {
-            above <= fit.first() && fit.end() <= below && !here.iter().any(|span| shares(fit, span))
+            let within = above <= fit.first() && fit.end() <= below;
+            within && !brought(fit) && !here.iter().any(|span| shares(fit, span))
         };
         return !here.is_empty() && !olds.iter().any(elsewhere);
     }

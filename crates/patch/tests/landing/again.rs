@@ -91,6 +91,18 @@ fn what_moves_is_not_taken_from_where_it_came_to() {
 }
 
 #[test]
+fn what_moves_is_not_changed_where_it_came_to() {
+    let file = "one {\n    find: 1\n}\ntwo {\n    join: 2\n    keys: 3\n}\n";
+    let body = "@@\n     find: 1\n+    join: 2\n+    keys: 3\n@@\n two {\n-    join: 2\n-    keys: 3\n+    merge: 4\n";
+    let told = update(file, body);
+    assert!(told.starts_with("M f\n") && !told.contains("WRONG"), "{told}");
+    let bare =
+        "@@\n     find: 1\n+    join: 2\n+    keys: 3\n@@ two {\n-    join: 2\n-    keys: 3\n+    merge: 4\n";
+    let told = update(file, bare);
+    assert!(told.starts_with("M f\n") && !told.contains("WRONG"), "{told}");
+}
+
+#[test]
 fn a_hunk_whose_neighbours_are_done_is_done_between_them() {
     let file = "def a():\n    print(\"a\")\n\ndef b():\n    print(\"b\")\n\ndef c():\n    print(\"c\")\n\ndef d():\n    print \"b\"\n";
     let hunk = |name: &str| format!("@@\n-    print \"{name}\"\n+    print(\"{name}\")\n");
@@ -131,9 +143,9 @@ fn blanks_at_the_ends_of_lines_do_not_hide_that_it_is_done() {
 /// It was done where empty lines had been overlooked; a twin, which something has come in between, is another place.
 #[test]
 fn empty_lines_do_not_hide_that_it_is_done() {
-    let file = "struct A {\n    /// One.\n    one: u8,\n    /// Two.\n    two: u8,\n}\n\nstruct B {\n    /// One.\n    one: u16,\n\n    /// Two.\n    two: u16,\n}\n";
+    let file = "struct A {\n    /// One.\n    one: u8,\n    /// Two.\n    two: u8,\n    three: u8,\n}\n\nstruct B {\n    /// One.\n    one: u16,\n\n    /// Two.\n    two: u16,\n}\nfn f() {}\n";
     let body = "     /// One.\n-    one: u8,\n+    one: u16,\n     /// Two.\n-    two: u8,\n+    two: u16,\n }\n+fn f() {}\n";
-    insta::assert_snapshot!(update(&file.replace("two: u16,\n}\n", "two: u16,\n}\nfn f() {}\n").replace("two: u8,\n}", "two: u8,\n    three: u8,\n}"), body), @"
+    insta::assert_snapshot!(update(file, body), @"
     `f` is unchanged: the hunk at line 3 of the patch seems to be applied already, at line 10: its old lines are only almost those at line 2; if it belongs there, write them as the file has them
          1 struct A {
          2     /// One.

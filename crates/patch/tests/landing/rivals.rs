@@ -21,6 +21,13 @@ fn a_number_speaks_for_a_place_that_reads_almost_so() {
     ");
 }
 
+/// Who does not know the number writes 1.
+#[test]
+fn the_number_one_says_nothing() {
+    let file = format!("{}{}", FILE.split_once("\n\n\n").unwrap().1, FILE.split_once("\n\n\n").unwrap().0);
+    assert!(unified(&file, &format!("@@ -1,4 +1,4 @@\n{HUNK}")).starts_with("M f\n"));
+}
+
 #[test]
 fn a_number_near_an_exact_place_is_no_doubt() {
     insta::assert_snapshot!(unified(FILE, &format!("@@ -3,4 +3,4 @@\n{HUNK}")), @"
@@ -57,15 +64,25 @@ fn a_header_speaks_for_a_place_somewhere_after_it() {
     ");
 }
 
+#[test]
+fn a_header_above_both_speaks_for_neither() {
+    let file = format!("mode = 1\n\n{FILE}");
+    assert!(update(&file, &format!("@@ mode = 1\n{HUNK}")).starts_with("M f\n"));
+}
+
 /// The first is found by its exact lines below the second, which has blanks at the ends of lines.
 #[test]
 fn hunks_that_lie_otherwise_than_their_numbers_say_must_be_exact() {
     let file = "one = 1 \ntwo = 2\n\nthree = 3 \nfour = 4\n\none = 1\ntwo = 2\n";
     let body = "@@ -1,2 +1,2 @@\n one = 1\n-two = 2\n+two = 22\n@@ -4,2 +4,2 @@\n three = 3\n-four = 4\n+four = 44\n";
     insta::assert_snapshot!(unified(file, body), @"
-    `f` is unchanged: hunk 1 of 2 (line 3 of the patch) fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
-    lines 1-2
-    lines 7-8, below `four = 4` (line 5)
+    `f` is unchanged: hunk 2 of 2 (line 7 of the patch) almost fits at line 4, which is before the hunk before it; give the hunks in the file's order, or write it as the file has it
+         2 two = 2
+         3·
+         4 three = 3·
+         5 four = 4
+         6·
+         7 one = 1
     ");
 }
 
