@@ -48,11 +48,11 @@ pub(crate) fn numbered(text: &Text<'_>, hunk: &Hunk, taken: &[usize]) -> Option<
 /// A place that is much nearer to the number of `hunk` than `fit`, and where all that changes stands too, in much the same lines.
 pub(crate) fn nearer(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     // Who does not know the number writes 1.
-    let number = hunk.at?.checked_sub(1).filter(|number| *number > 0)?;
+    let number = hunk.at?.checked_sub(1).filter(|number| *number > 0 && *number != fit.first())?;
     let sought = Sought::of(text, hunk);
     // What stands once does not stand in another place.
     let once = |old: &Old<'_>| old.goes && old.weight >= TELLING && old.there == 1;
-    if number == fit.first() || sought.olds.iter().any(once) {
+    if sought.olds.iter().any(once) {
         return None;
     }
     let far = |at: usize| at.abs_diff(number);
