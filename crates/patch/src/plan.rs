@@ -107,7 +107,7 @@ impl Plan {
             if let Err(more) = planning.edit(edit) {
                 faults.extend(more);
             }
-            proofs.note(index, planning.files.iter().flat_map(|file| &file.landed));
+            proofs.note(index, planning.passes.drain(..));
             if planning.effort.is_spent() {
                 break;
             }
@@ -155,13 +155,16 @@ struct Planning<'a> {
     by_link: HashMap<String, usize>,
     /// Files that should go and are not there.
     gone: Vec<Fault>,
+    /// What was overlooked by the edit that was worked out last.
+    passes: Vec<Pass>,
     effort: Effort,
 }
 
 impl<'a> Planning<'a> {
     fn of(tree: &'a dyn Tree) -> Self {
         let (by_real, by_link) = (HashMap::new(), HashMap::new());
-        Self { tree, files: Vec::new(), by_real, by_link, gone: Vec::new(), effort: Effort::default() }
+        let (files, gone, passes) = (Vec::new(), Vec::new(), Vec::new());
+        Self { tree, files, by_real, by_link, gone, passes, effort: Effort::default() }
     }
 
     fn look(&self, edit: &Edit, path: &str) -> Result<Spot, Faults> {
@@ -328,6 +331,7 @@ impl<'a> Planning<'a> {
                 let written =
                     written.map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
                 now.bytes = written.into();
+                self.passes.extend(landed.iter().map(|(_, pass)| *pass));
                 file.landed.extend(landed.into_iter().map(|(at, pass)| (at + 1, pass)));
                 Ok(())
             }
@@ -377,6 +381,7 @@ impl<'a> Planning<'a> {
         }
         let file = &mut self.files[to];
         file.now = Some(new);
+        self.passes.extend(landed.iter().map(|(_, pass)| *pass));
         file.landed.extend(landed);
         file.bystander = false;
         Ok(())

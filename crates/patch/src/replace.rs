@@ -42,6 +42,13 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
         places.extend(overlapping(whole, at, &old));
     }
     let line = |at: usize| text.line_at(at);
+    if let [at] = *places
+        && !all
+        && !is_there(whole, at, &old, &new)
+        && let Some(doubt) = torn(whole, at, &old)
+    {
+        return Err(Miss::Doubtful(line(at), doubt));
+    }
     match places.as_slice() {
         [] if all => already(whole, &new).then_some(Replaced::Already).ok_or(Miss::Absent),
         [] => by_lines(text, &old, &new),
@@ -130,6 +137,17 @@ fn is_there(whole: &str, at: usize, old: &str, new: &str) -> bool {
     new.match_indices(old).any(|(inside, _)| {
         at.checked_sub(inside).is_some_and(|start| whole.get(start..start + new.len()) == Some(new))
     })
+}
+
+/// A word that the end of `old`, which is of several lines and stands at `at`, cuts in two: the line is another there.
+fn torn(whole: &str, at: usize, old: &str) -> Option<String> {
+    let within = |char: char| char.is_alphanumeric() || char == '_';
+    let (before, after) = (&whole[..at], &whole[at + old.len()..]);
+    let begins = before.ends_with(within) && old.starts_with(within);
+    let ends = after.starts_with(within) && old.ends_with(within);
+    let (line, side) = if begins { (old.lines().next()?, "begins") } else { (old.lines().last()?, "ends") };
+    (old.trim_end().contains('\n') && (begins || ends))
+        .then(|| format!("`{}` {side} in the middle of a word there", line.trim()))
 }
 
 /// Where `new` stands apart from `old`, which stands at `at`.

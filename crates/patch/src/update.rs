@@ -8,7 +8,7 @@ use crate::edit::{Edit, Hunk, Line};
 use crate::exact::{exact, is_ends_only, may_stand, stands};
 use crate::fault::Fault;
 use crate::index::Effort;
-use crate::matching::{Landing, Miss, Pass, Placed, is_in, place};
+use crate::matching::{Landing, Miss, Pass, Placed, is_done, is_in, place};
 use crate::reading;
 use crate::rewrite::{Endings, rewrite};
 use crate::text::{Text, without_mark};
@@ -50,14 +50,14 @@ pub(crate) fn updated(
         }
     }
     if let Some(hunk) = hunks.iter().find(|hunk| is_ends_only(hunk)) {
-        return if stands(bytes, hunks) {
-            Ok((bytes.to_vec(), Vec::new()))
-        } else {
-            Err(vec![ends(edit, hunk)])
-        };
+        let done = stands(bytes, hunks).then(|| (bytes.to_vec(), Vec::new()));
+        return done.ok_or_else(|| vec![ends(edit, hunk)]);
     }
     let text = legible(edit, bytes, effort)?;
     let hunks = &*without_marks(edit, &text, hunks)?;
+    if signed && !twofold && is_done(&text, hunks) {
+        return Ok((bytes.to_vec(), Vec::new()));
+    }
     let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
     let unnumbered = hunks.iter().all(|hunk| hunk.at.is_none());
     let endings = Endings { bare: says.map(|hunk| hunk.new_bare), first: unnumbered };

@@ -83,6 +83,13 @@ fn places(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
     let old: Vec<&str> = part.old().map(|said| said.text.as_str()).collect();
     let truth = part.old().enumerate().find_map(|(at, said)| Some(draft.row(said.cell?)?.checked_sub(at)));
     let Some(truth) = truth else {
+        // None of its lines is left where they were, and all of them stand elsewhere.
+        let stands = |row: usize| {
+            rows[row..].iter().map(|cell| &cell.text).zip(&old).filter(|(there, old)| there == old)
+        };
+        if !old.is_empty() && (0..rows.len()).any(|row| stands(row).count() == old.len()) {
+            return Err(Evidence::Misleading);
+        }
         // It only adds, and names no line.
         let told = draft.manner.format == Format::Unified && part.numbers == Numbers::Right;
         return if told { Ok(vec![patches::start(draft, part)]) } else { Err(Evidence::Short) };

@@ -1,6 +1,7 @@
 //! Whether a hunk fits only outside of what its header names: then one of them is wrong, and nobody can tell which.
 
 use super::align::{Sought, weight};
+use super::elsewhere::likely;
 use super::find::Miss;
 use super::fit::{Fit, Pass};
 use super::header::{depth, known, opens, reach, scope, spans};
@@ -62,8 +63,13 @@ fn context(hunk: &Hunk) -> usize {
     hunk.lines.iter().filter(|line| matches!(line, Line::Keep(text) if weight(text) >= TELLING)).count()
 }
 
-/// Whether most of `hunk` stands below one of the headers at `spans`, though not just so.
+/// Whether most of `hunk` stands below one of the headers at `spans`, though not just so; or nearly all of it after one.
 fn resembles(text: &Text<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits: &[Fit]) -> bool {
     let below = |fit: &Fit| spans.iter().any(|(header, end)| *header < fit.end() && fit.first() < *end);
-    Sought::of(text, hunk).places(false, fits).any(|(share, fit)| share >= ENOUGH && below(&fit))
+    // What fits above all of them is not where they say; what fits below one may be, however far that reaches.
+    let above = spans.iter().all(|(header, _)| fits.iter().all(|fit| fit.first() < *header));
+    let after = |fit: &Fit| above && spans.iter().any(|(header, _)| *header < fit.first());
+    let sought = Sought::of(text, hunk);
+    sought.places(false, fits).any(|(share, fit)| share >= ENOUGH && below(&fit))
+        || likely(&sought, fits).any(|fit| after(&fit))
 }

@@ -1,8 +1,8 @@
 //! What speaks for another place than the one that a hunk seems to fit, or for its being done already.
 
-use super::align::{ALIKE, Sought, weight};
+use super::align::{ALIKE, Old, Sought, weight};
 use super::fit::{Fit, Pass};
-use super::line::{fold, indent, similarity};
+use super::line::{fold, indent, is_blank, similarity};
 use super::near::ENOUGH;
 use super::sure::TELLING;
 use crate::edit::{Hunk, Line};
@@ -12,6 +12,10 @@ use crate::text::Text;
 const RIVAL: f64 = 0.97;
 /// How much of it must be there to do it again where it seems to be done.
 const AGAIN: f64 = 0.85;
+/// How much of it must be there for its number or its header to say more than a place where all of it is.
+const NEARER: f64 = 0.8;
+/// How many times nearer to its number that must be, if the other is just so.
+const TIMES: usize = 4;
 
 /// A place that so much resembles `hunk` that it may have to be done there, although its new lines stand at `done`.
 pub(crate) fn again(text: &Text<'_>, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
@@ -39,6 +43,31 @@ pub(crate) fn numbered(text: &Text<'_>, hunk: &Hunk, taken: &[usize]) -> Option<
     let there: f64 = lines().map(|(weight, alike)| if alike >= ALIKE { weight * alike } else { 0.0 }).sum();
     let all: f64 = lines().map(|(weight, _)| weight).sum();
     (there >= ENOUGH * all).then_some(number)
+}
+
+/// A place that is much nearer to the number of `hunk` than `fit`, and where all that changes stands too, in much the same lines.
+pub(crate) fn nearer(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
+    // Who does not know the number writes 1.
+    let number = hunk.at?.checked_sub(1).filter(|number| *number > 0 && *number != fit.first())?;
+    let sought = Sought::of(text, hunk);
+    // What stands once does not stand in another place.
+    let once = |old: &Old<'_>| old.goes && old.weight >= TELLING && old.there == 1;
+    if sought.olds.iter().any(once) {
+        return None;
+    }
+    let far = |at: usize| at.abs_diff(number);
+    let times = if fit.pass > Pass::Trailing { 1 } else { TIMES };
+    let mut near = likely(&sought, std::slice::from_ref(fit));
+    near.find(|place| far(place.first()).saturating_mul(times) < far(fit.first())).map(|place| place.first())
+}
+
+/// Places apart from `taken` where all that goes stands, in much the same lines.
+pub(crate) fn likely<'a>(sought: &'a Sought<'_>, taken: &'a [Fit]) -> impl Iterator<Item = Fit> + use<'a> {
+    let same = |(old, at): (&Old<'_>, &Option<usize>)| {
+        !old.goes || old.weight < TELLING || at.is_some_and(|at| old.folded == fold(sought.text.line(at)))
+    };
+    let places = sought.places(false, taken).filter(|(share, _)| *share >= NEARER);
+    places.map(|(_, fit)| fit).filter(move |fit| sought.olds.iter().zip(&fit.at).all(same))
 }
 
 /// Another place than `fit` that is indented as `hunk` is, and reads almost as it does.
@@ -100,7 +129,8 @@ pub(crate) fn made(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     let rows: Vec<usize> = (0..after.olds.len()).filter(|row| place.at[*row].is_some()).collect();
     let beside = |pair: &[usize]| {
         let changes = pair.iter().any(|row| after.olds[*row].goes);
-        !changes || place.at[pair[0]].zip(place.at[pair[1]]).is_some_and(|(this, next)| this + 1 == next)
+        let blank = |(this, next): (usize, usize)| (this + 1..next).all(|at| is_blank(text.line(at)));
+        !changes || place.at[pair[0]].zip(place.at[pair[1]]).is_some_and(blank)
     };
     let together = rows.len() > 1 && rows.windows(2).all(beside);
     (together && weigh(&after, &place) >= weigh(&before, fit)).then(|| place.first())

@@ -3,7 +3,7 @@
 use super::adds::adds;
 use super::astray::below_headers;
 use super::blanks::spaced;
-use super::elsewhere::{again, made, numbered, rival, sibling, stands};
+use super::elsewhere::{again, made, nearer, numbered, rival, sibling, stands};
 use super::fit::{Fit, Pass, contiguous};
 use super::header::{places, scope, spans};
 use super::line::{Likeness, is_blank};
@@ -11,6 +11,9 @@ use super::near::near;
 use super::settle::Doubt;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
+
+/// So many lines that say something on each side of a change are not side by side by chance.
+const JOINED: usize = 2;
 
 /// Why a hunk has no place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +141,9 @@ fn said(
             return Some(Err(Miss::Costly));
         }
         // What is to go is there, all of it.
-        if only_goes(hunk) && fits.first().is_some_and(|fit| fit.pass < Pass::Near) {
+        let gone =
+            is_joined(hunk) || done.iter().any(|at| heads(*at)) && !fits.iter().any(|fit| heads(fit.first()));
+        if only_goes(hunk) && !gone && fits.first().is_some_and(|fit| fit.pass < Pass::Near) {
             return None;
         }
         if repeats(hunk) && fits.first().is_some_and(|fit| fit.pass == Pass::Exact && on_it(fit)) {
@@ -182,6 +187,11 @@ fn doubts(
     if let [fit] = fits.as_slice()
         && let Some(there) = numbered(text, hunk, &[fit.first()])
         && (heads(there) || fit.pass > Pass::Trailing && !heads(fit.first()))
+    {
+        return Err(Miss::Ambiguous(vec![there, fit.first()]));
+    }
+    if let [fit] = fits.as_slice()
+        && let Some(there) = nearer(text, hunk, fit)
     {
         return Err(Miss::Ambiguous(vec![there, fit.first()]));
     }
@@ -243,6 +253,17 @@ fn only_goes(hunk: &Hunk) -> bool {
     !comes && hunk.lines.iter().any(|line| matches!(line, Line::Drop(text) if !is_blank(text)))
 }
 
+/// Whether so much stands on both sides of what goes that it shows, side by side, that this is gone.
+fn is_joined(hunk: &Hunk) -> bool {
+    let telling = |line: &&Line| matches!(line, Line::Keep(text) if text.chars().any(char::is_alphanumeric));
+    let goes = |line: &Line| matches!(line, Line::Drop(_));
+    let first = hunk.lines.iter().position(goes).unwrap_or(0);
+    let last = hunk.lines.iter().rposition(goes).unwrap_or(0);
+    [&hunk.lines[..first], &hunk.lines[last..]]
+        .iter()
+        .all(|side| side.iter().filter(telling).count() >= JOINED)
+}
+
 /// Whether all that comes is empty, or stands in the hunk already, and nothing goes.
 fn repeats(hunk: &Hunk) -> bool {
     hunk.lines.iter().all(|line| match line {
@@ -291,7 +312,8 @@ fn already(
     let numbered = |fit: &Fit| fit.pass == Pass::Exact && hunk.at == Some(fit.first() + 1);
     let meant: Vec<Fit> =
         elsewhere.iter().filter(|fit| heads(fit.first()) || numbered(fit)).cloned().collect();
-    match (meant.is_empty(), done.iter().find(|at| heads(**at))) {
+    let told = |at: &&usize| heads(**at) || hunk.at == Some(**at + 1);
+    match (meant.is_empty(), done.iter().find(told)) {
         (false, None) => Ok(Found::Fits(meant)),
         (true, Some(at)) => Ok(Found::Already(*at)),
         // It was done in one place, and could be done in another.

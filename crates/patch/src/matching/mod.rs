@@ -6,6 +6,7 @@ mod adds;
 mod align;
 mod astray;
 mod blanks;
+mod done;
 mod elsewhere;
 mod find;
 mod fit;
@@ -20,6 +21,7 @@ mod sure;
 
 pub use fit::Pass;
 
+pub(crate) use done::is_done;
 pub(crate) use find::{Miss, is_in};
 pub(crate) use line::{fold, indent};
 pub(crate) use near::closest;

@@ -95,14 +95,22 @@ fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usi
     }
     let mut misses = Vec::new();
     let (mut last, mut done) = (0, 0);
+    let later = done_below(founds);
+    let mut numbered = None;
     let mut places = fits.iter().peekable();
     for (index, found) in founds.iter().enumerate() {
         if let Found::Already(at) = found {
             done = done.max(*at);
         }
         let Some((_, fit)) = places.next_if(|(at, _)| *at == index) else { continue };
-        let before = fit.first() < last && fit.pass > Pass::Trailing || fit.first() < done;
+        let before = fit.first() < last && fit.pass > Pass::Trailing
+            || fit.first() < done
+            || fit.first() > later[index]
+            || numbered.is_some_and(|above| is_misnumbered(hunks, above, (index, fit)));
         last = last.max(fit.first());
+        if numbered.is_none_or(|(_, above)| above.first() < fit.first()) {
+            numbered = Some((index, fit));
+        }
         match lost(text, hunks, &takers, (index, fit)) {
             Some(at) => misses.push((index, Miss::Shared(at))),
             None if before => misses.push((index, Miss::Disordered(fit.first()))),
@@ -110,6 +118,27 @@ fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usi
         }
     }
     misses
+}
+
+/// Whether two hunks lie otherwise than their numbers say, and one of them is not just as the file is.
+fn is_misnumbered(hunks: &[Hunk], (one, above): (usize, &Fit), (other, fit): (usize, &Fit)) -> bool {
+    let said = hunks[one].at.zip(hunks[other].at).is_some_and(|(one, other)| one < other);
+    said && fit.first() < above.first() && above.pass.max(fit.pass) > Pass::Exact
+}
+
+/// For each hunk, the first line at which one after it is done already.
+fn done_below(founds: &[Found]) -> Vec<usize> {
+    let mut first = usize::MAX;
+    let below = founds.iter().rev().map(|found| {
+        let here = first;
+        if let Found::Already(at) = found {
+            first = first.min(*at);
+        }
+        here
+    });
+    let mut below: Vec<usize> = below.collect();
+    below.reverse();
+    below
 }
 
 /// A line that the hunk at `index` keeps, though not just as it is, and another of its `takers` takes away.

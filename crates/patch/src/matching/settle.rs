@@ -3,10 +3,13 @@
 use std::collections::HashSet;
 
 use super::fit::{Fit, Pass};
-use super::line::{indent, is_blank};
+use super::line::{indent, is_blank, similarity};
 use super::spelling::{Manner, Spelling};
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
+
+/// Lines that resemble each other as much are one in two versions.
+const REWORDED: f64 = 0.5;
 
 /// What a hunk does to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -173,8 +176,9 @@ fn depths<'a>(
     })
 }
 
-/// Whether all old lines from the first change to the last stand one after another. Of two texts, which lines go is a guess
-/// of ours, so that nobody can tell what becomes of empty lines among them.
+/// Whether empty lines that only the file or only the patch has are not beside what changes, from the first change to the
+/// last. Of two texts, which lines go is a guess of ours, so that nobody can tell what becomes of those among them, unless
+/// lines are only reworded, each in its place.
 fn is_even(hunk: &Hunk, fit: &Fit) -> bool {
     let changes = |line: &Line| !matches!(line, Line::Keep(_));
     let olds = |lines: &[Line]| lines.iter().filter(|line| !matches!(line, Line::Add(_))).count();
@@ -185,7 +189,32 @@ fn is_even(hunk: &Hunk, fit: &Fit) -> bool {
     };
     let from = olds(&hunk.lines[..first]).saturating_sub(1);
     let until = (olds(&hunk.lines[..=last]) + 1).min(fit.at.len());
-    fit.at[from..until].windows(2).all(|pair| pair[0].is_some() && pair[1] == pair[0].map(|at| at + 1))
+    let beside = |pair: &[Option<usize>]| pair[0].is_some() && pair[1] == pair[0].map(|at| at + 1);
+    fit.at[from..until].windows(2).all(beside) || is_reworded(hunk, fit, beside)
+}
+
+/// Whether as many lines come as go wherever something changes, each much like the one in whose place it comes, and what
+/// goes together stands together, each `beside` the next.
+fn is_reworded(hunk: &Hunk, fit: &Fit, beside: impl Fn(&[Option<usize>]) -> bool) -> bool {
+    let mut seen = 0;
+    hunk.lines.chunk_by(|one, next| matches!(one, Line::Keep(_)) == matches!(next, Line::Keep(_))).all(
+        |run| {
+            let goes: Vec<&str> = texts(run, |line| matches!(line, Line::Drop(_)));
+            let comes: Vec<&str> = texts(run, |line| matches!(line, Line::Add(_)));
+            let old = run.len() - comes.len();
+            let at = &fit.at[seen..seen + old];
+            seen += old;
+            let alike = goes.iter().zip(&comes).all(|(goes, comes)| similarity(goes, comes) >= REWORDED);
+            goes.is_empty() && comes.is_empty()
+                || goes.len() == comes.len() && alike && at.windows(2).all(&beside)
+        },
+    )
+}
+
+/// The text of those of `lines` that are of a kind.
+fn texts(lines: &[Line], is: impl Fn(&Line) -> bool) -> Vec<&str> {
+    let those = lines.iter().filter(|line| is(line));
+    those.map(|(Line::Keep(text) | Line::Drop(text) | Line::Add(text))| text.as_str()).collect()
 }
 
 /// For each line of the run of added lines at `index`, the old line that it takes the place of.

@@ -14,6 +14,8 @@ pub(super) const TELLING: f64 = 1.0;
 const ENOUGH_ALONE: f64 = 3.0;
 /// Lines that resemble each other as much may be one in two versions.
 const ALIKE: f64 = 0.6;
+/// So much of a hunk in another place is most of it.
+const MOST: f64 = 0.75;
 /// So many lines may have come in between two of a hunk.
 const PASSED: usize = 4;
 
@@ -26,6 +28,8 @@ pub(super) fn is_sure(sought: &Sought<'_>, hunk: &Hunk, fit: &Fit) -> bool {
         && !place.is_stretched()
         && !place.is_touched()
         && !place.is_torn()
+        && !place.is_beside_dots()
+        && !place.is_rather_elsewhere(sought)
         && !place.is_half_done(hunk)
         && !place.is_slid(hunk)
 }
@@ -147,6 +151,36 @@ impl Place<'_> {
             let belongs = remarks || passed.iter().any(deeper);
             changes && (passed.len() > missing + 1 || passed.len() > missing && belongs)
         })
+    }
+
+    /// Whether lines come between a line that only says that lines are left out and an empty one that is apart from the next:
+    /// where that is, nobody knows.
+    fn is_beside_dots(&self) -> bool {
+        let dots = |row: &usize| self.fit.at[*row].is_none() && stands_for_others(&self.olds[*row].folded);
+        let blank = |row: usize| self.olds.get(row).is_some_and(|old| old.folded.is_empty());
+        let beside = |one: usize, next: usize| {
+            let at = |row: usize| self.fit.at.get(row).copied().flatten();
+            at(one).map(|at| at + 1) == at(next)
+        };
+        (0..self.olds.len()).filter(dots).any(|row| {
+            let above = row > 1 && self.adds[row] && blank(row - 1) && !beside(row - 2, row - 1);
+            above || self.adds[row + 1] && blank(row + 1) && !beside(row + 1, row + 2)
+        })
+    }
+
+    /// Whether a line that reads otherwise here stands just so in another place, with most of the others.
+    fn is_rather_elsewhere(&self, sought: &Sought<'_>) -> bool {
+        let other = |row: &usize| self.is_telling(*row) && self.olds[*row].there > 0 && !self.is_same(*row);
+        let rows: Vec<usize> =
+            (0..self.olds.len()).filter(|row| self.fit.at[*row].is_some()).filter(other).collect();
+        let there = |fit: &Fit| {
+            let same = |row: &usize| fit.at[*row].is_some_and(|at| self.olds[*row].folded == self.folded(at));
+            rows.iter().any(same)
+        };
+        !rows.is_empty()
+            && sought
+                .places(false, std::slice::from_ref(self.fit))
+                .any(|(share, fit)| share >= MOST && there(&fit))
     }
 
     /// Whether something like what is to come stands there, and the hunk does not know it: it is done in part, or that is to go.

@@ -1,5 +1,7 @@
 //! What one edit of a patch proves about how all of it is written: the others are written down in the same way.
 
+use std::collections::HashSet;
+
 use super::{Reading, entities, escapes};
 use crate::edit::{Action, Edit, Hunk, Line};
 use crate::fault::Fault;
@@ -11,34 +13,23 @@ const SHOWN: usize = 60;
 /// What one edit can prove for others; numbers and signs are of each file alone.
 const CARRIED: [Reading; 2] = [Reading::Escapes, Reading::Entities];
 
-/// Which edits of a patch were read otherwise than they are written.
+/// Which edits of a patch were read otherwise than they are written, and how.
 #[derive(Debug, Default)]
-pub(crate) struct Proofs {
-    /// How often, up to now.
-    seen: [usize; CARRIED.len()],
-    read: Vec<(usize, Reading)>,
-}
+pub(crate) struct Proofs(HashSet<(usize, Reading)>);
 
 impl Proofs {
-    /// Notes how the edit of that number was read, from all that has `landed` with it and before.
-    pub(crate) fn note<'a>(&mut self, edit: usize, landed: impl Iterator<Item = &'a (usize, Pass)>) {
-        let mut now = [0; CARRIED.len()];
-        for (_, pass) in landed {
-            for (how, now) in CARRIED.into_iter().zip(&mut now) {
-                *now += usize::from(*pass == Pass::Read(how));
-            }
-        }
-        let more = CARRIED.into_iter().zip(now.iter().zip(&self.seen)).filter(|(_, (now, seen))| now > seen);
-        self.read.extend(more.map(|(how, _)| (edit, how)));
-        self.seen = now;
+    /// Notes how the edit of that number was read, from what was overlooked for it.
+    pub(crate) fn note(&mut self, edit: usize, passes: impl Iterator<Item = Pass>) {
+        let read = passes.filter_map(|pass| CARRIED.into_iter().find(|how| pass == Pass::Read(*how)));
+        self.0.extend(read.map(|how| (edit, how)));
     }
 
     /// Edits that bring what another proves to be written otherwise than it is meant.
     pub(crate) fn unread(&self, edits: &[Edit]) -> Vec<Fault> {
+        let proven: HashSet<Reading> = self.0.iter().map(|(_, how)| *how).collect();
         let fault = |(index, edit): (usize, &Edit)| {
-            let read = |how: &Reading| self.read.contains(&(index, *how));
-            let proven = |how: &Reading| self.read.iter().any(|(_, other)| other == how);
-            let mut ways = CARRIED.into_iter().filter(|how| proven(how) && !read(how));
+            let read = |how: &Reading| self.0.contains(&(index, *how));
+            let mut ways = CARRIED.into_iter().filter(|how| proven.contains(how) && !read(how));
             let (how, line) = ways.find_map(|how| Some((how, raw(edit, how)?)))?;
             let (line, what): (String, _) = (line.trim().chars().take(SHOWN).collect(), how.overlooks());
             let what = format!(
@@ -87,7 +78,7 @@ mod tests {
         let landed: Vec<(usize, Pass)> =
             (0..edits.len()).map(|at| (at, if at == 0 { Pass::Read(how) } else { Pass::Exact })).collect();
         let mut proofs = Proofs::default();
-        (0..edits.len()).for_each(|at| proofs.note(at, landed[..=at].iter()));
+        landed.iter().for_each(|(at, pass)| proofs.note(*at, [*pass].into_iter()));
         proofs.unread(&edits).into_iter().map(|fault| fault.what).collect()
     }
 

@@ -1,5 +1,7 @@
 //! Lines of a whole file that only stand for others, which would be lost.
 
+use std::collections::HashSet;
+
 /// A line that only says that others are left out is not longer.
 const LONGEST: usize = 80;
 /// What such a line begins with, unless it is all dots.
@@ -76,23 +78,37 @@ const WITH_DOTS: &[&str] =
 
 /// A line of `content` that only says that lines of the file `before` are left out.
 ///
-/// Dots alone, and words without dots, may be meant as they are: they count if the file becomes shorter, and dots that are all
-/// that a block has, as in Python, if it becomes shorter by half.
+/// Dots alone, and words without dots, may be meant as they are: they count if the file becomes shorter, or has lines there that
+/// are gone; and dots that are all that a block has, as in Python, if it becomes shorter by half.
 pub(crate) fn left_out<'a>(content: &'a str, before: &[u8]) -> Option<&'a str> {
     let before = String::from_utf8_lossy(before);
     let (lines, was) = (content.lines().count(), before.lines().count());
-    let mut above = "";
-    content.lines().map(str::trim).filter(|line| !line.is_empty()).find(|line| {
-        let is_body = above.ends_with(':') && *line == "...";
-        above = line;
+    let new: Vec<&str> = content.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let found = (0..new.len()).find(|at| {
+        let (above, line) = (at.checked_sub(1).map_or("", |above| new[above]), new[*at]);
+        let is_body = above.ends_with(':') && line == "...";
         let counts = match says(line) {
             None => false,
             Some(Says::Surely) => true,
             Some(Says::Perhaps) if is_body => lines * 2 < was,
-            Some(Says::Perhaps) => lines < was,
+            Some(Says::Perhaps) => lines < was || are_gone(&new, *at, &before),
         };
         counts && !before.contains(line)
-    })
+    });
+    found.map(|at| new[at])
+}
+
+/// Whether `before` has lines between the neighbours of the line at `at` that `new` has nowhere.
+fn are_gone(new: &[&str], at: usize, before: &str) -> bool {
+    let old: Vec<&str> = before.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let place = |line: &str| {
+        let mut places = (0..old.len()).filter(|place| old[*place] == line);
+        places.next().filter(|_| places.next().is_none())
+    };
+    let Some(above) = at.checked_sub(1).and_then(|above| place(new[above])) else { return false };
+    let below = new.get(at + 1).map_or(Some(old.len()), |below| place(below));
+    let stay: HashSet<&str> = new.iter().copied().collect();
+    below.is_some_and(|below| (above + 1..below).any(|gone| !stay.contains(old[gone])))
 }
 
 /// How clearly a line says that others are left out.
@@ -166,6 +182,16 @@ mod tests {
             let content = format!("def a():\n    four()\n{line}\n");
             assert_eq!(left_out(&content, OLD.as_bytes()), Some(line), "{line}");
         }
+    }
+
+    #[test]
+    fn lines_that_are_gone_count_though_others_come() {
+        let more = "x = 1\ny = 2\nz = 3\nw = 4\nv = 5\nu = 6\n";
+        let content = format!("{more}def a():\n    one()\n# ...\ndef c():\n    three()\n");
+        assert_eq!(left_out(&content, OLD.as_bytes()), Some("# ..."));
+        let whole =
+            format!("{more}def a():\n    one()\n# ...\ndef b():\n    two()\n\ndef c():\n    three()\n");
+        assert_eq!(left_out(&whole, OLD.as_bytes()), None);
     }
 
     #[test]

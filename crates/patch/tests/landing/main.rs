@@ -8,6 +8,7 @@
     reason = "tests may unwrap and look at their own trees"
 )]
 
+mod again;
 mod already;
 mod bytes;
 mod costly;
@@ -27,6 +28,7 @@ mod reading;
 mod refused;
 mod repair;
 mod replace;
+mod rivals;
 mod second;
 mod shown;
 mod slips;

@@ -110,7 +110,7 @@ fn part_of_a_line_is_not_overlooked() {
 
 #[test]
 fn empty_lines_among_what_changes_are_not_guessed() {
-    insta::assert_snapshot!(replace("one();\n\n\ntwo();\n", "one();\n\ntwo();\n", "1();\n\n2();\n"), @"
+    insta::assert_snapshot!(replace("one();\n\n\ntwo();\n", "one();\n\ntwo();\n", "let first = 1;\n\nlet second = 2;\n"), @"
     `f` is unchanged: the text to replace almost fits at line 1, but the empty lines among what changes are not those of the file; write it as the file has it
          1 one();
          2·

@@ -26,6 +26,13 @@ fn a_hunk_that_alone_is_short_is_cut_off() {
     assert_snapshot!(tell("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n--- a/g\n+++ b/g\n@@ -9,7 +9,8 @@\n x\n+y\n z\n"), @"line 12: the patch is cut off: nothing was done; the last hunk has fewer lines than its `@@` says; send all of it, or count again");
 }
 
+/// One side is there to the line, and much of the other is not.
+#[test]
+fn a_diff_that_ends_within_what_comes_is_cut_off() {
+    assert_snapshot!(hunks("@@ -1,3 +1,9 @@\n a\n b\n c\n+d\n"), @"line 7: the patch is cut off: nothing was done; the last hunk has fewer lines than its `@@` says; send all of it, or count again");
+    assert_snapshot!(hunks("@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9,3 +9 @@\n x\n-y\n"), @"line 9: the patch is cut off: nothing was done; the last hunk has fewer lines than its `@@` says; send all of it, or count again");
+}
+
 #[test]
 fn counts_may_be_wrong_in_a_whole_diff() {
     assert_snapshot!(hunks("@@ -1,9 +1,9 @@\n a\n-b\n+c\n d\n"), @"
@@ -42,7 +49,7 @@ fn counts_may_be_wrong_in_a_whole_diff() {
       3: at 1 [ a] [-b] [+c]
       7: at 9 [ x] [+y] [ z] [ z] [ z]
     ");
-    assert_snapshot!(hunks("@@ -1,3 +1,9 @@\n a\n b\n c\n+d\n"), @"
+    assert_snapshot!(hunks("@@ -1,3 +1,6 @@\n a\n b\n c\n+d\n"), @"
     1: update f
       3: at 1 [ a] [ b] [ c] [+d]
     ");

@@ -9,6 +9,9 @@ use crate::parse::wrapper::Source;
 /// Lines that stay after the last change, as programs write them: with so many, a hunk is whole whatever it counts.
 const CONTEXT: usize = 3;
 
+/// Nobody miscounts by so many lines on one side alone.
+const MUCH: usize = 4;
+
 /// How many lines hunks say that they have, and how many they do: of all hunks of a diff, one after another.
 #[derive(Default)]
 pub(super) struct Counts {
@@ -55,11 +58,19 @@ impl Counts {
         let Some(after) = last.after else { return lost != (0, 0) };
         // An empty line that stays at the end is easily lost, and says nothing.
         let blank = lost == (1, 1) && !last.ends_in_drop;
-        let short = lost.0 > 0 && lost.1 > 0 && !blank;
+        // One side is right to the line, and much of the other is missing where it ends.
+        let least = if self.others == 0 { MUCH } else { 1 };
+        let half = after == 0 && lost.0.min(lost.1) == 0 && lost.0.max(lost.1) >= least && is_right(last);
+        let short = half || lost.0 > 0 && lost.1 > 0 && !blank;
         // Whoever cannot count is wrong in other hunks too, or writes what stays after the change.
         let counts = if self.others == 0 { after == 0 && !source.closed } else { self.right };
         short && counts && after < CONTEXT
     }
+}
+
+/// Whether a hunk has as many old lines as it says, or as many new ones.
+fn is_right(count: &Count) -> bool {
+    count.said.is_some_and(|said| said.0 == count.has.0 || said.1 == count.has.1)
 }
 
 impl Count {
