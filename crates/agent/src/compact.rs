@@ -1,10 +1,12 @@
 //! Keeping a conversation within what a model can read: old answers are trimmed first, then a summary takes the place of the rest.
 
-use journal::Entry;
-use wire::{End, Heard, Request};
-
-use crate::{AgentFault, Seen, Session};
 use futures_util::StreamExt;
+use journal::Entry;
+use wire::{Code, End, Heard, ModelError, Request};
+
+use crate::retry::{Tries, chance};
+use crate::stream::broken;
+use crate::{AgentFault, Seen, Session};
 
 /// From this share of what the model can read on, the conversation is shortened, and to this one.
 const FULL: f64 = 0.8;
@@ -18,6 +20,9 @@ const BYTES_PER_TOKEN: usize = 4;
 const SUMMARISE: &str = "\
 The conversation is about to be shortened. Write down, for yourself, what you need to go on: what the user wants, what you found out (files, names, \
 numbers), what you changed, what is proved and how, what is left, and anything that must not be forgotten. Write nothing else.";
+
+/// What stands for what is gone where the model does not say.
+const UNSUMMARISED: &str = "(What was said and done before had to be left out, and nobody could sum it up: look at the files for what is there.)";
 
 impl Session {
     /// Shortens the conversation if it is about to be too long.
@@ -45,12 +50,22 @@ impl Session {
         share
     }
 
+    /// A request of so many bytes was more than the model can read, whatever we thought: it is less than that from now on.
+    pub(crate) async fn overflowed(&mut self, bytes: usize) -> Result<(), AgentFault> {
+        self.last = None;
+        let limits = &mut self.setup.limits;
+        limits.context = limits.context.min((bytes / BYTES_PER_TOKEN) as u64 / 10 * 9).max(1);
+        // The newest answer may be what is too long.
+        self.history.trim(0);
+        self.shorten().await
+    }
+
     /// Shortens the conversation.
     pub(crate) async fn shorten(&mut self) -> Result<(), AgentFault> {
         let before = self.history.bytes();
         self.history.trim(KEPT);
         self.last = None;
-        if self.share() > ROOM && self.history.len() > KEPT {
+        if self.share() > ROOM && self.history.len() > 1 {
             let summary = self.summary().await?;
             let kept = KEPT.min(self.history.len() / 2);
             let dropped = self.history.summarise(&summary, kept);
@@ -62,8 +77,30 @@ impl Session {
         Ok(())
     }
 
-    /// What the model says happened so far.
+    /// What the model says happened so far; if it cannot say, that.
     async fn summary(&self) -> Result<String, AgentFault> {
+        let mut tries = Tries::default();
+        // ends: each try that fails is counted
+        loop {
+            let error = match self.summarised().await {
+                Ok(summary) => return Ok(summary),
+                Err(error) => error,
+            };
+            let pause = match error.code {
+                Code::ContextLength => None,
+                _ => tries.next(&error, chance()),
+            };
+            let Some(pause) = pause else {
+                self.setup.watch.saw(Seen::Notice(&format!("there is no summary: {}", error.message)));
+                return Ok(UNSUMMARISED.to_owned());
+            };
+            self.setup.watch.saw(Seen::Retried { why: &error.message, pause });
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Asks for a summary once.
+    async fn summarised(&self) -> Result<String, ModelError> {
         let dialect = self.setup.model.dialect();
         let mut items = self.history.entries().to_vec();
         items.push(dialect.entry(&dialect.user(SUMMARISE, &[])));
@@ -78,14 +115,18 @@ impl Session {
         });
         let mut events = self.setup.model.respond(body).await?;
         let mut listener = dialect.listener();
+        let mut heard = Vec::new();
         // ends: with the stream
         while let Some(event) = events.next().await {
-            for heard in listener.push(&event?) {
-                if let Heard::End(End::Failed(error)) = heard {
-                    return Err(error.into());
-                }
-            }
+            heard.extend(listener.push(&event?));
         }
-        Ok(listener.into_said().text())
+        heard.extend(listener.finish());
+        match heard.into_iter().find_map(|heard| if let Heard::End(end) = heard { Some(end) } else { None }) {
+            Some(End::Failed(error)) => return Err(error),
+            Some(End::CutShort { why }) => return Err(broken(&format!("the summary was cut short: {why}"))),
+            Some(End::Done) | None => {}
+        }
+        let text = listener.into_said().text();
+        if text.trim().is_empty() { Err(broken("the summary is empty")) } else { Ok(text) }
     }
 }

@@ -13,6 +13,8 @@ const LEFT: usize = 200;
 pub(crate) enum Piece {
     /// Somebody said something to the model.
     User { text: String, images: Vec<Image> },
+    /// What stands for pieces that are gone, and what the user had asked for last.
+    Summary { summary: String, asked: Option<String> },
     /// The model said something, and its calls were answered.
     Round { said: Said, answers: Vec<(CallId, ToolOutput)> },
 }
@@ -36,6 +38,14 @@ impl History {
         let dialect = self.dialect;
         let items = match &piece {
             Piece::User { text, images } => vec![dialect.user(text, images)],
+            Piece::Summary { summary, asked } => {
+                let asked = asked.as_ref().map(|text| format!("\n\nWhat the user asked for last:\n{text}"));
+                let asked = asked.unwrap_or_default();
+                let text = format!(
+                    "What happened so far, in short, in place of the conversation itself:\n{summary}{asked}"
+                );
+                vec![dialect.user(&text, &[])]
+            }
             Piece::Round { said, answers } => {
                 let answers = answers.iter().map(|(id, output)| (id, output));
                 [dialect.said(said), dialect.replies(said, answers)].concat()
@@ -99,14 +109,11 @@ impl History {
         let old = ..self.pieces.len().saturating_sub(kept);
         let gone: Vec<Piece> = self.pieces.drain(old).collect();
         let asked = gone.iter().rev().find_map(|piece| match piece {
-            Piece::User { text, .. } => Some(text.as_str()),
+            Piece::User { text, .. } => Some(text.clone()),
+            Piece::Summary { asked, .. } => asked.clone(),
             Piece::Round { .. } => None,
         });
-        let asked =
-            asked.map(|text| format!("\n\nWhat the user asked for last:\n{text}")).unwrap_or_default();
-        let text =
-            format!("What happened so far, in short, in place of the conversation itself:\n{summary}{asked}");
-        let first = Piece::User { text, images: Vec::new() };
+        let first = Piece::Summary { summary: summary.to_owned(), asked };
         let rest = std::mem::take(&mut self.pieces);
         *self = Self::new(self.dialect, std::iter::once(first).chain(rest).collect());
         gone.len()
@@ -163,7 +170,12 @@ mod tests {
             History::new(Dialect::Chat, vec![user("one"), round("a"), user("two"), round("b"), round("c")]);
         assert_eq!(history.summarise("short", 1), 4);
         assert_eq!(history.len(), 2);
-        let Piece::User { text, .. } = &history.pieces[0] else { panic!() };
-        assert!(text.contains("short") && text.contains("two") && !text.contains("one"));
+        let Piece::Summary { summary, asked } = &history.pieces[0] else { panic!() };
+        assert_eq!((summary.as_str(), asked.as_deref()), ("short", Some("two")));
+        // The user's own words are carried on, and no summary in a summary.
+        history.push(round("d"));
+        history.summarise("shorter", 1);
+        let Piece::Summary { summary, asked } = &history.pieces[0] else { panic!() };
+        assert_eq!((summary.as_str(), asked.as_deref()), ("shorter", Some("two")));
     }
 }

@@ -189,6 +189,7 @@ mod tests {
         let resumed = resumed(records, Dialect::Chat).unwrap();
         let piece = |piece: &Piece| match piece {
             Piece::User { .. } => "u".to_owned(),
+            Piece::Summary { .. } => "s".to_owned(),
             Piece::Round { said, answers } => format!("{}/{}", answers.len(), said.calls().count()),
         };
         (resumed.pieces.iter().map(piece).collect::<Vec<_>>().join(" "), resumed.lost.len())

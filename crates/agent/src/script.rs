@@ -2,7 +2,7 @@
 //!
 //! A script has a turn a line, as JSON: `{"items": [{"type": "message", "text": "hi"}, {"type": "function_call", "name": "exec_command",
 //! "arguments": {"cmd": "true"}}, {"type": "custom_tool_call", "name": "apply_patch", "input": "…"}]}`. A turn may wait first (`delay_ms`),
-//! break off after so many events (`break_after`) or be a refusal (`{"status": 429, "retry_after": "1"}`).
+//! break off (`break_after`) or end without a word (`end_after`) after so many events, or be a refusal (`{"status": 429, "retry_after": "1"}`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -30,6 +30,8 @@ pub struct Turn {
     pace_ms: u64,
     /// After so many events the stream breaks off.
     break_after: Option<usize>,
+    /// After so many events the stream ends, as if that were all.
+    end_after: Option<usize>,
     /// It is refused with this status instead.
     status: Option<u16>,
     /// And with this header.
@@ -132,7 +134,7 @@ impl Script {
         let id = format!("{:04}", number.min(9999));
         let mut events = dialect.spoken(&id, &turn.lines(number), usage);
         let breaks = turn.break_after.is_some_and(|after| after < events.len());
-        if let Some(after) = turn.break_after {
+        if let Some(after) = turn.break_after.or(turn.end_after) {
             events.truncate(after);
         }
         let [delay, pace] = [turn.delay_ms, turn.pace_ms].map(Duration::from_millis);
@@ -184,7 +186,7 @@ mod tests {
             "// a comment\n\n{\"items\": [{\"type\": \"message\", \"text\": \"a\"}]}\n{\"status\": 500}\n";
         assert_eq!(Turn::read(text).unwrap().len(), 2);
         let fault = Turn::read("{}\n{\"item\": []}").unwrap_err();
-        insta::assert_snapshot!(fault, @"line 2 of the script cannot be read: unknown field `item`, expected one of `items`, `delay_ms`, `pace_ms`, `break_after`, `status`, `retry_after` at line 1 column 7");
+        insta::assert_snapshot!(fault, @"line 2 of the script cannot be read: unknown field `item`, expected one of `items`, `delay_ms`, `pace_ms`, `break_after`, `end_after`, `status`, `retry_after` at line 1 column 7");
     }
 
     #[test]

@@ -34,7 +34,8 @@ pub(crate) async fn events(response: Response) -> Result<Events, ModelError> {
             Err(error) => Some(Err(broken(&error.to_string()))),
         })
     });
-    Ok(json.boxed())
+    // Whoever asks again after the end is told so again.
+    Ok(json.fuse().boxed())
 }
 
 fn parse(text: &str) -> Result<Value, ModelError> {

@@ -47,6 +47,9 @@ impl Session {
             self.setup.watch.saw(Seen::Changed(&diff));
             self.write(&Entry::Diff { text: diff })?;
         }
+        if let Err(fault) = &ended {
+            self.write(&Entry::Notice { text: fault.to_string() })?;
+        }
         if let Ok(Ended::Interrupted) = ended {
             self.write(&Entry::Interrupted { why: "the user stopped it".to_owned() })?;
         }
@@ -66,7 +69,12 @@ impl Session {
             while let Some(text) = self.steered() {
                 self.said_by_user(&text, Vec::new())?;
             }
-            self.fit().await?;
+            let stop = self.handle.turn();
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(Ended::Interrupted),
+                fits = self.fit() => fits?,
+            }
             let Round { end, acted, interrupted } = self.answered_round(round, &mut tries).await?;
             if interrupted {
                 return Ok(Ended::Interrupted);
@@ -87,7 +95,7 @@ impl Session {
 
     /// One response that counts. As long as nothing was done, a request that fails is sent again as it is.
     async fn answered_round(&mut self, number: usize, tries: &mut Tries) -> Result<Round, AgentFault> {
-        let mut shortened = false;
+        let mut shortened = 0;
         // ends: each try that fails is counted
         loop {
             let body = self.body();
@@ -102,9 +110,9 @@ impl Session {
             };
             match &round.end {
                 End::Failed(error) if !round.acted && !round.interrupted => {
-                    if error.code == Code::ContextLength && !shortened {
-                        shortened = true;
-                        self.shorten().await?;
+                    if error.code == Code::ContextLength && shortened < OVERFLOWS {
+                        shortened += 1;
+                        self.overflowed(bytes).await?;
                         continue;
                     }
                     let error = error.clone();
@@ -120,10 +128,14 @@ impl Session {
         let Some(pause) = tries.next(error, chance()) else { return Err(error.clone().into()) };
         self.setup.watch.saw(Seen::Retried { why: &error.message, pause });
         self.write(&Entry::Notice { text: format!("{}; tried again", error.message) })?;
-        tokio::time::sleep(pause).await;
+        // Whoever stops the turn is noticed where it goes on.
+        let stop = self.handle.turn();
+        let _stopped = tokio::time::timeout(pause, stop.cancelled()).await;
         Ok(())
     }
 }
 
+/// How often one request is shortened because it is longer than the model can read.
+const OVERFLOWS: usize = 4;
 /// How long what runs may take to notice that it was stopped.
 const GRACE: Duration = Duration::from_secs(10);

@@ -174,6 +174,44 @@ fn a_request_that_fails_is_sent_again_and_nothing_runs_twice() {
 }
 
 #[test]
+fn a_stream_that_ends_without_a_word_is_one_that_broke_off() {
+    for wire in ["responses", "chat", "anthropic"] {
+        let (home, workspace) = (Home::new(), Workspace::new());
+        let mut nothing = say("never heard to its end");
+        nothing["end_after"] = json!(0);
+        let mut half = turn(&[
+            call("exec_command", &json!({"cmd": "echo x >> count.txt"})),
+            json!({"type": "message", "text": "and"}),
+        ]);
+        half["end_after"] = json!(if wire == "anthropic" { 4 } else { 3 });
+        let served = Served::start(&home, &[nothing, half, say("Done.")]);
+        let ran = served.run(&home, &workspace, &["--wire", wire, "go"]);
+        assert_eq!(ran.code, Some(0), "{wire}: {} {}", ran.out, ran.err);
+        assert_eq!(of(&events(&ran), "retry").len(), 2, "{wire}: {}", ran.out);
+        let records = records(&journal(&home));
+        assert!(answers(&records).iter().all(|(_, times)| *times == 1), "{wire}: {records:?}");
+        let count = fs::read_to_string(workspace.path().join("count.txt")).unwrap_or_default();
+        assert!(count.lines().count() <= 1, "{wire}: {count}");
+    }
+}
+
+#[test]
+fn whoever_does_not_read_cannot_keep_it_from_ending() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let served = Served::start(&home, &[say(&"word ".repeat(400_000))]);
+    let mut child = started(&served, &home, &workspace);
+    std::thread::sleep(Duration::from_secs(2));
+    signal(&child, rustix::process::Signal::TERM);
+    let began = Instant::now();
+    // ends: when it has, or never did
+    while child.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
+#[test]
 fn what_cannot_be_asked_for_is_said_in_a_sentence() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let run = |args: &[&str]| {

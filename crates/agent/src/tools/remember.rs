@@ -28,14 +28,8 @@ impl ToolHandler for Remember {
     const NAME: &'static str = "remember";
     const ABOUT: &'static str = "Keeps a fact that the user wants you to know in later sessions.";
 
-    /// What is remembered steers every session to come, so somebody has to want it: it is judged as somebody else's tool is.
-    fn intent(&self, _: &Args, _: &Place) -> Result<Intent, ToolError> {
-        let (server, tool) = ("memory".to_owned(), "remember".to_owned());
-        let foreign = Foreign { server, tool, definition: String::new(), trust: Trust::Unknown };
-        Ok(Intent::of(vec![Effect::Foreign(foreign)]))
-    }
-
-    async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+    /// What is remembered steers every session to come, so somebody has to want it, and to see it.
+    fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
         let Args { name, text, scope } = args;
         if !is_name(name) {
             return Err(ToolError::argument("name", "it must be 1 to 64 letters, digits, - and _"));
@@ -43,6 +37,19 @@ impl ToolHandler for Remember {
         if text.trim().is_empty() || text.len() > LONGEST {
             return Err(ToolError::argument("text", format!("it must have 1 to {LONGEST} bytes")));
         }
+        let whose = match scope.unwrap_or(Scope::Project) {
+            Scope::Project => "for this project",
+            Scope::User => "for you, in every project",
+        };
+        let (server, tool) = ("memory".to_owned(), format!("remember `{name}` {whose}"));
+        let foreign = Foreign { server, tool, definition: String::new(), trust: Trust::Unknown };
+        let mut intent = Intent::of(vec![Effect::Foreign(foreign)]);
+        intent.diff = Some(text.lines().map(|line| format!("+{line}\n")).collect());
+        Ok(intent)
+    }
+
+    async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let Args { name, text, scope } = args;
         let scope = scope.unwrap_or(Scope::Project);
         let (memories, name, text) = (Arc::clone(&self.0), name.clone(), text.clone());
         cx.blocking(move |_| {

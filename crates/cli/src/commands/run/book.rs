@@ -12,6 +12,9 @@ use super::model::Chosen;
 use crate::compose::Composed;
 use crate::fault::Fault;
 
+/// Sessions among which the last one in a directory is looked for.
+const LOOKED_AT: usize = 200;
+
 /// A session that is written down.
 pub(super) struct Book {
     pub(super) id: SessionId,
@@ -58,7 +61,7 @@ impl Book {
                 )
             }
             Some(prefix) => {
-                let id = found(&sessions, prefix)?;
+                let id = found(&sessions, prefix, &about.cwd)?;
                 let Reopened { journal, records, .. } =
                     Journal::reopen(&sessions, &id, redactor).map_err(|fault| unread(&fault))?;
                 let earlier =
@@ -83,11 +86,15 @@ impl Book {
     }
 }
 
-/// The session that `prefix` means.
-fn found(sessions: &std::path::Path, prefix: &str) -> Result<SessionId, Fault> {
+/// The session that `prefix` means; `last` is the newest that worked in `cwd`.
+fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, Fault> {
     if prefix == "last" {
-        let names = journal::names(sessions).map_err(|fault| unread(&fault))?;
-        return names.into_iter().max().ok_or_else(|| Fault::usage("there is no session to go on with"));
+        let listed = journal::list(sessions, LOOKED_AT).map_err(|fault| unread(&fault))?;
+        let here = listed.into_iter().find(|session| session.cwd == cwd);
+        return here.map(|session| session.id).ok_or_else(|| {
+            Fault::usage(format!("no session worked in `{cwd}` lately"))
+                .hint("`toolgate log` lists them; --resume takes the start of an ID")
+        });
     }
     journal::find(sessions, prefix).map_err(|fault| unread(&fault))
 }

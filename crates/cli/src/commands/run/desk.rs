@@ -29,6 +29,11 @@ impl Desk {
             None => Some(line),
         }
     }
+
+    /// Nobody answers what stands there.
+    pub(super) fn leave(&self) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
 }
 
 impl Person for Desk {

@@ -112,7 +112,7 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
         };
         let session = Session::new(setup, book.resumed).map_err(unwritten)?;
         let signals = signals(session.handle())?;
-        let lines = sits.then(|| Lines::typed(person.clone())).transpose()?;
+        let lines = sits.then(Lines::typed).transpose()?;
         let mut talk = Talk { session, show, person, lines, desk, toolgate: &toolgate, dirs };
         let (ended, why) = tokio::select! {
             ended = talk.turns(prompt, images) => match ended {

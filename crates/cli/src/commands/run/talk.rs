@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use agent::{Ended, Handle, Session};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 use toolgate::{Image, Toolgate};
 
 use super::Show;
@@ -21,6 +22,8 @@ use crate::screen;
 const OUT_OF_ROUNDS: u8 = 3;
 /// How often whoever watches is told that something takes long.
 const TICK: Duration = Duration::from_millis(500);
+/// How long the end may take.
+const LAST_MOMENT: Duration = Duration::from_secs(5);
 /// Two Ctrl-C within this time end the program.
 const TWICE: Duration = Duration::from_secs(2);
 
@@ -84,10 +87,12 @@ impl Talk<'_> {
                 tokio::select! {
                     biased;
                     ended = &mut turn => break ended,
-                    Some(line) = async { lines.as_mut()?.next().await }, if lines.is_some() => {
-                        // It answers a question, or it is one more thing to heed.
-                        if let Some(line) = desk.take(line).filter(|line| !line.trim().is_empty()) {
-                            handle.steer(line);
+                    line = async { lines.as_mut()?.next().await }, if lines.is_some() => {
+                        // It answers a question, or it is one more thing to heed; Ctrl-D answers nothing.
+                        match line.map(|line| desk.take(line)) {
+                            None => desk.leave(),
+                            Some(Some(line)) if !line.trim().is_empty() => handle.steer(line),
+                            Some(_) => {}
                         }
                     }
                     _ = ticks.tick() => if !asks() { show.tick() },
@@ -111,25 +116,39 @@ fn code(ended: &Ended) -> ExitCode {
 }
 
 /// The first Ctrl-C stops the turn; the second, and whoever ends us, ends the program. With which exit status.
+///
+/// It has a task of its own: whoever does not read what we write cannot keep us from ending.
 pub(super) fn signals(handle: Handle) -> Result<impl Future<Output = u8>, Fault> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut hangup = signal(SignalKind::hangup())?;
-    Ok(async move {
+    let (tell, told) = oneshot::channel();
+    #[expect(clippy::disallowed_methods, reason = "no call: it watches for signals")]
+    tokio::spawn(async move {
         let mut last: Option<Instant> = None;
         // ends: with the second of two in a row
-        loop {
+        let code = loop {
             tokio::select! {
                 _ = interrupt.recv() => {
                     let twice = last.is_some_and(|last| last.elapsed() < TWICE);
                     handle.interrupt();
                     if twice {
-                        return INTERRUPTED;
+                        break INTERRUPTED;
                     }
                     last = Some(Instant::now());
                 }
-                _ = terminate.recv() => return TERMINATED,
-                _ = hangup.recv() => return TERMINATED,
+                _ = terminate.recv() => break TERMINATED,
+                _ = hangup.recv() => break TERMINATED,
             }
+        };
+        let _over = tell.send(code);
+        tokio::time::sleep(LAST_MOMENT).await;
+        std::process::exit(i32::from(code));
+    });
+    Ok(async move {
+        match told.await {
+            Ok(code) => code,
+            // The task is gone with the runtime.
+            Err(_) => std::future::pending().await,
         }
     })
 }

@@ -1,0 +1,167 @@
+//! Sessions with a scripted model and a tool that says much: what requests carry when there is not room for everything.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use engine::{ToolRegistry, ToolRouter};
+use policy::{DenyRead, Gate, Permit, Reach, Root, SandboxPolicy};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tool::{BoxFuture, Cx, Place, ToolError, ToolHandler, ToolOutput};
+use toolgate_agent::{Ended, Events, Limits, Model, Script, Seen, Session, Setup, Turn, Watch};
+use wire::{Dialect, ModelError, Reasoning, Style};
+
+/// Says a lot.
+struct Long;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {}
+
+impl ToolHandler for Long {
+    type Args = Args;
+    const NAME: &'static str = "long";
+    const ABOUT: &'static str = "Says a lot.";
+
+    async fn run(&self, _: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::text("x".repeat(2_000)))
+    }
+}
+
+/// A script that reads so much and no more, and remembers what it was asked.
+struct Narrow {
+    script: Script,
+    most: usize,
+    asked: Mutex<Vec<Value>>,
+}
+
+impl Model for Narrow {
+    fn dialect(&self) -> Dialect {
+        self.script.dialect()
+    }
+
+    fn respond(&self, body: String) -> BoxFuture<'_, Result<Events, ModelError>> {
+        if body.len() > self.most {
+            let refused = json!({"error": {"code": "context_length_exceeded", "message": "too long"}});
+            return Box::pin(std::future::ready(Err(self.dialect().refused(
+                400,
+                None,
+                &refused.to_string(),
+            ))));
+        }
+        self.asked.lock().unwrap().push(serde_json::from_str(&body).unwrap());
+        self.script.respond(body)
+    }
+}
+
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl Watch for Told {
+    fn saw(&self, seen: Seen<'_>) {
+        if matches!(seen, Seen::Compacted { .. } | Seen::Retried { .. } | Seen::Notice(_)) {
+            self.0.lock().unwrap().push(format!("{seen:?}"));
+        }
+    }
+}
+
+fn router(directory: &Path) -> ToolRouter {
+    let reach = Reach::new(vec![Root::new(directory)], DenyRead::new(&[] as &[&str], None).unwrap());
+    let gate = Gate::new(reach, SandboxPolicy::ReadOnly);
+    let registry = ToolRegistry::builder().tool(Long).build().unwrap();
+    ToolRouter::new(registry, gate, Place { cwd: directory.to_owned() })
+}
+
+async fn play(most: usize, context: u64, turns: &str) -> (Ended, Vec<Value>, Vec<String>) {
+    let directory = tempfile::tempdir().unwrap();
+    let router = router(directory.path());
+    let script = Script::new(Dialect::Responses, Turn::read(turns).unwrap());
+    let model = Arc::new(Narrow { script, most, asked: Mutex::default() });
+    let told = Arc::<Told>::default();
+    let setup = Setup {
+        router,
+        model: Arc::clone(&model) as Arc<dyn Model>,
+        name: "m".to_owned(),
+        instructions: "Be brief.".to_owned(),
+        style: Style::default(),
+        reasoning: Reasoning::None,
+        recorder: None,
+        watch: Arc::clone(&told) as Arc<dyn Watch>,
+        limits: Limits { context, ..Limits::default() },
+        changed: None,
+        ready: None,
+        gauge: Arc::default(),
+        cache_key: None,
+    };
+    let mut session = Session::new(setup, None).unwrap();
+    let ended = session.prompt("what the user asked for", Vec::new()).await.unwrap();
+    let asked = model.asked.lock().unwrap().clone();
+    let told = told.0.lock().unwrap().clone();
+    (ended, asked, told)
+}
+
+/// Whether each call has an answer and each answer a call.
+fn paired(request: &Value) -> bool {
+    let ids = |kind: &str| -> Vec<&str> {
+        let items = request["input"].as_array().unwrap().iter();
+        items.filter(|item| item["type"] == kind).map(|item| item["call_id"].as_str().unwrap()).collect()
+    };
+    ids("function_call") == ids("function_call_output")
+}
+
+fn script(rounds: usize) -> String {
+    let turn = json!({"items": [{"type": "function_call", "name": "long", "arguments": {}}]});
+    format!("{turn}\n").repeat(rounds)
+}
+
+#[tokio::test]
+async fn a_conversation_stays_within_what_the_model_can_read() {
+    let (ended, asked, told) = play(usize::MAX, 5_000, &script(60)).await;
+    assert_eq!(ended, Ended::Done);
+    assert!(told.iter().any(|told| told.contains("Compacted")), "{told:?}");
+    for request in &asked {
+        assert!(paired(request), "{request}");
+        assert!(request.to_string().len() < 5_000 * 4 * 13 / 10, "{}", request.to_string().len());
+    }
+    let last = asked.last().unwrap().to_string();
+    assert_eq!(last.matches("what the user asked for").count(), 1, "{last}");
+}
+
+#[tokio::test]
+async fn a_model_that_reads_less_than_we_thought_is_given_less() {
+    let (ended, asked, _) = play(14_000, 200_000, &script(40)).await;
+    assert_eq!(ended, Ended::Done);
+    assert!(asked.len() >= 40 && asked.iter().all(paired));
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_a_pause_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let router = router(directory.path());
+    let turns = Turn::read(r#"{"status": 429, "retry_after": "200"}"#).unwrap();
+    let setup = Setup {
+        router,
+        model: Arc::new(Script::new(Dialect::Chat, turns)),
+        name: "m".to_owned(),
+        instructions: String::new(),
+        style: Style::default(),
+        reasoning: Reasoning::None,
+        recorder: None,
+        watch: Arc::new(()),
+        limits: Limits::default(),
+        changed: None,
+        ready: None,
+        gauge: Arc::default(),
+        cache_key: None,
+    };
+    let mut session = Session::new(setup, None).unwrap();
+    let handle = session.handle();
+    let stops = async {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        handle.interrupt();
+    };
+    let (ended, ()) = tokio::join!(session.prompt("go", Vec::new()), stops);
+    assert_eq!(ended.unwrap(), Ended::Interrupted);
+}
