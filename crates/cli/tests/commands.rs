@@ -470,18 +470,18 @@ fn typing_a_tools_arguments_as_flags_gets_a_hint() {
 fn the_manual_shows_what_is_inside() {
     assert_snapshot!(Shell::new().run(&["tools", "update_plan"]).out, @"
     update_plan
-    Tells the user your plan: the steps and how far each one is. Send the whole plan each time; at most one step may be in_progress.
+    Shows the user your plan. Send all of it each time; at most one step may be in_progress.
 
       explanation (string)
-          Why the plan changed.
+          Why it changed.
       steps (array of object, required)
-          The whole plan, in order; at most one step is `in_progress`.
+          All of it, in order.
           description (string, required)
-              What is to be done, in a few words.
+              A few words.
           id (string)
-              A name for the step that stays the same from plan to plan, e.g. `tests`; its position if left out.
+              A name that stays the same, e.g. `tests`.
           status (one of pending, in_progress, completed, required)
-              How far it is.
+              How far.
     ");
 }
 
