@@ -68,7 +68,7 @@ pub struct Said {
 ///     cwd: "/work".into(),
 ///     terminal: false,
 /// };
-/// assert!(reads_only(&line("git status && grep -r x src | head")));
+/// assert!(reads_only(&line("ls && grep -r x src | head")));
 /// assert!(!reads_only(&line("git status > out")) && !reads_only(&line("make")) && !reads_only(&line("$x")));
 /// ```
 pub fn reads_only(line: &CommandLine) -> bool {
