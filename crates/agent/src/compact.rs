@@ -2,7 +2,8 @@
 
 use futures_util::StreamExt;
 use journal::Entry;
-use wire::{Code, End, Heard, ModelError, Request};
+use tool::BYTES_PER_TOKEN;
+use wire::{Code, End, Heard, ModelError};
 
 use crate::retry::{Tries, chance};
 use crate::stream::broken;
@@ -13,8 +14,6 @@ const FULL: f64 = 0.8;
 const ROOM: f64 = 0.6;
 /// Pieces at the end that stay as they are.
 const KEPT: usize = 6;
-/// Bytes that count as a token.
-const BYTES_PER_TOKEN: usize = 4;
 
 /// What the model is asked.
 const SUMMARISE: &str = "\
@@ -104,16 +103,7 @@ impl Session {
         let dialect = self.setup.model.dialect();
         let mut items = self.history.entries().to_vec();
         items.push(dialect.entry(&dialect.user(SUMMARISE, &[])));
-        let body = dialect.request(&Request {
-            model: &self.setup.name,
-            instructions: &self.setup.instructions,
-            items: &items,
-            tools: "",
-            max_output_tokens: self.setup.limits.output,
-            cache_key: self.setup.cache_key.as_deref(),
-            reasoning: self.setup.reasoning,
-        });
-        let mut events = self.setup.model.respond(body).await?;
+        let mut events = self.setup.model.respond(self.request(&items, "")).await?;
         let mut listener = dialect.listener();
         let mut heard = Vec::new();
         // ends: with the stream

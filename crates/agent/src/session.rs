@@ -145,11 +145,16 @@ impl Session {
     /// The next request.
     pub(crate) fn body(&mut self) -> String {
         self.refresh();
+        self.request(self.history.entries(), &self.tools.1)
+    }
+
+    /// A request that carries `items` and offers `tools`.
+    pub(crate) fn request(&self, items: &[wire::Entry], tools: &str) -> String {
         self.setup.model.dialect().request(&Request {
             model: &self.setup.name,
             instructions: &self.setup.instructions,
-            items: self.history.entries(),
-            tools: &self.tools.1,
+            items,
+            tools,
             max_output_tokens: self.setup.limits.output,
             cache_key: self.setup.cache_key.as_deref(),
             reasoning: self.setup.reasoning,

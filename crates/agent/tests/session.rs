@@ -74,27 +74,32 @@ fn router(directory: &Path) -> ToolRouter {
     ToolRouter::new(registry, gate, Place { cwd: directory.to_owned() })
 }
 
+fn setup(router: ToolRouter, model: Arc<dyn Model>, watch: Arc<dyn Watch>, limits: Limits) -> Setup {
+    Setup {
+        router,
+        model,
+        name: "m".to_owned(),
+        instructions: "Be brief.".to_owned(),
+        style: Style::default(),
+        reasoning: Reasoning::None,
+        recorder: None,
+        watch,
+        limits,
+        changed: None,
+        ready: None,
+        gauge: Arc::default(),
+        cache_key: None,
+    }
+}
+
 async fn play(most: usize, context: u64, turns: &str) -> (Ended, Vec<Value>, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let router = router(directory.path());
     let script = Script::new(Dialect::Responses, Turn::read(turns).unwrap());
     let model = Arc::new(Narrow { script, most, asked: Mutex::default() });
     let told = Arc::<Told>::default();
-    let setup = Setup {
-        router,
-        model: Arc::clone(&model) as Arc<dyn Model>,
-        name: "m".to_owned(),
-        instructions: "Be brief.".to_owned(),
-        style: Style::default(),
-        reasoning: Reasoning::None,
-        recorder: None,
-        watch: Arc::clone(&told) as Arc<dyn Watch>,
-        limits: Limits { context, ..Limits::default() },
-        changed: None,
-        ready: None,
-        gauge: Arc::default(),
-        cache_key: None,
-    };
+    let limits = Limits { context, ..Limits::default() };
+    let setup = setup(router, Arc::clone(&model) as _, Arc::clone(&told) as _, limits);
     let mut session = Session::new(setup, None).unwrap();
     let ended = session.prompt("what the user asked for", Vec::new()).await.unwrap();
     let asked = model.asked.lock().unwrap().clone();
@@ -141,21 +146,8 @@ async fn an_interrupt_ends_a_pause_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let router = router(directory.path());
     let turns = Turn::read(r#"{"status": 429, "retry_after": "200"}"#).unwrap();
-    let setup = Setup {
-        router,
-        model: Arc::new(Script::new(Dialect::Chat, turns)),
-        name: "m".to_owned(),
-        instructions: String::new(),
-        style: Style::default(),
-        reasoning: Reasoning::None,
-        recorder: None,
-        watch: Arc::new(()),
-        limits: Limits::default(),
-        changed: None,
-        ready: None,
-        gauge: Arc::default(),
-        cache_key: None,
-    };
+    let model = Arc::new(Script::new(Dialect::Chat, turns));
+    let setup = setup(router, model, Arc::new(()), Limits::default());
     let mut session = Session::new(setup, None).unwrap();
     let handle = session.handle();
     let stops = async {
