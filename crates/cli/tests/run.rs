@@ -392,25 +392,21 @@ fn the_demo_ends_green_and_leaves_nothing() {
     );
 }
 
+fn command(served: &Served, home: &Home, workspace: &Workspace, more: &[&str]) -> Command {
+    let fixed = ["run", "--base-url", &served.url, "--model", "m", "--sandbox", "workspace-write", "--json"];
+    let mut run = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+    run.args(fixed).args(more).current_dir(workspace.path()).env_clear().env("HOME", home.path());
+    run
+}
+
 fn started(served: &Served, home: &Home, workspace: &Workspace) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_toolgate"))
-        .args([
-            "run",
-            "--base-url",
-            &served.url,
-            "--model",
-            "m",
-            "--sandbox",
-            "workspace-write",
-            "--json",
-            "go",
-        ])
-        .current_dir(workspace.path())
-        .env_clear()
-        .env("HOME", home.path())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
+    command(served, home, workspace, &["go"]).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// Whether a session got as far as its first line.
+fn begun(home: &Home) -> bool {
+    let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions"));
+    sessions.into_iter().flatten().any(|entry| !records(&entry.unwrap().path()).is_empty())
 }
 
 fn signal(child: &Child, signal: rustix::process::Signal) {
@@ -456,20 +452,8 @@ fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twic
         let served = Served::start(&home, &turns);
         // ends: with a run that is not killed
         for attempt in 0.. {
-            let mut run = Command::new(env!("CARGO_BIN_EXE_toolgate"));
-            run.args([
-                "run",
-                "--base-url",
-                &served.url,
-                "--model",
-                "m",
-                "--sandbox",
-                "workspace-write",
-                "--json",
-            ]);
-            let begun = home.path().join(".local/state/toolgate/sessions").exists();
-            run.args(if attempt > 0 && begun { &["--resume", "last", "go on"][..] } else { &["go"] });
-            run.current_dir(workspace.path()).env_clear().env("HOME", home.path());
+            let more = if begun(&home) { &["--resume", "last", "go on"][..] } else { &["go"] };
+            let mut run = command(&served, &home, &workspace, more);
             let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
             if attempt < 5 && killed < kills {
                 std::thread::sleep(Duration::from_micros(20_000 + next() % 400_000));
