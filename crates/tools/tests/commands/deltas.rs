@@ -145,18 +145,18 @@ pub(crate) fn what_is_written_between_two_calls_is_told_too() {
 
 pub(crate) fn two_looks_at_one_session_take_nothing_from_each_other() {
     let stage = Stage::new();
-    let script = "read x; for i in 1 2 3 4 5; do sleep 0.3; echo $i; done; read x";
-    let started = stage
-        .call("exec_command", &json!({"cmd": script, "login": false, "stdin": true, "yield_time_ms": 250}));
+    let script = "for i in 1 2 3 4 5; do sleep 1.1; echo $i; done";
+    let started = stage.call("exec_command", &json!({"cmd": script, "login": false, "yield_time_ms": 250}));
     let id = id(&started).unwrap();
-    let (poll, typed) = (json!({"session_id": id}), json!({"session_id": id, "chars": "\n"}));
+    // Looks go side by side; typing would have to wait for them.
+    let (short, long) = (json!({"session_id": id}), json!({"session_id": id, "yield_time_ms": 60_000}));
     let (first, second) = std::thread::scope(|scope| {
-        let first = scope.spawn(|| stage.call("write_stdin", &poll));
-        let second = stage.call("write_stdin", &typed);
-        (first.join().unwrap(), second)
+        let second = scope.spawn(|| stage.call("write_stdin", &long));
+        (stage.call("write_stdin", &short), second.join().unwrap())
     });
-    // The second ends first; together they have all of it, and so has whoever watches.
-    assert_eq!(output(&second) + &output(&first), "1\n2\n3\n4\n5\n", "what was answered");
+    // The first ends after five seconds, the second with the command; together they have all of it, and so has whoever
+    // watches.
+    assert_eq!(output(&started) + &output(&first) + &output(&second), "1\n2\n3\n4\n5\n", "what was answered");
     assert_eq!(stage.watcher.told(OutputStream::Stdout), "1\n2\n3\n4\n5\n", "what was told");
 }
 
