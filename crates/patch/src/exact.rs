@@ -77,8 +77,9 @@ pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk], effort: &Effort) -> bool {
             .filter(|from| *from < at || from.saturating_add(new.len()) > end);
         about.any(|from| {
             let there = lines.get(from..from.saturating_add(new.len()));
-            let same =
-                |there: &&[&str]| there.iter().zip(&new).take_while(|(there, new)| *there == *new).count();
+            // The last line may lack the newline that the patch gives it.
+            let alike = |(there, new): &(&&str, &String)| there.trim_end() == new.trim_end();
+            let same = |there: &&[&str]| there.iter().zip(&new).take_while(alike).count();
             let far = there.as_ref().map_or(0, same);
             // What is not looked at to the end may stand there.
             !effort.spend(far + 1) || there.is_some_and(|there| there.len() == far)

@@ -10,6 +10,8 @@ use crate::matching::fold;
 
 /// So much looking is enough: a few seconds. A step is about what it takes to compare two lines.
 const ENOUGH: u64 = 250_000_000;
+/// What may be given up takes at most this part of what is left of it.
+const PART: u64 = 4;
 
 /// The lines of a file by what they say.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +56,17 @@ impl Index {
 pub(crate) struct Effort(Rc<Cell<u64>>);
 
 impl Effort {
+    /// Does what may be given up without a word, with a part of what is left.
+    pub(crate) fn within<T>(&self, work: impl FnOnce(&Self) -> T) -> T {
+        let from = self.0.get();
+        let start = from.saturating_add(ENOUGH.saturating_sub(from) / PART * (PART - 1));
+        let part = Self(Rc::new(Cell::new(start)));
+        let done = work(&part);
+        let used = part.0.get().min(ENOUGH).saturating_sub(start);
+        self.0.set(from.saturating_add(used));
+        done
+    }
+
     /// Counts `steps` more, and says whether there may be as many. What is found when there may not is not to be used.
     pub(crate) fn spend(&self, steps: usize) -> bool {
         self.0.set(self.0.get().saturating_add(steps as u64));

@@ -18,6 +18,7 @@ mod rewrite;
 mod stray;
 mod text;
 mod tree;
+mod undo;
 mod update;
 mod whole;
 

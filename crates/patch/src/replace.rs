@@ -8,6 +8,7 @@ use crate::edit::{Hunk, Line};
 use crate::matching::{Miss, Pass, Placed, place};
 use crate::rewrite::{Endings, rewrite};
 use crate::text::{SEARCHED, Text};
+use crate::undo::is_applied;
 
 /// Texts of more lines, one times the other, are not compared line by line: all of one goes, and all of the other comes.
 const MOST_COMPARED: usize = 4_000_000;
@@ -57,6 +58,8 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
             Err(Miss::Beside(line(*at)))
         }
         [at] if is_there(whole, *at, &old, &new) => Ok(Replaced::Already),
+        // What is added to may stand there before and after, and the file may end without a newline.
+        [_] if new.contains(old.trim_end()) && is_done(text, &hunk(&old, &new)) => Ok(Replaced::Already),
         // So much text does not stand there by chance: it may be done already.
         [at] if old.lines().count() > 2
             && new.lines().count() > 2
@@ -161,9 +164,19 @@ fn already(whole: &str, new: &str) -> bool {
     new.lines().filter(|line| !line.trim().is_empty()).count() > 2 && whole.contains(new)
 }
 
+/// Whether `text` is what `hunk` makes.
+fn is_done(text: &Text<'_>, hunk: &Hunk) -> bool {
+    is_applied(text, std::slice::from_ref(hunk), Endings::default())
+}
+
 fn by_lines(text: &Text<'_>, old: &str, new: &str) -> Result<Replaced, Miss> {
     let hunk = hunk(old, new);
-    match place(text, std::slice::from_ref(&hunk)) {
+    let placed = place(text, std::slice::from_ref(&hunk));
+    let is_sure = matches!(placed.as_deref(), Ok([Placed::Here(pass, _)]) if *pass <= Pass::Trailing);
+    if !is_sure && is_done(text, &hunk) {
+        return Ok(Replaced::Already);
+    }
+    match placed {
         Ok(placed) => match placed.into_iter().next() {
             Some(Placed::Here(Pass::Trailing, _)) if moves(&hunk) => Err(Miss::Absent),
             Some(Placed::Here(pass, landing)) => {

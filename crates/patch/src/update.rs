@@ -12,6 +12,7 @@ use crate::matching::{Landing, Miss, Pass, Placed, is_done, is_in, place};
 use crate::reading;
 use crate::rewrite::{Endings, rewrite};
 use crate::text::{Text, without_mark};
+use crate::undo::is_applied;
 
 /// Hunks of one file: each is looked for in all of it.
 const MOST_HUNKS: usize = 5_000;
@@ -55,7 +56,7 @@ pub(crate) fn updated(
     }
     let text = legible(edit, bytes, effort)?;
     let hunks = &*without_marks(edit, &text, hunks)?;
-    if signed && !twofold && is_done(&text, hunks) {
+    if signed && is_done(&text, hunks, twofold) {
         return Ok((bytes.to_vec(), Vec::new()));
     }
     let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
@@ -65,6 +66,9 @@ pub(crate) fn updated(
     let sure = |placed: &Placed| !matches!(placed, Placed::Here(pass, _) if *pass > Pass::Trailing);
     let is_sure = placed.as_ref().is_ok_and(|placed| placed.iter().all(sure));
     let turned = if is_sure { None } else { in_turn(&text, hunks, endings) };
+    if turned.is_none() && !is_sure && !twofold && is_applied(&text, hunks, endings) {
+        return Ok((bytes.to_vec(), Vec::new()));
+    }
     if turned.is_none() && !(is_sure && signed) {
         let read =
             reading::hunks(&text, hunks, &placed).map_err(|misses| missed(edit, &text, hunks, misses))?;

@@ -32,6 +32,24 @@ pub(crate) enum Verdict {
     Wrong(Vec<u8>),
 }
 
+/// What came of a patch that had landed right, the second time.
+pub(crate) enum Again {
+    /// It was told to be applied already.
+    Done,
+    /// It was refused, for this reason.
+    Refused(String),
+    /// It changed the file once more.
+    Changed,
+}
+
+/// What the engine does.
+enum Outcome {
+    Refused(String),
+    Became(Vec<u8>),
+    /// Nothing that it ever may.
+    Astray(&'static [u8]),
+}
+
 pub(crate) struct Maker<'a> {
     pub(crate) histories: &'a [Vec<Revision>],
     pub(crate) seed: u64,
@@ -114,23 +132,42 @@ impl Case {
         self.draft.manner.format == Format::Unified
     }
 
-    /// Has the engine plan it, and looks at what it would do.
-    pub(crate) fn judge(&self) -> Verdict {
+    /// Has the engine plan it, and looks at what it would do; and, where that is right, at what it would do then.
+    pub(crate) fn judge(&self) -> (Verdict, Option<Again>) {
         let file = self.draft.file();
-        let tree = Memory::of([(self.draft.path.clone(), file.clone())]);
+        match self.outcome(&file) {
+            Outcome::Refused(why) => (self.refused(why), None),
+            Outcome::Astray(what) => (Verdict::Wrong(what.to_vec()), None),
+            Outcome::Became(bytes) => match self.became(&file, &bytes) {
+                Verdict::Right => {
+                    let again = match self.outcome(&bytes) {
+                        Outcome::Became(after) if after == bytes => Again::Done,
+                        Outcome::Became(_) | Outcome::Astray(_) => Again::Changed,
+                        Outcome::Refused(why) => Again::Refused(why),
+                    };
+                    (Verdict::Right, Some(again))
+                }
+                verdict => (verdict, None),
+            },
+        }
+    }
+
+    /// What the patch makes of `file`.
+    fn outcome(&self, file: &[u8]) -> Outcome {
+        let tree = Memory::of([(self.draft.path.clone(), file.to_vec())]);
         let planned = catch_unwind(AssertUnwindSafe(|| {
             let patch = parse(&self.patch).map_err(|syntax| format!("syntax: {syntax}"))?;
             Plan::of(&patch, &tree).map_err(|failure| failure.to_string())
         }));
         match planned {
-            Err(_) => Verdict::Wrong(b"it panicked".to_vec()),
-            Ok(Err(why)) => self.refused(why),
+            Err(_) => Outcome::Astray(b"it panicked"),
+            Ok(Err(why)) => Outcome::Refused(why),
             Ok(Ok(plan)) => match plan.changes.as_slice() {
-                [] => self.became(&file, &file),
+                [] => Outcome::Became(file.to_vec()),
                 [change] if change.path == self.draft.path => {
-                    self.became(&file, change.after.as_ref().map_or(&[], |after| &after.bytes))
+                    Outcome::Became(change.after.as_ref().map_or(Vec::new(), |after| after.bytes.to_vec()))
                 }
-                _ => Verdict::Wrong(b"it changed another file".to_vec()),
+                _ => Outcome::Astray(b"it changed another file"),
             },
         }
     }

@@ -1,6 +1,6 @@
 //! How many edits land right, are refused, or land wrong: real changes, written as models write patches, and damaged.
 //!
-//! `cargo bench -p toolgate-patch --bench edits -- [--quick] [--cases N] [--case NUMBER] [--seed S] [--show KIND [--wrong]] [--no-peers]`
+//! `cargo bench -p toolgate-patch --bench edits -- [--quick] [--cases N] [--case NUMBER] [--seed S] [--show KIND [--wrong]] [--again] [--no-peers]`
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use cases::{Case, Maker, Verdict};
+use cases::{Again, Case, Maker, Verdict};
 use report::Report;
 
 /// Cases of a full run, and of a quick one.
@@ -38,6 +38,8 @@ struct Wish {
     case: Option<usize>,
     seed: u64,
     show: Option<String>,
+    /// Those that are not known when they are applied again.
+    again: bool,
     /// Only those that landed wrong.
     only_wrong: bool,
     peers: bool,
@@ -66,7 +68,7 @@ fn main() -> ExitCode {
             continue;
         };
         let began = Instant::now();
-        let verdict = case.judge();
+        let (verdict, again) = case.judge();
         report.times.push((began.elapsed(), number));
         if wish.shows(&case, &verdict) {
             show::show(number, &case, &verdict);
@@ -74,7 +76,11 @@ fn main() -> ExitCode {
         if case.is_unified() {
             unified.push(number);
         }
+        if wish.again && !matches!(again, None | Some(Again::Done)) {
+            show::again(number, &case, again.as_ref());
+        }
         report.count(&case, &verdict);
+        report.count_again(again.as_ref());
     }
     report.print();
     if wish.peers && wish.show.is_none() && wish.case.is_none() {
@@ -102,13 +108,15 @@ impl Wish {
 }
 
 fn wish() -> Result<Wish, String> {
-    let mut wish = Wish { cases: FULL, case: None, seed: 1, show: None, only_wrong: false, peers: true };
+    let mut wish =
+        Wish { cases: FULL, case: None, seed: 1, show: None, again: false, only_wrong: false, peers: true };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "--bench" => {}
             "--quick" => wish.cases = QUICK,
+            "--again" => wish.again = true,
             "--wrong" => wish.only_wrong = true,
             "--no-peers" => wish.peers = false,
             "--cases" => wish.cases = value()?.parse().map_err(|_| "--cases needs a number")?,

@@ -13,7 +13,7 @@ use crate::report::{Count, head};
 /// Prints how we and the peers fare with `sample`.
 pub(crate) fn compare(sample: &[Case]) {
     println!("\n{} unified diffs, given to each:\n\n{}", sample.len(), head("program"));
-    row("toolgate", sample, &|case| Some(case.judge()));
+    row("toolgate", sample, &|case| Some(case.judge().0));
     row("`git apply`", sample, &|case| run(case, &["git", "apply", "-"]));
     row("`patch`", sample, &|case| run(case, &["patch", "-p1", "-N", "-s", "-r", "-"]));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::cases::{Case, Verdict};
+use crate::cases::{Again, Case, Verdict};
 use crate::damage::{KINDS, NONE};
 use crate::draft::{Format, Goal};
 
@@ -73,6 +73,8 @@ pub(crate) fn head(of: &str) -> String {
 pub(crate) struct Report {
     kinds: BTreeMap<&'static str, Count>,
     formats: BTreeMap<&'static str, Count>,
+    /// Patches that landed right and were applied again: how many were known, refused, and done once more.
+    again: [usize; 3],
     /// How long planning took for which case.
     pub(crate) times: Vec<(Duration, usize)>,
     /// Numbers for which no case was found.
@@ -92,6 +94,15 @@ impl Report {
         }
     }
 
+    pub(crate) fn count_again(&mut self, again: Option<&Again>) {
+        match again {
+            Some(Again::Done) => self.again[0] += 1,
+            Some(Again::Refused(_)) => self.again[1] += 1,
+            Some(Again::Changed) => self.again[2] += 1,
+            None => {}
+        }
+    }
+
     /// How many landed wrong.
     pub(crate) fn wrong(&self) -> usize {
         self.kinds.values().map(|count| count.wrong).sum()
@@ -99,6 +110,10 @@ impl Report {
 
     pub(crate) fn print(&mut self) {
         println!("\n{}", self.table());
+        let [known, refused, changed] = self.again;
+        println!(
+            "\nOf those that landed right, applied again: {known} said to be applied already, {refused} refused, {changed} changed the file once more."
+        );
         self.times.sort();
         let at = |share: usize| self.times.get(self.times.len() * share / 100).copied().unwrap_or_default().0;
         let (most, slowest) = self.times.last().copied().unwrap_or_default();

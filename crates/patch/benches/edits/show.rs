@@ -2,7 +2,7 @@
 
 use similar::TextDiff;
 
-use crate::cases::{Case, Verdict};
+use crate::cases::{Again, Case, Verdict};
 use crate::draft::{Cell, Draft, Ending};
 
 /// Prints the patch, and how the file differs from what it should be.
@@ -22,6 +22,16 @@ pub(crate) fn show(number: usize, case: &Case, verdict: &Verdict) {
             println!("{}", diff(&file, &got));
             println!("--- what should be there (-), and what is (+)\n{}", diff(&wanted, &got));
         }
+    }
+}
+
+/// Prints the patch, and why it is not known when it is applied again.
+pub(crate) fn again(number: usize, case: &Case, again: Option<&Again>) {
+    println!("\n━━━ case {number}: {}, {:?}", case.kind.name, case.draft.manner.format);
+    println!("{}", printable(&case.patch));
+    match again {
+        Some(Again::Refused(why)) => println!("--- REFUSED THE SECOND TIME\n{why}"),
+        _ => println!("--- CHANGED THE SECOND TIME"),
     }
 }
 

@@ -11,9 +11,9 @@ use crate::text::Text;
 /// So many lines that say something, and now stand side by side, show that what was between them is gone.
 const JOINED: usize = 2;
 
-/// Whether what `hunks` make stands in `text`, all of it, where their numbers or their order say.
-pub(crate) fn is_done(text: &Text<'_>, hunks: &[Hunk]) -> bool {
-    hunks.iter().all(is_told_by_lines) && (is_by_number(text, hunks) || is_in_order(text, hunks))
+/// Whether what `hunks` make stands in `text`, all of it, where their numbers or, unless they fit there, their order say.
+pub(crate) fn is_done(text: &Text<'_>, hunks: &[Hunk], fit: bool) -> bool {
+    hunks.iter().all(is_told_by_lines) && (is_by_number(text, hunks) || !fit && is_in_order(text, hunks))
 }
 
 /// Whether the lines of a hunk say all that it changes: nothing about how they end.
@@ -44,13 +44,26 @@ fn is_by_number(text: &Text<'_>, hunks: &[Hunk]) -> bool {
             let Some(at) = hunk.at.and_then(|at| at.checked_sub(1)) else { return false };
             let now = at.checked_add_signed(grown);
             grown += hunk.new_lines().count().cast_signed() - hunk.old().count().cast_signed();
-            fitting += usize::from(stand(text, hunk.old(), at, alike));
+            let appended = now.is_some_and(|now| is_appended(text, hunk, now));
+            fitting += usize::from(!appended && stand(text, hunk.old(), at, alike));
             let ends = |now: usize| !is_rest(hunk) || is_rest_at_end(text, hunk, now);
             is_known(hunk) && now.is_some_and(|now| stand(text, hunk.new_lines(), now, alike) && ends(now))
         });
         // What is only alike may be so before and after.
         stands && if alike == Likeness::Exact { fitting < hunks.len() } else { fitting == 0 }
     })
+}
+
+/// Whether a hunk adds to the end of a file, as one does that has lines before what comes and none after, and what it leaves
+/// at the line `at` is at the end: its old lines fit there still, and are not at the end any more.
+fn is_appended(text: &Text<'_>, hunk: &Hunk, at: usize) -> bool {
+    let mut lines = hunk.lines.iter();
+    let keeps = |line: &Line| matches!(line, Line::Keep(_));
+    let adds = |line: &Line| matches!(line, Line::Add(_));
+    lines.next().is_some_and(keeps)
+        && lines.all(|line| keeps(line) || adds(line))
+        && hunk.lines.last().is_some_and(adds)
+        && at + hunk.new_lines().count() == text.len()
 }
 
 /// Whether what a hunk leaves stands before it is done too, since lines go from an end of it.

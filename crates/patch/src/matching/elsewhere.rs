@@ -1,5 +1,7 @@
 //! What speaks for another place than the one that a hunk seems to fit, or for its being done already.
 
+use std::ops::Range;
+
 use super::align::{ALIKE, Old, Sought, weight};
 use super::fit::{Fit, Pass};
 use super::line::{fold, indent, is_blank, similarity};
@@ -17,13 +19,25 @@ const NEARER: f64 = 0.8;
 /// How many times nearer to its number that must be, if the other is just so.
 const TIMES: usize = 4;
 
+/// Whether a place so much resembles `hunk` that it may have to be done there, although `done` is what it makes.
+pub(crate) fn is_elsewhere(text: &Text<'_>, hunk: &Hunk, done: Range<usize>) -> bool {
+    apart(text, hunk, &[taken(done)]).is_some()
+}
+
 /// A place that so much resembles `hunk` that it may have to be done there, although its new lines stand at `done`.
 pub(crate) fn again(text: &Text<'_>, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
-    let sought = Sought::of(text, hunk);
     let length = hunk.new_lines().count();
-    let taken = |at: usize| Fit { pass: Pass::Exact, at: (at..at + length).map(Some).collect(), doubt: None };
-    let taken: Vec<Fit> = done.iter().copied().map(taken).collect();
-    let (share, fit) = sought.best(false, &taken)?;
+    apart(text, hunk, &done.iter().map(|at| taken(*at..at + length)).collect::<Vec<_>>())
+}
+
+/// These lines as a place where nothing else can be.
+fn taken(lines: Range<usize>) -> Fit {
+    Fit { pass: Pass::Exact, at: lines.map(Some).collect(), doubt: None }
+}
+
+fn apart(text: &Text<'_>, hunk: &Hunk, taken: &[Fit]) -> Option<Fit> {
+    let sought = Sought::of(text, hunk);
+    let (share, fit) = sought.best(false, taken)?;
     let mut goes =
         sought.olds.iter().zip(&fit.at).filter(|(old, _)| old.goes && old.weight >= TELLING).peekable();
     let all_there =

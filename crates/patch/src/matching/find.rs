@@ -228,14 +228,14 @@ fn doubts(
     Ok(Found::Fits(fits))
 }
 
-/// Where what a hunk leaves that only takes away stands, just so: there it may have taken away what it does.
+/// Where what a hunk leaves that only takes away stands: there it may have taken away what it does.
 fn left(text: &Text<'_>, hunk: &Hunk) -> Option<usize> {
     if !only_goes(hunk) {
         return None;
     }
     let lines = hunk.new_lines().map(|line| Line::Keep(line.to_owned())).collect();
     let left = Hunk { lines, ..Hunk::default() };
-    contiguous(text, &left, Likeness::Exact, Pass::Exact).first().map(Fit::first)
+    contiguous(text, &left, Likeness::Trimmed, Pass::Indent).first().map(Fit::first)
 }
 
 /// A line that should begin with its sign, and has blanks before it.

@@ -1,6 +1,7 @@
 //! All of a patch was applied: none of it is done again, though one hunk alone would fit elsewhere.
 
-use super::{unified, update};
+use super::{apply, envelope, replace, unified, update};
+use toolgate_patch::{Memory, Plan, parse};
 
 const DONE: &str = "  f is as the patch wants it already";
 
@@ -156,4 +157,88 @@ fn empty_lines_do_not_hide_that_it_is_done() {
          7 }
          8·
     ");
+}
+
+/// What a patch makes of a file, and what it is told when it is applied to that.
+fn twice(file: &str, patch: &str) -> (String, String) {
+    let tree = Memory::of([("f", file)]);
+    let plan = Plan::of(&parse(patch).unwrap(), &tree).unwrap();
+    let [change] = plan.changes.as_slice() else { panic!("{} changes", plan.changes.len()) };
+    let made = String::from_utf8(change.after.as_ref().unwrap().bytes.to_vec()).unwrap();
+    let told = apply([("f", made.as_str())], patch);
+    (made, told)
+}
+
+/// Whatever was overlooked when it was applied is overlooked when it is looked for.
+#[test]
+fn what_was_overlooked_does_not_hide_that_it_is_done() {
+    let greet = "def greet(name):\n    text = \"Hi \" + name\n    print(text)\n    return text\n";
+    let rows = [
+        (
+            "indentation, one line below a header",
+            greet,
+            "@@ def greet(name):\n-  text = \"Hi \" + name\n+  text = f\"Hello, {name}!\"\n",
+        ),
+        (
+            "indentation",
+            greet,
+            " def greet(name):\n-  text = \"Hi \" + name\n+  text = f\"Hello, {name}!\"\n+  log(text)\n   print(text)\n",
+        ),
+        (
+            "quotes",
+            greet,
+            " def greet(name):\n-    text = “Hi ” + name\n+    text = “Hello ” + name\n     print(text)\n",
+        ),
+        (
+            "blanks at the ends of lines",
+            greet,
+            " def greet(name):  \n-    text = \"Hi \" + name\t\n+    text = name\n     print(text)\n",
+        ),
+        (
+            "an empty line",
+            "def a():\n    one()\n\n    two()\n    three()\n",
+            "     one()\n-    two()\n+    two(2)\n     three()\n",
+        ),
+        (
+            "a line nearby",
+            "def a():\n    zero()\n    one(1)\n    two()\n    three()\n    four()\n",
+            " def a():\n     zero()\n     one()\n-    two()\n+    second()\n     three()\n     four()\n",
+        ),
+    ];
+    for (what, file, body) in rows {
+        let (made, told) = twice(file, &envelope(&format!("*** Update File: f\n{body}")));
+        assert_eq!(told, DONE, "{what}:\n{made}");
+    }
+}
+
+#[test]
+fn a_text_that_was_replaced_in_other_indentation_is_done() {
+    let file = "fn f() {\n        let text = 2;\n        print(text);\n}\n";
+    assert_eq!(replace(file, "let text = 1;\nprint(text);\n", "let text = 2;\nprint(text);\n"), DONE);
+}
+
+/// A file without a newline at its end has what was appended just as well.
+#[test]
+fn what_was_appended_is_known_with_and_without_a_newline() {
+    for end in ["", "\n"] {
+        let file = format!("one line\ntwo line\nthree line{end}");
+        let body = "--- a/f\n+++ b/f\n@@ -1,3 +1,5 @@\n one line\n two line\n three line\n+\n+four line\n";
+        assert_eq!(twice(&file, body).1, DONE, "{end:?}");
+        let call = r#"{"file_path": "f", "original_content": "two line\nthree line\n", "updated_content": "two line\nthree line\n\nfour line\n"}"#;
+        assert_eq!(twice(&file, call).1, DONE, "{end:?}");
+    }
+}
+
+/// Its new lines stand in one place, and in another its old ones, but for one: nobody can tell whether that is left to do.
+#[test]
+fn what_may_be_left_to_do_elsewhere_is_not_done() {
+    let bounds = |read: &str, body: &str| {
+        format!(
+            "where\n    S: Service<Body>,\n    S::Error: Into<Error>,\n    I: {read},\n{body}    B::Error: Into<Error>,\n    E: Exec<S>,\n{{}}\n"
+        )
+    };
+    let file = bounds("Read + Write", "    B: Body,\n") + "\n" + &bounds("Read + Write + 'static", "");
+    let body = " where\n     S: Service<Body>,\n     S::Error: Into<Error>,\n-    I: Read + Write + 'static,\n+    I: Read + Write,\n     B: Body,\n     B::Error: Into<Error>,\n     E: Exec<S>,\n";
+    let told = update(&file, body);
+    assert!(told.starts_with("`f` is unchanged"), "{told}");
 }
