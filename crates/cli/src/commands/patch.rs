@@ -1,8 +1,10 @@
 //! `toolgate patch`: files changed as a patch says, at a shell prompt.
 
 use std::fmt::{self, Write as _};
-use std::io::{IsTerminal, Read};
+use std::fs::DirBuilder;
+use std::io::{self, IsTerminal, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -83,10 +85,14 @@ fn seen_from_top(root: &Path, patch: &patch::Patch) -> Option<String> {
 
 /// Ends what was stopped half-way, and says so.
 fn mended(records: &Path) -> Result<(), Fault> {
-    let unusable = |error: std::io::Error| {
+    let unusable = |error: io::Error| {
         Fault::usage(format!("nothing can be changed without a record of it: {error}"))
             .hint("set TOOLGATE_HOME to a directory of yours")
     };
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(records);
+    made.map_err(|error| {
+        unusable(io::Error::new(error.kind(), format!("`{}` cannot be used: {error}", records.display())))
+    })?;
     for Recovered { files, outcome, record } in patch::recover(records).map_err(unusable)? {
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let what = match outcome {

@@ -69,7 +69,7 @@ fn without_a_place_for_records_nothing_is_changed() {
     chown(ground.path().join("home"), Some(0), Some(0)).unwrap();
     let ran = patch(&ground);
     let told = String::from_utf8_lossy(&ran.stderr);
-    assert_eq!(ran.status.code(), Some(1), "{told}");
+    assert_eq!(ran.status.code(), Some(2), "{told}");
     assert!(told.contains("without a record"), "{told}");
     assert_eq!(fs::read_to_string(ground.path().join("project/a.txt")).unwrap(), "one\ntwo\n");
 }
