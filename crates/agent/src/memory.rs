@@ -20,9 +20,8 @@ const NAME: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Scope {
-    /// This project's.
     Project,
-    /// The user's, wherever they work.
+    // Wherever they work.
     User,
 }
 

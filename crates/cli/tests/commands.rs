@@ -477,11 +477,9 @@ fn the_manual_shows_what_is_inside() {
       steps (array of object, required)
           All of it, in order.
           description (string, required)
-              A few words.
           id (string)
-              A name that stays the same, e.g. `tests`.
+              A name that stays.
           status (one of pending, in_progress, completed, required)
-              How far.
     ");
 }
 

@@ -59,9 +59,7 @@ pub(crate) fn updated(
     if signed && is_done(&text, hunks, twofold) {
         return Ok((bytes.to_vec(), Vec::new()));
     }
-    let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
-    let unnumbered = hunks.iter().all(|hunk| hunk.at.is_none());
-    let endings = Endings { bare: says.map(|hunk| hunk.new_bare), first: unnumbered };
+    let endings = endings(hunks);
     let placed = place(&text, hunks);
     let sure = |placed: &Placed| !matches!(placed, Placed::Here(pass, _) if *pass > Pass::Trailing);
     let is_sure = placed.as_ref().is_ok_and(|placed| placed.iter().all(sure));
@@ -93,6 +91,13 @@ pub(crate) fn updated(
     }
     let written = text.write(whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
     Ok((written, places))
+}
+
+/// How `hunks` say that new lines end.
+fn endings(hunks: &[Hunk]) -> Endings {
+    let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
+    let unnumbered = hunks.iter().all(|hunk| hunk.at.is_none());
+    Endings { bare: says.map(|hunk| hunk.new_bare), first: unnumbered }
 }
 
 /// The hunks without byte order marks, which are the file's: an error if one changes nothing else.

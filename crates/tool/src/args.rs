@@ -42,7 +42,7 @@ impl<T: DeserializeOwned + Derive + Send + Sync + 'static> Args for T {
         let schema = Self::schema();
         let parameters = match strict {
             Strict::Yes => schema.strict(),
-            Strict::No => schema,
+            Strict::No => schema.terse(),
         };
         let (name, description) = (name.to_owned(), about.to_owned());
         ToolSpec::Function(Box::new(FunctionSpec { name, description, parameters, strict }))

@@ -23,6 +23,8 @@ pub trait ToolHandler: Send + Sync + 'static {
     const ALIASES: &'static [&'static str] = &[];
     /// Other spellings of arguments, never sent to a model: `("file_path", "path")`, `("steps[].step", "description")`.
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[];
+    /// Arguments that it takes and that a model is not told of.
+    const UNTOLD: &'static [&'static str] = &[];
     /// Whether its calls may run beside each other.
     const LANE: Lane = Lane::Alone;
     /// Whether the model is held to the schema by its provider.
@@ -125,7 +127,12 @@ pub trait Attempt: Send + Sync {
 
 /// Erases the types of `handler`. A tool marked strict whose schema cannot be made strict is refused.
 pub fn erase<H: ToolHandler>(handler: H) -> Result<Arc<dyn AnyTool>, StrictFault> {
-    let spec = H::Args::spec(H::NAME, H::ABOUT, H::STRICT);
+    let mut spec = H::Args::spec(H::NAME, H::ABOUT, H::STRICT);
+    if let ToolSpec::Function(function) = &mut spec
+        && let Some(object) = &mut function.parameters.object
+    {
+        object.properties.retain(|name, _| !H::UNTOLD.contains(&name.as_str()));
+    }
     let schema = H::Args::schema();
     if let (Strict::Yes, ToolSpec::Function(function)) = (H::STRICT, &spec) {
         function.parameters.check_strict()?;

@@ -28,31 +28,27 @@ pub(crate) struct ExecCommand(pub(crate) Arc<Commands>);
 pub(crate) struct Args {
     /// The script, e.g. `npm run dev`.
     cmd: String,
-    /// Where to run it; the working directory if left out.
     workdir: Option<String>,
-    /// Another shell than the user's own.
     shell: Option<String>,
-    /// As a login shell, with the user's profile (true).
+    /// With the user's profile (true).
     login: Option<bool>,
-    /// Give it a terminal, for programs that ask or draw.
+    /// Give it a terminal.
     tty: Option<bool>,
-    /// Without tty: keep its input open for write_stdin.
+    /// Without tty: keep its input open.
     stdin: Option<bool>,
-    /// Terminal lines (24).
     #[schemars(range(min = 1, max = 1000))]
     rows: Option<u16>,
-    /// Terminal columns (80).
     #[schemars(range(min = 1, max = 1000))]
     cols: Option<u16>,
-    /// How long to wait for its end, 250 to 30000 (10000).
+    /// How long to wait, 250 to 30000 (10000).
     yield_time_ms: Option<u64>,
     /// Most output to return (10000).
     max_output_tokens: Option<u64>,
-    /// How long it may run on: the `turn`, the `session` (default), or `keep` it after.
+    /// How long it may run on (session).
     lifetime: Option<LifetimeArg>,
-    /// `require_escalated` asks to run it without the sandbox.
+    /// To run it without the sandbox.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// For the user: why without the sandbox.
+    /// For the user: why.
     justification: Option<String>,
 }
 
@@ -94,7 +90,7 @@ impl Args {
 impl ToolHandler for ExecCommand {
     type Args = Args;
     const NAME: &'static str = "exec_command";
-    const ABOUT: &'static str = "Runs a shell script. Returns its output when it ends, or what there is after yield_time_ms: then it runs on under a session ID, for write_stdin and kill_session.";
+    const ABOUT: &'static str = "Runs a shell script and returns its output, or what there is after yield_time_ms: then it runs on under a session ID, for write_stdin and kill_session.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("command", "cmd"), ("cwd", "workdir")];
 
     fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {

@@ -41,25 +41,23 @@ pub(crate) struct GrepFiles;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Regular expression in Rust's syntax, e.g. `fn \w+\(`.
+    /// In Rust's syntax, e.g. `fn \w+\(`.
     pattern: String,
-    /// File or directory; the working directory if left out.
+    /// File or directory (`.`).
     path: Option<String>,
-    /// Only files that fit this glob: `*.rs`, `src/**/*.rs`.
+    /// A glob: `*.rs`, `src/**/*.rs`.
     file_pattern: Option<String>,
-    /// Default true.
     case_sensitive: Option<bool>,
-    /// Most results to return (100).
+    /// Most to return (100).
     #[schemars(range(min = 1, max = 2000))]
     max_results: Option<u32>,
-    /// `matches` (default): lines; `files`: names; `counts`: lines per file.
+    /// What to return (matches).
     output_mode: Option<OutputMode>,
-    /// Lines around each match (0).
+    /// Lines around each (0).
     #[schemars(range(max = 20))]
     context: Option<u8>,
-    /// `path` (default), or `modified`: newest first.
+    /// By path, or the newest first (path).
     sort: Option<Sort>,
-    /// What .gitignore leaves out too.
     include_ignored: Option<bool>,
 }
 
@@ -82,7 +80,7 @@ impl ToolHandler for GrepFiles {
     type Args = Args;
     const NAME: &'static str = "grep_files";
     const ABOUT: &'static str =
-        "Searches files with a regular expression. Leaves out binary files and what .gitignore leaves out.";
+        "Searches files with a regular expression; not binary ones, nor what .gitignore names.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] =
         &[("include", "file_pattern"), ("glob", "file_pattern"), ("limit", "max_results")];
     const LANE: Lane = Lane::Shared;

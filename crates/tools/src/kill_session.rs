@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 
-use crate::commands::{Commands, Deltas, Ending, Labels, Plea, Report, SandboxPermissions, finish};
+use crate::commands::{Commands, Deltas, Ending, Labels, PLEA, Plea, Report, SandboxPermissions, finish};
 use crate::write_stdin::find;
 
 /// The tool.
@@ -32,6 +32,7 @@ impl ToolHandler for KillSession {
     const NAME: &'static str = "kill_session";
     const ABOUT: &'static str =
         "Ends a session of exec_command with all its processes, and returns its last output.";
+    const UNTOLD: &'static [&'static str] = PLEA;
 
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
         let plea =

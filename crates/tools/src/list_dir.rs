@@ -28,20 +28,17 @@ pub(crate) struct ListDir;
 pub(crate) struct Args {
     /// The directory, e.g. `src`.
     path: String,
-    /// Go down into directories.
     recursive: Option<bool>,
-    /// Levels to go down; more than 1 means recursive.
+    /// Levels to go down.
     #[schemars(range(min = 1))]
     max_depth: Option<usize>,
-    /// Only what fits this glob: `*.rs`, `src/**/*.rs`, `*/` (directories).
+    /// A glob: `*.rs`, `*/` (directories).
     pattern: Option<String>,
-    /// First entry, from 1.
     #[schemars(range(min = 1))]
     offset: Option<u64>,
-    /// Most entries to return (200).
+    /// Most to return (200).
     #[schemars(range(min = 1, max = 2000))]
     limit: Option<u32>,
-    /// What .gitignore leaves out too.
     include_ignored: Option<bool>,
 }
 
@@ -49,7 +46,7 @@ impl ToolHandler for ListDir {
     type Args = Args;
     const NAME: &'static str = "list_dir";
     const ABOUT: &'static str =
-        "Lists a directory: kind, size, time (UTC). Leaves out what .gitignore leaves out.";
+        "Lists a directory: kind, size, time (UTC). Leaves out what .gitignore names.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] =
         &[("dir_path", "path"), ("depth", "max_depth")];
     const LANE: Lane = Lane::Shared;

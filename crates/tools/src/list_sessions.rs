@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
 
-use crate::commands::{Commands, Plea, SandboxPermissions, signal_name};
+use crate::commands::{Commands, PLEA, Plea, SandboxPermissions, signal_name};
 use crate::words::{counted, shown};
 
 /// Characters of a command that are shown.
@@ -33,6 +33,7 @@ impl ToolHandler for ListSessions {
     const NAME: &'static str = "list_sessions";
     const ABOUT: &'static str =
         "Lists the sessions of exec_command: ID, time, state, unread output, command.";
+    const UNTOLD: &'static [&'static str] = PLEA;
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {

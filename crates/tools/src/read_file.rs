@@ -47,15 +47,14 @@ impl ReadFile {
 pub(crate) struct Args {
     /// The file, e.g. `src/main.rs`.
     path: String,
-    /// First line, from 1; `-20` for the last 20.
+    /// First line; `-20`: the last 20.
     start_line: Option<i64>,
-    /// Last line.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
     /// Most lines to return (2000).
     #[schemars(range(min = 1))]
     max_lines: Option<u32>,
-    /// `slice` (default), or `indentation`: the block around `start_line`.
+    /// `indentation`: the block around `start_line`.
     mode: Option<Mode>,
     /// For `indentation` mode.
     indentation: Option<Indentation>,
@@ -71,16 +70,14 @@ enum Mode {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Indentation {
-    /// A line in the block (start_line).
+    /// A line in it (start_line).
     #[schemars(range(min = 1))]
     anchor_line: Option<u64>,
-    /// Levels to go out; 0 (default): all.
+    /// Levels to go out (all).
     max_levels: Option<usize>,
-    /// Its neighbours too.
     include_siblings: Option<bool>,
-    /// What is right above it too (true).
+    /// What is above it (true).
     include_header: Option<bool>,
-    /// Most lines.
     #[schemars(range(min = 1))]
     max_lines: Option<u32>,
 }

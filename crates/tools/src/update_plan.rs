@@ -25,11 +25,9 @@ pub(crate) struct Args {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Step {
-    /// A name that stays the same, e.g. `tests`.
+    /// A name that stays.
     id: Option<String>,
-    /// A few words.
     description: String,
-    /// How far.
     status: Status,
 }
 

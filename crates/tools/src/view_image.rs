@@ -22,15 +22,13 @@ impl ViewImage {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The file.
     path: String,
 }
 
 impl ToolHandler for ViewImage {
     type Args = Args;
     const NAME: &'static str = "view_image";
-    const ABOUT: &'static str =
-        "Shows a picture (PNG, JPEG, GIF or WebP) from the file system. Large pictures are scaled down.";
+    const ABOUT: &'static str = "Shows a picture (PNG, JPEG, GIF or WebP), scaled down if it is large.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("file_path", "path")];
     const LANE: Lane = Lane::Shared;
     const NEEDS: Needs = Needs::Sight;

@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 
-use crate::commands::{Commands, Deltas, Labels, Outcome, Plea, Report, SandboxPermissions, Wait, attend};
+use crate::commands::{
+    Commands, Deltas, Labels, Outcome, PLEA, Plea, Report, SandboxPermissions, Wait, attend,
+};
 use crate::screen::screen;
 
 /// How long is waited after something was typed: if the call does not say, at the least and at the most.
@@ -31,20 +33,18 @@ pub(crate) struct WriteStdin(pub(crate) Arc<Commands>);
 pub(crate) struct Args {
     /// From exec_command.
     session_id: u32,
-    /// What to type, e.g. `print(1)\n`; `\u0003` is Ctrl-C, `\u001b[A` the up key.
+    /// What to type, e.g. `print(1)\n`; `\u0003` is Ctrl-C.
     chars: Option<String>,
     /// Close its input after that.
     close: Option<bool>,
-    /// How long to wait, 250 to 30000 (250); with nothing to type 5000 to 300000.
+    /// How long to wait (250 to 30000); with nothing to type 5000 to 300000.
     yield_time_ms: Option<u64>,
     /// Most output to return (10000).
     max_output_tokens: Option<u64>,
-    /// Return what the terminal shows now.
+    /// Return what the terminal shows.
     screen: Option<bool>,
-    /// New height.
     #[schemars(range(min = 1, max = 1000))]
     rows: Option<u16>,
-    /// New width.
     #[schemars(range(min = 1, max = 1000))]
     cols: Option<u16>,
     /// `require_escalated` asks for more than the sandbox allows.
@@ -57,6 +57,7 @@ impl ToolHandler for WriteStdin {
     type Args = Args;
     const NAME: &'static str = "write_stdin";
     const ABOUT: &'static str = "Types into a session of exec_command and returns its new output; with nothing to type, waits for some.";
+    const UNTOLD: &'static [&'static str] = PLEA;
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("input", "chars")];
 
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {

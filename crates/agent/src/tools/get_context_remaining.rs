@@ -32,8 +32,7 @@ pub struct Args {}
 impl ToolHandler for GetContextRemaining {
     type Args = Args;
     const NAME: &'static str = "get_context_remaining";
-    const ABOUT: &'static str =
-        "Tells how many tokens of context are left before the conversation is shortened.";
+    const ABOUT: &'static str = "Tells how many tokens are left before the conversation is shortened.";
     const LANE: Lane = Lane::Shared;
 
     async fn run(&self, _: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {

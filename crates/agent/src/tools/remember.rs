@@ -15,11 +15,10 @@ pub struct Remember(pub Arc<Memories>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// A short name, e.g. `how-to-test`; one that is there is replaced.
+    /// Short, e.g. `how-to-test`; replaces one that is there.
     name: String,
-    /// What to remember.
     text: String,
-    /// Whose it is; the project's if left out.
+    /// Whose it is (project).
     scope: Option<Scope>,
 }
 

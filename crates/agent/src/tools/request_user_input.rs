@@ -41,11 +41,10 @@ pub struct Args {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Question {
-    /// A name for the answer, e.g. `database`.
+    /// For the answer, e.g. `database`.
     id: String,
-    /// The question, in one sentence.
     question: String,
-    /// Answers to choose from; the user can always give another.
+    /// The user can always give another.
     #[serde(default)]
     options: Vec<Choice>,
 }
@@ -53,11 +52,10 @@ struct Question {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Choice {
-    /// The answer, in a few words.
+    /// A few words.
     label: String,
     /// What it would mean.
-    #[serde(default)]
-    description: String,
+    description: Option<String>,
 }
 
 impl ToolHandler for RequestUserInput {
@@ -76,8 +74,10 @@ impl ToolHandler for RequestUserInput {
         };
         let mut answers = BTreeMap::new();
         for Question { id, question, options } in &args.questions {
-            let options =
-                options.iter().map(|choice| (choice.label.clone(), choice.description.clone())).collect();
+            let options = options
+                .iter()
+                .map(|choice| (choice.label.clone(), choice.description.clone().unwrap_or_default()))
+                .collect();
             let inquiry = Inquiry { question: question.clone(), options };
             let Some(answer) = person.ask(&inquiry).await else {
                 return Ok(ToolOutput::failure(

@@ -100,12 +100,13 @@ fn arguments(text: &mut String, schema: &JsonSchema, depth: usize) {
         let required = if object.required.contains(name) { ", required" } else { "" };
         let name = one_line(name);
         let description = visible(schema.notes.description.as_deref().unwrap_or_default());
-        let description = description.replace('\n', &format!("\n{margin}    "));
+        let description = match description.is_empty() {
+            true => String::new(),
+            false => format!("\n{description}").replace('\n', &format!("\n{margin}    ")),
+        };
         let kind = kind(schema);
-        let _infallible = writeln!(
-            text,
-            "{margin}{NAME}{name}{NAME:#} {FAINT}({kind}{required}){FAINT:#}\n{margin}    {description}"
-        );
+        let _infallible =
+            writeln!(text, "{margin}{NAME}{name}{NAME:#} {FAINT}({kind}{required}){FAINT:#}{description}");
         arguments(text, schema, depth + 2);
         if let Some(items) = &schema.items {
             arguments(text, items, depth + 2);

@@ -128,6 +128,25 @@ pub(super) fn fold_integers(schema: &JsonSchema) -> JsonSchema {
     schema
 }
 
+/// Leaves out what a model need not be told, since whoever checks the arguments says it when it matters.
+pub(super) fn terse(schema: &JsonSchema) -> JsonSchema {
+    let mut schema = schema.clone();
+    shorten(&mut schema);
+    schema
+}
+
+fn shorten(schema: &mut JsonSchema) {
+    if let Some(object) = &mut schema.object
+        && object.additional == Additional::Forbidden
+    {
+        object.additional = Additional::Any;
+    }
+    let is_plain = |least: &serde_json::Number| least.as_u64().is_some_and(|least| least <= 1);
+    schema.values.bounds.minimum.take_if(|least| is_plain(least));
+    schema.children_mut().for_each(shorten);
+    schema.defs.values_mut().for_each(shorten);
+}
+
 fn fold(schema: &mut JsonSchema) {
     for kind in &mut schema.types {
         if *kind == Type::Integer {

@@ -61,6 +61,9 @@ pub(crate) enum SandboxPermissions {
     RequireEscalated,
 }
 
+/// The arguments of that, which nobody needs where nothing is started.
+pub(crate) const PLEA: &[&str] = &["sandbox_permissions", "justification"];
+
 /// What every call of these tools can say about the sandbox.
 pub(crate) struct Plea<'a> {
     pub(crate) permissions: Option<SandboxPermissions>,
