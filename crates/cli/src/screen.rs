@@ -31,11 +31,6 @@ pub(crate) fn styled(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Asks for a line.
-pub(crate) fn prompt() {
-    let _nobody_reads = write!(anstream::stderr().lock(), "{NAME}›{NAME:#} ");
-}
-
 /// How wide the screen is; nothing if nobody reads this on one.
 pub(crate) fn width() -> Option<usize> {
     let stdout = io::stdout();

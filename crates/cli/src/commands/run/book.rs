@@ -86,6 +86,12 @@ impl Book {
     }
 }
 
+/// Writes down why a session is over.
+pub(super) fn close(recorder: &Recorder, why: &str) -> Result<(), JournalFault> {
+    recorder.write(&Entry::End { why: why.to_owned() })?;
+    recorder.flush()
+}
+
 /// The session that `prefix` means; `last` is the newest that worked in `cwd`.
 fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, Fault> {
     if prefix == "last" {

@@ -42,7 +42,7 @@ impl Person for Desk {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
         self.show.gives_way();
         screen::to_stderr(&shown(inquiry));
-        screen::prompt();
+        self.show.invites();
         Box::pin(async move { answered.await.ok().and_then(|line| answer(inquiry, &line)) })
     }
 }

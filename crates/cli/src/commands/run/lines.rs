@@ -1,62 +1,43 @@
-//! What somebody types, line by line, also while the model works.
+//! What somebody types, key by key, also while the model works.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use agent::Handle;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 use tokio::sync::mpsc;
 
+use super::Show;
+use super::keys::{Key, Keyboard};
 use crate::approve::terminal_owner;
 use crate::fault::Fault;
 
 /// How long is waited for a key before it is asked again whether somebody else reads them.
 const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// How long the rest of a key may take.
+const REST: Timespec = Timespec { tv_sec: 0, tv_nsec: 40_000_000 };
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+/// Has a terminal say what is pasted, and not.
+const PASTES: &[u8] = b"\x1b[?2004h";
+const NO_PASTES: &[u8] = b"\x1b[?2004l";
 
-/// The lines of standard input.
+/// How the terminal was before it gave keys one by one, and how it is since.
+static MODES: Mutex<Option<(Termios, Termios)>> = Mutex::new(None);
+
+/// What is typed.
 pub(super) struct Lines(mpsc::UnboundedReceiver<Option<String>>);
 
 impl Lines {
     /// Reads what is typed; not while a question stands, whose keys are its own.
-    pub(super) fn typed() -> Result<Self, Fault> {
+    pub(super) fn typed(show: &Arc<dyn Show>, handle: Handle) -> Result<Self, Fault> {
         let (send, lines) = mpsc::unbounded_channel();
-        let owner = terminal_owner();
-        let read = move || {
-            let stdin = io::stdin();
-            let ready = |wait: &Timespec| {
-                matches!(poll(&mut [PollFd::new(&stdin.as_fd(), PollFlags::IN)], Some(wait)), Ok(1..))
-            };
-            let mut line = Vec::new();
-            // ends: with the input, or when nobody wants more
-            while !send.is_closed() {
-                if !ready(&WAIT) {
-                    continue;
-                }
-                // Whoever asks has the terminal. What was there before may be theirs and gone by now, so it is looked again.
-                let Ok(_ours) = owner.try_lock() else {
-                    std::thread::sleep(Duration::from_millis(20));
-                    continue;
-                };
-                if !ready(&NOW) {
-                    continue;
-                }
-                let mut bytes = [0; 4096];
-                match rustix::io::read(stdin.as_fd(), &mut bytes) {
-                    // At a terminal more may be typed after Ctrl-D.
-                    Ok(0) if send.send(None).is_ok() && stdin.is_terminal() => {}
-                    Ok(0) => return,
-                    Ok(count) => line.extend_from_slice(&bytes[..count]),
-                    Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
-                    Err(_) => return,
-                }
-                while let Some(end) = line.iter().position(|byte| *byte == b'\n') {
-                    let whole: Vec<u8> = line.drain(..=end).collect();
-                    let _nobody_waits = send.send(Some(String::from_utf8_lossy(&whole).into_owned()));
-                }
-            }
-        };
-        std::thread::Builder::new().name("typed".to_owned()).spawn(read)?;
+        let reader = Reader { show: Arc::clone(show), handle, send };
+        *modes() = one_by_one().ok();
+        enter();
+        std::thread::Builder::new().name("typed".to_owned()).spawn(move || reader.read())?;
         Ok(Self(lines))
     }
 
@@ -64,6 +45,113 @@ impl Lines {
     pub(super) async fn next(&mut self) -> Option<String> {
         self.0.recv().await.flatten()
     }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+fn modes() -> std::sync::MutexGuard<'static, Option<(Termios, Termios)>> {
+    MODES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How the terminal is, and the same with keys one by one; Ctrl-C and Ctrl-Z stay signals.
+fn one_by_one() -> rustix::io::Result<(Termios, Termios)> {
+    let before = termios::tcgetattr(io::stdin())?;
+    let mut keys = before.clone();
+    keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+    keys.special_codes[SpecialCodeIndex::VMIN] = 1;
+    keys.special_codes[SpecialCodeIndex::VTIME] = 0;
+    Ok((before, keys))
+}
+
+/// Has the terminal give keys one by one.
+pub(super) fn enter() {
+    if let Some((_, keys)) = &*modes() {
+        let _gone = termios::tcsetattr(io::stdin(), OptionalActions::Now, keys);
+        let _nobody_reads = io::stderr().write_all(PASTES);
+    }
+}
+
+/// Leaves the terminal as it was.
+pub(super) fn leave() {
+    if let Some((before, _)) = &*modes() {
+        let _nobody_reads = io::stderr().write_all(NO_PASTES);
+        let _gone = termios::tcsetattr(io::stdin(), OptionalActions::Now, before);
+    }
+}
+
+struct Reader {
+    show: Arc<dyn Show>,
+    /// Stopped by Escape, on an empty line.
+    handle: Handle,
+    send: mpsc::UnboundedSender<Option<String>>,
+}
+
+impl Reader {
+    fn read(self) {
+        let stdin = io::stdin();
+        let owner = terminal_owner();
+        let ready = |wait: &Timespec| {
+            matches!(poll(&mut [PollFd::new(&stdin.as_fd(), PollFlags::IN)], Some(wait)), Ok(1..))
+        };
+        let (mut keyboard, mut line) = (Keyboard::default(), String::new());
+        // ends: with the input, or when nobody wants more
+        while !self.send.is_closed() {
+            if !ready(if keyboard.waits() { &REST } else { &WAIT }) {
+                self.heed(keyboard.keys(true), &mut line);
+                continue;
+            }
+            // Whoever asks has the terminal. What was there before may be theirs and gone by now, so it is looked again.
+            let Ok(_ours) = owner.try_lock() else {
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            };
+            if !ready(&NOW) {
+                continue;
+            }
+            let mut bytes = [0; 4096];
+            match rustix::io::read(stdin.as_fd(), &mut bytes) {
+                // At a terminal more may be typed after Ctrl-D.
+                Ok(0) if self.send.send(None).is_ok() && stdin.is_terminal() => {}
+                Ok(0) => return,
+                Ok(count) => keyboard.push(&bytes[..count]),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+                Err(_) => return,
+            }
+            self.heed(keyboard.keys(false), &mut line);
+        }
+    }
+
+    fn heed(&self, keys: Vec<Key>, line: &mut String) {
+        if keys.is_empty() {
+            return;
+        }
+        for key in keys {
+            match key {
+                Key::Text(text) => line.push_str(&text),
+                Key::Back => drop(line.pop()),
+                Key::Word => line.truncate(without_word(line)),
+                Key::Line => line.clear(),
+                Key::Escape if line.is_empty() => self.handle.interrupt(),
+                Key::Escape => line.clear(),
+                Key::End if line.is_empty() => drop(self.send.send(None)),
+                Key::End => {}
+                Key::Enter => {
+                    self.show.typed(line);
+                    let _nobody_waits = self.send.send(Some(std::mem::take(line)));
+                }
+            }
+        }
+        self.show.typing(line);
+    }
+}
+
+/// How much of `line` is left without its last word.
+fn without_word(line: &str) -> usize {
+    line.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1)
 }
 
 /// What a line means.
@@ -80,7 +168,7 @@ impl<'a> Typed<'a> {
         match line.trim() {
             "" => Self::Nothing,
             "/quit" | "/exit" | "exit" | "quit" => Self::Quit,
-            line if line.starts_with('/') && !line.contains(' ') && !line[1..].contains('/') => {
+            line if line.starts_with('/') && !line.contains([' ', '\n']) && !line[1..].contains('/') => {
                 Self::Command(&line[1..])
             }
             line => Self::Prompt(line),
@@ -104,6 +192,14 @@ mod tests {
         ];
         for (line, expected) in rows {
             assert_eq!(Typed::of(line), expected);
+        }
+    }
+
+    #[test]
+    fn a_word_is_taken_back() {
+        for (line, left) in [("one two", "one "), ("one two  ", "one "), ("one", ""), ("", ""), ("é ü", "é ")]
+        {
+            assert_eq!(&line[..without_word(line)], left, "{line:?}");
         }
     }
 }

@@ -3,7 +3,9 @@
 mod book;
 mod commands;
 mod desk;
+mod foot;
 mod json;
+mod keys;
 mod lines;
 mod model;
 mod plain;
@@ -20,7 +22,6 @@ use agent::{
     AgentFault, Ended, Gauge, GetContextRemaining, GetMemory, Limits, ListMemories, Memories, Person,
     Remember, RequestUserInput, Session, Setup, Watch,
 };
-use journal::Entry;
 use toolgate::mcp::Means;
 use toolgate::{Approver, Hook, Image, Observer, Toolgate};
 
@@ -47,6 +48,12 @@ pub(crate) trait Show: Watch + Observer {
     fn tick(&self) {}
     /// Somebody else is about to write to the screen.
     fn gives_way(&self) {}
+    /// Somebody is to type a line.
+    fn invites(&self) {}
+    /// They have typed so much of it.
+    fn typing(&self, _line: &str) {}
+    /// They have typed it.
+    fn typed(&self, _line: &str) {}
 }
 
 /// Whose files, which model, and who is asked.
@@ -69,10 +76,8 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Fault> {
 /// Plays a scene.
 pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
     let Scene { dirs, chosen, person, approver } = scene;
-    let show: Arc<dyn Show> =
-        if args.json { Arc::new(json::JsonLines) } else { Arc::new(plain::Plain::new()) };
-    let prompt = prompt(args)?;
-    let images = args.image.iter().map(|file| picture(file)).collect::<Result<Vec<_>, _>>()?;
+    let show = shown(args.json);
+    let (prompt, images) = (prompt(args)?, pictures(args)?);
     let composed = compose_in(&args.place, dirs.clone(), one_shell)?;
     let chosen = chosen.map_or_else(|| model::chosen(args, composed.model()), Ok)?;
     let about = About::of(&composed, &chosen);
@@ -112,8 +117,9 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
         };
         let session = Session::new(setup, book.resumed).map_err(unwritten)?;
         let signals = signals(session.handle())?;
-        let lines = sits.then(Lines::typed).transpose()?;
-        let mut talk = Talk { session, show, person, lines, desk, toolgate: &toolgate, dirs };
+        let lines = sits.then(|| Lines::typed(&show, session.handle())).transpose()?;
+        let mut talk =
+            Talk { session, show: Arc::clone(&show), person, lines, desk, toolgate: &toolgate, dirs };
         let (ended, why) = tokio::select! {
             ended = talk.turns(prompt, images) => match ended {
                 Ok(code) => (Ok(code), "done"),
@@ -121,12 +127,17 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
             },
             code = signals => (Ok(ExitCode::from(code)), "stopped"),
         };
-        book.recorder.write(&Entry::End { why: why.to_owned() }).map_err(unwritten)?;
-        book.recorder.flush().map_err(unwritten)?;
+        drop(talk);
+        show.gives_way();
+        book::close(&book.recorder, why).map_err(unwritten)?;
         toolgate.close().await;
         servers::ended(servers).await;
         ended
     })
+}
+
+fn shown(to_programs: bool) -> Arc<dyn Show> {
+    if to_programs { Arc::new(json::JsonLines) } else { Arc::new(plain::Plain::new()) }
 }
 
 /// Adds the tools that only a session can have.
@@ -154,6 +165,10 @@ fn prompt(args: &Run) -> Result<Option<String>, Fault> {
         None => Err(Fault::usage("what should be done? there is no prompt")
             .hint("toolgate run 'fix the failing test'; or `-` to read it from standard input")),
     }
+}
+
+fn pictures(args: &Run) -> Result<Vec<Image>, Fault> {
+    args.image.iter().map(|file| picture(file)).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the user named this file, not a model")]

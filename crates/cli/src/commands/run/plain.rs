@@ -1,17 +1,22 @@
-//! What happens, for people: the model's words on standard output, and a line for each call on standard error.
+//! What happens, for people: the model's words on standard output, and a line for each call on standard error; on a screen
+//! what is going on stands below.
 
-use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use agent::{Ended, Seen, Watch};
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use toolgate::{CallId, Event, Notice, Observer, PlanStep, StepStatus, ToolCall, ToolOutput};
+use unicode_width::UnicodeWidthStr;
 
 use super::Show;
+use super::foot::{Busy, Foot, View, start_of};
 use super::title::title;
-use crate::screen::{self, FAINT, one_line, visible};
+use crate::approve::Size;
+use crate::screen::{self, FAINT, NAME, one_line, visible};
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
@@ -19,92 +24,126 @@ const MARK: Style = AnsiColor::Cyan.on_default();
 /// Lines that are shown of what went wrong, and of what changed.
 const LINES: usize = 6;
 const DIFF: usize = 60;
+/// Bytes of what runs that are remembered.
+const TAIL: usize = 2048;
+/// Words that are being said are shown so often at the most.
+const FRAME: Duration = Duration::from_millis(30);
 /// Work that takes longer is told of.
 const LONG: Duration = Duration::from_secs(1);
 
 /// Prints for people.
 pub(super) struct Plain {
     state: Mutex<State>,
+    /// Somebody reads standard error on a screen, and standard output too.
     terminal: bool,
+    both: bool,
 }
 
 #[derive(Default)]
 struct State {
-    /// Standard output stands in the middle of a line.
-    open: bool,
-    /// A line that is written over says what is being done.
-    told: bool,
-    /// What runs, and since when; the model, if it is nothing else.
-    runs: HashMap<String, (String, Instant)>,
+    foot: Foot,
+    /// Nobody else has the screen.
+    live: bool,
+    /// What was said of a line: on the screen it stands in the foot until it is whole.
+    said: String,
+    /// What runs, in the order in which it began; the model, if it is nothing else.
+    runs: Vec<Run>,
     waits: Option<Instant>,
+    /// What somebody types, and whether they were asked to.
+    typed: String,
+    invited: bool,
+    drawn: Option<Instant>,
+}
+
+struct Run {
+    id: String,
+    title: String,
+    since: Instant,
+    /// The end of what it has written.
+    tail: String,
 }
 
 impl Plain {
     pub(super) fn new() -> Self {
-        Self { state: Mutex::default(), terminal: std::io::stderr().is_terminal() }
+        let moves = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let terminal = std::io::stderr().is_terminal() && moves;
+        Self { state: Mutex::default(), terminal, both: terminal && std::io::stdout().is_terminal() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what has been going on for a while, over what was said before.
-    pub(super) fn tick(&self) {
-        let mut state = self.state();
-        if !self.terminal || state.open {
+    /// Writes what is going on over what was there.
+    fn draw(&self, state: &mut State) {
+        if !self.terminal || !state.live {
             return;
         }
-        let oldest = state.runs.values().min_by_key(|(_, since)| *since).cloned();
-        let waits = state.waits.map(|since| ("the model".to_owned(), since));
-        let Some((what, since)) = oldest.or(waits).filter(|(_, since)| since.elapsed() >= LONG) else {
-            return;
-        };
-        let (seconds, more) = (since.elapsed().as_secs(), state.runs.len().saturating_sub(1));
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let what: String = what.chars().take(60).collect();
-        state.told = true;
-        let _nobody_reads = write!(
-            anstream::stderr(),
-            "\r{FAINT}· {what}{more}: {seconds} s, Ctrl-C stops it{FAINT:#}\x1b[K"
-        );
+        let mut busy: Vec<Busy<'_>> = state.runs.iter().map(Run::busy).collect();
+        if let Some(since) = state.waits.filter(|_| busy.is_empty()) {
+            busy.push(Busy { what: "the model", since: since.elapsed(), tail: "" });
+        }
+        busy.retain(|busy| busy.since >= LONG);
+        let typed = (state.invited || !state.typed.is_empty()).then_some(state.typed.as_str());
+        let said = if self.both { state.said.as_str() } else { "" };
+        let mut lines = View { said, busy, typed }.lines(size());
+        if AutoStream::choice(&std::io::stderr()) == ColorChoice::Never {
+            lines = lines.iter().map(|line| strip_str(line).to_string()).collect();
+        }
+        state.drawn = Some(Instant::now());
+        if let Some(text) = state.foot.drawn(lines, size()) {
+            to_screen(&text);
+        }
     }
 
     /// Prints a line to standard error, on a line of its own.
     fn line(&self, state: &mut State, line: &str) {
         self.clear(state);
         screen::to_stderr(line);
+        self.draw(state);
     }
 
+    /// Takes the foot away, and ends the line that is being said.
     fn clear(&self, state: &mut State) {
-        if std::mem::take(&mut state.told) {
-            let _nobody_reads = write!(std::io::stderr(), "\r\x1b[K");
-        }
-        if std::mem::take(&mut state.open) {
-            let _nobody_reads = writeln!(std::io::stdout());
+        to_screen(&state.foot.cleared(size()));
+        if !state.said.is_empty() {
+            let said = std::mem::take(&mut state.said);
+            let shown = if self.both { visible(&said) + "\n" } else { "\n".into() };
+            let _nobody_reads = std::io::stdout().lock().write_all(shown.as_bytes());
         }
     }
 
     fn text(&self, text: &str) {
         let mut state = self.state();
-        if std::mem::take(&mut state.told) {
-            let _nobody_reads = write!(std::io::stderr(), "\r\x1b[K");
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let now = if self.both { state.said.clone() + &text[..whole] } else { text.to_owned() };
+        if whole > 0 {
+            state.said.clear();
         }
-        let shown = if std::io::stdout().is_terminal() { visible(text) } else { text.into() };
-        let mut out = std::io::stdout().lock();
-        let _nobody_reads = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
-        state.open = !text.is_empty() && !text.ends_with('\n');
+        state.said.push_str(&text[whole..]);
+        if whole > 0 || !self.both {
+            to_screen(&state.foot.cleared(size()));
+            let shown = if self.both { visible(&now) } else { now.as_str().into() };
+            let mut out = std::io::stdout().lock();
+            let _nobody_reads = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
+        }
+        if self.both && (whole > 0 || state.drawn.is_none_or(|drawn| drawn.elapsed() >= FRAME)) {
+            self.draw(&mut state);
+        }
     }
 
     fn answered(&self, call: &ToolCall, output: &ToolOutput) {
         let mut state = self.state();
-        state.runs.remove(call.id.as_str());
+        state.runs.retain(|run| run.id != call.id.as_str());
         let took =
             output.facts.duration.map(|took| format!(" {FAINT}{}{FAINT:#}", short(took))).unwrap_or_default();
         let (style, sign) = if output.success { (GOOD, '✓') } else { (BAD, '✗') };
         let held =
             output.facts.enforcement.as_ref().map(|held| format!(" {FAINT}{}{FAINT:#}", held.as_str()));
-        let title = title(call);
-        self.line(&mut state, &format!("{style}{sign}{style:#} {title}{took}{}", held.unwrap_or_default()));
+        let facts = format!("{took}{}", held.unwrap_or_default());
+        let room = size().width.saturating_sub(strip_str(&facts).to_string().width() + 3);
+        let title = if self.terminal { start_of(&title(call), room) } else { title(call) };
+        self.line(&mut state, &format!("{style}{sign}{style:#} {title}{facts}"));
         if !output.success {
             let text = output.joined_text();
             let said = text.split_once("\nOutput:\n").map_or(text.as_str(), |(_, said)| said);
@@ -149,6 +188,36 @@ impl Plain {
     }
 }
 
+impl Run {
+    fn busy(&self) -> Busy<'_> {
+        Busy { what: &self.title, since: self.since.elapsed(), tail: &self.tail }
+    }
+
+    /// Takes what it has written, and forgets what nobody will see.
+    fn wrote(&mut self, text: &str) {
+        self.tail.push_str(text);
+        if self.tail.len() > 2 * TAIL {
+            let from = self.tail.ceil_char_boundary(self.tail.len() - TAIL);
+            self.tail.drain(..from);
+        }
+    }
+}
+
+fn size() -> Size {
+    let known = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    let known = known.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    let (width, height) = known.map_or((80, 24), |size| (size.ws_col, size.ws_row));
+    Size { width: width.into(), height: height.into() }
+}
+
+/// Writes what moves the cursor, colours or not.
+fn to_screen(text: &str) {
+    if !text.is_empty() {
+        let mut out = std::io::stderr().lock();
+        let _nobody_reads = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
 /// A line that fits on one.
 fn cut(line: &str) -> String {
     let line: String = line.chars().take(160).collect();
@@ -174,7 +243,7 @@ impl Show for Plain {
 
     fn ended(&self, ended: &Result<Ended, String>) {
         let mut state = self.state();
-        (state.waits, state.runs) = (None, HashMap::new());
+        (state.waits, state.runs) = (None, Vec::new());
         self.clear(&mut state);
         let said = match ended {
             Ok(Ended::Done) => return,
@@ -190,14 +259,39 @@ impl Show for Plain {
     }
 
     fn tick(&self) {
-        Self::tick(self);
+        let mut state = self.state();
+        state.live = true;
+        self.draw(&mut state);
     }
 
     fn gives_way(&self) {
         let mut state = self.state();
         // Whoever is asked is not waited for by us.
         state.runs.clear();
+        (state.live, state.invited) = (false, false);
         self.clear(&mut state);
+    }
+
+    fn invites(&self) {
+        let mut state = self.state();
+        (state.live, state.invited) = (true, true);
+        self.draw(&mut state);
+    }
+
+    fn typing(&self, line: &str) {
+        let mut state = self.state();
+        line.clone_into(&mut state.typed);
+        state.live = true;
+        self.draw(&mut state);
+    }
+
+    fn typed(&self, line: &str) {
+        let mut state = self.state();
+        state.typed.clear();
+        state.invited = false;
+        if !line.trim().is_empty() {
+            self.line(&mut state, &format!("{NAME}›{NAME:#} {}", visible(line).replace('\n', "\n  ")));
+        }
     }
 }
 
@@ -210,7 +304,8 @@ impl Watch for Plain {
             Seen::Called(call) => {
                 let mut state = self.state();
                 state.waits = None;
-                state.runs.insert(call.id.as_str().to_owned(), (title(call), Instant::now()));
+                let (id, since) = (call.id.as_str().to_owned(), Instant::now());
+                state.runs.push(Run { id, title: title(call), since, tail: String::new() });
             }
             Seen::Hosted { kind, .. } => {
                 self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", one_line(kind)));
@@ -234,8 +329,13 @@ impl Watch for Plain {
 }
 
 impl Observer for Plain {
-    fn saw(&self, _: &CallId, event: &Event) {
+    fn saw(&self, call: &CallId, event: &Event) {
         match event {
+            Event::Notice(Notice::Output { text, .. }) => {
+                if let Some(run) = self.state().runs.iter_mut().find(|run| run.id == call.as_str()) {
+                    run.wrote(text);
+                }
+            }
             Event::Notice(Notice::PlanUpdated { steps, .. }) => self.plan(steps),
             Event::Notice(Notice::Warning { text }) => {
                 self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
@@ -243,6 +343,7 @@ impl Observer for Plain {
             // The question is about to be on the screen.
             Event::Asked { .. } => {
                 let mut state = self.state();
+                state.live = false;
                 self.clear(&mut state);
             }
             _ => {}
@@ -250,6 +351,6 @@ impl Observer for Plain {
     }
 
     fn streams(&self) -> bool {
-        false
+        self.terminal
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent::{Ended, Handle, Session};
+use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use toolgate::{Image, Toolgate};
@@ -12,18 +13,19 @@ use toolgate::{Image, Toolgate};
 use super::Show;
 use super::commands::Desktop;
 use super::desk::Desk;
-use super::lines::{Lines, Typed};
+use super::lines::{self, Lines, Typed};
 use crate::approve::TerminalApprover;
 use crate::config::Dirs;
 use crate::fault::{Fault, INTERRUPTED, TERMINATED};
-use crate::screen;
 
 /// The exit status when it took as many requests as it may.
 const OUT_OF_ROUNDS: u8 = 3;
 /// How often whoever watches is told that something takes long.
-const TICK: Duration = Duration::from_millis(500);
+const TICK: Duration = Duration::from_millis(100);
 /// How long the end may take.
 const LAST_MOMENT: Duration = Duration::from_secs(5);
+/// Ctrl-Z.
+const STOP: i32 = Signal::TSTP.as_raw();
 /// Two Ctrl-C within this time end the program.
 const TWICE: Duration = Duration::from_secs(2);
 
@@ -51,7 +53,7 @@ impl Talk<'_> {
         }
         // ends: when nothing more is typed
         loop {
-            screen::prompt();
+            self.show.invites();
             let line = match &mut self.lines {
                 Some(lines) => lines.next().await,
                 None => None,
@@ -120,7 +122,7 @@ fn code(ended: &Ended) -> ExitCode {
 /// It has a task of its own: whoever does not read what we write cannot keep us from ending.
 pub(super) fn signals(handle: Handle) -> Result<impl Future<Output = u8>, Fault> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let mut hangup = signal(SignalKind::hangup())?;
+    let (mut hangup, mut stop) = (signal(SignalKind::hangup())?, signal(SignalKind::from_raw(STOP))?);
     let (tell, told) = oneshot::channel();
     #[expect(clippy::disallowed_methods, reason = "no call: it watches for signals")]
     tokio::spawn(async move {
@@ -138,10 +140,17 @@ pub(super) fn signals(handle: Handle) -> Result<impl Future<Output = u8>, Fault>
                 }
                 _ = terminate.recv() => break TERMINATED,
                 _ = hangup.recv() => break TERMINATED,
+                // Whoever has the terminal meanwhile finds it as it was.
+                _ = stop.recv() => {
+                    lines::leave();
+                    let _stopped = kill_process(getpid(), Signal::STOP);
+                    lines::enter();
+                }
             }
         };
         let _over = tell.send(code);
         tokio::time::sleep(LAST_MOMENT).await;
+        lines::leave();
         std::process::exit(i32::from(code));
     });
     Ok(async move {

@@ -1,0 +1,171 @@
+//! What a terminal sends → what somebody wants with the line that they write.
+
+const ESCAPE: u8 = 0x1b;
+/// Between these a terminal sends what is pasted.
+const PASTE: &[u8] = b"\x1b[200~";
+const PASTED: &[u8] = b"\x1b[201~";
+
+/// One wish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Key {
+    Text(String),
+    Enter,
+    /// Takes back a letter, a word, or all.
+    Back,
+    Word,
+    Line,
+    /// Ctrl-D.
+    End,
+    Escape,
+}
+
+/// What came from a terminal and is no whole key yet.
+#[derive(Debug, Default)]
+pub(super) struct Keyboard {
+    bytes: Vec<u8>,
+    pasting: bool,
+}
+
+impl Keyboard {
+    /// Takes more bytes.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Whether what is there may be the beginning of a key.
+    pub(super) fn waits(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
+    /// The keys that are there; `last`: nothing more comes for now, so that an escape is one.
+    pub(super) fn keys(&mut self, last: bool) -> Vec<Key> {
+        let mut keys = Vec::new();
+        // ends: each round takes bytes, or there are too few
+        while let Some(taken) = self.next(&mut keys, last) {
+            self.bytes.drain(..taken);
+        }
+        keys
+    }
+
+    /// How many bytes the next key has; nothing if it is not there.
+    fn next(&mut self, keys: &mut Vec<Key>, last: bool) -> Option<usize> {
+        let bytes = self.bytes.as_slice();
+        if self.pasting {
+            let end = bytes.windows(PASTED.len()).position(|part| part == PASTED);
+            self.pasting = end.is_none();
+            let until = end.unwrap_or(bytes.len().saturating_sub(PASTED.len()));
+            let text = String::from_utf8_lossy(&bytes[..until]).replace("\r\n", "\n").replace('\r', "\n");
+            if !text.is_empty() {
+                keys.push(Key::Text(text));
+            }
+            let taken = end.map_or(until, |end| end + PASTED.len());
+            return (taken > 0).then_some(taken);
+        }
+        match bytes {
+            [] => None,
+            [ESCAPE] if last => {
+                keys.push(Key::Escape);
+                Some(1)
+            }
+            [ESCAPE] => None,
+            [ESCAPE, b'[' | b'O', rest @ ..] => {
+                let end = rest.iter().position(|byte| (0x40..=0x7e).contains(byte)).map(|end| end + 3);
+                self.pasting = end.is_some_and(|end| &bytes[..end] == PASTE);
+                end.or(last.then_some(bytes.len()))
+            }
+            // With Alt: nothing that we know.
+            [ESCAPE, _, ..] => Some(2),
+            [byte, ..] if byte.is_ascii_control() => {
+                keys.extend(control(*byte));
+                Some(1)
+            }
+            bytes => text(bytes, keys, last),
+        }
+    }
+}
+
+fn control(byte: u8) -> Option<Key> {
+    match byte {
+        b'\r' | b'\n' => Some(Key::Enter),
+        0x7f | 0x08 => Some(Key::Back),
+        b'\t' => Some(Key::Text(" ".to_owned())),
+        0x17 => Some(Key::Word),
+        0x15 => Some(Key::Line),
+        0x04 => Some(Key::End),
+        _ => None,
+    }
+}
+
+/// Takes whole characters up to the next key of another kind.
+fn text(bytes: &[u8], keys: &mut Vec<Key>, last: bool) -> Option<usize> {
+    let end = bytes.iter().position(u8::is_ascii_control).unwrap_or(bytes.len());
+    let whole = match std::str::from_utf8(&bytes[..end]) {
+        Ok(text) => text.len(),
+        // The rest of a character may be on its way.
+        Err(error) if error.error_len().is_none() && end == bytes.len() && !last => error.valid_up_to(),
+        Err(_) => end,
+    };
+    if whole > 0 {
+        keys.push(Key::Text(String::from_utf8_lossy(&bytes[..whole]).into_owned()));
+    }
+    (whole > 0).then_some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(pieces: &[&[u8]]) -> Vec<Key> {
+        let mut keyboard = Keyboard::default();
+        let mut keys = Vec::new();
+        for (at, piece) in pieces.iter().enumerate() {
+            keyboard.push(piece);
+            keys.extend(keyboard.keys(at + 1 == pieces.len()));
+        }
+        assert!(!keyboard.waits(), "{keyboard:?}");
+        keys
+    }
+
+    #[test]
+    fn bytes_are_keys() {
+        let text = |text: &str| Key::Text(text.to_owned());
+        let rows: &[(&[&[u8]], &[Key])] = &[
+            (&[b"ab\r"], &[text("ab"), Key::Enter]),
+            (&[b"\x1b"], &[Key::Escape]),
+            (&[b"\x1b", b"[A"], &[]),
+            (&[b"\x1b[A\x1bOPx"], &[text("x")]),
+            (&[b"\x1b[1;5"], &[]),
+            (&[b"\x1ba"], &[]),
+            (&["é".as_bytes()], &[text("é")]),
+            (&[b"\xc3", b"\xa9"], &[text("é")]),
+            (&[b"\xff"], &[text("\u{fffd}")]),
+            (&[b"a\x7f\x17\x15\x04"], &[text("a"), Key::Back, Key::Word, Key::Line, Key::End]),
+            (&[b"\x1b[200~one\rtwo\x1b[201~\r"], &[text("one\ntwo"), Key::Enter]),
+            (&[b"\x1b[200~one two th", b"ree\x1b[20", b"1~!"], &[text("one two"), text(" three"), text("!")]),
+        ];
+        for (pieces, keys) in rows {
+            let (got, keys) = (typed(pieces), keys.to_vec());
+            // How text is cut into pieces says nothing.
+            let whole = |keys: &[Key]| {
+                keys.iter().fold(String::new(), |all, key| match key {
+                    Key::Text(text) => all + text,
+                    key => format!("{all}<{key:?}>"),
+                })
+            };
+            assert_eq!(whole(&got), whole(&keys), "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_comes_is_taken_some_time() {
+        proptest::proptest!(|(pieces: Vec<Vec<u8>>)| {
+            let mut keyboard = Keyboard::default();
+            for piece in &pieces {
+                keyboard.push(piece);
+                keyboard.keys(false);
+            }
+            keyboard.keys(true);
+            proptest::prop_assert!(keyboard.pasting || !keyboard.waits());
+        });
+    }
+}

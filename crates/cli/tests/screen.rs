@@ -1,0 +1,272 @@
+//! `toolgate run` at a real terminal: typed at, asked, stopped, made narrower. What is compared is what a person sees.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, and may unwrap"
+)]
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::num::NonZero;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long something may take to be seen.
+const PATIENCE: Duration = Duration::from_secs(30);
+const WIDTH: u16 = 60;
+const HEIGHT: u16 = 20;
+
+/// A terminal with `toolgate run` in it, and a script that plays the model.
+struct Screen {
+    home: TempDir,
+    server: Child,
+    program: Child,
+    terminal: File,
+    /// Keeps the terminal open, so that it can be looked at in the end.
+    other_end: File,
+    shown: Arc<Mutex<vt100::Parser>>,
+    modes: String,
+}
+
+impl Screen {
+    /// Starts it, without a prompt, with the model saying `turns`.
+    fn new(turns: &[Value], more: &[&str]) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let (script, log) = (home.path().join("script.jsonl"), home.path().join("requests.jsonl"));
+        fs::write(&script, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
+        let toolgate = env!("CARGO_BIN_EXE_toolgate");
+        let mut server = Command::new(toolgate)
+            .arg("script-server")
+            .arg(&script)
+            .arg("--log")
+            .arg(&log)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&terminal).unwrap();
+        unlockpt(&terminal).unwrap();
+        let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+        let terminal = File::from(terminal);
+        let other_end = File::options().read(true).write(true).open(name).unwrap();
+        resize(&terminal, WIDTH);
+        let end = || Stdio::from(other_end.try_clone().unwrap());
+        let modes = format!("{:?}", tcgetattr(&other_end).unwrap());
+        let work = home.path().join("work");
+        fs::create_dir(&work).unwrap();
+        let program = Command::new("setsid")
+            .args(["--ctty", toolgate, "run", "--base-url", url.trim(), "--model", "m"])
+            .args(["--sandbox", "workspace-write"])
+            .args(more)
+            .current_dir(&work)
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", "/usr/bin:/bin")
+            .env("TERM", "xterm")
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        let shown = Arc::new(Mutex::new(vt100::Parser::new(cells(HEIGHT), cells(WIDTH), 0)));
+        let (mut from, to) = (terminal.try_clone().unwrap(), Arc::clone(&shown));
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // ends: with the terminal
+            while let Ok(count @ 1..) = from.read(&mut bytes) {
+                to.lock().unwrap().process(&bytes[..count]);
+            }
+        });
+        Self { home, server, program, terminal, other_end, shown, modes }
+    }
+
+    /// What is on it, without the number of the session and with times as T.
+    fn text(&self) -> String {
+        let text = self.shown.lock().unwrap().screen().contents();
+        text.trim_end().lines().filter(|line| !line.starts_with("session ")).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Waits until this is there, at the end if it ends with the mark of the line that is typed.
+    fn sees(&self, what: &str) {
+        let until = Instant::now() + PATIENCE;
+        let is_there =
+            |text: &str| if what.ends_with('›') { text.ends_with(what) } else { text.contains(what) };
+        while !is_there(&self.text()) {
+            assert!(Instant::now() < until, "never saw {what:?}:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn types(&mut self, keys: &str) {
+        self.terminal.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for its end: its exit status, and whether the terminal is as it was.
+    fn ends(mut self) -> (Option<i32>, String) {
+        let until = Instant::now() + PATIENCE;
+        let code = loop {
+            if let Some(status) = self.program.try_wait().unwrap() {
+                break status.code();
+            }
+            assert!(Instant::now() < until, "it does not end:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert_eq!(format!("{:?}", tcgetattr(&self.other_end).unwrap()), self.modes);
+        std::thread::sleep(Duration::from_millis(100));
+        let text = self.text();
+        assert!(!self.shown.lock().unwrap().screen().bracketed_paste());
+        (code, text)
+    }
+
+    fn requests(&self) -> String {
+        fs::read_to_string(self.home.path().join("requests.jsonl")).unwrap_or_default()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        for child in [&mut self.program, &mut self.server] {
+            let _over = child.kill();
+            let _over = child.wait();
+        }
+    }
+}
+
+fn resize(terminal: &File, width: u16) {
+    let size = Winsize { ws_row: HEIGHT, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(terminal, size).unwrap();
+}
+
+fn cells(count: u16) -> NonZero<u16> {
+    NonZero::new(count).unwrap()
+}
+
+fn say(text: &str) -> Value {
+    json!({"items": [{"type": "message", "text": text}]})
+}
+
+fn run(command: &str) -> Value {
+    let arguments = json!({"cmd": command, "login": false});
+    json!({"items": [{"type": "function_call", "name": "exec_command", "arguments": arguments}]})
+}
+
+/// A command that writes its numbers until the file `on` is there.
+fn counting() -> Value {
+    run("for i in 1 2 3 4 5; do echo line $i; done; until [ -e on ]; do sleep 0.1; done; echo over")
+}
+
+#[test]
+fn what_runs_is_shown_while_it_runs_and_lines_typed_meanwhile_reach_the_model() {
+    let mut screen = Screen::new(&[counting(), say("All\tgood."), say("Bye.")], &[]);
+    screen.sees("›");
+    screen.types("fix the tets\x7f\x7fsts\r");
+    screen.sees("  │ line 3\n  │ line 4\n  │ line 5");
+    screen.types("be quick");
+    screen.sees("  │ line 5\n› be quick");
+    screen.types("\r");
+    screen.sees("› be quick\n");
+    fs::write(screen.home.path().join("work/on"), "").unwrap();
+    screen.sees("All");
+    screen.sees("\n›");
+    let text = screen.text();
+    // Nothing is left of what was written over, and the longest line fits.
+    assert!(!text.contains('│') && !text.contains("Esc"), "{text}");
+    let said: Vec<&str> = text.lines().collect();
+    assert_eq!(said[..2], ["› fix the tests", "› be quick"], "{text}");
+    assert!(said[2].starts_with("✓ exec_command for i in 1 2 3") && said[2].contains('…'), "{text}");
+    assert!(screen.requests().contains("be quick"));
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn escape_stops_the_turn_and_the_next_goes_on() {
+    let mut screen = Screen::new(&[run("echo begun; sleep 60"), say("Then not.")], &[]);
+    screen.sees("›");
+    screen.types("wait\r");
+    screen.sees("│ begun");
+    screen.types("\x1b");
+    screen.sees("interrupted\n›");
+    // On a line that is not empty it takes that back.
+    screen.types("nonsense");
+    screen.sees("› nonsense");
+    screen.types("\x1b");
+    screen.sees("interrupted\n›");
+    screen.types("go on\r");
+    screen.sees("Then not.\n›");
+    assert!(!screen.text().contains("nonsense"), "{}", screen.text());
+    assert!(screen.requests().contains("aborted"), "{}", screen.requests());
+    screen.types("/quit\r");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn a_question_has_the_screen_and_its_keys_to_itself() {
+    let mut screen = Screen::new(&[run("rm -rf build"), say("Removed.")], &["--approval", "untrusted"]);
+    fs::create_dir(screen.home.path().join("work/build")).unwrap();
+    screen.sees("›");
+    screen.types("clean up\r");
+    screen.sees("Answer (");
+    screen.types("y");
+    screen.sees("Removed.\n›");
+    assert!(!screen.home.path().join("work/build").exists());
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn a_narrower_screen_shows_it_once() {
+    let mut screen = Screen::new(&[counting(), say("Done.")], &[]);
+    screen.sees("›");
+    screen.types("count\r");
+    screen.sees("│ line 5");
+    for width in [30, 80, 24] {
+        screen.shown.lock().unwrap().screen_mut().set_size(cells(HEIGHT), cells(width));
+        resize(&screen.terminal, width);
+        std::thread::sleep(Duration::from_millis(300));
+        screen.sees("│ line 5");
+    }
+    let text = screen.text();
+    assert_eq!(text.matches("Esc").count(), 1, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 24), "{text}");
+    fs::write(screen.home.path().join("work/on"), "").unwrap();
+    screen.sees("Done.");
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn two_interrupts_end_it_and_leave_the_terminal_as_it_was() {
+    let mut screen = Screen::new(&[run("echo begun; sleep 60"), say("Never.")], &[]);
+    screen.sees("›");
+    screen.types("wait\r");
+    screen.sees("│ begun");
+    screen.types("\x03");
+    screen.sees("interrupted");
+    screen.types("\x03");
+    let (code, text) = screen.ends();
+    assert_eq!(code, Some(130), "{text}");
+    assert!(text.ends_with("interrupted"), "{text}");
+}
+
+#[test]
+fn what_is_pasted_is_one_prompt() {
+    let mut screen = Screen::new(&[say("I see.")], &[]);
+    screen.sees("›");
+    screen.types("\x1b[200~one\rtwo\x1b[201~");
+    screen.sees("› one⏎two");
+    screen.types("\r");
+    screen.sees("I see.\n›");
+    assert!(screen.text().contains("› one\n  two\n"), "{}", screen.text());
+    assert!(screen.requests().contains(r"one\ntwo"), "{}", screen.requests());
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
