@@ -1,7 +1,7 @@
 //! A model behind a URL.
 
 use std::sync::Once;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -71,7 +71,7 @@ impl Endpoint {
             return events(response).await;
         }
         let after = response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok());
-        let after = after.map(str::to_owned);
+        let after = after.map(|after| in_seconds(after, SystemTime::now()));
         let said = body(response, REFUSAL).await.unwrap_or_default();
         Err(self.dialect.refused(status.as_u16(), after.as_deref(), &said))
     }
@@ -140,9 +140,31 @@ fn install_tls() {
     });
 }
 
+/// How long to wait, in seconds, where a date says until when; else what it says.
+fn in_seconds(after: &str, now: SystemTime) -> String {
+    match httpdate::parse_http_date(after.trim()) {
+        Ok(until) => until.duration_since(now).unwrap_or_default().as_secs().to_string(),
+        Err(_) => after.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_date_says_how_long_to_wait() {
+        let now = httpdate::parse_http_date("Tue, 17 Nov 2026 05:00:00 GMT").unwrap();
+        let rows = [
+            ("Tue, 17 Nov 2026 05:01:30 GMT", "90"),
+            ("Tue, 17 Nov 2026 04:00:00 GMT", "0"),
+            ("12", "12"),
+            ("soon", "soon"),
+        ];
+        for (said, seconds) in rows {
+            assert_eq!(in_seconds(said, now), seconds);
+        }
+    }
 
     #[test]
     fn a_key_goes_nowhere_in_the_open() {

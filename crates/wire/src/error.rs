@@ -73,6 +73,14 @@ impl ModelError {
         Self { code: Code::Broken, message, retry: Retry::Soon }
     }
 
+    /// A response of more pieces than are kept.
+    pub(crate) fn scattered(limit: usize) -> Self {
+        let message = format!(
+            "the model's response has more than {limit} pieces of text and calls; ask for less, or limit its output"
+        );
+        Self { code: Code::Endless, message, retry: Retry::Never }
+    }
+
     /// A response that goes on beyond what is kept.
     pub(crate) fn endless(limit: usize) -> Self {
         let message =
@@ -127,8 +135,8 @@ impl Account {
 
 /// The value of `retry-after` where it is a number. It may be a date too, for which one would have to know the time.
 fn seconds(value: &str) -> Option<Duration> {
-    let seconds: f64 = value.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    let seconds: f64 = value.trim().parse().ok().filter(|seconds| *seconds >= 0.0)?;
+    Some(Duration::try_from_secs_f64(seconds).unwrap_or(MAX_WAIT))
 }
 
 /// The wait that OpenAI names in words, the only place where a stream names one: `Please try again in 1.5s.`

@@ -89,7 +89,7 @@ fn what_passes_is_tried_again_when_the_server_says() {
     RateLimit After(20ms) the model API wants fewer requests for now (429): Please try again in 20ms; try again in a while
     Overloaded Soon the model API has too much to do (529, overloaded_error): Overloaded; try again in a while
     Server Soon something went wrong inside the model API (502): it answered with a web page; try again in a while
-    Overloaded Soon the model API has too much to do (503, unavailable_error): Loading model; try again in a while
+    Overloaded After(86400s) the model API has too much to do (503, unavailable_error): Loading model; try again in a while
     Server After(86400s) something went wrong inside the model API (500): panic\u{1b}[0m; try again in a while
     "#);
 }

@@ -163,7 +163,7 @@ impl Notes {
     fn is_full(&mut self) -> bool {
         let full = self.said.pieces().len() >= MAX_PIECES;
         if full {
-            self.end(End::Failed(ModelError::endless(MAX_KEPT_BYTES)));
+            self.end(End::Failed(ModelError::scattered(MAX_PIECES)));
         }
         full
     }
