@@ -8,6 +8,10 @@ use crate::entry::{Entry, Picture, Remote, Spilled, Step};
 pub(crate) trait Walker {
     /// Sees a text.
     fn text(&mut self, text: &mut String);
+    /// Sees a name by which one entry means another.
+    fn id(&mut self, id: &mut String) {
+        self.text(id);
+    }
     /// Sees a model's own item.
     fn value(&mut self, value: &mut Value);
     /// Sees a list, before what is in it.
@@ -30,28 +34,40 @@ pub(crate) fn walk(entry: &mut Entry, walker: &mut impl Walker) {
             items.iter_mut().for_each(|item| walker.value(item));
         }
         Entry::Call { id, tool, form: _, arguments, remote } => {
-            texts([id, tool, arguments], walker);
+            walker.id(id);
+            texts([tool, arguments], walker);
             remote.iter_mut().for_each(|Remote { server, tool }| texts([server, tool], walker));
         }
         Entry::Intent { call, effects: sentences } | Entry::Asked { call, why: sentences } => {
-            walker.text(call);
+            walker.id(call);
             walker.list(sentences);
             texts(sentences, walker);
         }
         Entry::Verdict { call, verdict: _, why, by } => {
-            texts([call, by], walker);
+            walker.id(call);
+            walker.text(by);
             walker.list(why);
             texts(why, walker);
         }
-        Entry::Decided { call, decision, by } => texts([call, decision, by], walker),
-        Entry::Attempt { call, number: _, enforcement } => texts([call, enforcement], walker),
+        Entry::Decided { call, decision, by } => {
+            walker.id(call);
+            texts([decision, by], walker);
+        }
+        Entry::Attempt { call, number: _, enforcement } => {
+            walker.id(call);
+            walker.text(enforcement);
+        }
         Entry::Answered { call, success: _, error, took_ms: _, text, pictures: shown, spilled } => {
-            texts([call, text], walker);
+            walker.id(call);
+            walker.text(text);
             texts(error, walker);
             pictures(shown, walker);
             spilled.iter_mut().for_each(|Spilled { path, sha256, bytes: _ }| texts([path, sha256], walker));
         }
-        Entry::Kept { call, path, sha256, bytes: _ } => texts([call, path, sha256], walker),
+        Entry::Kept { call, path, sha256, bytes: _ } => {
+            walker.id(call);
+            texts([path, sha256], walker);
+        }
         Entry::Plan { steps } => {
             walker.list(steps);
             steps.iter_mut().for_each(|Step { step, status }| texts([step, status], walker));

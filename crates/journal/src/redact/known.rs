@@ -11,6 +11,46 @@ use crate::fault::JournalFault;
 
 /// A secret has at least so many bytes.
 pub const SHORTEST_SECRET: usize = 8;
+/// Words that every session is written with: without them nobody could read it, and they keep nothing secret.
+const WORDS: &[&str] = &[
+    "anthropic",
+    "apply_patch",
+    "arguments",
+    "assistant",
+    "completed",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "danger-full-access",
+    "developer",
+    "encrypted_content",
+    "exec_command",
+    "function",
+    "function_call",
+    "function_call_output",
+    "in_progress",
+    "input_text",
+    "local_shell_call",
+    "local_shell_call_output",
+    "on-failure",
+    "on-request",
+    "output_text",
+    "read-only",
+    "read_file",
+    "reasoning",
+    "redacted_thinking",
+    "responses",
+    "signature",
+    "summary_text",
+    "thinking",
+    "tool_call_id",
+    "tool_calls",
+    "tool_result",
+    "tool_use",
+    "tool_use_id",
+    "untrusted",
+    "web_search_call",
+    "workspace-write",
+];
 /// Letters of a name.
 const MAX_NAME: usize = 64;
 
@@ -38,7 +78,7 @@ impl Known {
         let mut needles: BTreeMap<Vec<u8>, Form> = BTreeMap::new();
         for (name, value) in values {
             let value = value.trim();
-            if value.len() < SHORTEST_SECRET {
+            if value.len() < SHORTEST_SECRET || WORDS.contains(&value) {
                 continue;
             }
             for (needle, before, after) in forms(value) {

@@ -8,6 +8,7 @@ mod shape;
 mod view;
 
 use std::borrow::Cow;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
 use serde_json::{Map, Value};
@@ -27,7 +28,12 @@ const ROUNDS: usize = 4;
 #[derive(Debug)]
 pub struct Redactor {
     known: Known,
+    /// Tells ids apart that look like secrets, and says nothing about them.
+    salt: RandomState,
 }
+
+/// What items of models call their ids.
+const IDS: &[&str] = &["call_id", "tool_call_id", "tool_use_id", "id"];
 
 /// A part of a text that is a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +58,7 @@ impl Redactor {
     ///
     /// If the values are gigabytes.
     pub fn new(values: impl IntoIterator<Item = (String, String)>) -> Result<Self, JournalFault> {
-        Ok(Self { known: Known::new(values)? })
+        Ok(Self { known: Known::new(values)?, salt: RandomState::new() })
     }
 
     /// The text without secrets. Each is replaced by what it is, such as `[redacted: GITHUB_TOKEN]`.
@@ -135,6 +141,7 @@ impl Redactor {
                     "[redacted: secret]".clone_into(text);
                     self.clean(text);
                 }
+                Value::String(text) if IDS.contains(&name.as_str()) => self.clean_id(text),
                 value => self.value(value, depth),
             }
         }
@@ -148,6 +155,15 @@ impl Redactor {
                 (1..).map(|count| if count == 1 { clean.clone() } else { format!("{clean} ({count})") });
             let free = free.take(members.len() + 1).find(|name| !members.contains_key(name));
             members.insert(free.unwrap_or(clean), value);
+        }
+    }
+
+    /// Two that are taken out are two still: answers are found by them.
+    fn clean_id(&self, id: &mut String) {
+        let clean = self.text(id);
+        if *clean != **id {
+            let mark = self.salt.hash_one(&*id) & 0xff_ffff;
+            *id = format!("{clean} {mark:06x}");
         }
     }
 
@@ -182,6 +198,10 @@ struct Sweep<'a>(&'a Redactor);
 impl Walker for Sweep<'_> {
     fn text(&mut self, text: &mut String) {
         self.0.clean(text);
+    }
+
+    fn id(&mut self, id: &mut String) {
+        self.0.clean_id(id);
     }
 
     fn value(&mut self, value: &mut Value) {

@@ -238,6 +238,8 @@ fn values_that_are_no_secrets_are_left() {
     assert_eq!(one("  padded-8  \n").text("a padded-8 b"), "a [redacted: KEY] b");
     // One that would come back with each replacement takes all of the text with it.
     assert_eq!(one("redacted").text("a redacted b"), "");
+    // Nobody could read a session without these.
+    assert_eq!(one("responses").text("a responses b"), "a responses b");
     let strange = Redactor::new([("A \"B\"\n".to_owned(), "12345678".to_owned())]).unwrap();
     assert_eq!(strange.text("12345678"), "[redacted: AB]");
 }
@@ -256,6 +258,32 @@ fn json_is_cleaned_with_its_keys_and_numbers() {
     let mut same = json!({"12345678": 1, "%31%32345678": 2, "[redacted: KEY] (2)": 3});
     redactor.value(&mut same, 0);
     assert_eq!(same, json!({"[redacted: KEY]": 2, "[redacted: KEY] (3)": 1, "[redacted: KEY] (2)": 3}));
+}
+
+/// A call and its answer are found by its id, whatever that looks like.
+#[test]
+fn ids_that_look_like_secrets_are_taken_out_and_stay_apart() {
+    let redactor = nobody();
+    let ids = ["ghp_0123456789abcdefghijABCDEFGHIJ012345", "ghp_9876543210abcdefghijABCDEFGHIJ012345"];
+    let told = |id: &str| {
+        let mut item = json!({"type": "function_call", "call_id": id, "arguments": id});
+        redactor.value(&mut item, 0);
+        let answered = Entry::Answered {
+            call: id.to_owned(),
+            success: true,
+            error: None,
+            took_ms: 0,
+            text: String::new(),
+            pictures: Vec::new(),
+            spilled: None,
+        };
+        let Entry::Answered { call, .. } = redactor.entry(&answered) else { panic!("it is an answer") };
+        assert_eq!(item["call_id"], call);
+        assert!(!call.contains("ghp_") && !item.to_string().contains("ghp_"), "{item}");
+        call
+    };
+    assert_ne!(told(ids[0]), told(ids[1]));
+    assert_eq!(told(ids[0]), told(ids[0]));
 }
 
 /// Hostile texts for what looks closer at them: each must take no more than its share.
