@@ -12,6 +12,7 @@ mod history;
 mod instructions;
 mod memory;
 mod model;
+mod post;
 mod record;
 mod resume;
 mod retry;
