@@ -123,11 +123,24 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
         };
         book.recorder.write(&Entry::End { why: why.to_owned() }).map_err(unwritten)?;
         book.recorder.flush().map_err(unwritten)?;
-        toolgate.close().await;
-        servers::ended(servers).await;
+        let closed = async {
+            toolgate.close().await;
+            servers::ended(servers).await;
+        };
+        tokio::join!(closed, report(book.recorder.path()));
         ended
     })
 }
+
+/// Tells a collector of telemetry what happened, if there is one.
+#[cfg(feature = "otlp")]
+async fn report(journal: &Path) {
+    crate::otlp::report(journal).await;
+}
+
+/// Tells nobody what happened.
+#[cfg(not(feature = "otlp"))]
+async fn report(_: &Path) {}
 
 /// Adds the tools that only a session can have.
 fn with_own_tools(
