@@ -21,7 +21,7 @@ use agent::{
     Remember, RequestUserInput, Session, Setup, Watch,
 };
 use journal::Entry;
-use toolgate::mcp::Means;
+use toolgate::mcp::{Means, Servers};
 use toolgate::{Approver, Hook, Image, Observer, Toolgate};
 
 use crate::approve::TerminalApprover;
@@ -123,13 +123,15 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
         };
         book.recorder.write(&Entry::End { why: why.to_owned() }).map_err(unwritten)?;
         book.recorder.flush().map_err(unwritten)?;
-        let closed = async {
-            toolgate.close().await;
-            servers::ended(servers).await;
-        };
-        tokio::join!(closed, report(book.recorder.path()));
+        tokio::join!(report(book.recorder.path()), closed(&toolgate, servers));
         ended
     })
+}
+
+/// Ends what still runs.
+async fn closed(toolgate: &Toolgate, servers: Option<Arc<Servers>>) {
+    toolgate.close().await;
+    servers::ended(servers).await;
 }
 
 /// Tells a collector of telemetry what happened, if there is one.
