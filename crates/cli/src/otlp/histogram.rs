@@ -22,6 +22,8 @@ const TOKENS: [f64; 14] = [
 const SECONDS: [f64; 14] =
     [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const MILLIS: f64 = 1000.0;
+/// Kinds that are told apart: a model may call tools by any name that it likes.
+const KINDS: usize = 500;
 
 /// Something that is measured, and how often it was how much.
 #[derive(Debug)]
@@ -74,9 +76,12 @@ pub(super) fn of(spans: &[Span]) -> Vec<Histogram> {
 }
 
 impl Histogram {
-    fn add(&mut self, attributes: Vec<Attribute>, value: f64) {
-        let at =
-            self.points.iter().position(|point| point.attributes == attributes).unwrap_or(self.points.len());
+    /// Counts a value. Of a kind that is one too many, only the operation is told.
+    fn add(&mut self, mut attributes: Vec<Attribute>, value: f64) {
+        if self.points.len() >= KINDS && self.place(&attributes).is_none() {
+            attributes.truncate(1);
+        }
+        let at = self.place(&attributes).unwrap_or(self.points.len());
         if at == self.points.len() {
             self.points.push(Point {
                 attributes,
@@ -90,6 +95,10 @@ impl Histogram {
         point.count += 1;
         point.buckets[self.bounds.partition_point(|bound| *bound < value)] += 1;
     }
+
+    fn place(&self, kind: &[Attribute]) -> Option<usize> {
+        self.points.iter().position(|point| point.attributes == kind)
+    }
 }
 
 fn seconds(millis: u64) -> f64 {
@@ -98,6 +107,7 @@ fn seconds(millis: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::span::Fact;
     use super::*;
 
     #[test]
@@ -110,5 +120,16 @@ mod tests {
         let told: Vec<_> =
             histogram.points.iter().map(|point| (point.count, point.sum, &point.buckets[..])).collect();
         assert_eq!(told, [(5, 11.0, &[2, 2, 1][..]), (1, 2.0, &[0, 1, 0])]);
+    }
+
+    #[test]
+    fn a_model_that_makes_up_names_makes_up_no_end_of_kinds() {
+        let mut histogram = Histogram { name: "", unit: "", bounds: &[], points: Vec::new() };
+        for number in 0..KINDS + 9 {
+            let tool = ("gen_ai.tool.name", Fact::Text(format!("tool{number}")));
+            histogram.add(vec![operation("execute_tool"), tool], 1.0);
+        }
+        assert_eq!((histogram.points.len(), histogram.points[KINDS].count), (KINDS + 1, 9));
+        assert_eq!(histogram.points[KINDS].attributes, [operation("execute_tool")]);
     }
 }

@@ -38,8 +38,8 @@ pub(crate) fn export(meant: &Meant, url: &str) -> Result<ExitCode, Fault> {
         send(&collector, &settings.service, &trace).await.map_err(unsent)
     })?;
     screen::text(&format!("sent {} spans of {} to {host}", trace.spans.len(), trace.session))?;
-    Ok(trace.broken.map_or(ExitCode::SUCCESS, |why| {
-        screen::error(&format!("`{}` was sent only as far as it is as it was written: {why}", meant.name));
+    Ok(trace.cut.map_or(ExitCode::SUCCESS, |why| {
+        screen::error(&format!("`{}` was sent only in part: {why}", meant.name));
         ExitCode::FAILURE
     }))
 }

@@ -21,26 +21,26 @@ pub(super) struct Trace {
     pub(super) session: String,
     /// That of the whole session comes first.
     pub(super) spans: Vec<Span>,
-    /// Why the journal could not be read to its end.
-    pub(super) broken: Option<String>,
+    /// Why that is not all of it.
+    pub(super) cut: Option<String>,
 }
 
 impl Trace {
     /// Reads a journal as far as it is as it was written. The session is called as its file is.
     pub(super) fn read(path: &Path) -> Result<Self, JournalFault> {
         let session = path.file_stem().map(|stem| name(&stem.to_string_lossy())).unwrap_or_default();
-        let mut reader = Reader::default();
-        let mut broken = None;
-        for record in Records::open(path)?.take(MAX_LINES) {
+        let (mut reader, mut cut) = (Reader::default(), None);
+        for (record, before) in Records::open(path)?.zip(0..) {
             match record {
+                Ok(_) if before == MAX_LINES => cut = Some(format!("it has more than {MAX_LINES} lines")),
                 Ok(record) => reader.take(&record),
-                Err(fault) => {
-                    broken = Some(told(&fault));
-                    break;
-                }
+                Err(fault) => cut = Some(told(&fault)),
+            }
+            if cut.is_some() {
+                break;
             }
         }
-        Ok(Self { session, spans: reader.end(), broken })
+        Ok(Self { session, spans: reader.end(), cut })
     }
 
     /// The span of the whole session.
