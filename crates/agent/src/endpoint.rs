@@ -1,21 +1,17 @@
 //! A model behind a URL.
 
-use std::sync::Once;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::Url;
-use reqwest::redirect::Policy;
 use tool::BoxFuture;
 use wire::{Code, Dialect, ModelError, Retry};
 
+use crate::post::{Unfit, address, below, cause, client};
 use crate::stream::{body, events};
 use crate::{Events, Model};
 
-/// How long it may take until somebody listens, and how long they may then say nothing.
-const CONNECT: Duration = Duration::from_secs(30);
-const SILENCE: Duration = Duration::from_secs(600);
 /// Bytes that are read of a refusal.
 const REFUSAL: usize = 64 << 10;
 
@@ -33,7 +29,7 @@ impl Endpoint {
     /// # Errors
     /// In one sentence, if the URL or the key cannot be used.
     pub fn new(dialect: Dialect, base: &str, key: Option<&str>) -> Result<Self, String> {
-        let url = address(base, dialect)?;
+        let url = place(base, dialect)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -44,22 +40,7 @@ impl Endpoint {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }
-        install_tls();
-        let mut http = reqwest::Client::builder()
-            .redirect(Policy::none())
-            .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
-            .tcp_nodelay(true)
-            .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
-        if is_here(&url) {
-            // What is said on this machine is nothing for whoever stands between it and others.
-            http = http.no_proxy();
-        }
-        if url.scheme() == "http" {
-            // Nobody is asked for certificates that nobody will look at: reading the system's takes a while.
-            http = http.tls_certs_only([]);
-        }
-        let http = http.build().map_err(|error| format!("no connection can be prepared: {error}"))?;
+        let http = client(&url)?;
         Ok(Self { dialect, http, url, headers })
     }
 
@@ -77,11 +58,7 @@ impl Endpoint {
     }
 
     fn unreached(&self, error: &reqwest::Error) -> ModelError {
-        let mut why: &dyn std::error::Error = error;
-        // ends: with the cause that has no cause
-        while let Some(cause) = why.source() {
-            why = cause;
-        }
+        let why = cause(error);
         let host = self.url.host_str().unwrap_or_default();
         let message = match error.is_timeout() {
             true => {
@@ -106,38 +83,17 @@ impl Model for Endpoint {
 }
 
 /// Where requests go.
-fn address(base: &str, dialect: Dialect) -> Result<Url, String> {
+fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
     let wrong = |why: &str| format!("the base URL `{base}` {why}; one looks like https://api.openai.com/v1");
-    let mut url = Url::parse(base).map_err(|_| wrong("is no URL"))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(wrong("is neither http nor https"));
-    }
-    if url.scheme() == "http" && !is_here(&url) {
-        return Err(wrong("would show your key and your files to everybody on the way: use https"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(
+    let url = address(base).map_err(|unfit| match unfit {
+        Unfit::NoUrl => wrong("is no URL"),
+        Unfit::NotHttp => wrong("is neither http nor https"),
+        Unfit::Open => wrong("would show your key and your files to everybody on the way: use https"),
+        Unfit::Named => {
             "the base URL has a user name or a password in it; put the key into the environment".to_owned()
-        );
-    }
-    let path = format!("{}/{}", url.path().trim_end_matches('/'), dialect.path());
-    url.set_path(&path);
-    Ok(url)
-}
-
-fn is_here(url: &Url) -> bool {
-    let bare = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    let loopback = bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
-    loopback || bare == "localhost" || bare.ends_with(".localhost")
-}
-
-/// Makes `ring` what does the cryptography, unless the program has chosen already.
-fn install_tls() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // An error says that somebody was faster.
-        let _chosen = rustls::crypto::ring::default_provider().install_default();
-    });
+        }
+    })?;
+    Ok(below(&url, dialect.path()))
 }
 
 /// How long to wait, in seconds, where a date says until when; else what it says.
@@ -181,7 +137,7 @@ mod tests {
             ("api.openai.com", Err("no URL")),
         ];
         for (base, expected) in rows {
-            match (address(base, Dialect::Responses), expected) {
+            match (place(base, Dialect::Responses), expected) {
                 (Ok(url), Ok(expected)) => assert_eq!(url.as_str(), expected),
                 (Err(why), Err(expected)) => assert!(why.contains(expected), "{base}: {why}"),
                 (found, _) => panic!("{base}: {found:?}"),

@@ -4,6 +4,7 @@
 //! every step in the journal before it has an effect. A [`Watch`] sees what happens as it happens. Models are an [`Endpoint`] behind a URL,
 //! in any of three dialects, or a [`Script`].
 
+mod collector;
 mod compact;
 mod endpoint;
 mod fault;
@@ -12,6 +13,7 @@ mod history;
 mod instructions;
 mod memory;
 mod model;
+mod post;
 mod record;
 mod resume;
 mod retry;
@@ -23,6 +25,7 @@ mod tools;
 mod turn;
 mod watch;
 
+pub use collector::Collector;
 pub use endpoint::Endpoint;
 pub use fault::AgentFault;
 pub use instructions::INSTRUCTIONS;

@@ -8,6 +8,8 @@ mod config;
 mod elicit;
 mod fault;
 mod journals;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod private;
 mod screen;
 mod servers;

@@ -483,6 +483,8 @@ fn the_manual_shows_what_is_inside() {
     ");
 }
 
+// With a feature there is more to say.
+#[cfg(not(feature = "otlp"))]
 #[test]
 fn help_is_committed() {
     let shell = Shell::new();

@@ -38,6 +38,10 @@ pub(crate) struct Log {
     /// Write a page for a browser to this file, `-` for standard output
     #[arg(long, value_name = "FILE", requires = "session", conflicts_with = "json")]
     pub(crate) html: Option<PathBuf>,
+    /// Send its spans and counts to this OpenTelemetry collector, e.g. http://127.0.0.1:4318; nothing that was said or done is in them
+    #[cfg(feature = "otlp")]
+    #[arg(long, value_name = "URL", requires = "session", conflicts_with_all = ["json", "html"])]
+    pub(crate) otlp: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -32,7 +32,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault>
 }
 
 /// The same in this thread alone: there is only one thing to do, and threads take a while to start.
-fn block_alone<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+pub(crate) fn block_alone<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     block_in(Builder::new_current_thread(), work)
 }
 

@@ -10,11 +10,17 @@ use super::tell::Teller;
 /// What happened, and how many milliseconds after the beginning.
 pub(crate) fn told(entries: Vec<(u64, Entry)>) -> Story {
     let mut teller = Teller::new(Shears::reading());
-    for ((after, entry), seq) in entries.into_iter().zip(1..) {
-        let at = format!("2026-11-16T21:{:02}:{:02}.{:03}Z", after / 60_000, after / 1000 % 60, after % 1000);
-        teller.take(&Record { seq, at, entry, hash: String::new() });
-    }
+    records(entries).iter().for_each(|record| teller.take(record));
     teller.end(Ending::Whole)
+}
+
+/// The same as lines.
+pub(crate) fn records(entries: Vec<(u64, Entry)>) -> Vec<Record> {
+    let record = |((after, entry), seq): ((u64, Entry), u64)| {
+        let at = format!("2026-11-16T21:{:02}:{:02}.{:03}Z", after / 60_000, after / 1000 % 60, after % 1000);
+        Record { seq, at, entry, hash: String::new() }
+    };
+    entries.into_iter().zip(1..).map(record).collect()
 }
 
 fn text(text: &str) -> String {

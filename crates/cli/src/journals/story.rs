@@ -9,7 +9,7 @@ use super::excerpt::{Excerpt, Shears};
 use super::tell::Teller;
 
 /// Lines of a journal that are put together.
-const MAX_LINES: usize = 200_000;
+pub(crate) const MAX_LINES: usize = 200_000;
 
 /// A session.
 #[derive(Debug, Default)]

@@ -27,6 +27,10 @@ pub(crate) fn run(args: &Log) -> Result<ExitCode, Fault> {
     let directory = which::directory()?;
     let Some(word) = &args.session else { return list::run(&directory, args) };
     let meant = which::named(&directory, word)?;
+    #[cfg(feature = "otlp")]
+    if let Some(url) = &args.otlp {
+        return crate::otlp::export(&meant, url);
+    }
     if args.json {
         return lines(&meant);
     }

@@ -22,7 +22,7 @@ use agent::{
     AgentFault, Ended, Gauge, GetContextRemaining, GetMemory, Limits, ListMemories, Memories, Person,
     Remember, RequestUserInput, Session, Setup, Watch,
 };
-use toolgate::mcp::Means;
+use toolgate::mcp::{Means, Servers};
 use toolgate::{Approver, Hook, Image, Observer, Toolgate};
 
 use crate::approve::TerminalApprover;
@@ -130,8 +130,7 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
         drop(talk);
         show.gives_way();
         book::close(&book.recorder, why).map_err(unwritten)?;
-        toolgate.close().await;
-        servers::ended(servers).await;
+        tokio::join!(report(book.recorder.path()), closed(&toolgate, servers));
         ended
     })
 }
@@ -139,6 +138,22 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
 fn shown(to_programs: bool) -> Arc<dyn Show> {
     if to_programs { Arc::new(json::JsonLines) } else { Arc::new(plain::Plain::new()) }
 }
+
+/// Ends what still runs.
+async fn closed(toolgate: &Toolgate, servers: Option<Arc<Servers>>) {
+    toolgate.close().await;
+    servers::ended(servers).await;
+}
+
+/// Tells a collector of telemetry what happened, if there is one.
+#[cfg(feature = "otlp")]
+async fn report(journal: &Path) {
+    crate::otlp::report(journal).await;
+}
+
+/// Tells nobody what happened.
+#[cfg(not(feature = "otlp"))]
+async fn report(_: &Path) {}
 
 /// Adds the tools that only a session can have.
 fn with_own_tools(

@@ -1,0 +1,111 @@
+//! A collector of telemetry behind a URL, which takes OTLP over HTTP, in JSON.
+
+use std::time::Duration;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Url};
+
+use crate::post::{Unfit, address, below, cause, client};
+use crate::stream::body;
+
+/// Bytes that are read of an answer.
+const ANSWER: usize = 64 << 10;
+
+/// A collector of telemetry, whose connection is kept.
+pub struct Collector {
+    http: Client,
+    base: Url,
+    headers: HeaderMap,
+}
+
+impl Collector {
+    /// The collector at `base`, e.g. `http://127.0.0.1:4318`, which is told `headers` every time. They go to nobody else: no redirect
+    /// is followed, and plain HTTP stays on this machine.
+    ///
+    /// # Errors
+    /// In one sentence, if the URL or a header cannot be used. No value of a header is in it.
+    pub fn new(base: &str, headers: &[(String, String)]) -> Result<Self, String> {
+        let wrong = |why: &str| format!("the collector's URL {why}; one looks like http://127.0.0.1:4318");
+        let base = address(base).map_err(|unfit| match unfit {
+            Unfit::NoUrl => wrong("is no URL"),
+            Unfit::NotHttp => wrong("is neither http nor https"),
+            Unfit::Open => wrong("would show what you do to everybody on the way: use https"),
+            Unfit::Named => wrong("has a user name or a password in it: use a header"),
+        })?;
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            let unsent = |_| format!("the header `{name}` cannot be sent");
+            let key = HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| "a header's name has letters that cannot be sent".to_owned())?;
+            let mut value = HeaderValue::from_str(value).map_err(unsent)?;
+            value.set_sensitive(true);
+            map.insert(key, value);
+        }
+        // Whatever the user's headers say, this is what is sent.
+        map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(Self { http: client(&base)?, base, headers: map })
+    }
+
+    /// Who that is: the host, and its port if one is named. The rest of a URL may be a secret.
+    pub fn host(&self) -> String {
+        let host = self.base.host_str().unwrap_or_default();
+        self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
+    /// Sends `report` to `path`, e.g. `v1/traces`, and gives what was said to it.
+    ///
+    /// # Errors
+    /// In a few words, if it was not taken within `patience`.
+    pub async fn post(&self, path: &str, report: String, patience: Duration) -> Result<String, String> {
+        let sent = self.http.post(below(&self.base, path)).headers(self.headers.clone()).timeout(patience);
+        let response = sent.body(report).send().await.map_err(|error| match error.is_timeout() {
+            true => "it did not answer in time".to_owned(),
+            false => cause(&error),
+        })?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(format!("it answered with {status}"));
+        }
+        body(response, ANSWER).await.map_err(|_| "its answer broke off".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(base: &str, headers: &[(&str, &str)]) -> String {
+        let headers: Vec<_> =
+            headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Collector::new(base, &headers).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_you_do_goes_nowhere_in_the_open() {
+        for base in
+            ["https://otel.example.com/in", "http://127.0.0.1:4318", "http://[::1]:4318/", "http://localhost"]
+        {
+            assert_eq!(fault(base, &[("x-key", "k")]), "");
+        }
+        for (base, expected) in [
+            ("http://otel.example.com:4318", "use https"),
+            ("https://me:pw@example.com", "password"),
+            ("127.0.0.1:4318", "no URL"),
+            ("ftp://127.0.0.1", "neither"),
+        ] {
+            let fault = fault(base, &[]);
+            assert!(fault.contains(expected), "{base}: {fault}");
+            assert!(!fault.contains("pw"), "{fault}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_cannot_be_sent_is_not_shown() {
+        assert_eq!(fault("http://[::1]", &[("key", "a\nsecret")]), "the header `key` cannot be sent");
+        assert_eq!(
+            fault("http://[::1]", &[("a b", "secret")]),
+            "a header's name has letters that cannot be sent"
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! Spans and histograms in OTLP's JSON: ids in hexadecimal, 64-bit numbers as text, enumerations as numbers.
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::histogram::{Histogram, Point};
+use super::read::Trace;
+use super::span::{Attribute, Fact, Span, Work};
+
+/// The numbers of OTLP's enumerations.
+const INTERNAL: u8 = 1;
+const CLIENT: u8 = 3;
+const ERROR: u8 = 2;
+const CUMULATIVE: u8 = 2;
+/// Bytes of the ids of a trace and of a span.
+const TRACE_ID: usize = 16;
+const SPAN_ID: usize = 8;
+
+/// A request to `v1/traces` with some spans of `trace`.
+pub(super) fn traces(service: &str, trace: &Trace, spans: &[Span]) -> Value {
+    let spans: Vec<Value> = spans.iter().map(|one| span(&trace.session, one)).collect();
+    json!({ "resourceSpans": [{
+        "resource": resource(service, trace),
+        "scopeSpans": [{ "scope": scope(), "spans": spans }],
+    }] })
+}
+
+/// A request to `v1/metrics`. What is sent again after a session went on takes the place of what was sent before: it counts from the beginning.
+pub(super) fn metrics(service: &str, trace: &Trace, histograms: &[Histogram]) -> Value {
+    let (from, to) = trace.whole().map_or((0, 0), |whole| (whole.from, whole.to));
+    let metric = |histogram: &Histogram| {
+        let points: Vec<Value> =
+            histogram.points.iter().map(|one| point(one, histogram.bounds, (from, to))).collect();
+        json!({
+            "name": histogram.name,
+            "unit": histogram.unit,
+            "histogram": { "aggregationTemporality": CUMULATIVE, "dataPoints": points },
+        })
+    };
+    let metrics: Vec<Value> = histograms.iter().map(metric).collect();
+    json!({ "resourceMetrics": [{
+        "resource": resource(service, trace),
+        "scopeMetrics": [{ "scope": scope(), "metrics": metrics }],
+    }] })
+}
+
+fn span(session: &str, span: &Span) -> Value {
+    let mut json = json!({
+        "traceId": id::<TRACE_ID>(session, "trace"),
+        "spanId": span_id(session, span.line),
+        "name": span.name(),
+        "kind": if span.is_elsewhere() { CLIENT } else { INTERNAL },
+        "startTimeUnixNano": nanos(span.from),
+        "endTimeUnixNano": nanos(span.to),
+        "attributes": attributes(&span.attributes(session)),
+    });
+    if let Some(parent) = span.parent {
+        json["parentSpanId"] = span_id(session, parent).into();
+    }
+    if span.error.is_some() {
+        json["status"] = json!({ "code": ERROR });
+    }
+    json
+}
+
+fn point(point: &Point, bounds: &[f64], (from, to): (u64, u64)) -> Value {
+    let buckets: Vec<String> = point.buckets.iter().map(u64::to_string).collect();
+    json!({
+        "attributes": attributes(&point.attributes),
+        "startTimeUnixNano": nanos(from),
+        "timeUnixNano": nanos(to),
+        "count": point.count.to_string(),
+        "sum": point.sum,
+        "bucketCounts": buckets,
+        "explicitBounds": bounds,
+    })
+}
+
+/// Who speaks. A session is an instance of its own, so that its counts are not mixed with another's.
+fn resource(service: &str, trace: &Trace) -> Value {
+    let version = match trace.whole().map(|whole| &whole.work) {
+        Some(Work::Session(setting)) => setting.version.as_str(),
+        Some(Work::Request { .. } | Work::Call(_) | Work::Question { .. }) | None => "",
+    };
+    let known = [
+        ("service.name", service.into()),
+        ("service.version", version.into()),
+        ("service.instance.id", trace.session.as_str().into()),
+    ];
+    json!({ "attributes": attributes(&known) })
+}
+
+fn scope() -> Value {
+    json!({ "name": "toolgate", "version": env!("CARGO_PKG_VERSION") })
+}
+
+fn attributes(known: &[Attribute]) -> Vec<Value> {
+    let value = |fact: &Fact| match fact {
+        Fact::Text(text) => json!({ "stringValue": text }),
+        Fact::Count(count) => json!({ "intValue": count.to_string() }),
+    };
+    known.iter().map(|(key, fact)| json!({ "key": key, "value": value(fact) })).collect()
+}
+
+fn nanos(millis: u64) -> String {
+    millis.saturating_mul(1_000_000).to_string()
+}
+
+fn span_id(session: &str, line: u64) -> String {
+    id::<SPAN_ID>(session, &line.to_string())
+}
+
+/// The same for the same thing of the same session, whenever it is sent.
+fn id<const BYTES: usize>(session: &str, of: &str) -> String {
+    let hash = Sha256::digest(format!("toolgate\n{session}\n{of}"));
+    hash.iter().take(BYTES).map(|byte| format!("{byte:02x}")).collect()
+}

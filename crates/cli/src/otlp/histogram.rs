@@ -1,0 +1,135 @@
+//! How many tokens and how much time, counted as the conventions ask.
+
+use super::span::{Attribute, Span, Work, operation};
+
+/// The conventions' own bounds.
+const TOKENS: [f64; 14] = [
+    1.0,
+    4.0,
+    16.0,
+    64.0,
+    256.0,
+    1024.0,
+    4096.0,
+    16_384.0,
+    65_536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+    67_108_864.0,
+];
+const SECONDS: [f64; 14] =
+    [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+const MILLIS: f64 = 1000.0;
+/// Kinds that are told apart: a model may call tools by any name that it likes.
+const KINDS: usize = 500;
+
+/// Something that is measured, and how often it was how much.
+#[derive(Debug)]
+pub(super) struct Histogram {
+    pub(super) name: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) bounds: &'static [f64],
+    /// For each kind of it.
+    pub(super) points: Vec<Point>,
+}
+
+/// How often it was how much for one kind.
+#[derive(Debug)]
+pub(super) struct Point {
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) sum: f64,
+    pub(super) count: u64,
+    /// How many were no more than each bound and more than the one before, and how many were more than all.
+    pub(super) buckets: Vec<u64>,
+}
+
+/// What spans come to; nothing of what none of them measured.
+pub(super) fn of(spans: &[Span]) -> Vec<Histogram> {
+    let new = |name, unit, bounds| Histogram { name, unit, bounds, points: Vec::new() };
+    let mut tokens = new("gen_ai.client.token.usage", "{token}", &TOKENS);
+    let mut requests = new("gen_ai.client.operation.duration", "s", &SECONDS);
+    let mut calls = new("gen_ai.execute_tool.duration", "s", &SECONDS);
+    for span in spans {
+        match &span.work {
+            Work::Request { model, usage } => {
+                let mut kind = vec![operation("chat")];
+                kind.extend(model.attributes());
+                requests.add(kind.clone(), seconds(usage.millis));
+                for (side, count) in [("input", usage.input), ("output", usage.output)] {
+                    // A provider that does not say is written down as nought.
+                    if count > 0 {
+                        let side = [("gen_ai.token.type", side.into())];
+                        tokens.add(kind.iter().cloned().chain(side).collect(), count as f64);
+                    }
+                }
+            }
+            Work::Call(call) => {
+                let kind = call.identity().into_iter().chain(span.fault()).collect();
+                calls.add(kind, seconds(call.ran(span.to.saturating_sub(span.from))));
+            }
+            Work::Session(_) | Work::Question { .. } => {}
+        }
+    }
+    [tokens, requests, calls].into_iter().filter(|histogram| !histogram.points.is_empty()).collect()
+}
+
+impl Histogram {
+    /// Counts a value. Of a kind that is one too many, only the operation is told.
+    fn add(&mut self, mut attributes: Vec<Attribute>, value: f64) {
+        if self.points.len() >= KINDS && self.place(&attributes).is_none() {
+            attributes.truncate(1);
+        }
+        let at = self.place(&attributes).unwrap_or(self.points.len());
+        if at == self.points.len() {
+            self.points.push(Point {
+                attributes,
+                sum: 0.0,
+                count: 0,
+                buckets: vec![0; self.bounds.len() + 1],
+            });
+        }
+        let point = &mut self.points[at];
+        point.sum += value;
+        point.count += 1;
+        point.buckets[self.bounds.partition_point(|bound| *bound < value)] += 1;
+    }
+
+    fn place(&self, kind: &[Attribute]) -> Option<usize> {
+        self.points.iter().position(|point| point.attributes == kind)
+    }
+}
+
+fn seconds(millis: u64) -> f64 {
+    millis as f64 / MILLIS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::span::Fact;
+    use super::*;
+
+    #[test]
+    fn a_value_counts_up_to_its_bound() {
+        let mut histogram = Histogram { name: "", unit: "", bounds: &[1.0, 4.0], points: Vec::new() };
+        for value in [0.0, 1.0, 1.5, 4.0, 4.5] {
+            histogram.add(vec![operation("chat")], value);
+        }
+        histogram.add(vec![operation("other")], 2.0);
+        let told: Vec<_> =
+            histogram.points.iter().map(|point| (point.count, point.sum, &point.buckets[..])).collect();
+        assert_eq!(told, [(5, 11.0, &[2, 2, 1][..]), (1, 2.0, &[0, 1, 0])]);
+    }
+
+    #[test]
+    fn a_model_that_makes_up_names_makes_up_no_end_of_kinds() {
+        let mut histogram = Histogram { name: "", unit: "", bounds: &[], points: Vec::new() };
+        for number in 0..KINDS + 9 {
+            let tool = ("gen_ai.tool.name", Fact::Text(format!("tool{number}")));
+            histogram.add(vec![operation("execute_tool"), tool], 1.0);
+        }
+        assert_eq!((histogram.points.len(), histogram.points[KINDS].count), (KINDS + 1, 9));
+        assert_eq!(histogram.points[KINDS].attributes, [operation("execute_tool")]);
+    }
+}

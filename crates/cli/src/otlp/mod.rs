@@ -1,0 +1,130 @@
+//! A session for an OpenTelemetry collector: its journal as spans and histograms, named as the GenAI conventions ask. What was said,
+//! asked for and answered stays here.
+
+mod encode;
+mod histogram;
+mod read;
+mod settings;
+mod span;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use agent::Collector;
+use serde_json::Value;
+
+use self::read::Trace;
+use self::settings::Settings;
+use crate::fault::Fault;
+use crate::journals::which::Meant;
+use crate::screen::{self, FAINT};
+
+/// Spans in one request: some hundred kilobytes, where collectors take megabytes.
+const BATCH: usize = 1000;
+/// How long a collector may take for one request when somebody waits for it.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the end of a session may take because of it.
+const LAST_MOMENT: Duration = Duration::from_secs(2);
+
+/// Sends the session `meant` to the collector at `url`, and says how many spans that were.
+pub(crate) fn export(meant: &Meant, url: &str) -> Result<ExitCode, Fault> {
+    let settings = Settings::of(&variable).at(url);
+    let collector = settings.collector().map_err(Fault::usage)?;
+    let trace = Trace::read(&meant.path).map_err(|fault| Fault::usage(fault.to_string()))?;
+    let host = collector.host();
+    crate::commands::block_alone(async {
+        let unsent = |why| Fault::failed(format!("the session was not sent to {host}: {why}"));
+        send(&collector, &settings.service, &trace).await.map_err(unsent)
+    })?;
+    screen::text(&format!("sent {} spans of {} to {host}", trace.spans.len(), trace.session))?;
+    Ok(trace.cut.map_or(ExitCode::SUCCESS, |why| {
+        screen::error(&format!("`{}` was sent only in part: {why}", meant.name));
+        ExitCode::FAILURE
+    }))
+}
+
+/// Sends the session in `journal`, which has just ended, to the collector that the environment names, if it does. It never takes long, and
+/// whatever becomes of it, the session was what it was.
+pub(crate) async fn report(journal: &Path) {
+    let settings = Settings::of(&variable);
+    if settings.endpoint.is_empty() {
+        return;
+    }
+    let late = || Err(format!("it took longer than {} s", LAST_MOMENT.as_secs()));
+    let sent = tokio::time::timeout(LAST_MOMENT, reported(&settings, journal.to_owned())).await;
+    if let Err(why) = sent.unwrap_or_else(|_| late()) {
+        let why = screen::one_line(&why);
+        screen::to_stderr(&format!("{FAINT}the session was not sent to the collector: {why}{FAINT:#}"));
+    }
+}
+
+async fn reported(settings: &Settings, journal: PathBuf) -> Result<(), String> {
+    let collector = settings.collector()?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "no call: it reads our own file, and the program does not wait for it"
+    )]
+    let read = tokio::task::spawn_blocking(move || Trace::read(&journal)).await;
+    let trace = read.map_err(|error| error.to_string())?.map_err(|fault| fault.to_string())?;
+    let sent = send(&collector, &settings.service, &trace).await;
+    sent.map_err(|why| format!("{}: {why}", collector.host()))
+}
+
+async fn send(collector: &Collector, service: &str, trace: &Trace) -> Result<(), String> {
+    for spans in trace.spans.chunks(BATCH) {
+        let body = encode::traces(service, trace, spans).to_string();
+        taken(&collector.post("v1/traces", body, PATIENCE).await?)?;
+    }
+    let histograms = histogram::of(&trace.spans);
+    if histograms.is_empty() {
+        return Ok(());
+    }
+    let body = encode::metrics(service, trace, &histograms).to_string();
+    taken(&collector.post("v1/metrics", body, PATIENCE).await?)
+}
+
+/// Whether all of it was taken: a collector may say yes and mean a part.
+fn taken(answer: &str) -> Result<(), String> {
+    let answer: Value = serde_json::from_str(answer).unwrap_or_default();
+    let partial = &answer["partialSuccess"];
+    let count = |name: &str| {
+        let count = &partial[name];
+        count.as_u64().or_else(|| count.as_str()?.parse().ok()).unwrap_or(0)
+    };
+    match count("rejectedSpans") + count("rejectedDataPoints") {
+        0 => Ok(()),
+        rejected => {
+            let why = partial["errorMessage"].as_str().unwrap_or("it does not say why");
+            Err(format!("it did not take {rejected} of them: {}", crate::journals::excerpt::name(why)))
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_yes_that_means_a_part_is_told() {
+        for all in [
+            "",
+            "{}",
+            r#"{"partialSuccess":{}}"#,
+            r#"{"partialSuccess":{"errorMessage":"a hint"}}"#,
+            "not JSON",
+        ] {
+            assert_eq!(taken(all), Ok(()), "{all}");
+        }
+        for part in [
+            r#"{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}"#,
+            r#"{"partialSuccess":{"rejectedDataPoints":2,"errorMessage":"too old"}}"#,
+        ] {
+            assert_eq!(taken(part), Err("it did not take 2 of them: too old".to_owned()), "{part}");
+        }
+    }
+}

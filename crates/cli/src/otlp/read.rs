@@ -1,0 +1,324 @@
+//! The lines of a journal → spans, with the times at which they were written.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use journal::{Entry, JournalFault, Record, Records};
+use toolgate::wire::Dialect;
+
+use super::span::{Call, Model, Setting, Span, WHOLE, Work};
+use crate::journals::excerpt::name;
+use crate::journals::story::{MAX_LINES, Usage, told};
+
+/// Why an agent ended that did not end well, as the journal has it and as we tell it.
+const FAILED: &str = "failed";
+/// The fault of a call that nobody ever answered, as `toolgate stats` has it.
+const UNANSWERED: &str = "unanswered";
+
+/// What is told of a session.
+#[derive(Debug)]
+pub(super) struct Trace {
+    pub(super) session: String,
+    /// That of the whole session comes first.
+    pub(super) spans: Vec<Span>,
+    /// Why that is not all of it.
+    pub(super) cut: Option<String>,
+}
+
+impl Trace {
+    /// Reads a journal as far as it is as it was written. The session is called as its file is.
+    pub(super) fn read(path: &Path) -> Result<Self, JournalFault> {
+        let session = path.file_stem().map(|stem| name(&stem.to_string_lossy())).unwrap_or_default();
+        let (mut reader, mut cut) = (Reader::default(), None);
+        for (record, before) in Records::open(path)?.zip(0..) {
+            match record {
+                Ok(_) if before == MAX_LINES => cut = Some(format!("it has more than {MAX_LINES} lines")),
+                Ok(record) => reader.take(&record),
+                Err(fault) => cut = Some(told(&fault)),
+            }
+            if cut.is_some() {
+                break;
+            }
+        }
+        Ok(Self { session, spans: reader.end(), cut })
+    }
+
+    /// The span of the whole session.
+    pub(super) fn whole(&self) -> Option<&Span> {
+        self.spans.first()
+    }
+}
+
+/// Puts spans together, line by line.
+#[derive(Debug, Default)]
+struct Reader {
+    spans: Vec<Span>,
+    /// Where calls and questions are that have no answer yet, by the call's id.
+    calls: HashMap<String, Open>,
+    questions: HashMap<String, usize>,
+    model: Model,
+    /// When the last line was written.
+    last: u64,
+}
+
+/// A call that has no answer yet.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    at: usize,
+    /// When the program died while it ran, if it did.
+    cut: Option<u64>,
+}
+
+impl Reader {
+    fn take(&mut self, record: &Record) {
+        let at = journal::millis(&record.at).unwrap_or(self.last);
+        if self.spans.is_empty() {
+            self.push(WHOLE, None, (at, at), Work::Session(Setting::default()));
+        }
+        match &record.entry {
+            Entry::Session { .. } => self.begins(&record.entry),
+            Entry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } => {
+                let usage = Usage {
+                    input: *input_tokens,
+                    cached: *cached_tokens,
+                    output: *output_tokens,
+                    bytes: *request_bytes,
+                    millis: *model_ms,
+                };
+                let work = Work::Request { model: self.model.clone(), usage };
+                self.push(record.seq, Some(WHOLE), (at.saturating_sub(*model_ms), at), work);
+            }
+            Entry::Call { id, tool, remote, .. } => {
+                let server = remote.as_ref().map(|remote| name(&remote.server));
+                let (id, tool) = (name(id), name(tool));
+                self.calls.insert(id.clone(), Open { at: self.spans.len(), cut: None });
+                let call =
+                    Call { id, tool, server, ruling: None, enforcement: None, waited: 0, answer: None };
+                self.push(record.seq, Some(WHOLE), (at, at), Work::Call(call));
+            }
+            Entry::Verdict { call, verdict, .. } => {
+                self.call(call, |call| call.ruling = Some(*verdict));
+            }
+            Entry::Attempt { call, enforcement, .. } => {
+                self.call(call, |call| call.enforcement = Some(name(enforcement)));
+            }
+            Entry::Asked { call, .. } => self.asked(call, record.seq, at),
+            Entry::Decided { call, decision, .. } => self.decided(call, Some(decision), at),
+            Entry::Answered { call, .. } => self.answered(call, &record.entry, at),
+            Entry::End { why } => {
+                let failed = (why == FAILED).then(|| FAILED.to_owned());
+                self.spans.first_mut().into_iter().for_each(|whole| whole.error.clone_from(&failed));
+            }
+            // What was said, or nothing that takes time.
+            Entry::Prompt { .. }
+            | Entry::Said { .. }
+            | Entry::Intent { .. }
+            | Entry::Kept { .. }
+            | Entry::Plan { .. }
+            | Entry::Diff { .. }
+            | Entry::Compacted { .. }
+            | Entry::Interrupted { .. }
+            | Entry::Notice { .. }
+            | Entry::Unknown(_) => {}
+        }
+        self.last = at;
+    }
+
+    /// A session begins, or goes on: then what ran before was cut off when the last line was written.
+    fn begins(&mut self, entry: &Entry) {
+        let Entry::Session { version, model, wire, sandbox, approval, .. } = entry else { return };
+        self.model = Model { name: name(model), provider: provider(wire) };
+        let [version, sandbox, approval] = [version, sandbox, approval].map(|text| name(text));
+        let setting = Setting { model: self.model.clone(), version, sandbox, approval };
+        for open in self.calls.values_mut() {
+            open.cut.get_or_insert(self.last);
+        }
+        if let Some(whole) = self.spans.first_mut() {
+            (whole.work, whole.error) = (Work::Session(setting), None);
+        }
+    }
+
+    fn push(&mut self, line: u64, parent: Option<u64>, (from, to): (u64, u64), work: Work) {
+        self.spans.push(Span { line, parent, from, to, error: None, work });
+    }
+
+    /// Does something to a call that has no answer yet.
+    fn call(&mut self, id: &str, does: impl FnOnce(&mut Call)) {
+        let open = self.calls.get(&name(id));
+        if let Some(Span { work: Work::Call(call), .. }) = open.and_then(|open| self.spans.get_mut(open.at)) {
+            does(call);
+        }
+    }
+
+    fn asked(&mut self, id: &str, line: u64, at: u64) {
+        let Some(span) = self.calls.get(&name(id)).and_then(|open| self.spans.get(open.at)) else { return };
+        let Work::Call(call) = &span.work else { return };
+        let (parent, work) = (span.line, Work::Question { tool: call.tool.clone(), decision: None });
+        self.questions.insert(name(id), self.spans.len());
+        self.push(line, Some(parent), (at, at), work);
+    }
+
+    /// The question about a call is over, with or without a word.
+    fn decided(&mut self, id: &str, word: Option<&str>, at: u64) {
+        let Some(question) = self.questions.remove(&name(id)).and_then(|at| self.spans.get_mut(at)) else {
+            return;
+        };
+        question.to = at.max(question.from);
+        let waited = question.to - question.from;
+        if let Work::Question { decision, .. } = &mut question.work {
+            *decision = word.map(name);
+        }
+        self.call(id, |call| call.waited = call.waited.saturating_add(waited));
+    }
+
+    fn answered(&mut self, id: &str, entry: &Entry, at: u64) {
+        let Entry::Answered { success, error, took_ms, text, .. } = entry else { return };
+        let to = self.calls.get(&name(id)).and_then(|open| open.cut).unwrap_or(at);
+        self.decided(id, None, to);
+        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        self.call(id, |call| call.answer = Some((bytes, *took_ms)));
+        let Some(span) = self.calls.remove(&name(id)).and_then(|open| self.spans.get_mut(open.at)) else {
+            return;
+        };
+        span.to = to.max(span.from);
+        if !success {
+            span.error = Some(error.as_deref().map_or_else(|| "unsuccessful".to_owned(), name));
+        }
+    }
+
+    /// All spans. What has no end yet ends with the last line, and the whole session is around all of them.
+    fn end(mut self) -> Vec<Span> {
+        let open: Vec<(String, Open)> = self.calls.drain().collect();
+        for (id, Open { at, cut }) in open {
+            let to = cut.unwrap_or(self.last);
+            if let Some(question) = self.questions.remove(&id).and_then(|at| self.spans.get_mut(at)) {
+                question.to = to.max(question.from);
+            }
+            if let Some(span) = self.spans.get_mut(at) {
+                (span.to, span.error) = (to.max(span.from), Some(UNANSWERED.to_owned()));
+            }
+        }
+        let from = self.spans.iter().map(|span| span.from).min();
+        let to = self.spans.iter().map(|span| span.to).max();
+        if let (Some(whole), Some(from), Some(to)) = (self.spans.first_mut(), from, to) {
+            (whole.from, whole.to) = (from, to.max(self.last));
+        }
+        self.spans
+    }
+}
+
+/// Whose API a dialect is: as much as a journal knows of who answered.
+fn provider(wire: &str) -> &'static str {
+    match wire.parse() {
+        Ok(Dialect::Responses | Dialect::Chat) => "openai",
+        Ok(Dialect::Anthropic) => "anthropic",
+        Err(_) => "_OTHER",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::histogram;
+    use super::super::span::{Attribute, Fact};
+    use super::*;
+    use crate::journals::sample;
+
+    /// A line for each span, with its times after the first of them.
+    fn shown(entries: Vec<(u64, Entry)>) -> String {
+        let mut reader = Reader::default();
+        sample::records(entries).iter().for_each(|record| reader.take(record));
+        let spans = reader.end();
+        let began = spans[0].from;
+        let line = |span: &Span| {
+            let parent = span.parent.map(|parent| format!(" in {parent}")).unwrap_or_default();
+            let error = span.error.as_deref().map(|error| format!(" {error}")).unwrap_or_default();
+            let (from, to) = (span.from - began, span.to - began);
+            format!("{}{parent}: {} {from}-{to}{error}\n", span.line, span.name())
+        };
+        spans.iter().map(line).collect()
+    }
+
+    fn prompt() -> Entry {
+        Entry::Prompt { text: String::new(), images: Vec::new() }
+    }
+
+    #[test]
+    fn requests_and_calls_are_parts_of_the_session_and_questions_of_calls() {
+        insta::assert_snapshot!(shown(sample::entries()), @"
+        0: invoke_agent toolgate 0-7600
+        3 in 0: chat gpt-5 0-2000
+        5 in 0: execute_tool git__log 2100-6000 timed_out
+        6 in 0: execute_tool read_file 2100-2600
+        9 in 5: ask git__log 2300-5300
+        14 in 0: chat gpt-5 6000-7500
+        ");
+    }
+
+    #[test]
+    fn all_that_is_known_is_numbers_names_and_our_own_words() {
+        let mut reader = Reader::default();
+        sample::records(sample::entries()).iter().for_each(|record| reader.take(record));
+        let line = |(key, fact): Attribute| match fact {
+            Fact::Text(text) => format!("{key}={text} "),
+            Fact::Count(count) => format!("{key}={count} "),
+        };
+        let told = |span: &Span| span.attributes("s").into_iter().map(line).collect::<String>();
+        let told: Vec<String> = reader.end().iter().take(5).map(told).collect();
+        let expected = [
+            "gen_ai.operation.name=invoke_agent gen_ai.agent.name=toolgate gen_ai.provider.name=openai gen_ai.request.model=gpt-5 \
+             gen_ai.agent.version=0.1.0 toolgate.sandbox=workspace-write toolgate.approval=on-request gen_ai.conversation.id=s ",
+            "gen_ai.operation.name=chat gen_ai.provider.name=openai gen_ai.request.model=gpt-5 gen_ai.usage.input_tokens=1204 \
+             gen_ai.usage.cache_read.input_tokens=602 gen_ai.usage.output_tokens=96 toolgate.request.bytes=9100 gen_ai.conversation.id=s ",
+            "gen_ai.operation.name=execute_tool gen_ai.tool.name=git__log gen_ai.tool.type=extension gen_ai.tool.call.id=c1 \
+             toolgate.server=git toolgate.verdict=ask toolgate.enforcement=full toolgate.answer.bytes=23 gen_ai.conversation.id=s \
+             error.type=timed_out ",
+            "gen_ai.operation.name=execute_tool gen_ai.tool.name=read_file gen_ai.tool.type=function gen_ai.tool.call.id=c2 \
+             toolgate.answer.bytes=29 gen_ai.conversation.id=s ",
+            "gen_ai.tool.name=git__log toolgate.decision=approved gen_ai.conversation.id=s ",
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn calls_take_as_long_as_stats_says() {
+        let mut reader = Reader::default();
+        sample::records(sample::entries()).iter().for_each(|record| reader.take(record));
+        let histograms = histogram::of(&reader.end());
+        let sums = |at: usize| histograms[at].points.iter().map(|point| point.sum).collect::<Vec<_>>();
+        assert_eq!((sums(0), sums(1), sums(2)), (vec![3104.0, 192.0], vec![3.5], vec![0.9, 0.003]));
+    }
+
+    #[test]
+    fn what_was_cut_off_ends_where_the_journal_did_and_not_when_it_went_on() {
+        let session = sample::entries().remove(0).1;
+        let asked = Entry::Asked { call: "a".to_owned(), why: Vec::new() };
+        let entries = vec![
+            (0, session.clone()),
+            (10, sample::call("a", "shell", "")),
+            (20, asked),
+            (500_000, session),
+            (500_001, sample::answered("a", Some("stopped"), 0, "")),
+            (500_002, sample::call("a", "shell", "")),
+            (500_010, prompt()),
+        ];
+        insta::assert_snapshot!(shown(entries), @"
+        0: invoke_agent toolgate 0-500010
+        2 in 0: execute_tool shell 10-20 stopped
+        3 in 2: ask shell 20-20
+        6 in 0: execute_tool shell 500002-500010 unanswered
+        ");
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_makes_no_time_negative_and_a_journal_may_begin_anywhere() {
+        let mut entries = sample::entries();
+        entries.drain(..2);
+        entries.swap(0, 9);
+        for line in shown(entries).lines() {
+            let (from, to) = line.rsplit(' ').find_map(|word| word.split_once('-')).unwrap();
+            assert!(from.parse::<u64>().unwrap() <= to.parse().unwrap(), "{line}");
+        }
+        let failed = vec![(0, prompt()), (5, Entry::End { why: "failed".to_owned() })];
+        assert_eq!(shown(failed), "0: invoke_agent toolgate 0-5 failed\n");
+    }
+}

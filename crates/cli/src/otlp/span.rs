@@ -1,0 +1,200 @@
+//! A piece of a session with a beginning and an end, and what the conventions call it.
+
+use journal::Ruling;
+
+use crate::journals::story::Usage;
+
+/// The line that the span of a whole session counts as: lines begin with one.
+pub(super) const WHOLE: u64 = 0;
+/// What the agent is called.
+const AGENT: &str = "toolgate";
+
+/// A piece of a session.
+#[derive(Debug)]
+pub(super) struct Span {
+    /// The line of the journal that it is known by, and that of what it is a part of.
+    pub(super) line: u64,
+    pub(super) parent: Option<u64>,
+    /// Milliseconds since 1970.
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// The kind of fault, if it did not end well.
+    pub(super) error: Option<String>,
+    pub(super) work: Work,
+}
+
+/// What was done meanwhile.
+#[derive(Debug)]
+pub(super) enum Work {
+    Session(Setting),
+    Request { model: Model, usage: Usage },
+    Call(Call),
+    Question { tool: String, decision: Option<String> },
+}
+
+/// Under what a session ran, lastly.
+#[derive(Debug, Default)]
+pub(super) struct Setting {
+    pub(super) model: Model,
+    pub(super) version: String,
+    pub(super) sandbox: String,
+    pub(super) approval: String,
+}
+
+/// Which model worked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Model {
+    pub(super) name: String,
+    pub(super) provider: &'static str,
+}
+
+/// A call of a tool.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) tool: String,
+    /// Whose it is, if it is one of a server.
+    pub(super) server: Option<String>,
+    pub(super) ruling: Option<Ruling>,
+    pub(super) enforcement: Option<String>,
+    /// Milliseconds that people took to answer questions about it.
+    pub(super) waited: u64,
+    /// Bytes of the answer's text, and milliseconds that it took as the tool says.
+    pub(super) answer: Option<(u64, u64)>,
+}
+
+/// Something that is known of a span.
+pub(super) type Attribute = (&'static str, Fact);
+
+/// What is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fact {
+    Text(String),
+    Count(u64),
+}
+
+impl Span {
+    /// What it is called.
+    pub(super) fn name(&self) -> String {
+        match &self.work {
+            Work::Session(_) => format!("invoke_agent {AGENT}"),
+            Work::Request { model, .. } => format!("chat {}", model.name),
+            Work::Call(call) => format!("execute_tool {}", call.tool),
+            Work::Question { tool, .. } => format!("ask {tool}"),
+        }
+    }
+
+    /// Whether somebody elsewhere did it.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        match &self.work {
+            Work::Request { .. } => true,
+            Work::Session(_) | Work::Call(_) | Work::Question { .. } => false,
+        }
+    }
+
+    /// What is known of it; `session` is the session's name.
+    pub(super) fn attributes(&self, session: &str) -> Vec<Attribute> {
+        let mut known = match &self.work {
+            Work::Session(setting) => setting.attributes(),
+            Work::Request { model, usage } => requested(model, usage),
+            Work::Call(call) => call.attributes(),
+            Work::Question { tool, decision } => {
+                let decision = decision.as_deref().map(|word| ("toolgate.decision", word.into()));
+                [("gen_ai.tool.name", tool.as_str().into())].into_iter().chain(decision).collect()
+            }
+        };
+        known.push(("gen_ai.conversation.id", session.into()));
+        known.extend(self.fault());
+        known
+    }
+
+    /// The kind of its fault.
+    pub(super) fn fault(&self) -> Option<Attribute> {
+        Some(("error.type", self.error.as_deref()?.into()))
+    }
+}
+
+impl Setting {
+    fn attributes(&self) -> Vec<Attribute> {
+        let mut known = vec![operation("invoke_agent"), ("gen_ai.agent.name", AGENT.into())];
+        known.extend(self.model.attributes());
+        known.push(("gen_ai.agent.version", self.version.as_str().into()));
+        known.push(("toolgate.sandbox", self.sandbox.as_str().into()));
+        known.push(("toolgate.approval", self.approval.as_str().into()));
+        known
+    }
+}
+
+impl Model {
+    pub(super) fn attributes(&self) -> [Attribute; 2] {
+        [("gen_ai.provider.name", self.provider.into()), ("gen_ai.request.model", self.name.as_str().into())]
+    }
+}
+
+impl Call {
+    fn attributes(&self) -> Vec<Attribute> {
+        let mut known = self.identity();
+        known.push(("gen_ai.tool.call.id", self.id.as_str().into()));
+        known.extend(self.server.as_deref().map(|server| ("toolgate.server", server.into())));
+        known.extend(self.ruling.map(|ruling| ("toolgate.verdict", word(ruling).into())));
+        known.extend(self.enforcement.as_deref().map(|how| ("toolgate.enforcement", how.into())));
+        known.extend(self.answer.map(|(bytes, _)| ("toolgate.answer.bytes", Fact::Count(bytes))));
+        known
+    }
+
+    /// Milliseconds that it took itself of the `passed` ones, as `toolgate stats` counts them: without those who were asked.
+    pub(super) fn ran(&self, passed: u64) -> u64 {
+        let rest = passed.saturating_sub(self.waited);
+        match self.answer {
+            Some((_, took)) if self.waited == 0 => took,
+            Some((_, took)) => took.min(rest),
+            None => rest,
+        }
+    }
+
+    /// Which tool it was: the same for all calls of it.
+    pub(super) fn identity(&self) -> Vec<Attribute> {
+        // A tool of a server is one that the agent has from elsewhere.
+        let kind = if self.server.is_some() { "extension" } else { "function" };
+        vec![
+            operation("execute_tool"),
+            ("gen_ai.tool.name", self.tool.as_str().into()),
+            ("gen_ai.tool.type", kind.into()),
+        ]
+    }
+}
+
+/// Which of the conventions' operations it is.
+pub(super) fn operation(name: &str) -> Attribute {
+    ("gen_ai.operation.name", name.into())
+}
+
+fn requested(model: &Model, usage: &Usage) -> Vec<Attribute> {
+    let mut known = vec![operation("chat")];
+    known.extend(model.attributes());
+    let counts = [
+        ("gen_ai.usage.input_tokens", usage.input),
+        ("gen_ai.usage.cache_read.input_tokens", usage.cached),
+        ("gen_ai.usage.output_tokens", usage.output),
+        ("toolgate.request.bytes", usage.bytes),
+    ];
+    // A provider that does not say is written down as nought.
+    known.extend(
+        counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name, Fact::Count(count))),
+    );
+    known
+}
+
+fn word(ruling: Ruling) -> &'static str {
+    match ruling {
+        Ruling::Allow => "allow",
+        Ruling::Ask => "ask",
+        Ruling::Forbid => "forbid",
+    }
+}
+
+impl From<&str> for Fact {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}

@@ -1,0 +1,380 @@
+//! Sessions for an OpenTelemetry collector: the real binary, a scripted model, real tools, and a collector on this machine that reads
+//! what it gets.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, and may unwrap"
+)]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testkit::Workspace;
+
+/// Words that are in the prompt, in arguments, in files and in outputs, and must not be in what is sent.
+const SECRET: &str = "hunter2";
+
+/// A request that a collector got.
+struct Got {
+    path: String,
+    headers: String,
+    body: Value,
+}
+
+/// A collector that gives the same answer to everybody, or none.
+struct Collector {
+    url: String,
+    got: Receiver<Got>,
+}
+
+impl Collector {
+    fn answering(answer: Option<&'static str>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (tell, got) = mpsc::channel();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let tell = tell.clone();
+                std::thread::spawn(move || attend(stream.unwrap(), answer, &tell));
+            }
+        });
+        Self { url, got }
+    }
+
+    fn taking() -> Self {
+        Self::answering(Some("200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"))
+    }
+
+    fn got(&self) -> Vec<Got> {
+        self.got.try_iter().collect()
+    }
+}
+
+/// Reads one request after another from a connection.
+fn attend(stream: TcpStream, answer: Option<&str>, tell: &Sender<Got>) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut headers = String::new();
+        while !headers.ends_with("\r\n\r\n") {
+            (reader.read_line(&mut headers).ok()? > 0).then_some(())?;
+        }
+        let headers = headers.to_ascii_lowercase();
+        let length = headers.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+        let mut body = vec![0; length.parse().unwrap()];
+        reader.read_exact(&mut body).ok()?;
+        let path = headers.split(' ').nth(1).unwrap().to_owned();
+        tell.send(Got { path, headers, body: serde_json::from_slice(&body).unwrap() }).ok()?;
+        match answer {
+            Some(answer) => write!(reader.get_mut(), "HTTP/1.1 {answer}").ok()?,
+            // It is there, and says nothing.
+            None => std::thread::park(),
+        }
+    }
+}
+
+/// A home and a place to work, with nothing of the developer's in them.
+struct Desk {
+    home: TempDir,
+    workspace: Workspace,
+}
+
+/// What a run printed.
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self { home: tempfile::tempdir().unwrap(), workspace: Workspace::new() }
+    }
+
+    fn toolgate(&self, env: &[(&str, &str)], args: &[&str]) -> Ran {
+        let output = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args(args)
+            .current_dir(self.workspace.path())
+            .env_clear()
+            .env("HOME", self.home.path())
+            .envs(env.iter().copied())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Sends the last session.
+    fn export(&self, url: &str) -> Ran {
+        self.toolgate(&[], &["log", "last", "--otlp", url])
+    }
+
+    fn sessions(&self) -> PathBuf {
+        self.home.path().join(".local/state/toolgate/sessions")
+    }
+
+    /// A session: two calls that work and one that does not, in two requests.
+    fn session(&self, env: &[(&str, &str)]) -> Ran {
+        self.workspace.file("hunter2.txt", "hunter2\n");
+        let call = |name: &str, arguments: Value| json!({"type": "function_call", "name": name, "arguments": arguments});
+        let turns = [
+            json!({"delay_ms": 30, "items": [
+                {"type": "message", "text": "hunter2"},
+                call("read_file", json!({"path": "hunter2.txt"})),
+                call("exec_command", json!({"cmd": "sleep 0.05; echo hunter2"})),
+                call("nonesuch", json!({"hunter2": "hunter2"})),
+            ]}),
+            json!({"items": [{"type": "message", "text": "hunter2"}]}),
+        ];
+        let script = self.home.path().join("script.jsonl");
+        fs::write(&script, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
+        let script = script.display().to_string();
+        let fixed = ["run", "--script", &script, "--model", "m", "--sandbox", "workspace-write", "--json"];
+        self.toolgate(env, &[&fixed[..], &["say hunter2"]].concat())
+    }
+}
+
+fn endpoint(url: &str) -> [(&str, &str); 1] {
+    [("OTEL_EXPORTER_OTLP_ENDPOINT", url)]
+}
+
+fn spans(got: &[Got]) -> Vec<&Value> {
+    let traces = got.iter().filter(|got| got.path.ends_with("/v1/traces"));
+    traces
+        .flat_map(|got| got.body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap())
+        .collect()
+}
+
+/// The value of an attribute, as text.
+fn attribute(of: &Value, key: &str) -> Option<String> {
+    let found = of["attributes"].as_array().unwrap().iter().find(|attribute| attribute["key"] == key)?;
+    let value = &found["value"];
+    Some(value["stringValue"].as_str().or(value["intValue"].as_str()).unwrap().to_owned())
+}
+
+fn number(value: &Value) -> u128 {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_run_tells_a_collector_what_it_did_and_nothing_of_what_was_said() {
+    let (desk, collector) = (Desk::new(), Collector::taking());
+    let url = format!("{}/base/", collector.url);
+    let env = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str()),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k%20k,x-scope=ours"),
+        ("OTEL_SERVICE_NAME", "ci"),
+    ];
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+    let before = now();
+    let ran = desk.session(&env);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
+    let got = collector.got();
+    let paths: Vec<&str> = got.iter().map(|got| got.path.as_str()).collect();
+    assert_eq!(paths, ["/base/v1/traces", "/base/v1/metrics"]);
+    for got in &got {
+        for header in ["content-type: application/json\r\n", "api-key: k k\r\n", "x-scope: ours\r\n"] {
+            assert!(got.headers.contains(header), "{}", got.headers);
+        }
+        let body = got.body.to_string();
+        assert!(!body.contains(SECRET) && !body.contains(desk.workspace.path().to_str().unwrap()), "{body}");
+    }
+    assert_eq!(attribute(&got[0].body["resourceSpans"][0]["resource"], "service.name").unwrap(), "ci");
+    let spans = spans(&got);
+    let names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
+    assert_eq!(names[0], "invoke_agent toolgate");
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    let expected =
+        ["chat m", "chat m", "execute_tool exec_command", "execute_tool nonesuch", "execute_tool read_file"];
+    assert_eq!(sorted, [&expected[..], &["invoke_agent toolgate"]].concat());
+    let whole = spans[0];
+    let (from, to) = (number(&whole["startTimeUnixNano"]), number(&whole["endTimeUnixNano"]));
+    // The journal has milliseconds.
+    assert!(before / 1_000_000 * 1_000_000 <= from && from < to && to <= now(), "{before} {from} {to}");
+    for span in &spans[1..] {
+        assert_eq!((&span["traceId"], &span["parentSpanId"]), (&whole["traceId"], &whole["spanId"]));
+        let (began, ended) = (number(&span["startTimeUnixNano"]), number(&span["endTimeUnixNano"]));
+        assert!(from <= began && began <= ended && ended <= to, "{span}");
+    }
+    assert!(whole.get("parentSpanId").is_none());
+}
+
+#[test]
+fn spans_are_named_and_described_as_the_conventions_ask() {
+    let (desk, collector) = (Desk::new(), Collector::taking());
+    let ran = desk.session(&endpoint(&collector.url));
+    assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
+    let got = collector.got();
+    let spans = spans(&got);
+    let named = |name: &str| *spans.iter().find(|span| span["name"] == name).unwrap();
+    let told = |span: &Value, keys: &[&str]| -> Vec<Option<String>> {
+        keys.iter().map(|key| attribute(span, key)).collect()
+    };
+    let some = |values: &[&str]| -> Vec<Option<String>> {
+        values.iter().map(|value| Some((*value).to_owned())).collect()
+    };
+    let id = attribute(named("invoke_agent toolgate"), "gen_ai.conversation.id").unwrap();
+    let keys = ["gen_ai.operation.name", "gen_ai.agent.name", "gen_ai.provider.name", "gen_ai.request.model"];
+    assert_eq!(
+        told(named("invoke_agent toolgate"), &keys),
+        some(&["invoke_agent", "toolgate", "openai", "m"])
+    );
+    assert!(desk.sessions().join(format!("{id}.jsonl")).exists());
+    let chat = named("chat m");
+    let keys = [
+        "gen_ai.operation.name",
+        "gen_ai.provider.name",
+        "gen_ai.request.model",
+        "gen_ai.usage.output_tokens",
+    ];
+    assert_eq!(told(chat, &keys), some(&["chat", "openai", "m", "10"]));
+    assert_eq!((&chat["kind"], chat.get("status")), (&json!(3), None));
+    let took = number(&chat["endTimeUnixNano"]) - number(&chat["startTimeUnixNano"]);
+    assert!((30_000_000..10_000_000_000).contains(&took), "{took}");
+    let keys = [
+        "gen_ai.operation.name",
+        "gen_ai.tool.name",
+        "gen_ai.tool.type",
+        "gen_ai.tool.call.id",
+        "error.type",
+    ];
+    for (tool, call, error) in [
+        ("read_file", "call_0000_01", None),
+        ("exec_command", "call_0000_02", None),
+        ("nonesuch", "call_0000_03", Some("unknown_tool")),
+    ] {
+        let span = named(&format!("execute_tool {tool}"));
+        let mut expected = some(&["execute_tool", tool, "function", call]);
+        expected.push(error.map(str::to_owned));
+        assert_eq!(told(span, &keys), expected);
+        assert_eq!(span["status"]["code"], error.map_or(Value::Null, |_| json!(2)));
+        assert_eq!(span["kind"], json!(1));
+    }
+    let slept = named("execute_tool exec_command");
+    assert!(number(&slept["endTimeUnixNano"]) - number(&slept["startTimeUnixNano"]) >= 50_000_000);
+}
+
+#[test]
+fn tokens_and_times_are_counted() {
+    let (desk, collector) = (Desk::new(), Collector::taking());
+    desk.session(&endpoint(&collector.url));
+    let got = collector.got();
+    let metrics = got[1].body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
+    let points = |name: &str| {
+        let metric = metrics.iter().find(|metric| metric["name"] == name).unwrap();
+        assert_eq!(metric["histogram"]["aggregationTemporality"], 2);
+        metric["histogram"]["dataPoints"].as_array().unwrap().clone()
+    };
+    let tokens = points("gen_ai.client.token.usage");
+    let output =
+        tokens.iter().find(|point| attribute(point, "gen_ai.token.type").unwrap() == "output").unwrap();
+    assert_eq!((&output["count"], &output["sum"]), (&json!("2"), &json!(20.0)));
+    assert_eq!((tokens.len(), output["bucketCounts"][2].as_str()), (2, Some("2")));
+    let requests = points("gen_ai.client.operation.duration");
+    assert_eq!((requests.len(), requests[0]["count"].as_str()), (1, Some("2")));
+    let calls = points("gen_ai.execute_tool.duration");
+    let of = |tool: &str| {
+        calls.iter().find(|point| attribute(point, "gen_ai.tool.name").unwrap() == tool).unwrap()
+    };
+    assert!(of("exec_command")["sum"].as_f64().unwrap() >= 0.05);
+    assert_eq!(attribute(of("nonesuch"), "error.type").unwrap(), "unknown_tool");
+    let counts = of("read_file")["bucketCounts"].as_array().unwrap();
+    assert_eq!(counts.len(), of("read_file")["explicitBounds"].as_array().unwrap().len() + 1);
+}
+
+#[test]
+fn a_session_that_is_sent_again_is_the_same() {
+    let (desk, collector) = (Desk::new(), Collector::taking());
+    desk.session(&endpoint(&collector.url));
+    let first = collector.got();
+    let ran = desk.export(&collector.url);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert!(ran.out.starts_with("sent 6 spans of 2"), "{}", ran.out);
+    let again = collector.got();
+    assert_eq!(first.len(), 2);
+    for (first, again) in first.iter().zip(&again) {
+        assert_eq!((&first.path, &first.body), (&again.path, &again.body));
+    }
+}
+
+#[test]
+fn a_collector_that_is_away_is_one_line_and_nothing_else() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let away = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    for (url, why) in [
+        (away.as_str(), "Connection refused"),
+        ("http://collector.example.com:4318", "use https"),
+        ("nowhere", "no URL"),
+    ] {
+        let desk = Desk::new();
+        let ran = desk.session(&endpoint(url));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(ran.err.starts_with("the session was not sent to the collector: "), "{}", ran.err);
+        assert!(ran.err.contains(why) && ran.err.lines().count() == 1, "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_collector_that_never_answers_is_not_waited_for() {
+    let (desk, collector) = (Desk::new(), Collector::answering(None));
+    let began = Instant::now();
+    let ran = desk.session(&endpoint(&collector.url));
+    let took = began.elapsed();
+    assert_eq!(ran.code, Some(0));
+    assert_eq!(ran.err, "the session was not sent to the collector: it took longer than 2 s\n");
+    assert!(took < Duration::from_secs(9), "{took:?}");
+    assert_eq!(collector.got().len(), 1);
+}
+
+#[test]
+fn whoever_sends_a_session_is_told_why_it_was_not_taken() {
+    let desk = Desk::new();
+    let ran = desk.session(&[]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    for (answer, code, why) in [
+        (
+            "503 Service Unavailable\r\ncontent-length: 0\r\n\r\n",
+            1,
+            "it answered with 503 Service Unavailable",
+        ),
+        ("307 Elsewhere\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n", 1, "307"),
+        (
+            "200 OK\r\ncontent-length: 60\r\n\r\n{\"partialSuccess\":{\"rejectedSpans\":\"6\",\"errorMessage\":\"no\"}} ",
+            1,
+            "it did not take 6 of them: no",
+        ),
+    ] {
+        let collector = Collector::answering(Some(answer));
+        let ran = desk.export(&collector.url);
+        assert_eq!(ran.code, Some(code), "{}", ran.err);
+        assert!(ran.err.contains(why), "{}", ran.err);
+    }
+    let ran = desk.export("http://example.com");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("use https"), "{}", ran.err);
+}
+
+#[test]
+fn a_session_that_was_changed_is_sent_as_far_as_it_holds() {
+    let desk = Desk::new();
+    desk.session(&[]);
+    let file = fs::read_dir(desk.sessions()).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"success\":false", "\"success\":true")).unwrap();
+    let collector = Collector::taking();
+    let ran = desk.export(&collector.url);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("was sent only in part: line "), "{}", ran.err);
+    let got = collector.got();
+    let failed = spans(&got).into_iter().find(|span| span["name"] == "execute_tool nonesuch").unwrap();
+    assert_eq!(attribute(failed, "error.type").unwrap(), "unanswered");
+}
