@@ -22,6 +22,10 @@ story NAME:
 bench:
     scripts/bench
 
+# Let a real, small model work here, and check that its calls are handled; the first time it builds a server, for about six minutes.
+real-model:
+    scripts/real-model
+
 # Licences, bans and sources of every dependency, offline.
 deny:
     cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
