@@ -4,6 +4,8 @@
 //! to the open call with its `index`, or else its `id`, or else its position; see [`Piece::starts_another`] for servers
 //! that give several calls the same index.
 
+use std::hash::{BuildHasher, RandomState};
+
 use serde_json::Value;
 
 use super::Reading;
@@ -49,6 +51,8 @@ const LEGACY: &str = "function_call";
 pub(super) struct Reader {
     drafts: Drafts,
     invented: u64,
+    /// What ids are made of that no server gave: another response has others.
+    state: RandomState,
 }
 
 impl Reader {
@@ -99,7 +103,8 @@ impl Reader {
     fn close(&mut self, mut draft: Draft, end: End) -> Reading {
         if draft.id.is_none() {
             self.invented += 1;
-            draft.id = Some(format!("call_toolgate_{}", self.invented));
+            let mark = self.state.hash_one(0_u8) >> 32;
+            draft.id = Some(format!("call_toolgate_{mark:08x}_{}", self.invented));
         }
         draft.close(end)
     }
@@ -107,8 +112,9 @@ impl Reader {
     fn message(&mut self, message: &Value, end: End) -> Vec<Reading> {
         let calls = message["tool_calls"].as_array().into_iter().flatten();
         let mut readings: Vec<Reading> = calls.map(|call| self.whole(call, end)).collect();
-        let legacy = &message["function_call"];
-        if legacy.is_object() {
+        let legacy = &message[LEGACY];
+        // Some servers say the same call in both ways.
+        if readings.is_empty() && legacy.is_object() {
             readings.push(self.whole(&serde_json::json!({ "function": legacy }), end));
         }
         readings
@@ -136,7 +142,7 @@ impl Reader {
         if calls.len() > 1 {
             pieces.iter_mut().zip(0..).for_each(|(piece, at)| piece.position = Some(at));
         }
-        if delta[LEGACY].is_object() {
+        if calls.is_empty() && delta[LEGACY].is_object() {
             pieces.push(Piece { legacy: true, ..Piece::of(&FUNCTION, &Value::Null, &delta[LEGACY]) });
         }
         pieces.iter().filter_map(|piece| self.piece(piece)).collect()

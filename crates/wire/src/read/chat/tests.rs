@@ -146,6 +146,32 @@ fn objects_customs_and_function_calls_are_read() {
     "#);
 }
 
+/// llama-cpp-python does.
+#[test]
+fn a_call_that_is_said_in_both_ways_is_one_call() {
+    let function = |arguments: &str| json!({"name": "read", "arguments": arguments});
+    let both = |arguments: &str| {
+        json!({"choices": [{"index": 0, "delta": {"function_call": function(arguments),
+            "tool_calls": [{"index": 0, "id": "a", "type": "function", "function": function(arguments)}]}}]})
+    };
+    let stream = [both("{\"p\""), both(": 1}"), end("tool_calls")];
+    assert_snapshot!(tell(Chat, &stream), @r#"a function read {"p": 1}"#);
+    let message =
+        json!({"function_call": function("{}"), "tool_calls": [{"id": "b", "function": function("{}")}]});
+    assert_snapshot!(tell(Chat, &[json!({"choices": [{"message": message}]})]), @"b function read {}");
+}
+
+#[test]
+fn ids_that_nobody_gave_are_others_in_another_response() {
+    let id = || {
+        let mut reader = Chat.reader();
+        let readings =
+            reader.push(&json!({"choices": [{"message": {"tool_calls": [{"function": {"name": "read"}}]}}]}));
+        format!("{readings:?}")
+    };
+    assert_ne!(id(), id());
+}
+
 #[test]
 fn a_cut_stream_leaves_whole_calls_and_faults() {
     let calls = [
