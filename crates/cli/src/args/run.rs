@@ -42,6 +42,9 @@ pub(crate) struct Run {
     /// Stop after so many requests to the model
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
+    /// How much the model can read at a time; what is longer is shortened before (200000)
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1000..))]
+    pub(crate) context: Option<u64>,
     /// Show this picture with the prompt (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,

@@ -111,5 +111,5 @@ fn a_shell_call_goes_back_as_it_came_and_to_others_as_a_function() {
     let said = listener.into_said();
     assert!(said.calls().all(|call| matches!(call.payload, ToolPayload::LocalShell(_))));
     assert_eq!(Dialect::Responses.said(&said), [raw]);
-    assert_snapshot!(lines(&Dialect::Chat.said(&said)), @r#"{"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{\"command\":[\"ls\"]}","name":"local_shell"},"id":"c","type":"function"}]}"#);
+    assert_snapshot!(lines(&Dialect::Chat.said(&said)), @r#"{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"command\":[\"ls\"]}","name":"local_shell"},"id":"c","type":"function"}]}"#);
 }

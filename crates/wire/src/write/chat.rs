@@ -49,7 +49,8 @@ pub(crate) fn said(said: &Said) -> Option<Value> {
     let mut message = match (text.is_empty(), calls.is_empty()) {
         (true, true) => return None,
         (false, true) => return Some(json!({ "role": "assistant", "content": text })),
-        (true, false) => json!({ "role": "assistant", "content": null }),
+        // Nothing would do for OpenAI; some servers that people run themselves refuse it.
+        (true, false) => json!({ "role": "assistant", "content": "" }),
         (false, false) => json!({ "role": "assistant", "content": text }),
     };
     message["tool_calls"] = Value::Array(calls);

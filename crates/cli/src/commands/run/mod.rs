@@ -203,7 +203,8 @@ fn picture(file: &Path) -> Result<Image, Fault> {
 fn limits(args: &Run) -> Limits {
     let built_in = Limits::default();
     let rounds = args.max_turns.and_then(|rounds| usize::try_from(rounds).ok());
-    Limits { rounds: rounds.unwrap_or(built_in.rounds), ..built_in }
+    let context = args.context.unwrap_or(built_in.context);
+    Limits { rounds: rounds.unwrap_or(built_in.rounds), context, ..built_in }
 }
 
 type Changed = Box<dyn FnMut() -> Option<String> + Send>;

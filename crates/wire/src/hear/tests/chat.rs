@@ -55,7 +55,7 @@ fn servers_that_think_aloud_get_their_thoughts_back_with_calls() {
     call call_1 read {}
     done
     --
-    {"content":null,"reasoning_content":"Let me see","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"read"},"id":"call_1","type":"function"}]}
+    {"content":"","reasoning_content":"Let me see","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"read"},"id":"call_1","type":"function"}]}
     "#);
     let detail = |text: &str, signature: Value| json!({"reasoning": text, "reasoning_details": [{"type": "reasoning.text", "index": 0, "text": text, "signature": signature}]});
     let openrouter = [
@@ -69,7 +69,7 @@ fn servers_that_think_aloud_get_their_thoughts_back_with_calls() {
     call call_1 read {}
     done
     --
-    {"content":null,"reasoning":"Hmm","reasoning_details":[{"index":0,"signature":"sig","text":"Hmm","type":"reasoning.text"}],"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"read"},"id":"call_1","type":"function"}]}
+    {"content":"","reasoning":"Hmm","reasoning_details":[{"index":0,"signature":"sig","text":"Hmm","type":"reasoning.text"}],"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"read"},"id":"call_1","type":"function"}]}
     "#);
     let vllm =
         [chunk(&json!({"reasoning_content": "Hm"}), None), chunk(&json!({"content": "Hi"}), Some("stop"))];
@@ -90,7 +90,7 @@ fn gemini_gets_the_signature_of_its_call_back() {
     call call_1 read {}
     done
     --
-    {"content":null,"role":"assistant","tool_calls":[{"extra_content":{"google":{"thought_signature":"s"}},"function":{"arguments":"{}","name":"read"},"id":"call_1","type":"function"}]}
+    {"content":"","role":"assistant","tool_calls":[{"extra_content":{"google":{"thought_signature":"s"}},"function":{"arguments":"{}","name":"read"},"id":"call_1","type":"function"}]}
     "#);
 }
 
@@ -179,12 +179,12 @@ fn arguments_that_are_no_json_stay_as_they_are_and_half_a_call_is_told() {
     call call_1 read {"a": oops
     done
     --
-    {"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{\"a\": oops","name":"read"},"id":"call_1","type":"function"}]}
+    {"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"a\": oops","name":"read"},"id":"call_1","type":"function"}]}
     "#);
     assert_snapshot!(tell(Chat, &stream[..1]), @r#"
     fault the call of `read` cannot be read at `function.arguments`: the response ended before the call was complete; send it again, in smaller calls if it is long
     failed: Broken Soon the stream of the model ended before its response did; send the request again
     --
-    {"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"read"},"id":"call_1","type":"function"}]}
+    {"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"read"},"id":"call_1","type":"function"}]}
     "#);
 }
