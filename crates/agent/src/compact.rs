@@ -72,7 +72,9 @@ impl Session {
             self.write(&Entry::Compacted { summary, dropped })?;
         }
         let bytes = before.saturating_sub(self.history.bytes());
-        self.setup.watch.saw(Seen::Compacted { bytes });
+        if bytes > 0 {
+            self.setup.watch.saw(Seen::Compacted { bytes });
+        }
         Ok(())
     }
 

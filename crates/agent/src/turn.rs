@@ -110,12 +110,15 @@ impl Session {
             };
             match &round.end {
                 End::Failed(error) if !round.acted && !round.interrupted => {
+                    let error = error.clone();
                     if error.code == Code::ContextLength && shortened < OVERFLOWS {
                         shortened += 1;
                         self.overflowed(bytes).await?;
-                        continue;
+                        // What cannot be shortened is no better the second time.
+                        if self.body().len() < bytes {
+                            continue;
+                        }
                     }
-                    let error = error.clone();
                     self.pause(&error, tries).await?;
                 }
                 _ => return Ok(round),

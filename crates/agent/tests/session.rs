@@ -121,6 +121,35 @@ fn script(rounds: usize) -> String {
     format!("{turn}\n").repeat(rounds)
 }
 
+/// A model that can read nothing at all, and counts how often it is asked to.
+#[derive(Default)]
+struct Blind(Mutex<usize>);
+
+impl Model for Blind {
+    fn dialect(&self) -> Dialect {
+        Dialect::Responses
+    }
+
+    fn respond(&self, _: String) -> BoxFuture<'_, Result<Events, ModelError>> {
+        *self.0.lock().unwrap() += 1;
+        let refused = r#"{"error": {"code": "context_length_exceeded", "message": "too long"}}"#;
+        Box::pin(std::future::ready(Err(self.dialect().refused(400, None, refused))))
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_shortened_is_not_sent_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let (model, told) = (Arc::<Blind>::default(), Arc::<Told>::default());
+    let setup =
+        setup(router(directory.path()), Arc::clone(&model) as _, Arc::clone(&told) as _, Limits::default());
+    let mut session = Session::new(setup, None).unwrap();
+    let fault = session.prompt("what the user asked for", Vec::new()).await.unwrap_err().to_string();
+    assert!(fault.contains("too long"), "{fault}");
+    assert_eq!(*model.0.lock().unwrap(), 1);
+    assert_eq!(*told.0.lock().unwrap(), Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn a_conversation_stays_within_what_the_model_can_read() {
     let (ended, asked, told) = play(usize::MAX, 5_000, &script(60)).await;
