@@ -148,7 +148,9 @@ pub(super) fn words(script: &str) -> Option<Vec<&str>> {
     // `A=1 cmd` sets a variable; `=cmd` and `a=~` mean something to zsh; `%1` is a job.
     let own = first.contains('=') || first.starts_with(['%', '-', '+']) || OF_THE_SHELL.contains(first);
     let expands = words.iter().any(|word| word.starts_with('='));
-    (!own && !expands).then_some(words)
+    // The program says the same as the shell's own word where nothing could be an option of one of them.
+    let says = *first == "echo" && !words[1..].iter().any(|word| word.starts_with('-'));
+    ((says || !own) && !expands).then_some(words)
 }
 
 /// Whether `name` is a program along `path`, or at its own path, that the system can load by itself.
@@ -203,7 +205,9 @@ mod tests {
             ("/bin/ls -la ./src", Some(vec!["/bin/ls", "-la", "./src"])),
             ("", None),
             ("   ", None),
-            ("echo hi", None),
+            ("echo hi", Some(vec!["echo", "hi"])),
+            ("echo a=b -n", None),
+            ("echo =ls", None),
             ("cd x", None),
             ("A=1 env", None),
             ("ls *.rs", None),
