@@ -254,6 +254,7 @@ fn it_stops_after_so_many_requests() {
     assert_eq!(ran.code, Some(3), "{}", ran.err);
     assert_eq!(served.requests().len(), 3);
     assert_eq!(of(&events(&ran), "end")[0]["why"], "max_turns");
+    assert_eq!(records(&journal(&home)).last().unwrap()["why"], "max_turns");
 }
 
 #[test]

@@ -37,6 +37,11 @@ struct Screen {
 impl Screen {
     /// Starts it, without a prompt, with the model saying `turns`.
     fn new(turns: &[Value], more: &[&str]) -> Self {
+        Self::by("exec \"$@\"", turns, more)
+    }
+
+    /// The same, by a shell that does `how`.
+    fn by(how: &str, turns: &[Value], more: &[&str]) -> Self {
         let home = tempfile::tempdir().unwrap();
         let (script, log) = (home.path().join("script.jsonl"), home.path().join("requests.jsonl"));
         fs::write(&script, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
@@ -63,7 +68,8 @@ impl Screen {
         let work = home.path().join("work");
         fs::create_dir(&work).unwrap();
         let program = Command::new("setsid")
-            .args(["--ctty", toolgate, "run", "--base-url", url.trim(), "--model", "m"])
+            .args(["--ctty", "bash", "-c", how, "sh"])
+            .args([toolgate, "run", "--base-url", url.trim(), "--model", "m"])
             .args(["--sandbox", "workspace-write"])
             .args(more)
             .current_dir(&work)
@@ -268,5 +274,15 @@ fn what_is_pasted_is_one_prompt() {
     assert!(screen.text().contains("› one\n  two\n"), "{}", screen.text());
     assert!(screen.requests().contains(r"one\ntwo"), "{}", screen.requests());
     screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn in_the_background_it_works_on_and_leaves_the_terminal_alone() {
+    let how = "set -m; \"$@\" & wait $!; echo over: $?";
+    let screen = Screen::by(how, &[run("echo x > made"), say("Done.")], &["go"]);
+    screen.sees("over: 0");
+    assert!(screen.text().contains("Done."), "{}", screen.text());
+    assert!(screen.home.path().join("work/made").exists());
     assert_eq!(screen.ends().0, Some(0));
 }

@@ -44,30 +44,19 @@ pub(crate) fn walk(entry: &mut Entry, walker: &mut impl Walker) {
             texts(sentences, walker);
         }
         Entry::Verdict { call, verdict: _, why, by } => {
-            walker.id(call);
-            walker.text(by);
+            of_call(call, [by], walker);
             walker.list(why);
             texts(why, walker);
         }
-        Entry::Decided { call, decision, by } => {
-            walker.id(call);
-            texts([decision, by], walker);
-        }
-        Entry::Attempt { call, number: _, enforcement } => {
-            walker.id(call);
-            walker.text(enforcement);
-        }
+        Entry::Decided { call, decision, by } => of_call(call, [decision, by], walker),
+        Entry::Attempt { call, number: _, enforcement } => of_call(call, [enforcement], walker),
         Entry::Answered { call, success: _, error, took_ms: _, text, pictures: shown, spilled } => {
-            walker.id(call);
-            walker.text(text);
+            of_call(call, [text], walker);
             texts(error, walker);
             pictures(shown, walker);
             spilled.iter_mut().for_each(|Spilled { path, sha256, bytes: _ }| texts([path, sha256], walker));
         }
-        Entry::Kept { call, path, sha256, bytes: _ } => {
-            walker.id(call);
-            texts([path, sha256], walker);
-        }
+        Entry::Kept { call, path, sha256, bytes: _ } => of_call(call, [path, sha256], walker),
         Entry::Plan { steps } => {
             walker.list(steps);
             steps.iter_mut().for_each(|Step { step, status }| texts([step, status], walker));
@@ -80,6 +69,11 @@ pub(crate) fn walk(entry: &mut Entry, walker: &mut impl Walker) {
         | Entry::End { why: text } => walker.text(text),
         Entry::Unknown(value) => walker.value(value),
     }
+}
+
+fn of_call<const N: usize>(call: &mut String, others: [&mut String; N], walker: &mut impl Walker) {
+    walker.id(call);
+    texts(others, walker);
 }
 
 fn texts<'a>(texts: impl IntoIterator<Item = &'a mut String>, walker: &mut impl Walker) {

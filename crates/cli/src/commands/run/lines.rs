@@ -19,13 +19,15 @@ use crate::fault::Fault;
 const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// How long the rest of a key may take.
 const REST: Timespec = Timespec { tv_sec: 0, tv_nsec: 40_000_000 };
+/// How long it is before somebody in the background looks again whether they are.
+const BACKGROUND: Duration = Duration::from_millis(200);
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// Has a terminal say what is pasted, and not.
 const PASTES: &[u8] = b"\x1b[?2004h";
 const NO_PASTES: &[u8] = b"\x1b[?2004l";
 
-/// How the terminal was before it gave keys one by one, and how it is since.
-static MODES: Mutex<Option<(Termios, Termios)>> = Mutex::new(None);
+/// How the terminal was before it gave keys one by one, while it does.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// What is typed.
 pub(super) struct Lines(mpsc::UnboundedReceiver<Option<String>>);
@@ -35,7 +37,6 @@ impl Lines {
     pub(super) fn typed(show: &Arc<dyn Show>, handle: Handle) -> Result<Self, Fault> {
         let (send, lines) = mpsc::unbounded_channel();
         let reader = Reader { show: Arc::clone(show), handle, send };
-        *modes() = one_by_one().ok();
         enter();
         std::thread::Builder::new().name("typed".to_owned()).spawn(move || reader.read())?;
         Ok(Self(lines))
@@ -53,33 +54,39 @@ impl Drop for Lines {
     }
 }
 
-fn modes() -> std::sync::MutexGuard<'static, Option<(Termios, Termios)>> {
-    MODES.lock().unwrap_or_else(PoisonError::into_inner)
+fn before() -> std::sync::MutexGuard<'static, Option<Termios>> {
+    BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How the terminal is, and the same with keys one by one; Ctrl-C and Ctrl-Z stay signals.
-fn one_by_one() -> rustix::io::Result<(Termios, Termios)> {
-    let before = termios::tcgetattr(io::stdin())?;
-    let mut keys = before.clone();
+/// Whether what is typed is for us: whoever works in the background is stopped if they touch the terminal.
+fn is_ours() -> bool {
+    termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+/// Has the terminal give keys one by one, if it does not, and if it is ours; Ctrl-C and Ctrl-Z stay signals.
+pub(super) fn enter() {
+    let mut before = before();
+    if before.is_some() || !is_ours() {
+        return;
+    }
+    let Ok(modes) = termios::tcgetattr(io::stdin()) else { return };
+    let mut keys = modes.clone();
     keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
     keys.special_codes[SpecialCodeIndex::VMIN] = 1;
     keys.special_codes[SpecialCodeIndex::VTIME] = 0;
-    Ok((before, keys))
-}
-
-/// Has the terminal give keys one by one.
-pub(super) fn enter() {
-    if let Some((_, keys)) = &*modes() {
-        let _gone = termios::tcsetattr(io::stdin(), OptionalActions::Now, keys);
+    if termios::tcsetattr(io::stdin(), OptionalActions::Now, &keys).is_ok() {
         let _nobody_reads = io::stderr().write_all(PASTES);
+        *before = Some(modes);
     }
 }
 
 /// Leaves the terminal as it was.
 pub(super) fn leave() {
-    if let Some((before, _)) = &*modes() {
+    if let Some(before) = before().take()
+        && is_ours()
+    {
         let _nobody_reads = io::stderr().write_all(NO_PASTES);
-        let _gone = termios::tcsetattr(io::stdin(), OptionalActions::Now, before);
+        let _gone = termios::tcsetattr(io::stdin(), OptionalActions::Now, &before);
     }
 }
 
@@ -100,6 +107,11 @@ impl Reader {
         let (mut keyboard, mut line) = (Keyboard::default(), String::new());
         // ends: with the input, or when nobody wants more
         while !self.send.is_closed() {
+            if !is_ours() {
+                std::thread::sleep(BACKGROUND);
+                continue;
+            }
+            enter();
             if !ready(if keyboard.waits() { &REST } else { &WAIT }) {
                 self.heed(keyboard.keys(true), &mut line);
                 continue;

@@ -118,15 +118,14 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
         let session = Session::new(setup, book.resumed).map_err(unwritten)?;
         let signals = signals(session.handle())?;
         let lines = sits.then(|| Lines::typed(&show, session.handle())).transpose()?;
+        let (shown, tools) = (Arc::clone(&show), &toolgate);
         let mut talk =
-            Talk { session, show: Arc::clone(&show), person, lines, desk, toolgate: &toolgate, dirs };
-        let (ended, why) = tokio::select! {
-            ended = talk.turns(prompt, images) => match ended {
-                Ok(code) => (Ok(code), "done"),
-                Err(fault) => (Err(fault), "failed"),
-            },
-            code = signals => (Ok(ExitCode::from(code)), "stopped"),
+            Talk { session, show: shown, person, lines, desk, toolgate: tools, dirs, ended: "done" };
+        let (ended, stopped) = tokio::select! {
+            ended = talk.turns(prompt, images) => (ended, None),
+            code = signals => (Ok(ExitCode::from(code)), Some("stopped")),
         };
+        let why = stopped.unwrap_or(talk.ended);
         drop(talk);
         show.gives_way();
         book::close(&book.recorder, why).map_err(unwritten)?;

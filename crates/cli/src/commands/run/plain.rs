@@ -116,12 +116,15 @@ impl Plain {
     fn text(&self, text: &str) {
         let mut state = self.state();
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let now = if self.both { state.said.clone() + &text[..whole] } else { text.to_owned() };
-        if whole > 0 {
-            state.said.clear();
-        }
+        let mut now = if whole > 0 { std::mem::take(&mut state.said) } else { String::new() };
         state.said.push_str(&text[whole..]);
-        if whole > 0 || !self.both {
+        if !self.both {
+            // What was said before is there already.
+            text.clone_into(&mut now);
+        } else {
+            now.push_str(&text[..whole]);
+        }
+        if !now.is_empty() {
             to_screen(&state.foot.cleared(size()));
             let shown = if self.both { visible(&now) } else { now.as_str().into() };
             let mut out = std::io::stdout().lock();

@@ -10,10 +10,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use toolgate::{Image, Toolgate};
 
-use super::Show;
 use super::commands::Desktop;
 use super::desk::Desk;
 use super::lines::{self, Lines, Typed};
+use super::{Show, word};
 use crate::approve::TerminalApprover;
 use crate::config::Dirs;
 use crate::fault::{Fault, INTERRUPTED, TERMINATED};
@@ -39,6 +39,8 @@ pub(super) struct Talk<'a> {
     pub(super) desk: Arc<Desk>,
     pub(super) toolgate: &'a Toolgate,
     pub(super) dirs: Dirs,
+    /// How the last turn ended, in a word.
+    pub(super) ended: &'static str,
 }
 
 impl Talk<'_> {
@@ -104,6 +106,7 @@ impl Talk<'_> {
         self.toolgate.end_turn();
         let told = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
         self.show.ended(&told);
+        self.ended = told.as_ref().map_or("failed", word);
         ended.map_err(|fault| Fault::failed(fault.to_string()))
     }
 }
