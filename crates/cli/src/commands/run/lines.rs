@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agent::Handle;
@@ -26,8 +26,15 @@ const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 const PASTES: &[u8] = b"\x1b[?2004h";
 const NO_PASTES: &[u8] = b"\x1b[?2004l";
 
-/// How the terminal was before it gave keys one by one, while it does.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+/// How the terminal gives keys, for the whole program: whoever ends it has to know.
+struct Modes {
+    /// It is to give them one by one.
+    wanted: bool,
+    /// It does, and was so before.
+    before: Option<Termios>,
+}
+
+static MODES: Mutex<Modes> = Mutex::new(Modes { wanted: false, before: None });
 
 /// What is typed.
 pub(super) struct Lines(mpsc::UnboundedReceiver<Option<String>>);
@@ -54,8 +61,26 @@ impl Drop for Lines {
     }
 }
 
-fn before() -> std::sync::MutexGuard<'static, Option<Termios>> {
-    BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
+impl Modes {
+    /// Has the terminal give keys one by one, if that is wanted and it does not, and if it is ours; Ctrl-C and Ctrl-Z stay signals.
+    fn apply(&mut self) {
+        if !self.wanted || self.before.is_some() || !is_ours() {
+            return;
+        }
+        let Ok(before) = termios::tcgetattr(io::stdin()) else { return };
+        let mut keys = before.clone();
+        keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+        keys.special_codes[SpecialCodeIndex::VMIN] = 1;
+        keys.special_codes[SpecialCodeIndex::VTIME] = 0;
+        if termios::tcsetattr(io::stdin(), OptionalActions::Now, &keys).is_ok() {
+            let _nobody_reads = io::stderr().write_all(PASTES);
+            self.before = Some(before);
+        }
+    }
+}
+
+fn modes() -> MutexGuard<'static, Modes> {
+    MODES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether what is typed is for us: whoever works in the background is stopped if they touch the terminal.
@@ -63,31 +88,23 @@ fn is_ours() -> bool {
     termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Has the terminal give keys one by one, if it does not, and if it is ours; Ctrl-C and Ctrl-Z stay signals.
+/// Has the terminal give keys one by one, until `leave`.
 pub(super) fn enter() {
-    let mut before = before();
-    if before.is_some() || !is_ours() {
-        return;
-    }
-    let Ok(modes) = termios::tcgetattr(io::stdin()) else { return };
-    let mut keys = modes.clone();
-    keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
-    keys.special_codes[SpecialCodeIndex::VMIN] = 1;
-    keys.special_codes[SpecialCodeIndex::VTIME] = 0;
-    if termios::tcsetattr(io::stdin(), OptionalActions::Now, &keys).is_ok() {
-        let _nobody_reads = io::stderr().write_all(PASTES);
-        *before = Some(modes);
-    }
+    let mut modes = modes();
+    modes.wanted = true;
+    modes.apply();
 }
 
-/// Leaves the terminal as it was.
-pub(super) fn leave() {
-    if let Some(before) = before().take()
+/// Leaves the terminal as it was. Says whether it was to give keys one by one.
+pub(super) fn leave() -> bool {
+    let mut modes = modes();
+    if let Some(before) = modes.before.take()
         && is_ours()
     {
         let _nobody_reads = io::stderr().write_all(NO_PASTES);
         let _gone = termios::tcsetattr(io::stdin(), OptionalActions::Now, &before);
     }
+    std::mem::take(&mut modes.wanted)
 }
 
 struct Reader {
@@ -111,7 +128,8 @@ impl Reader {
                 std::thread::sleep(BACKGROUND);
                 continue;
             }
-            enter();
+            // Somebody may have brought us to the front.
+            modes().apply();
             if !ready(if keyboard.waits() { &REST } else { &WAIT }) {
                 self.heed(keyboard.keys(true), &mut line);
                 continue;

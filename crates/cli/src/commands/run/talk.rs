@@ -145,9 +145,11 @@ pub(super) fn signals(handle: Handle) -> Result<impl Future<Output = u8>, Fault>
                 _ = hangup.recv() => break TERMINATED,
                 // Whoever has the terminal meanwhile finds it as it was.
                 _ = stop.recv() => {
-                    lines::leave();
+                    let typed = lines::leave();
                     let _stopped = kill_process(getpid(), Signal::STOP);
-                    lines::enter();
+                    if typed {
+                        lines::enter();
+                    }
                 }
             }
         };
