@@ -5,59 +5,25 @@
     reason = "tests start real programs, and may unwrap"
 )]
 
+mod served;
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use served::Served;
 use support::{Home, Ran};
 use testkit::Workspace;
 
-/// A script that is served, and what it was asked.
-struct Served {
-    child: Child,
-    url: String,
-    log: PathBuf,
-}
-
 impl Served {
-    fn start(home: &Home, turns: &[Value]) -> Self {
-        let (file, log) = (home.path().join("script.jsonl"), home.path().join("requests.jsonl"));
-        fs::write(&file, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-            .arg("script-server")
-            .arg(&file)
-            .arg("--log")
-            .arg(&log)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        Self { child, url: url.trim().to_owned(), log }
-    }
-
-    fn requests(&self) -> Vec<Value> {
-        let text = fs::read_to_string(&self.log).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["body"].clone()).collect()
-    }
-
     /// Runs with this model.
     fn run(&self, home: &Home, workspace: &Workspace, more: &[&str]) -> Ran {
         let fixed =
             ["run", "--base-url", &self.url, "--model", "m", "--sandbox", "workspace-write", "--json"];
         home.run(&workspace.path(), &[&fixed, more].concat(), "")
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
     }
 }
 
@@ -123,7 +89,7 @@ fn a_model_works_in_every_dialect() {
             ]),
             say("Done."),
         ];
-        let served = Served::start(&home, &turns);
+        let served = Served::start(home.path(), &turns);
         let ran = served.run(&home, &workspace, &["--wire", wire, "do it"]);
         assert_eq!(ran.code, Some(0), "{wire}: {} {}", ran.out, ran.err);
         let seen = events(&ran);
@@ -146,7 +112,7 @@ fn a_model_works_in_every_dialect() {
 fn what_a_request_carries_is_the_beginning_of_the_next() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let echo = |text: &str| turn(&[call("exec_command", &json!({"cmd": format!("echo {text}")}))]);
-    let served = Served::start(&home, &[echo("a"), echo("b"), say("Done.")]);
+    let served = Served::start(home.path(), &[echo("a"), echo("b"), say("Done.")]);
     assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
     let bodies: Vec<String> = served.requests().iter().map(|body| body["input"].to_string()).collect();
     for pair in bodies.windows(2) {
@@ -164,7 +130,7 @@ fn a_request_that_fails_is_sent_again_and_nothing_runs_twice() {
     // After the call is complete, before the response is.
     broken["break_after"] = json!(4);
     let refused = json!({"status": 429, "retry_after": "0.01"});
-    let served = Served::start(&home, &[refused, json!({"status": 500}), broken, say("Done.")]);
+    let served = Served::start(home.path(), &[refused, json!({"status": 500}), broken, say("Done.")]);
     let ran = served.run(&home, &workspace, &["go"]);
     assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
     assert_eq!(of(&events(&ran), "retry").len(), 3);
@@ -184,7 +150,7 @@ fn a_stream_that_ends_without_a_word_is_one_that_broke_off() {
             json!({"type": "message", "text": "and"}),
         ]);
         half["end_after"] = json!(if wire == "anthropic" { 4 } else { 3 });
-        let served = Served::start(&home, &[nothing, half, say("Done.")]);
+        let served = Served::start(home.path(), &[nothing, half, say("Done.")]);
         let ran = served.run(&home, &workspace, &["--wire", wire, "go"]);
         assert_eq!(ran.code, Some(0), "{wire}: {} {}", ran.out, ran.err);
         assert_eq!(of(&events(&ran), "retry").len(), 2, "{wire}: {}", ran.out);
@@ -198,7 +164,7 @@ fn a_stream_that_ends_without_a_word_is_one_that_broke_off() {
 #[test]
 fn whoever_does_not_read_cannot_keep_it_from_ending() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    let served = Served::start(&home, &[say(&"word ".repeat(400_000))]);
+    let served = Served::start(home.path(), &[say(&"word ".repeat(400_000))]);
     let mut child = started(&served, &home, &workspace);
     std::thread::sleep(Duration::from_secs(2));
     signal(&child, rustix::process::Signal::TERM);
@@ -238,7 +204,7 @@ fn what_cannot_be_asked_for_is_said_in_a_sentence() {
 #[test]
 fn a_model_that_refuses_for_good_ends_the_run() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    let served = Served::start(&home, &[json!({"status": 401})]);
+    let served = Served::start(home.path(), &[json!({"status": 401})]);
     let ran = served.run(&home, &workspace, &["go"]);
     assert_eq!(ran.code, Some(1), "{}", ran.out);
     assert!(ran.err.contains("401"), "{}", ran.err);
@@ -249,7 +215,7 @@ fn a_model_that_refuses_for_good_ends_the_run() {
 fn it_stops_after_so_many_requests() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let turns: Vec<Value> = (0..9).map(|_| turn(&[call("list_dir", &json!({"path": "."}))])).collect();
-    let served = Served::start(&home, &turns);
+    let served = Served::start(home.path(), &turns);
     let ran = served.run(&home, &workspace, &["--max-turns", "3", "go"]);
     assert_eq!(ran.code, Some(3), "{}", ran.err);
     assert_eq!(served.requests().len(), 3);
@@ -260,8 +226,10 @@ fn it_stops_after_so_many_requests() {
 #[test]
 fn an_interrupt_answers_what_runs_as_aborted() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    let served =
-        Served::start(&home, &[turn(&[call("exec_command", &json!({"cmd": "touch began; sleep 60"}))])]);
+    let served = Served::start(
+        home.path(),
+        &[turn(&[call("exec_command", &json!({"cmd": "touch began; sleep 60"}))])],
+    );
     let mut child = started(&served, &home, &workspace);
     wait_for(&workspace.path().join("began"));
     signal(&child, rustix::process::Signal::INT);
@@ -279,7 +247,7 @@ fn a_session_that_was_killed_goes_on_and_runs_nothing_again() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let slow = call("exec_command", &json!({"cmd": "echo x >> count.txt; touch began; sleep 60"}));
     let quick = call("read_file", &json!({"path": "count.txt"}));
-    let served = Served::start(&home, &[turn(&[slow, quick]), say("Done.")]);
+    let served = Served::start(home.path(), &[turn(&[slow, quick]), say("Done.")]);
     let mut child = started(&served, &home, &workspace);
     wait_for(&workspace.path().join("began"));
     child.kill().unwrap();
@@ -302,7 +270,7 @@ fn no_secret_of_the_environment_is_in_the_journal() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let secret = "sk-this-is-nobodys-key-0123456789";
     let served = Served::start(
-        &home,
+        home.path(),
         &[turn(&[call("exec_command", &json!({"cmd": format!("echo {secret}")}))]), say(secret)],
     );
     let ran = Command::new(env!("CARGO_BIN_EXE_toolgate"))
@@ -321,8 +289,10 @@ fn no_secret_of_the_environment_is_in_the_journal() {
 #[test]
 fn what_cannot_be_written_down_is_not_done() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    let served =
-        Served::start(&home, &[turn(&[call("exec_command", &json!({"cmd": "touch done"}))]), say("Done.")]);
+    let served = Served::start(
+        home.path(),
+        &[turn(&[call("exec_command", &json!({"cmd": "touch done"}))]), say("Done.")],
+    );
     // Files of ours may have 4 kB, and the first entries are longer.
     let script = format!(
         "ulimit -f 4; exec {} run --base-url {} --model m --sandbox workspace-write --json \"$(head -c 3900 /dev/zero | tr '\\0' x)\"",
@@ -350,7 +320,7 @@ fn what_cannot_be_written_down_is_not_done() {
 fn a_projects_own_words_reach_the_model_and_a_link_out_of_it_does_not() {
     let (home, workspace) = (Home::new(), Workspace::new());
     workspace.file("AGENTS.md", "Use tabs here.\n");
-    let served = Served::start(&home, &[say("Done.")]);
+    let served = Served::start(home.path(), &[say("Done.")]);
     assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
     assert!(served.requests()[0]["instructions"].as_str().unwrap().contains("Use tabs here."));
     fs::remove_file(workspace.path().join("AGENTS.md")).unwrap();
@@ -450,7 +420,7 @@ fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twic
             ])
         };
         let turns: Vec<Value> = (0..40).map(step).collect();
-        let served = Served::start(&home, &turns);
+        let served = Served::start(home.path(), &turns);
         // ends: with a run that is not killed
         for attempt in 0.. {
             let more = if begun(&home) { &["--resume", "last", "go on"][..] } else { &["go"] };
@@ -511,7 +481,7 @@ fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
         ]),
         say("Done."),
     ];
-    let served = Served::start(&home, &turns);
+    let served = Served::start(home.path(), &turns);
     assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
     let before = fs::read_to_string(workspace.path().join("a.txt")).unwrap();
     let ran = home.run(&workspace.path(), &["replay", "last", "--json"], "");
@@ -534,8 +504,10 @@ fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
 #[test]
 fn what_is_too_long_for_an_answer_is_kept_and_its_hash_is_written_down() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    let served =
-        Served::start(&home, &[turn(&[call("exec_command", &json!({"cmd": "seq 100000"}))]), say("Done.")]);
+    let served = Served::start(
+        home.path(),
+        &[turn(&[call("exec_command", &json!({"cmd": "seq 100000"}))]), say("Done.")],
+    );
     assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
     let records = records(&journal(&home));
     let kept = records.iter().find(|record| record["kind"] == "kept").unwrap();

@@ -5,8 +5,10 @@
     reason = "tests start real programs, and may unwrap"
 )]
 
+mod served;
+
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::num::NonZero;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 use serde_json::{Value, json};
+use served::Served;
 use tempfile::TempDir;
 
 /// How long something may take to be seen.
@@ -25,7 +28,7 @@ const HEIGHT: u16 = 20;
 /// A terminal with `toolgate run` in it, and a script that plays the model.
 struct Screen {
     home: TempDir,
-    server: Child,
+    served: Served,
     program: Child,
     terminal: File,
     /// Keeps the terminal open, so that it can be looked at in the end.
@@ -43,19 +46,8 @@ impl Screen {
     /// The same, by a shell that does `how`.
     fn by(how: &str, turns: &[Value], more: &[&str]) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let (script, log) = (home.path().join("script.jsonl"), home.path().join("requests.jsonl"));
-        fs::write(&script, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
+        let served = Served::start(home.path(), turns);
         let toolgate = env!("CARGO_BIN_EXE_toolgate");
-        let mut server = Command::new(toolgate)
-            .arg("script-server")
-            .arg(&script)
-            .arg("--log")
-            .arg(&log)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut url = String::new();
-        BufReader::new(server.stdout.take().unwrap()).read_line(&mut url).unwrap();
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&terminal).unwrap();
         unlockpt(&terminal).unwrap();
@@ -69,7 +61,7 @@ impl Screen {
         fs::create_dir(&work).unwrap();
         let program = Command::new("setsid")
             .args(["--ctty", "bash", "-c", how, "sh"])
-            .args([toolgate, "run", "--base-url", url.trim(), "--model", "m"])
+            .args([toolgate, "run", "--base-url", &served.url, "--model", "m"])
             .args(["--sandbox", "workspace-write"])
             .args(more)
             .current_dir(&work)
@@ -91,7 +83,7 @@ impl Screen {
                 to.lock().unwrap().process(&bytes[..count]);
             }
         });
-        Self { home, server, program, terminal, other_end, shown, modes }
+        Self { home, served, program, terminal, other_end, shown, modes }
     }
 
     /// What is on it, without the number of the session and with times as T.
@@ -133,16 +125,14 @@ impl Screen {
     }
 
     fn requests(&self) -> String {
-        fs::read_to_string(self.home.path().join("requests.jsonl")).unwrap_or_default()
+        self.served.requests().iter().map(Value::to_string).collect()
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        for child in [&mut self.program, &mut self.server] {
-            let _over = child.kill();
-            let _over = child.wait();
-        }
+        let _over = self.program.kill();
+        let _over = self.program.wait();
     }
 }
 

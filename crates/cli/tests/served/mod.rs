@@ -1,0 +1,47 @@
+//! A script that plays the model over HTTP, and what it was asked.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+/// A script that is served; it ends with this.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) url: String,
+    log: PathBuf,
+}
+
+impl Served {
+    /// Serves `turns`; its files are in `directory`.
+    pub(crate) fn start(directory: &Path, turns: &[Value]) -> Self {
+        let (file, log) = (directory.join("script.jsonl"), directory.join("requests.jsonl"));
+        fs::write(&file, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .arg("script-server")
+            .arg(&file)
+            .arg("--log")
+            .arg(&log)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        Self { child, url: url.trim().to_owned(), log }
+    }
+
+    /// The bodies of the requests so far.
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["body"].clone()).collect()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
