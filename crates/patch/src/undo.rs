@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::edit::{Hunk, Line};
-use crate::matching::{Landing, Placed, is_elsewhere, place};
+use crate::matching::{Landing, Placed, is_elsewhere, is_telling, place};
 use crate::rewrite::{Endings, rewrite};
 use crate::text::Text;
 
@@ -80,17 +80,13 @@ fn reversed(hunk: &Hunk) -> Hunk {
 
 /// Whether what hunks leave says enough to know them by: one that brings nothing is known by others.
 fn are_telling(hunks: &[Hunk]) -> bool {
-    let named = |hunk: &Hunk| hunk.headers.iter().any(|header| says(header));
-    let known = |hunk: &Hunk| hunk.new_lines().filter(|line| says(line)).count() >= TOGETHER;
+    let named = |hunk: &Hunk| hunk.headers.iter().any(|header| is_telling(header));
+    let known = |hunk: &Hunk| hunk.new_lines().filter(|line| is_telling(line)).count() >= TOGETHER;
     let brings = |hunk: &Hunk| {
         let old: HashSet<&str> = hunk.old().collect();
         // One more of what is there may be meant.
-        let is_new = |text: &str| says(text) && !old.contains(text);
+        let is_new = |text: &str| is_telling(text) && !old.contains(text);
         hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if is_new(text)))
     };
     hunks.iter().any(brings) && hunks.iter().all(|hunk| known(hunk) || named(hunk) && brings(hunk))
-}
-
-fn says(line: &str) -> bool {
-    line.chars().any(char::is_alphanumeric)
 }

@@ -1,4 +1,4 @@
-//! Payload → typed arguments, checked against the same schema the model was sent.
+//! Payload → typed arguments, checked against their schema, of which the model was sent what it needs.
 
 use std::marker::PhantomData;
 

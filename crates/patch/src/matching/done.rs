@@ -22,7 +22,8 @@ fn is_told_by_lines(hunk: &Hunk) -> bool {
     !ends && hunk.old_bare == hunk.new_bare && !hunk.old().eq(hunk.new_lines())
 }
 
-fn is_telling(line: &str) -> bool {
+/// Whether a line says something.
+pub(crate) fn is_telling(line: &str) -> bool {
     line.chars().any(char::is_alphanumeric)
 }
 

@@ -21,7 +21,7 @@ mod sure;
 
 pub use fit::Pass;
 
-pub(crate) use done::is_done;
+pub(crate) use done::{is_done, is_telling};
 pub(crate) use elsewhere::is_elsewhere;
 pub(crate) use find::{Miss, is_in};
 pub(crate) use line::{fold, indent};
