@@ -109,6 +109,18 @@ fn a_model_works_in_every_dialect() {
 }
 
 #[test]
+fn commands_that_are_called_at_once_all_run() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    // Each response needs more keepers at the same moment than there are.
+    let at_once = |count: usize| turn(&vec![call("exec_command", &json!({"cmd": "true"})); count]);
+    let served = Served::start(home.path(), &[at_once(4), at_once(8), at_once(16), say("Done.")]);
+    let ran = served.run(&home, &workspace, &["go"]);
+    let seen = events(&ran);
+    let failed: Vec<_> = of(&seen, "answer").into_iter().filter(|event| event["success"] != true).collect();
+    assert_eq!((of(&seen, "answer").len(), failed), (28, vec![]));
+}
+
+#[test]
 fn what_a_request_carries_is_the_beginning_of_the_next() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let echo = |text: &str| turn(&[call("exec_command", &json!({"cmd": format!("echo {text}")}))]);

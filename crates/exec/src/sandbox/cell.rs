@@ -152,8 +152,9 @@ impl Spare {
             false => MADE,
         };
         let mut fds = Vec::new();
-        let employed =
-            link::write(&theirs, &[made]).and_then(|()| link::receive(&theirs, &mut [0; 1], &mut fds));
+        // A keeper that is needed at once is employed before it has said anything, and nobody listens then.
+        let _in_a_hurry = link::write(&theirs, &[made]);
+        let employed = link::receive(&theirs, &mut [0; 1], &mut fds);
         match fds.pop().filter(|_| employed.is_ok()) {
             Some(control) => {
                 drop(theirs);
