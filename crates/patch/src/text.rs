@@ -14,6 +14,8 @@ const BOM: char = '\u{feff}';
 /// Bytes that are read, or searched, in the time that it takes to compare two lines.
 const READ: usize = 8;
 pub(crate) const SEARCHED: usize = 64;
+/// Bytes of a line, more or less.
+const TYPICAL: usize = 32;
 /// What it takes to note where a line stands, in such times.
 const INDEXED: usize = 16;
 
@@ -284,17 +286,15 @@ fn decode(bytes: &[u8]) -> Result<(Code, Cow<'_, str>), Illegible> {
 fn split(whole: &str) -> Vec<Span> {
     let bytes = whole.as_bytes();
     let newline = if memchr::memchr(b'\n', bytes).is_some() { b'\n' } else { b'\r' };
-    let mut lines = Vec::with_capacity(memchr::memchr_iter(newline, bytes).count() + 1);
+    let mut lines = Vec::with_capacity(bytes.len() / TYPICAL + 1);
     let mut start = 0;
-    // ends: each round begins after the last
-    while start < bytes.len() {
-        let found = memchr::memchr(newline, &bytes[start..]).map(|at| start + at);
-        let (mut end, next) = found.map_or((bytes.len(), bytes.len()), |at| (at, at + 1));
-        if newline == b'\n' && found.is_some() && end > start && bytes[end - 1] == b'\r' {
-            end -= 1;
-        }
-        lines.push(start..end);
-        start = next;
+    for at in memchr::memchr_iter(newline, bytes) {
+        let is_long = newline == b'\n' && at > start && bytes[at - 1] == b'\r';
+        lines.push(start..at - usize::from(is_long));
+        start = at + 1;
+    }
+    if start < bytes.len() {
+        lines.push(start..bytes.len());
     }
     lines
 }

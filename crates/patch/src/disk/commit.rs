@@ -57,19 +57,29 @@ impl Disk {
         records: &Records,
         progress: &mut dyn FnMut(Milestone<'_>),
     ) -> Result<(), Refusal> {
-        note(plan, records)?;
+        // Not waited for: should the power fail now, new contents are left that nobody takes away, and nothing else.
+        records.jot(&plan.record).map_err(|error| unnoted(plan, &error))?;
         make_folders(plan)?;
         self.stage(plan, progress)?;
-        // The names of the new files must be on disk before the record says that they are.
-        sync_folders(plan)?;
+        // One name changes at once, whatever happens: then the record is for whoever kills us, and not for the power.
+        let at_once = plan.steps.len() == 1;
+        if !at_once {
+            // The names of the new files must be on disk before the record says that they are.
+            sync_folders(plan)?;
+        }
         plan.verify()?;
         plan.record.phase = Phase::Committed;
-        note(plan, records)?;
+        match at_once {
+            true => records.jot(&plan.record),
+            false => records.write(&plan.record),
+        }
+        .map_err(|error| unnoted(plan, &error))?;
         for (one, step) in plan.record.moves.iter().zip(&plan.steps) {
             one.forward(dir(plan, one.folder)?).map_err(|trouble| told(&step.path, trouble))?;
             progress(Milestone::Placed(step));
         }
-        sync_folders(plan)
+        // What is in place must be on the disk before what was there is gone; one name has either in any case.
+        if at_once { Ok(()) } else { sync_folders(plan) }
     }
 
     /// Writes every new content next to where it will be, and waits until it is on disk.
@@ -97,10 +107,9 @@ impl Disk {
     }
 }
 
-fn note(plan: &Plan<'_>, records: &Records) -> Result<(), Refusal> {
+fn unnoted(plan: &Plan<'_>, error: &std::io::Error) -> Refusal {
     let path = plan.steps.first().map_or("", |step| step.path.as_str());
-    let failed = |error| refuse(path, format!("nothing can be changed without a record of it: {error}"));
-    records.write(&plan.record).map_err(failed)
+    refuse(path, format!("nothing can be changed without a record of it: {error}"))
 }
 
 fn dir<'p>(plan: &'p Plan<'_>, folder: usize) -> Result<BorrowedFd<'p>, Refusal> {
@@ -153,15 +162,20 @@ fn enter(parent: BorrowedFd<'_>, name: &Path, real: &Path) -> Result<(OwnedFd, I
 }
 
 fn sync_folders(plan: &Plan<'_>) -> Result<(), Refusal> {
-    let dirs: Vec<&OwnedFd> = plan.dirs.iter().flatten().collect();
     let path = |at: usize| plan.record.folders[at].path.path().display().to_string();
-    stage::sync_all(&dirs, sys::sync_dir).map_err(|(at, errno)| cannot(&path(at), "written", errno))
+    sync_dirs(&plan.dirs).map_err(|(at, errno)| cannot(&path(at), "written", errno))
+}
+
+/// Waits until the names in all `dirs` are on the disk; the error says for which they are not.
+pub(super) fn sync_dirs(dirs: &[Option<OwnedFd>]) -> Result<(), (usize, Errno)> {
+    let dirs: Vec<&OwnedFd> = dirs.iter().flatten().collect();
+    stage::sync_all(&dirs, sys::sync_dir)
 }
 
 /// All is in place: removes the old contents, then the record. What fails here is done by the next recovery.
 pub(super) fn finish(record: &Record, dirs: &[Option<OwnedFd>], records: &Records) -> bool {
     if record.phase != Phase::Done {
-        // If this fails, what is swept now is still recognised as done.
+        // If this fails or is lost, what is swept now is still recognised as done.
         let _ = records.done(&record.id);
     }
     sweep(record, dirs) && records.remove(&record.id).is_ok()
@@ -209,8 +223,7 @@ pub(super) fn undo(record: &mut Record, dirs: &[Option<OwnedFd>], records: &Reco
         let Some(name) = path.file_name() else { continue };
         all &= remove_made(parent.as_fd(), Path::new(name), fd(at)).is_ok();
     }
-    let kept: Vec<&OwnedFd> = dirs.iter().flatten().collect();
-    all &= stage::sync_all(&kept, sys::sync_dir).is_ok();
+    all &= sync_dirs(dirs).is_ok();
     all && records.remove(&record.id).is_ok()
 }
 

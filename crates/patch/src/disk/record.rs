@@ -206,21 +206,36 @@ impl Records {
         Ok(Self { dir, real, _lock: lock })
     }
 
-    /// Writes the record, or its next phase over it.
+    /// Writes the record, or its next phase over it, and waits until it is on the disk.
     pub(super) fn write(&self, record: &Record) -> io::Result<()> {
-        let temp = format!("{}.tmp", record.id);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(rustix::fs::openat(&self.dir, &temp, flags, PRIVATE)?);
-        file.write_all(&serde_json::to_vec(record)?)?;
+        let file = self.draft(record)?;
         sys::sync(file.as_fd())?;
-        rustix::fs::renameat(&self.dir, &temp, &self.dir, format!("{}.json", record.id))?;
+        self.place(record)?;
         Ok(sys::sync_dir(self.dir.as_fd())?)
+    }
+
+    /// Writes the record, or its next phase over it. It outlasts this process, and perhaps not the power.
+    pub(super) fn jot(&self, record: &Record) -> io::Result<()> {
+        self.draft(record).and_then(|_| self.place(record))
+    }
+
+    /// Writes the record beside its place.
+    fn draft(&self, record: &Record) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(&self.dir, draft_name(record), flags, PRIVATE)?);
+        file.write_all(&serde_json::to_vec(record)?)?;
+        Ok(file)
+    }
+
+    /// Puts the draft in its place.
+    fn place(&self, record: &Record) -> io::Result<()> {
+        let name = format!("{}.json", record.id);
+        Ok(rustix::fs::renameat(&self.dir, draft_name(record), &self.dir, name)?)
     }
 
     /// Says that all of `id` is in place. One rename, not a new file: this cannot fail for want of space.
     pub(super) fn done(&self, id: &str) -> io::Result<()> {
-        rustix::fs::renameat(&self.dir, format!("{id}.json"), &self.dir, format!("{id}.done"))?;
-        Ok(sys::sync_dir(self.dir.as_fd())?)
+        Ok(rustix::fs::renameat(&self.dir, format!("{id}.json"), &self.dir, format!("{id}.done"))?)
     }
 
     /// Forgets `id`.
@@ -241,6 +256,8 @@ impl Records {
                 continue;
             }
             match ending {
+                // Only a record of new contents is not waited for: what the power cut left empty never went further.
+                "json" if self.is_hollow(&name) => sys::remove(self.dir.as_fd(), Path::new(&name))?,
                 "json" | "done" => {
                     let record = self.read(id, &name).map(|record| Record {
                         phase: if ending == "done" { Phase::Done } else { record.phase },
@@ -255,6 +272,14 @@ impl Records {
         }
         left.sort_by(|one, other| one.file.cmp(&other.file));
         Ok(left)
+    }
+
+    /// Whether nothing was written there, or nothing of it reached the disk.
+    fn is_hollow(&self, name: &OsString) -> bool {
+        let mut bytes = Vec::new();
+        let file = sys::open_file(self.dir.as_fd(), Path::new(name)).ok().map(File::from);
+        let read = file.and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes).ok());
+        read.is_some() && bytes.iter().all(|byte| *byte == 0)
     }
 
     fn read(&self, id: &str, name: &OsString) -> Result<Record, String> {
@@ -277,6 +302,10 @@ impl Records {
             None => Ok(record),
         }
     }
+}
+
+fn draft_name(record: &Record) -> String {
+    format!("{}.tmp", record.id)
 }
 
 fn me() -> u32 {

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::commit::{finish, undo};
+use super::commit::{finish, sync_dirs, undo};
 use super::moves::State;
 use super::record::{Left, Phase, Record, Records};
-use super::stage::sync_all;
 use super::sys::{self, Links};
 
 /// What became of a commit that a crash had interrupted.
@@ -93,8 +92,7 @@ fn go_forward(record: &Record, dirs: &[Option<OwnedFd>]) -> Result<bool, String>
             return Ok(false);
         }
     }
-    let dirs: Vec<&OwnedFd> = dirs.iter().flatten().collect();
-    sync_all(&dirs, sys::sync_dir).map_err(|(_, errno)| format!("a directory cannot be written: {errno}"))?;
+    sync_dirs(dirs).map_err(|(_, errno)| format!("a directory cannot be written: {errno}"))?;
     Ok(true)
 }
 

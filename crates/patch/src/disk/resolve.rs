@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::name::{self, Name};
 use super::sys::{self, Id, Links, Seen};
 use super::{Access, Disk};
-use crate::tree::{Held, Link, Refusal, Spot, Tree};
+use crate::tree::{Held, Link, Refusal, Spot, Stamp, Tree};
 
 /// Larger files are not for patches.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -173,6 +173,15 @@ impl Disk {
     }
 }
 
+impl Disk {
+    /// Where the file that `path` names really is, and what it is known by; nothing of it is read.
+    pub fn stamp(&self, path: &str) -> Option<(PathBuf, Stamp)> {
+        let place = self.follow(path, self.place(path, Access::Read).ok()?, Access::Read).ok()?;
+        let (_, seen) = self.open(path, &place).ok()??;
+        Some((place.real(), seen.stamp))
+    }
+}
+
 impl Tree for Disk {
     fn look(&self, path: &str) -> Result<Spot, Refusal> {
         let place = self.place(path, Access::Read)?;
@@ -243,6 +252,21 @@ fn regular(path: &str, seen: &Seen) -> Result<(), Refusal> {
     Err(refuse(path, format!("`{path}` is {kind}, not a regular file; name a regular file")))
 }
 
+/// Reads until `bytes` are full or the file is over; how many there are.
+fn fill(file: &mut std::fs::File, bytes: &mut [u8]) -> std::io::Result<usize> {
+    let mut read = 0;
+    // ends: with the file, or with the room
+    while read < bytes.len() {
+        match file.read(&mut bytes[read..]) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
+}
+
 /// Reads all of a file, in a moment in which nobody writes to it.
 fn read(path: &str, fd: OwnedFd) -> Result<Held, Refusal> {
     let failed = |error: std::io::Error| cannot(path, "read", error);
@@ -253,9 +277,11 @@ fn read(path: &str, fd: OwnedFd) -> Result<Held, Refusal> {
             let what = format!("`{path}` has {} bytes, and a patch reads at most", before.stamp.size);
             return Err(refuse(path, format!("{what} {MAX_BYTES}; change it with a command")));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(before.stamp.size).unwrap_or(0));
+        // One byte more than there should be: a file that grows meanwhile is noticed, and the end is seen without another read.
+        let mut bytes = vec![0; usize::try_from(before.stamp.size).unwrap_or(0) + 1];
         std::io::Seek::rewind(&mut file).map_err(failed)?;
-        (&mut file).take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        let read = fill(&mut file, &mut bytes).map_err(failed)?;
+        bytes.truncate(read);
         let after = sys::seen(file.as_fd()).map_err(|errno| failed(errno.into()))?;
         if before.stamp == after.stamp && bytes.len() as u64 == after.stamp.size {
             let executable = after.mode.contains(Mode::XUSR);

@@ -62,6 +62,17 @@ fn what_was_committed_is_finished() {
 }
 
 #[test]
+fn a_record_of_which_nothing_reached_the_disk_never_began() {
+    let ground = Ground::new();
+    for hollow in [Vec::new(), vec![0; 512]] {
+        leave(&ground, &serde_json::Value::Null);
+        fs::write(ground.records().join(format!("{ID}.json")), hollow).unwrap();
+        assert_eq!(recover(&ground.records()).unwrap(), []);
+        assert!(!ground.records().join(format!("{ID}.json")).exists());
+    }
+}
+
+#[test]
 fn the_next_commit_recovers_first() {
     let ground = Ground::new();
     leave(&ground, &crashed(&ground));
