@@ -1,0 +1,286 @@
+//! Messages in a stream of bytes: a line each over a pipe or a socket, a message each over a WebSocket.
+
+use std::future::Future;
+use std::io;
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Message as WsMessage, http};
+
+use crate::message::MAX_MESSAGE;
+
+/// What came.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// A message.
+    Message(Vec<u8>),
+    /// One that is longer than a message may be; it was passed over.
+    TooLong,
+}
+
+/// A way for messages in both directions.
+pub trait Frames: Send {
+    /// Where they come from.
+    type Read: FrameRead;
+    /// Where they go.
+    type Write: FrameWrite;
+
+    /// Its two directions.
+    fn split(self) -> (Self::Read, Self::Write);
+
+    /// Says whether the other side is gone altogether, and not only silent; `None` if nobody can tell.
+    fn probe(&mut self) -> Option<Probe> {
+        None
+    }
+}
+
+/// Looks whether the other side is gone altogether.
+pub type Probe = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// Frames, with somebody who can tell whether the other side is gone.
+pub struct Probed<F> {
+    frames: F,
+    probe: Option<Probe>,
+}
+
+impl<F: Frames> Probed<F> {
+    /// `frames`, of which `probe` says whether the other side is gone.
+    pub fn new(frames: F, probe: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { frames, probe: Some(Box::new(probe)) }
+    }
+}
+
+impl<F: Frames> Frames for Probed<F> {
+    type Read = F::Read;
+    type Write = F::Write;
+
+    fn split(self) -> (F::Read, F::Write) {
+        self.frames.split()
+    }
+
+    fn probe(&mut self) -> Option<Probe> {
+        self.probe.take()
+    }
+}
+
+/// Where messages come from.
+pub trait FrameRead: Send {
+    /// The next; `None` at the end. Safe to drop and call again.
+    fn next(&mut self) -> impl Future<Output = Option<Frame>> + Send;
+}
+
+/// Where messages go.
+pub trait FrameWrite: Send {
+    /// Writes one, which has no newline in it; at once if `flush`.
+    fn send(&mut self, message: String, flush: bool) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// A line for each message.
+#[derive(Debug)]
+pub struct Lines<R, W>(pub R, pub W);
+
+impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Frames for Lines<R, W> {
+    type Read = LineReader<R>;
+    type Write = LineWriter<W>;
+
+    fn split(self) -> (LineReader<R>, LineWriter<W>) {
+        let reader = LineReader { from: self.0, buffer: Vec::new(), looked_at: 0, is_skipping: false };
+        (reader, LineWriter { to: self.1, pending: Vec::new() })
+    }
+}
+
+/// Reads lines.
+#[derive(Debug)]
+pub struct LineReader<R> {
+    from: R,
+    buffer: Vec<u8>,
+    /// Bytes of it in which there is no newline.
+    looked_at: usize,
+    /// A line that is too long goes on.
+    is_skipping: bool,
+}
+
+impl<R: AsyncRead + Unpin + Send> FrameRead for LineReader<R> {
+    async fn next(&mut self) -> Option<Frame> {
+        // ends: with a line, or with the stream
+        loop {
+            if let Some(at) = self.buffer[self.looked_at..].iter().position(|byte| *byte == b'\n') {
+                let rest = self.buffer.split_off(self.looked_at + at + 1);
+                let mut line = std::mem::replace(&mut self.buffer, rest);
+                line.pop();
+                self.looked_at = 0;
+                match std::mem::take(&mut self.is_skipping) {
+                    true => continue,
+                    // Its end may have come with the very bytes that make it too long.
+                    false if line.len() > MAX_MESSAGE => return Some(Frame::TooLong),
+                    false => return Some(Frame::Message(line)),
+                }
+            }
+            self.looked_at = self.buffer.len();
+            if self.buffer.len() > MAX_MESSAGE {
+                let told = std::mem::replace(&mut self.is_skipping, true);
+                (self.buffer, self.looked_at) = (Vec::new(), 0);
+                if !told {
+                    return Some(Frame::TooLong);
+                }
+            }
+            self.buffer.reserve(8 << 10);
+            match self.from.read_buf(&mut self.buffer).await {
+                Ok(0) | Err(_) if self.buffer.is_empty() || self.is_skipping => return None,
+                // A last line without its end.
+                Ok(0) | Err(_) => {
+                    self.looked_at = 0;
+                    return Some(Frame::Message(std::mem::take(&mut self.buffer)));
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// Writes lines.
+#[derive(Debug)]
+pub struct LineWriter<W> {
+    to: W,
+    pending: Vec<u8>,
+}
+
+/// Lines that are written together.
+const TOGETHER: usize = 64 << 10;
+
+impl<W: AsyncWrite + Unpin + Send> FrameWrite for LineWriter<W> {
+    async fn send(&mut self, message: String, flush: bool) -> io::Result<()> {
+        self.pending.extend_from_slice(message.as_bytes());
+        self.pending.push(b'\n');
+        if flush || self.pending.len() >= TOGETHER {
+            self.to.write_all(&self.pending).await?;
+            self.pending.clear();
+            self.to.flush().await?;
+        }
+        Ok(())
+    }
+}
+
+/// What a client says of itself in its handshake.
+#[derive(Debug)]
+pub struct Headers<'a>(&'a http::HeaderMap);
+
+impl Headers<'_> {
+    /// What it says under `name`; nothing if it says two things.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let mut all = self.0.get_all(name).iter();
+        match (all.next(), all.next()) {
+            (Some(one), None) => one.to_str().ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether it says anything under `name`.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+}
+
+/// A WebSocket whose handshake is done.
+#[derive(Debug)]
+pub struct WebSocket<S>(WebSocketStream<S>);
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> WebSocket<S> {
+    /// Answers the handshake of a client that brings what `admits` wants to see in its request.
+    ///
+    /// # Errors
+    /// If it is no handshake, or not admitted.
+    pub async fn accept(
+        stream: S,
+        admits: impl FnOnce(&Headers<'_>) -> bool + Unpin,
+    ) -> Result<Self, tokio_tungstenite::tungstenite::Error> {
+        let config =
+            WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
+        #[expect(clippy::result_large_err, reason = "the form that the handshake wants")]
+        let callback = |request: &http::Request<()>, response: http::Response<()>| match admits(&Headers(
+            request.headers(),
+        )) {
+            true => Ok(response),
+            false => {
+                let mut refusal = http::Response::new(Some("the token is missing or wrong\n".to_owned()));
+                *refusal.status_mut() = http::StatusCode::UNAUTHORIZED;
+                Err(refusal)
+            }
+        };
+        tokio_tungstenite::accept_hdr_async_with_config(stream, callback, Some(config)).await.map(Self)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Frames for WebSocket<S> {
+    type Read = WsReader<S>;
+    type Write = WsWriter<S>;
+
+    fn split(self) -> (WsReader<S>, WsWriter<S>) {
+        let (write, read) = self.0.split();
+        (WsReader(read), WsWriter(write))
+    }
+}
+
+/// Reads messages of a WebSocket.
+#[derive(Debug)]
+pub struct WsReader<S>(futures_util::stream::SplitStream<WebSocketStream<S>>);
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameRead for WsReader<S> {
+    async fn next(&mut self) -> Option<Frame> {
+        // ends: with a message, or with the stream
+        loop {
+            match self.0.next().await? {
+                Ok(WsMessage::Text(text)) => return Some(Frame::Message(text.as_bytes().to_vec())),
+                Ok(WsMessage::Binary(bytes)) => return Some(Frame::Message(bytes.to_vec())),
+                Ok(WsMessage::Close(_)) | Err(_) => return None,
+                Ok(WsMessage::Ping(_) | WsMessage::Pong(_) | WsMessage::Frame(_)) => {}
+            }
+        }
+    }
+}
+
+/// Writes messages to a WebSocket.
+#[derive(Debug)]
+pub struct WsWriter<S>(futures_util::stream::SplitSink<WebSocketStream<S>, WsMessage>);
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWrite for WsWriter<S> {
+    async fn send(&mut self, message: String, flush: bool) -> io::Result<()> {
+        let message = WsMessage::text(message);
+        let sent = if flush { self.0.send(message).await } else { self.0.feed(message).await };
+        sent.map_err(io::Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(bytes: &[u8]) -> Vec<Frame> {
+        let (mut lines, _) = Lines(bytes, Vec::new()).split();
+        let mut frames = Vec::new();
+        while let Some(frame) = lines.next().await {
+            frames.push(frame);
+        }
+        frames
+    }
+
+    fn line(text: &str) -> Frame {
+        Frame::Message(text.as_bytes().to_vec())
+    }
+
+    #[tokio::test]
+    async fn a_line_is_a_message_and_one_that_is_too_long_is_passed_over() {
+        assert_eq!(read(b"").await, []);
+        assert_eq!(read(b"a\n\nb").await, [line("a"), line(""), line("b")]);
+        let long = [b"a\n".to_vec(), vec![b'x'; 3 * MAX_MESSAGE], b"\nb\n".to_vec()].concat();
+        assert_eq!(read(&long).await, [line("a"), Frame::TooLong, line("b")]);
+        let torn = [b"a\n".to_vec(), vec![b'x'; MAX_MESSAGE + 1]].concat();
+        assert_eq!(read(&torn).await, [line("a"), Frame::TooLong]);
+        let longest = [vec![b'x'; MAX_MESSAGE], b"\nb\n".to_vec()].concat();
+        assert_eq!(read(&longest).await, [Frame::Message(vec![b'x'; MAX_MESSAGE]), line("b")]);
+        let by_one = [vec![b'x'; MAX_MESSAGE + 1], b"\nb\n".to_vec()].concat();
+        assert_eq!(read(&by_one).await, [Frame::TooLong, line("b")]);
+    }
+}

@@ -1,0 +1,192 @@
+//! One message of JSON-RPC 2.0, read from bytes that anybody may have sent.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::fault::{Code, RpcFault};
+
+/// A message is never longer.
+pub const MAX_MESSAGE: usize = 16 << 20;
+/// How long an id or the name of a method may be.
+const MAX_NAME: usize = 256;
+
+/// What a request is called, by whoever made it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(untagged)]
+pub enum Id {
+    /// A number.
+    Number(i64),
+    /// A text.
+    Text(String),
+}
+
+/// A message that was understood.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// Somebody wants an answer.
+    Request {
+        /// Under this name.
+        id: Id,
+        /// What is wanted.
+        method: String,
+        /// With what.
+        params: Value,
+    },
+    /// Somebody says something, and wants no answer.
+    Notification {
+        /// What.
+        method: String,
+        /// With what.
+        params: Value,
+    },
+    /// The answer to a request of ours.
+    Response {
+        /// Which one.
+        id: Id,
+        /// The answer.
+        answer: Result<Value, RpcFault>,
+    },
+}
+
+/// A message that was not understood, and under which id it can be said.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Misread {
+    pub(crate) id: Option<Id>,
+    pub(crate) fault: RpcFault,
+}
+
+impl Message {
+    /// Reads one message; `None` if there is nothing but blanks.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Result<Self, Misread>> {
+        if bytes.trim_ascii().is_empty() {
+            return None;
+        }
+        let wrong = |code: Code, why: String| Misread { id: None, fault: code.fault(why) };
+        Some(match serde_json::from_slice::<Value>(bytes) {
+            Ok(Value::Object(members)) => Self::of(members),
+            Ok(Value::Array(_)) => {
+                Err(wrong(Code::Request, "batches are not taken; send one message at a time".to_owned()))
+            }
+            Ok(_) => Err(wrong(Code::Request, "a message is a JSON object".to_owned())),
+            Err(error) => Err(wrong(Code::Parse, format!("it is no JSON: {error}"))),
+        })
+    }
+
+    fn of(mut members: Map<String, Value>) -> Result<Self, Misread> {
+        let id = match members.remove("id") {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) if text.len() <= MAX_NAME => Ok(Some(Id::Text(text))),
+            Some(Value::Number(number)) => number.as_i64().map(|id| Some(Id::Number(id))).ok_or(()),
+            Some(_) => Err(()),
+        };
+        let wrong = |id: Option<Id>, why: &str| Misread { id, fault: Code::Request.fault(why) };
+        let Ok(id) = id else {
+            return Err(wrong(None, "the `id` must be a whole number, or a text of at most 256 bytes"));
+        };
+        if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+            return Err(wrong(id, "the member `jsonrpc` must be \"2.0\""));
+        }
+        let method = match members.remove("method") {
+            None => return Self::response(id, members),
+            Some(Value::String(method)) if method.len() <= MAX_NAME => method,
+            Some(_) => return Err(wrong(id, "the `method` must be a text of at most 256 bytes")),
+        };
+        // Some clients write `null` for none.
+        let params = members.remove("params").filter(|params| !params.is_null()).unwrap_or_else(|| json!({}));
+        if !params.is_object() {
+            return Err(Misread { id, fault: Code::Params.fault("the `params` must be an object") });
+        }
+        Ok(match id {
+            Some(id) => Self::Request { id, method, params },
+            None => Self::Notification { method, params },
+        })
+    }
+
+    fn response(id: Option<Id>, mut members: Map<String, Value>) -> Result<Self, Misread> {
+        let wrong = |why: &str| Misread { id: None, fault: Code::Request.fault(why) };
+        let id = id.ok_or_else(|| wrong("a message has a `method`, or the `id` of a request of ours"))?;
+        let answer = match (members.remove("result"), members.remove("error")) {
+            (Some(result), None) => Ok(result),
+            (None, Some(error)) => Err(serde_json::from_value(error).unwrap_or_else(|_| {
+                Code::Peer.fault("it was refused, with an error that is none: it has no `code` and `message`")
+            })),
+            _ => return Err(wrong("an answer has either a `result` or an `error`")),
+        };
+        Ok(Self::Response { id, answer })
+    }
+}
+
+/// The answer to a request, as it is sent.
+pub(crate) fn response(id: Option<&Id>, answer: &Result<Value, RpcFault>) -> String {
+    match answer {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err(fault) => json!({ "jsonrpc": "2.0", "id": id, "error": fault }),
+    }
+    .to_string()
+}
+
+/// A request of ours, as it is sent.
+pub(crate) fn request(id: i64, method: &str, params: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+}
+
+/// Something that is told, as it is sent; `params` are JSON already.
+pub(crate) fn notification(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> Option<Result<Message, Misread>> {
+        Message::read(text.as_bytes())
+    }
+
+    #[test]
+    fn every_form_is_read_and_every_other_is_refused_under_its_id() {
+        let request = read(r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"b":2}}"#).unwrap().unwrap();
+        let (id, method) = (Id::Number(1), "a".to_owned());
+        assert_eq!(request, Message::Request { id: id.clone(), method, params: json!({"b": 2}) });
+        let told = read(r#"{"jsonrpc":"2.0","method":"a"}"#).unwrap().unwrap();
+        assert_eq!(told, Message::Notification { method: "a".to_owned(), params: json!({}) });
+        let answer = read(r#"{"jsonrpc":"2.0","id":1,"result":null}"#).unwrap().unwrap();
+        assert_eq!(answer, Message::Response { id, answer: Ok(Value::Null) });
+        assert_eq!(read("  \n"), None);
+        let rows = [
+            ("{", None, Code::Parse),
+            ("[]", None, Code::Request),
+            ("1", None, Code::Request),
+            (r#"{"id":1,"method":"a"}"#, Some(Id::Number(1)), Code::Request),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#, None, Code::Request),
+            (r#"{"jsonrpc":"2.0","id":"x","method":1}"#, Some(Id::Text("x".to_owned())), Code::Request),
+            (
+                r#"{"jsonrpc":"2.0","id":"x","method":"a","params":[]}"#,
+                Some(Id::Text("x".to_owned())),
+                Code::Params,
+            ),
+            (r#"{"jsonrpc":"2.0","id":1}"#, None, Code::Request),
+            (r#"{"jsonrpc":"2.0","result":1}"#, None, Code::Request),
+        ];
+        for (text, id, code) in rows {
+            let misread = read(text).unwrap().unwrap_err();
+            assert_eq!((misread.id, misread.fault.code), (id, code.number()), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_is_sent_is_too_much(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let _read = Message::read(&bytes);
+        }
+
+        #[test]
+        fn what_is_written_is_read(id in any::<i64>(), method in "[a-z/]{1,20}", text in ".{0,40}") {
+            let params = json!({ "text": text });
+            let read = Message::read(request(id, &method, &params).as_bytes()).unwrap().unwrap();
+            prop_assert_eq!(read, Message::Request { id: Id::Number(id), method, params });
+        }
+    }
+}

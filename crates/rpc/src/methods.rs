@@ -1,0 +1,199 @@
+//! Every method: its name, what it takes, what it gives, and who answers it. One row each.
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::fault::{Code, RpcFault};
+use crate::protocol as p;
+
+/// A method, as a type.
+pub trait Method {
+    /// What it is called.
+    const NAME: &'static str;
+    /// What it takes.
+    type Params: DeserializeOwned + Serialize + JsonSchema;
+    /// What it gives.
+    type Result: DeserializeOwned + Serialize + JsonSchema;
+}
+
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The server.
+    Server,
+    /// The client.
+    Client,
+    /// Nobody: it is told.
+    Told,
+}
+
+/// A method, as a row of the catalogue.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) side: Side,
+    pub(crate) params: fn(&mut SchemaGenerator) -> schemars::Schema,
+    pub(crate) result: fn(&mut SchemaGenerator) -> schemars::Schema,
+}
+
+macro_rules! rows {
+    ($($side:ident $name:literal $about:literal $variant:ident($params:ty) -> $result:ty;)*) => {
+        /// Each method by its type.
+        pub mod method {
+            use super::{Method, p};
+            $(
+                #[doc = concat!("`", $name, "`: ", $about)]
+                #[derive(Debug, Clone, Copy)]
+                pub struct $variant;
+
+                impl Method for $variant {
+                    const NAME: &'static str = $name;
+                    type Params = $params;
+                    type Result = $result;
+                }
+            )*
+        }
+
+        pub(crate) const ROWS: &[Row] = &[$(
+            Row {
+                name: $name,
+                about: $about,
+                side: Side::$side,
+                params: SchemaGenerator::subschema_for::<$params>,
+                result: SchemaGenerator::subschema_for::<$result>,
+            },
+        )*];
+    };
+}
+
+macro_rules! calls {
+    ($($name:literal $about:literal $variant:ident($params:ty) -> $result:ty;)*) => {
+        /// A request of a client's, read.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Call {
+            $(#[doc = concat!("`", $name, "`")] $variant($params),)*
+        }
+
+        impl Call {
+            /// Reads a request.
+            ///
+            /// # Errors
+            /// If there is no such method, or the parameters do not fit.
+            pub fn read(method: &str, params: Value) -> Result<Self, RpcFault> {
+                match method {
+                    $($name => fitting(params).map(Self::$variant),)*
+                    other => Err(unknown(other)),
+                }
+            }
+        }
+
+        rows! {
+            $(Server $name $about $variant($params) -> $result;)*
+            Client "approval/request" "Something has to be approved." ApprovalRequest(p::Ruling) -> p::Decision;
+            Client "user/ask" "The model wants to know something from the user." UserAsk(p::Question) -> p::Answer;
+            Client "tool/invoke" "A tool of the client's is called." ToolInvoke(p::Invocation) -> p::Invoked;
+            Told "session/event" "Something happened in a session that is followed." SessionEvent(p::EventParams) -> p::Empty;
+            Told "session/delta" "Something is happening; it will be told as an event when it is over." SessionDelta(p::Delta) -> p::Empty;
+            Told "$/cancel" "A request is taken back, by whoever made it." CancelRequest(p::Cancel) -> p::Empty;
+        }
+    };
+}
+
+calls! {
+    "initialize" "Says who is there; it comes first." Initialize(p::Initialize) -> p::Initialized;
+    "session/start" "Begins a session, which the client follows from then on." SessionStart(p::Start) -> p::Started;
+    "session/attach" "Follows a session from an event on; goes on from its journal if no server has it." SessionAttach(p::Attach) -> p::Attached;
+    "session/detach" "Follows a session no longer; it lives on." SessionDetach(p::SessionRef) -> p::Empty;
+    "session/prompt" "Asks the model for something, and answers when it is done." SessionPrompt(p::Prompt) -> p::Prompted;
+    "session/interrupt" "Stops the turn: its calls are answered as aborted." SessionInterrupt(p::SessionRef) -> p::Empty;
+    "session/list" "Says which sessions there are, the newest first." SessionList(p::ListSessions) -> p::Listed;
+    "session/close" "Ends a session, what runs in it and its agents; its journal stays." SessionClose(p::SessionRef) -> p::Empty;
+    "tool/list" "Says which tools a session has." ToolList(p::SessionRef) -> p::Tools;
+    "tool/call" "Calls a tool, with no model at all." ToolCall(p::ToolCall) -> p::ToolAnswer;
+    "tool/register" "Gives tools of the client's to a session." ToolRegister(p::Register) -> p::Registered;
+    "tool/unregister" "Takes tools of clients back." ToolUnregister(p::Unregister) -> p::Registered;
+    "process/start" "Starts a process, judged and confined as a command of the model's." ProcessStart(p::ProcessStart) -> p::ProcessStarted;
+    "process/read" "Reads what a process has written; nothing is lost." ProcessRead(p::ProcessRead) -> p::ProcessReadDone;
+    "process/write" "Types into a process." ProcessWrite(p::ProcessWrite) -> p::Empty;
+    "process/resize" "Changes the size of a process's terminal." ProcessResize(p::ProcessResize) -> p::Empty;
+    "process/signal" "Sends a signal to a process and its group." ProcessSignal(p::ProcessSignal) -> p::Empty;
+    "process/kill" "Ends a process and all that came of it." ProcessKill(p::ProcessId) -> p::Empty;
+    "fs/read" "Reads a file." FsRead(p::FsRead) -> p::FsReadDone;
+    "fs/write" "Writes a whole file, at once or not at all." FsWrite(p::FsWrite) -> p::FsWritten;
+    "fs/list" "Lists a directory." FsList(p::FsList) -> p::FsListed;
+    "fs/search" "Searches files for a regular expression." FsSearch(p::FsSearch) -> p::FsSearched;
+    "patch/apply" "Applies a patch, all of it or nothing." PatchApply(p::PatchApply) -> p::PatchApplied;
+    "policy/explain" "Says what would be decided about a call, and why." PolicyExplain(p::PolicyExplain) -> p::PolicyExplained;
+}
+
+/// What method `M` gives, ready to be sent.
+///
+/// # Errors
+/// Those of `given`.
+pub fn reply<M: Method>(given: Result<M::Result, RpcFault>) -> Result<Value, RpcFault> {
+    serde_json::to_value(given?).map_err(|error| Code::Internal.fault(format!("`{}`: {error}", M::NAME)))
+}
+
+/// `params` as what they should be, or where they are not.
+///
+/// # Errors
+/// If they do not fit.
+pub fn fitting<T: DeserializeOwned>(params: Value) -> Result<T, RpcFault> {
+    serde_path_to_error::deserialize(params).map_err(|error| {
+        let path = error.path().to_string();
+        let at = if path == "." { String::new() } else { format!(" at `{path}`") };
+        Code::Params.fault(format!("the params do not fit{at}: {}", error.inner()))
+    })
+}
+
+fn unknown(name: &str) -> RpcFault {
+    const ALIKE: f64 = 0.8;
+    let names = ROWS.iter().filter(|row| row.side == Side::Server).map(|row| row.name);
+    let mut near: Vec<(f64, &str)> = names
+        .map(|known| (strsim::jaro_winkler(name, known), known))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .collect();
+    near.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let near: Vec<&str> = near.into_iter().take(3).map(|(_, known)| known).collect();
+    let hint = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let shown: String = name.chars().filter(|char| !char.is_control()).take(64).collect();
+    Code::Method
+        .fault(format!("there is no method `{shown}`{hint}"))
+        .with(serde_json::json!({ "nearest": near }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_or_it_is_said_what_is_wrong_and_where() {
+        let call = Call::read("session/interrupt", json!({"session_id": "a"})).unwrap();
+        assert_eq!(call, Call::SessionInterrupt(p::SessionRef { session_id: "a".to_owned() }));
+        let rows = [
+            (
+                "session/interupt",
+                json!({}),
+                "there is no method `session/interupt`; did you mean `session/interrupt`?",
+            ),
+            ("session/interrupt", json!({}), "the params do not fit: missing field `session_id`"),
+            (
+                "tool/call",
+                json!({"session_id": 1}),
+                "the params do not fit at `session_id`: invalid type: integer `1`, expected a string",
+            ),
+            (
+                "session/start",
+                json!({"cwdd": "x"}),
+                "the params do not fit at `cwdd`: unknown field `cwdd`, expected one of `cwd`, `sandbox`, `approval`, `model`, `mcp_servers`, `tools`, `instructions`, `only_tools`, `agents`",
+            ),
+        ];
+        for (method, params, said) in rows {
+            assert_eq!(Call::read(method, params).unwrap_err().message, said);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The protocol as a document that machines read: OpenRPC, made of the types.
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::fault::Code;
+use crate::methods::{ROWS, Row, Side};
+use crate::protocol::PROTOCOL;
+
+/// The document. `docs/openrpc.json` is this, and a test compares them.
+pub fn openrpc() -> Value {
+    let settings = SchemaSettings::draft07().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut schemas = settings.into_generator();
+    let mut methods = Vec::new();
+    for row in ROWS {
+        let (params, result) = ((row.params)(&mut schemas).to_value(), (row.result)(&mut schemas).to_value());
+        methods.push((row, params, result));
+    }
+    let definitions: Map<String, Value> = schemas.take_definitions(true);
+    let methods: Vec<Value> = methods
+        .into_iter()
+        .map(|(row, params, result)| method(row, &params, &result, &definitions))
+        .collect();
+    let errors: Map<String, Value> = Code::ALL
+        .iter()
+        .map(|(code, about)| (format!("{code:?}"), json!({ "code": code.number(), "message": about })))
+        .collect();
+    json!({
+        "openrpc": "1.3.2",
+        "info": {
+            "title": "toolgate serve",
+            "version": PROTOCOL.to_string(),
+            "description": "Sessions over JSON-RPC 2.0, in both directions. docs/serve.md is the manual.",
+        },
+        "methods": methods,
+        "components": { "schemas": definitions, "errors": errors },
+    })
+}
+
+fn method(row: &Row, params: &Value, result: &Value, definitions: &Map<String, Value>) -> Value {
+    let described = named(params, definitions);
+    let required = described["required"].as_array().cloned().unwrap_or_default();
+    let members = described["properties"].as_object().cloned().unwrap_or_default();
+    let params: Vec<Value> = members
+        .iter()
+        .map(|(name, schema)| json!({ "name": name, "required": required.contains(&json!(name)), "schema": schema }))
+        .collect();
+    let mut method = json!({
+        "name": row.name,
+        "summary": row.about,
+        "description": described["description"],
+        "paramStructure": "by-name",
+        "params": params,
+        "x-answered-by": match row.side {
+            Side::Server => "server",
+            Side::Client => "client",
+            Side::Told => "nobody",
+        },
+    });
+    if row.side != Side::Told {
+        method["result"] = json!({ "name": "result", "schema": result });
+    }
+    method
+}
+
+/// The schema that a reference leads to.
+fn named<'a>(schema: &'a Value, definitions: &'a Map<String, Value>) -> &'a Value {
+    let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
+    name.and_then(|name| definitions.get(name)).unwrap_or(schema)
+}
