@@ -160,13 +160,14 @@ impl Session {
 
     fn costs(&self, usage: Usage, bytes: usize, took: std::time::Duration) -> Result<(), AgentFault> {
         self.setup.watch.saw(Seen::Responded { usage, took });
-        Ok(self.write(&Entry::Usage {
+        self.write(&Entry::Usage {
             input_tokens: usage.input,
             cached_tokens: usage.cached,
             output_tokens: usage.output,
             request_bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
             model_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        })?)
+        })?;
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@
 //! every step in the journal before it has an effect. A [`Watch`] sees what happens as it happens. Models are an [`Endpoint`] behind a URL,
 //! in any of three dialects, or a [`Script`].
 
+mod agents;
 mod collector;
 mod compact;
 mod endpoint;
@@ -25,6 +26,7 @@ mod tools;
 mod turn;
 mod watch;
 
+pub use agents::{AgentLimits, Agents, Bounds, Budget, Changes, Nursery, Raised, Rearing, Status, Workspace};
 pub use collector::Collector;
 pub use endpoint::Endpoint;
 pub use fault::AgentFault;
@@ -35,9 +37,10 @@ pub use record::Recorder;
 pub use resume::{Resumed, recorded_call, resumed};
 pub use script::{Script, ScriptFault, Turn};
 pub use script_server::ScriptServer;
-pub use session::{Handle, Limits, Session, Setup};
+pub use session::{Changed, Handle, Limits, Ready, Session, Setup};
 pub use tools::{
-    Gauge, GetContextRemaining, GetMemory, Inquiry, ListMemories, Person, Remember, RequestUserInput,
+    CloseAgent, Gauge, GetContextRemaining, GetMemory, Inquiry, ListAgents, ListMemories, Person, Remember,
+    RequestUserInput, ResumeAgent, SendInput, SpawnAgent, Wait,
 };
 pub use turn::Ended;
 pub use watch::{Seen, Watch};

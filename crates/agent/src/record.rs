@@ -8,12 +8,18 @@ use engine::{Event, Hook, HookSays, HookWants, Observer, Planned};
 use journal::{Entry, Form, Journal, JournalFault, Picture, Remote, Ruling, Step};
 use policy::Effect;
 use sha2::{Digest, Sha256};
+use tokio::sync::watch;
 use tool::{BoxFuture, CallId, Image, Item, Notice, ToolCall, ToolOutput, ToolPayload};
+
+use crate::Resumed;
+use crate::session::interrupted;
 
 /// Writes a session down. As a hook it sees what a call is about to do, and stops it if that cannot be written; as an observer what
 /// became of it.
 pub struct Recorder {
     journal: Journal,
+    /// The number of the last line.
+    written: watch::Sender<u64>,
     broken: Mutex<Option<String>>,
     /// Those that hash what was kept.
     hashing: Mutex<Vec<std::thread::JoinHandle<()>>>,
@@ -22,7 +28,12 @@ pub struct Recorder {
 impl Recorder {
     /// Writes to `journal`.
     pub fn new(journal: Journal) -> Self {
-        Self { journal, broken: Mutex::default(), hashing: Mutex::default() }
+        Self { journal, written: watch::Sender::new(0), broken: Mutex::default(), hashing: Mutex::default() }
+    }
+
+    /// Is told the number of the last line, whenever there are more.
+    pub fn follow(&self) -> watch::Receiver<u64> {
+        self.written.subscribe()
     }
 
     /// Where it writes.
@@ -30,12 +41,46 @@ impl Recorder {
         self.journal.path()
     }
 
-    /// Writes an entry.
+    /// Writes an entry, and gives its number.
     ///
     /// # Errors
     /// If it was not written, which nothing should happen after.
-    pub fn write(&self, entry: &Entry) -> Result<(), JournalFault> {
-        self.journal.write(entry).map(|_| ())
+    pub fn write(&self, entry: &Entry) -> Result<u64, JournalFault> {
+        let number = self.journal.write(entry)?;
+        self.written.send_if_modified(|last| {
+            let is_more = *last < number;
+            *last = (*last).max(number);
+            is_more
+        });
+        Ok(number)
+    }
+
+    /// Writes down a call that a program makes, and not the model.
+    ///
+    /// # Errors
+    /// If it was not written: then it must not be made.
+    pub fn called(&self, call: &ToolCall) -> Result<u64, JournalFault> {
+        let mut entry = called(call);
+        if let Entry::Call { form, .. } = &mut entry {
+            *form = if *form == Form::Custom { Form::ClientText } else { Form::Client };
+        }
+        self.write(&entry)
+    }
+
+    /// Writes down what it came to.
+    ///
+    /// # Errors
+    /// If it was not written.
+    pub fn answered(&self, call: &ToolCall, output: &ToolOutput) -> Result<u64, JournalFault> {
+        self.write(&answered(call, output))
+    }
+
+    /// Answers the calls of programs that were running when their server died.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn abandon(&self, resumed: &Resumed) -> Result<(), JournalFault> {
+        resumed.abandoned.iter().try_for_each(|call| self.answered(call, &interrupted()).map(drop))
     }
 
     /// Waits until all that was written is on the disk.
@@ -65,7 +110,7 @@ impl Recorder {
 
     /// Writes what cannot be refused any more; what is not written stops the next call.
     fn note(&self, entry: &Entry) {
-        if let Err(fault) = self.journal.write(entry) {
+        if let Err(fault) = self.write(entry) {
             let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
             broken.get_or_insert(fault.to_string());
         }
@@ -77,7 +122,7 @@ impl Recorder {
         }
         let effects = call.intent.effects.iter().map(effect).collect();
         let entry = Entry::Intent { call: call.call.id.as_str().to_owned(), effects };
-        self.write(&entry).map_err(|fault| fault.to_string())
+        self.write(&entry).map(drop).map_err(|fault| fault.to_string())
     }
 }
 

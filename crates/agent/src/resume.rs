@@ -12,6 +12,8 @@ pub struct Resumed {
     pub(crate) pieces: Vec<Piece>,
     /// Calls that were running when the program died; nobody knows what they have done.
     pub(crate) lost: Vec<ToolCall>,
+    /// The same of calls that a program made and not the model, which knows nothing of them.
+    pub(crate) abandoned: Vec<ToolCall>,
 }
 
 impl Resumed {
@@ -56,12 +58,18 @@ impl Round {
 /// # Errors
 /// If a response in it cannot be read.
 pub fn resumed(records: &[Record], dialect: Dialect) -> Result<Resumed, AgentFault> {
-    let mut reader = Reader { dialect, pieces: Vec::new(), lost: Vec::new(), round: Round::default() };
+    let mut reader = Reader {
+        dialect,
+        pieces: Vec::new(),
+        lost: Vec::new(),
+        round: Round::default(),
+        of_clients: Vec::new(),
+    };
     for record in records {
         reader.take(&record.entry)?;
     }
     reader.close();
-    Ok(Resumed { pieces: reader.pieces, lost: reader.lost })
+    Ok(Resumed { pieces: reader.pieces, lost: reader.lost, abandoned: reader.of_clients })
 }
 
 struct Reader {
@@ -69,6 +77,8 @@ struct Reader {
     pieces: Vec<Piece>,
     lost: Vec<ToolCall>,
     round: Round,
+    /// Calls of programs that are not answered.
+    of_clients: Vec<ToolCall>,
 }
 
 impl Reader {
@@ -78,6 +88,12 @@ impl Reader {
             Entry::Prompt { text, .. } => {
                 self.close();
                 self.pieces.push(Piece::User { text: text.clone(), images: Vec::new() });
+            }
+            Entry::Call { form: Form::Client | Form::ClientText, .. } => {
+                self.of_clients.extend(recorded_call(entry));
+            }
+            Entry::Answered { call, .. } if self.is_of_client(call) => {
+                self.of_clients.retain(|open| open.id.as_str() != call);
             }
             Entry::Call { .. } => {
                 if self.round.said.is_some() {
@@ -116,12 +132,17 @@ impl Reader {
             | Entry::Plan { .. }
             | Entry::Diff { .. }
             | Entry::Usage { .. }
+            | Entry::Turn { .. }
             | Entry::Interrupted { .. }
             | Entry::Notice { .. }
             | Entry::End { .. }
             | Entry::Unknown(_) => {}
         }
         Ok(())
+    }
+
+    fn is_of_client(&self, call: &str) -> bool {
+        self.of_clients.iter().any(|open| open.id.as_str() == call)
     }
 
     fn close(&mut self) {
@@ -141,11 +162,13 @@ pub fn recorded_call(entry: &Entry) -> Option<ToolCall> {
 fn payload(form: Form, arguments: &str, remote: Option<&Remote>) -> ToolPayload {
     let arguments = arguments.to_owned();
     match (form, remote) {
-        (Form::Custom, _) => ToolPayload::Custom { input: arguments },
+        (Form::Custom | Form::ClientText, _) => ToolPayload::Custom { input: arguments },
         (Form::Mcp, Some(Remote { server, tool })) => {
             ToolPayload::Mcp { server: server.clone(), tool: tool.clone(), arguments }
         }
-        (Form::Function | Form::LocalShell | Form::Mcp, _) => ToolPayload::Function { arguments },
+        (Form::Function | Form::LocalShell | Form::Mcp | Form::Client, _) => {
+            ToolPayload::Function { arguments }
+        }
     }
 }
 
@@ -178,6 +201,20 @@ mod tests {
         let calls = ids.iter().map(|id| ToolCall::function(*id, "t", "{}"));
         let said = Said::of_calls(Dialect::Chat, calls);
         record(Entry::Said { wire: "chat".to_owned(), items: vec![said.save()] })
+    }
+
+    fn of_client(id: &str) -> Record {
+        let (id, tool, arguments) = (id.to_owned(), "t".to_owned(), "{}".to_owned());
+        record(Entry::Call { id, tool, form: Form::Client, arguments, remote: None })
+    }
+
+    #[test]
+    fn calls_of_programs_are_none_of_the_models() {
+        let records =
+            [prompt(), of_client("x"), call("a"), answered("x"), answered("a"), said(&["a"]), of_client("y")];
+        assert_eq!(shape(&records), ("u 1/1".to_owned(), 0));
+        let resumed = resumed(&records, Dialect::Chat).unwrap();
+        assert_eq!(resumed.abandoned.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["y"]);
     }
 
     fn prompt() -> Record {

@@ -3,8 +3,9 @@
 //! A script has a turn a line, as JSON: `{"items": [{"type": "message", "text": "hi"}, {"type": "function_call", "name": "exec_command",
 //! "arguments": {"cmd": "true"}}, {"type": "custom_tool_call", "name": "apply_patch", "input": "…"}]}`. A turn may wait first (`delay_ms`),
 //! break off (`break_after`) or end without a word (`end_after`) after so many events, or be a refusal (`{"status": 429, "retry_after": "1"}`).
+//! One with `when` is for requests that hold these words: several conversations may share a script.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{StreamExt, iter};
@@ -24,6 +25,8 @@ const FINAL: &str = "done";
 #[serde(default, deny_unknown_fields)]
 pub struct Turn {
     items: Vec<Said>,
+    /// Only a request that holds these words gets it.
+    when: Option<String>,
     /// How long the model thinks first.
     delay_ms: u64,
     /// How long it takes over each event.
@@ -104,7 +107,8 @@ impl Turn {
 pub struct Script {
     dialect: Dialect,
     turns: Vec<Turn>,
-    next: AtomicUsize,
+    /// Which of them were played.
+    played: Mutex<Vec<bool>>,
 }
 
 /// One response that is played.
@@ -116,14 +120,32 @@ pub(crate) enum Played {
 impl Script {
     /// Plays `turns` in `dialect`.
     pub fn new(dialect: Dialect, turns: Vec<Turn>) -> Self {
-        Self { dialect, turns, next: AtomicUsize::new(0) }
+        let played = Mutex::new(vec![false; turns.len()]);
+        Self { dialect, turns, played }
+    }
+
+    /// The number of the turn that answers `body`: the next that is for it, else the next that is for anybody.
+    fn next(&self, body: &str) -> usize {
+        let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = |(at, _): &(usize, &Turn)| !played[*at];
+        let is_for = |turn: &Turn| turn.when.as_ref().is_some_and(|words| body.contains(words.as_str()));
+        let mut turns = self.turns.iter().enumerate().filter(open);
+        let next = turns
+            .clone()
+            .find(|(_, turn)| is_for(turn))
+            .or_else(|| turns.find(|(_, turn)| turn.when.is_none()));
+        let next = next.map(|(at, _)| at);
+        if let Some(at) = next {
+            played[at] = true;
+        }
+        next.unwrap_or(self.turns.len())
     }
 
     /// The response to a request. One without tools asks for a summary or a title, and takes no turn.
     pub(crate) fn play(&self, dialect: Dialect, body: &str) -> Played {
         let request: Value = serde_json::from_str(body).unwrap_or_default();
         let offers_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-        let number = if offers_tools { self.next.fetch_add(1, Ordering::Relaxed) } else { usize::MAX };
+        let number = if offers_tools { self.next(body) } else { usize::MAX };
         let turn = self.turns.get(number).cloned().unwrap_or_else(Turn::last);
         if let Some(status) = turn.status {
             let body = serde_json::json!({"error": {"message": "the script says so", "type": "scripted"}});
@@ -186,7 +208,31 @@ mod tests {
             "// a comment\n\n{\"items\": [{\"type\": \"message\", \"text\": \"a\"}]}\n{\"status\": 500}\n";
         assert_eq!(Turn::read(text).unwrap().len(), 2);
         let fault = Turn::read("{}\n{\"item\": []}").unwrap_err();
-        insta::assert_snapshot!(fault, @"line 2 of the script cannot be read: unknown field `item`, expected one of `items`, `delay_ms`, `pace_ms`, `break_after`, `end_after`, `status`, `retry_after` at line 1 column 7");
+        insta::assert_snapshot!(fault, @"line 2 of the script cannot be read: unknown field `item`, expected one of `items`, `when`, `delay_ms`, `pace_ms`, `break_after`, `end_after`, `status`, `retry_after` at line 1 column 7");
+    }
+
+    #[test]
+    fn a_turn_may_be_for_one_conversation() {
+        let turn = |text: &str, when: &str| {
+            format!(r#"{{"items": [{{"type": "message", "text": "{text}"}}]{when}}}"#)
+        };
+        let text =
+            [turn("any", ""), turn("first", r#", "when": "alpha""#), turn("second", r#", "when": "alpha""#)]
+                .join("\n");
+        let script = Script::new(Dialect::Chat, Turn::read(&text).unwrap());
+        let said = |words: &str| match script
+            .play(Dialect::Chat, &format!(r#"{{"tools": [1], "messages": "{words}"}}"#))
+        {
+            Played::Spoken { events, .. } => {
+                let events = format!("{events:?}");
+                ["any", "first", "second", "done"].into_iter().find(|text| events.contains(text)).unwrap()
+            }
+            Played::Refused { .. } => panic!("it is refused"),
+        };
+        assert_eq!(
+            ["alpha", "beta", "beta", "alpha", "alpha"].map(said),
+            ["first", "any", "done", "second", "done"]
+        );
     }
 
     #[test]

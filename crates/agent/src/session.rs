@@ -1,6 +1,7 @@
 //! One conversation: what it needs, and what it holds between turns.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::ToolRouter;
 use journal::{Entry, JournalFault};
@@ -10,11 +11,16 @@ use tool::{ErrorKind, Facts, ToolOutput};
 use wire::{Reasoning, Request, Style, Usage};
 
 use crate::history::History;
-use crate::record::answered;
 use crate::{Gauge, Model, Recorder, Resumed, Watch};
 
 /// What a call is told that was running when the program died.
 const INTERRUPTED: &str = "interrupted; effects unknown: the program ended while this ran. Look at what is there before you run it again.";
+
+/// The answer to a call that was running when the program died.
+pub(crate) fn interrupted() -> ToolOutput {
+    let facts = Facts { error: Some(ErrorKind::Cancelled), ..Facts::default() };
+    ToolOutput { facts, ..ToolOutput::failure(INTERRUPTED) }
+}
 
 /// How far a turn may go.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +38,11 @@ impl Default for Limits {
         Self { rounds: 500, context: 200_000, output: None }
     }
 }
+
+/// Says what a turn changed in files.
+pub type Changed = Box<dyn FnMut() -> Option<String> + Send + Sync>;
+/// Resolves when something is known.
+pub type Ready = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 /// What a session is made of.
 pub struct Setup {
@@ -54,9 +65,9 @@ pub struct Setup {
     /// How far a turn may go.
     pub limits: Limits,
     /// Says at the end of a turn what it changed in files.
-    pub changed: Option<Box<dyn FnMut() -> Option<String> + Send>>,
+    pub changed: Option<Changed>,
     /// Resolves when it is known what files there were before: no call is started earlier.
-    pub ready: Option<tool::BoxFuture<'static, ()>>,
+    pub ready: Option<Ready>,
     /// Knows how long the conversation is.
     pub gauge: Arc<Gauge>,
     /// Keeps requests on machines that have the conversation in their cache.
@@ -78,14 +89,31 @@ pub struct Session {
 /// Reaches a session while it works.
 #[derive(Clone)]
 pub struct Handle {
-    turn: Arc<Mutex<CancellationToken>>,
+    turn: Arc<Mutex<Turn>>,
     steer: mpsc::UnboundedSender<String>,
+}
+
+/// The turn that runs, or ran last.
+#[derive(Default)]
+struct Turn {
+    stop: CancellationToken,
+    /// What it is called.
+    id: String,
 }
 
 impl Handle {
     /// Stops the turn: its calls are answered as aborted.
     pub fn interrupt(&self) {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+        self.lock().stop.cancel();
+    }
+
+    /// What the turn is called that runs, or ran last.
+    pub fn turn_id(&self) -> String {
+        self.lock().id.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds to what was asked: the model reads it with its next request.
@@ -95,14 +123,19 @@ impl Handle {
 
     /// Begins a turn, which an earlier interrupt does not stop.
     pub(crate) fn begin(&self) -> CancellationToken {
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        *turn = CancellationToken::new();
-        turn.clone()
+        let mut turn = self.lock();
+        *turn = Turn::default();
+        turn.stop.clone()
+    }
+
+    /// Says what the turn is called.
+    pub(crate) fn named(&self, id: String) {
+        self.lock().id = id;
     }
 
     /// The turn that runs.
     pub(crate) fn turn(&self) -> CancellationToken {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lock().stop.clone()
     }
 }
 
@@ -116,9 +149,7 @@ impl Session {
         let mut history = History::new(setup.model.dialect(), pieces);
         if let Some(recorder) = &setup.recorder {
             for call in &lost {
-                let facts = Facts { error: Some(ErrorKind::Cancelled), ..Facts::default() };
-                let output = ToolOutput { facts, ..ToolOutput::failure(INTERRUPTED) };
-                recorder.write(&answered(call, &output))?;
+                recorder.answered(call, &interrupted())?;
             }
         }
         history.answer(&lost, INTERRUPTED);
@@ -132,9 +163,14 @@ impl Session {
         self.handle.clone()
     }
 
+    /// What was added to what was asked when the turn was over already.
+    pub fn added(&mut self) -> Option<String> {
+        self.steered()
+    }
+
     /// Writes an entry, if there is where.
-    pub(crate) fn write(&self, entry: &Entry) -> Result<(), JournalFault> {
-        self.setup.recorder.as_ref().map_or(Ok(()), |recorder| recorder.write(entry))
+    pub(crate) fn write(&self, entry: &Entry) -> Result<u64, JournalFault> {
+        self.setup.recorder.as_ref().map_or(Ok(0), |recorder| recorder.write(entry))
     }
 
     /// What was added to what was asked, since somebody looked last.

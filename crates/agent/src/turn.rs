@@ -28,6 +28,26 @@ pub enum Ended {
     OutOfRounds,
 }
 
+impl Ended {
+    /// The same in a word.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::CutShort { .. } => "cut_short",
+            Self::Interrupted => "interrupted",
+            Self::OutOfRounds => "max_turns",
+        }
+    }
+
+    /// More of it, if there is more to say.
+    pub fn detail(&self) -> Option<&str> {
+        match self {
+            Self::CutShort { why } => Some(why),
+            Self::Done | Self::Interrupted | Self::OutOfRounds => None,
+        }
+    }
+}
+
 impl Session {
     /// Asks the model for something, and has it work until it is done.
     ///
@@ -36,7 +56,9 @@ impl Session {
     pub async fn prompt(&mut self, text: &str, images: Vec<Image>) -> Result<Ended, AgentFault> {
         let stop = self.handle.begin();
         self.forget_tools();
-        self.said_by_user(text, images)?;
+        let number = self.said_by_user(text, images)?;
+        let id = format!("t{number}");
+        self.handle.named(id.clone());
         let ended = tokio::select! {
             biased;
             ended = self.rounds() => ended,
@@ -53,14 +75,20 @@ impl Session {
         if let Ok(Ended::Interrupted) = ended {
             self.write(&Entry::Interrupted { why: "the user stopped it".to_owned() })?;
         }
+        let (word, detail) = match &ended {
+            Ok(ended) => (ended.as_str(), ended.detail().map(str::to_owned)),
+            Err(fault) => ("failed", Some(fault.to_string())),
+        };
+        self.write(&Entry::Turn { id, ended: word.to_owned(), detail })?;
         ended
     }
 
-    fn said_by_user(&mut self, text: &str, images: Vec<Image>) -> Result<(), AgentFault> {
+    /// Adds what the user said to the conversation; the number of its line.
+    fn said_by_user(&mut self, text: &str, images: Vec<Image>) -> Result<u64, AgentFault> {
         let pictures = images.iter().map(picture).collect();
-        self.write(&Entry::Prompt { text: text.to_owned(), images: pictures })?;
+        let number = self.write(&Entry::Prompt { text: text.to_owned(), images: pictures })?;
         self.history.push(Piece::User { text: text.to_owned(), images });
-        Ok(())
+        Ok(number)
     }
 
     async fn rounds(&mut self) -> Result<Ended, AgentFault> {
@@ -84,7 +112,7 @@ impl Session {
                 End::Failed(error) => self.pause(&error, &mut tries).await?,
                 _ if acted => tries = Tries::default(),
                 End::Done => match self.steered() {
-                    Some(text) => self.said_by_user(&text, Vec::new())?,
+                    Some(text) => drop(self.said_by_user(&text, Vec::new())?),
                     None => return Ok(Ended::Done),
                 },
                 End::CutShort { why } => return Ok(Ended::CutShort { why }),

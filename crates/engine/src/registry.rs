@@ -98,7 +98,9 @@ impl ToolRegistryBuilder {
     pub fn build(self) -> Result<ToolRegistry, RegistryFault> {
         let mut registry = ToolRegistry::default();
         let ours = self.ours.into_iter().collect::<Result<Vec<_>, _>>()?;
-        all_named(&self.config, ours.iter().chain(&self.foreign))?;
+        let offered: Vec<Arc<dyn AnyTool>> =
+            self.sources.iter().flat_map(|source| source.offered()).collect();
+        all_named(&self.config, ours.iter().chain(&self.foreign).chain(&offered))?;
         for tool in ours {
             if self.config.gives(tool.as_ref()) {
                 registry.add(tool)?;

@@ -130,6 +130,14 @@ impl ToolRouter {
         Self { shared: Arc::new(apart) }
     }
 
+    /// The same with other tools: judged, asked about and watched as those of this one, in lanes of their own.
+    #[must_use]
+    pub fn with_registry(&self, registry: ToolRegistry) -> Self {
+        let mut apart = self.apart();
+        Arc::make_mut(&mut apart.shared).registry = Arc::new(registry);
+        apart
+    }
+
     /// What judges calls.
     pub fn gate(&self) -> &Gate {
         &self.shared.orchestrator.gate

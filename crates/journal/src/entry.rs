@@ -157,6 +157,16 @@ pub enum Entry {
         /// How many items are gone.
         dropped: u64,
     },
+    /// A turn is over.
+    Turn {
+        /// What it is called: `t` and the number of the line with its prompt.
+        id: String,
+        /// How it ended, in a word, as `docs/run.md` names it.
+        ended: String,
+        /// More of that, if it was not as it should be.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
+    },
     /// A turn was stopped before its end.
     Interrupted {
         /// By what.
@@ -229,6 +239,10 @@ pub enum Form {
     LocalShell,
     /// With arguments in JSON, for a tool of a server.
     Mcp,
+    /// By a program and not by the model, with arguments in JSON.
+    Client,
+    /// The same with free text.
+    ClientText,
 }
 
 /// What the policy says to an intent.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::str::FromStr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::fault::JournalFault;
 use crate::time::Moment;
@@ -23,8 +25,12 @@ impl SessionId {
     #[must_use]
     #[expect(clippy::new_without_default, reason = "each is another one, which no default is")]
     pub fn new() -> Self {
-        // Its keys are the system's random numbers: enough for a name that nobody waits for.
-        let chance = RandomState::new().build_hasher().finish() & 0xff_ffff;
+        // Random, and in one process each another one: an odd factor meets every number before it meets one again.
+        static BEGAN: OnceLock<u64> = OnceLock::new();
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let began = BEGAN.get_or_init(|| RandomState::new().build_hasher().finish());
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let chance = began.wrapping_add(count.wrapping_mul(0x9e_3779)) & 0xff_ffff;
         Self(format!("{}-{chance:06x}", Moment::now().compact()))
     }
 

@@ -61,6 +61,10 @@ pub(crate) fn walk(entry: &mut Entry, walker: &mut impl Walker) {
             walker.list(steps);
             steps.iter_mut().for_each(|Step { step, status }| texts([step, status], walker));
         }
+        Entry::Turn { id, ended, detail } => {
+            texts([id, ended], walker);
+            texts(detail, walker);
+        }
         Entry::Usage { .. } => {}
         Entry::Compacted { summary: text, dropped: _ }
         | Entry::Diff { text }

@@ -112,9 +112,16 @@ impl Gate {
     /// less, and is confined no less.
     #[must_use]
     pub fn inherited(&self, sandbox: SandboxPolicy, approval: ApprovalPolicy) -> Self {
+        let sandbox = self.sandbox.narrower(sandbox);
+        let mut confinement = Arc::clone(&self.confinement);
+        if sandbox == SandboxPolicy::ReadOnly && self.sandbox != sandbox {
+            // What was writable under the wider policy stands in there.
+            confinement = Arc::new(Confinement { writable: Vec::new(), ..Confinement::clone(&confinement) });
+        }
         Self {
-            sandbox: self.sandbox.narrower(sandbox),
+            sandbox,
             approval: self.approval.inherited(approval),
+            confinement,
             store: Arc::new(self.store.inherit()),
             ..self.clone()
         }
@@ -203,6 +210,7 @@ impl Gate {
             why,
             confinement: permit.confinement().cloned(),
             grants,
+            agents: Vec::new(),
             again: false,
             proposal,
             keys,
@@ -273,6 +281,7 @@ impl Gate {
             confinement: permit.confinement().cloned(),
             proposal: crate::propose::beyond(&more),
             grants,
+            agents: Vec::new(),
             again: true,
             keys,
             permit,

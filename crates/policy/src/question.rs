@@ -22,6 +22,8 @@ pub struct Question {
     pub grants: Grants,
     /// What it would be confined to; `None` if nothing confines it.
     pub confinement: Option<Arc<Confinement>>,
+    /// Which agent asks, from the session's own down; empty for the session's own.
+    pub agents: Vec<String>,
     /// It was tried, and would be run again from its beginning.
     pub again: bool,
     /// What could be saved so that this is not asked again.

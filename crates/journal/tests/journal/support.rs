@@ -74,6 +74,7 @@ pub(crate) fn every() -> Vec<Entry> {
         Entry::Diff { text: text("--- a\n+++ b\n") },
         Entry::Usage { input_tokens: 1, cached_tokens: 2, output_tokens: 3, request_bytes: 4, model_ms: 5 },
         Entry::Compacted { summary: text("so far"), dropped: 4 },
+        Entry::Turn { id: text("t2"), ended: text("interrupted"), detail: Some(text("ctrl-c")) },
         Entry::Interrupted { why: text("ctrl-c") },
         notice("a word"),
         Entry::End { why: text("done") },

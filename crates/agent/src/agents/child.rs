@@ -1,0 +1,211 @@
+//! One agent: its tasks, one after another, in a task of its own.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::{Agents, Changes, Place, Raised, Status, Task};
+use crate::{Ended, Handle};
+
+/// How long the end of an agent may take.
+const CLOSE: Duration = Duration::from_secs(10);
+
+/// An agent that was started.
+pub(crate) struct Child {
+    id: String,
+    task: Task,
+    /// It counts as one as long as this is held.
+    place: Mutex<Option<Place>>,
+    stop: Mutex<CancellationToken>,
+    status: watch::Sender<Status>,
+    work: Mutex<Option<Work>>,
+    /// What its journal is called, once it has one.
+    session: Mutex<Option<String>>,
+}
+
+/// The way to an agent that works.
+#[derive(Clone)]
+struct Work {
+    handle: Handle,
+    inbox: mpsc::UnboundedSender<String>,
+    changed: Option<Changes>,
+    /// Nothing is left of it when this is closed.
+    over: watch::Receiver<()>,
+}
+
+impl Child {
+    pub(super) fn new(id: String, task: Task, place: Place, stop: CancellationToken) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            task,
+            place: Mutex::new(Some(place)),
+            stop: Mutex::new(stop),
+            status: watch::Sender::new(Status::PendingInit),
+            work: Mutex::default(),
+            session: Mutex::default(),
+        })
+    }
+
+    /// What it is called.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn task(&self) -> &Task {
+        &self.task
+    }
+
+    pub(super) fn stop(&self) -> CancellationToken {
+        lock(&self.stop).clone()
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.status.borrow().clone()
+    }
+
+    /// What its journal is called, once it has one.
+    pub(crate) fn session(&self) -> Option<String> {
+        lock(&self.session).clone()
+    }
+
+    /// Its session could not be made.
+    pub(super) fn gave_up(&self, why: &str) {
+        self.status.send_replace(Status::Errored(why.to_owned()));
+        lock(&self.place).take();
+    }
+
+    /// Works in `raised` from now on; with its task first, if it `begins`.
+    pub(super) fn work(self: &Arc<Self>, raised: Raised, agents: Option<Arc<Agents>>, begins: bool) {
+        let (inbox, told) = mpsc::unbounded_channel();
+        let (alive, over) = watch::channel(());
+        let handle = raised.session.handle();
+        *lock(&self.session) = Some(raised.id.clone());
+        *lock(&self.work) =
+            Some(Work { handle, inbox: inbox.clone(), changed: raised.changed.clone(), over });
+        if begins {
+            let _nobody_listens = inbox.send(self.task.message.clone());
+            self.status.send_replace(Status::Running);
+        } else {
+            self.status.send_replace(Status::Interrupted);
+        }
+        let (child, stop) = (Arc::clone(self), self.stop());
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "no call: an agent, which outlives the call that started it"
+        )]
+        tokio::spawn(async move {
+            child.drive(raised, told, stop, agents).await;
+            drop(alive);
+        });
+    }
+
+    async fn drive(
+        &self,
+        mut raised: Raised,
+        mut told: mpsc::UnboundedReceiver<String>,
+        stop: CancellationToken,
+        agents: Option<Arc<Agents>>,
+    ) {
+        let handle = raised.session.handle();
+        // ends: when it is closed, or whoever started it is
+        loop {
+            let message = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                message = told.recv() => message,
+            };
+            let Some(message) = message else { break };
+            self.status.send_replace(Status::Running);
+            let ended = {
+                let turn = raised.session.prompt(&message, Vec::new());
+                tokio::pin!(turn);
+                tokio::select! {
+                    ended = &mut turn => ended,
+                    () = stop.cancelled() => {
+                        handle.interrupt();
+                        turn.await
+                    }
+                }
+            };
+            // What was added at the last moment is the next task, and nobody is told that it is done before.
+            if let Some(more) = raised.session.added() {
+                let _nobody_listens = lock(&self.work).as_ref().map(|work| work.inbox.send(more));
+                continue;
+            }
+            self.status.send_replace(match ended {
+                Ok(Ended::Done) => Status::Completed((raised.last)()),
+                Ok(Ended::Interrupted) => Status::Interrupted,
+                Ok(Ended::CutShort { why }) => Status::Errored(format!("its provider cut it short: {why}")),
+                Ok(Ended::OutOfRounds) => Status::Errored("it took as many requests as it may".to_owned()),
+                Err(fault) => Status::Errored(fault.to_string()),
+            });
+        }
+        drop(raised.session);
+        if let Some(agents) = agents {
+            // Those that it started end with it.
+            Box::pin(agents.closed()).await;
+        }
+        (raised.close)().await;
+        lock(&self.place).take();
+        self.status.send_replace(Status::Shutdown);
+    }
+
+    /// Tells it something: what it does next, or beside what it does. `None` if it is closed.
+    pub(crate) fn tell(&self, message: String, interrupt: bool) -> Option<()> {
+        let work = lock(&self.work).clone()?;
+        let running = !self.status().is_final();
+        if running && !interrupt {
+            work.handle.steer(message);
+            return Some(());
+        }
+        if interrupt {
+            work.handle.interrupt();
+        }
+        work.inbox.send(message).ok()?;
+        self.status.send_replace(Status::Running);
+        Some(())
+    }
+
+    /// Resolves when nothing more comes of it by itself.
+    pub(crate) async fn settled(&self) -> Status {
+        let mut status = self.status.subscribe();
+        let settled = status.wait_for(Status::is_final).await.map(|status| status.clone());
+        settled.unwrap_or(Status::Shutdown)
+    }
+
+    /// What it changed in a worktree of its own; nothing if it has none.
+    pub(crate) async fn changes(&self) -> Option<Result<String, String>> {
+        let changed = lock(&self.work).as_ref()?.changed.clone()?;
+        Some(changed().await)
+    }
+
+    /// Ends it; what it was before.
+    pub(crate) async fn close(&self) -> Status {
+        let before = self.status();
+        self.stop().cancel();
+        let work = lock(&self.work).take();
+        if let Some(mut work) = work {
+            let gone = async { while work.over.changed().await.is_ok() {} };
+            let _takes_too_long = tokio::time::timeout(CLOSE, gone).await;
+        }
+        lock(&self.place).take();
+        self.status.send_replace(Status::Shutdown);
+        before
+    }
+
+    /// Lets it be started anew, in a place of its own.
+    pub(crate) fn reopen(&self, agents: &Agents) -> Result<(), String> {
+        let place = Place::take(&agents.family)?;
+        *lock(&self.place) = Some(place);
+        *lock(&self.stop) = agents.stop.child_token();
+        self.status.send_replace(Status::PendingInit);
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What these guard is right between any two statements.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

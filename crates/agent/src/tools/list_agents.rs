@@ -1,0 +1,56 @@
+//! `list_agents`: which agents there are, and how far each is.
+
+use std::sync::Arc;
+
+use policy::Permit;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
+
+use crate::agents::{Agents, Child};
+
+/// Letters of a task that are listed.
+const LETTERS: usize = 80;
+
+/// The tool.
+pub struct ListAgents(pub Arc<Agents>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {}
+
+impl ToolHandler for ListAgents {
+    type Args = Args;
+    const NAME: &'static str = "list_agents";
+    const ABOUT: &'static str = "Lists the agents that you started.";
+    const LANE: Lane = Lane::Shared;
+
+    async fn run(&self, _: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        let row = |child: &Arc<Child>| {
+            let task: String = child.task().message.chars().take(LETTERS).collect();
+            json!({ "agent_id": child.id(), "role": child.task().role, "task": task, "status": child.status().told() })
+        };
+        let told = json!({ "agents": self.0.all().iter().map(row).collect::<Vec<Value>>() });
+        Ok(ToolOutput::text(told.to_string()).with_structured(told))
+    }
+}
+
+/// The agent of that name.
+pub(super) fn child(agents: &Agents, id: &str) -> Result<Arc<Child>, ToolError> {
+    agents.find(id).ok_or_else(|| {
+        let known: Vec<String> = agents.all().iter().map(|child| child.id().to_owned()).collect();
+        let known = if known.is_empty() {
+            "there are none".to_owned()
+        } else {
+            format!("there are {}", known.join(", "))
+        };
+        ToolError::argument("id", format!("there is no agent of that name; {known}"))
+    })
+}
+
+/// How far an agent is.
+pub(super) fn told(child: &Child) -> ToolOutput {
+    let told = json!({ "agent_id": child.id(), "status": child.status().told() });
+    ToolOutput::text(told.to_string()).with_structured(told)
+}

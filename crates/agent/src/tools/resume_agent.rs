@@ -1,0 +1,46 @@
+//! `resume_agent`: an agent that was closed goes on.
+
+use std::sync::Arc;
+
+use policy::Permit;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tool::{Cx, ToolError, ToolHandler, ToolOutput};
+
+use super::list_agents::{child, told};
+use crate::agents::{Agents, Status};
+
+/// The tool.
+pub struct ResumeAgent(pub Arc<Agents>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// From spawn_agent.
+    id: String,
+}
+
+impl ToolHandler for ResumeAgent {
+    type Args = Args;
+    const NAME: &'static str = "resume_agent";
+    const ABOUT: &'static str =
+        "Opens an agent again that was closed, with all it knew; send_input gives it something to do.";
+
+    async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        let child = child(&self.0, &args.id)?;
+        let closed = matches!(child.status(), Status::Shutdown | Status::Errored(_));
+        let Some(session) = child.session().filter(|_| closed) else { return Ok(told(&child)) };
+        let failure =
+            |why: String| Ok(ToolOutput::failure(format!("the agent `{}` cannot go on: {why}", args.id)));
+        if child.status() != Status::Shutdown {
+            child.close().await;
+        }
+        if let Err(why) = child.reopen(&self.0) {
+            return failure(why);
+        }
+        match self.0.start(&child, Some(session)).await {
+            Ok(()) => Ok(told(&child)),
+            Err(why) => failure(why),
+        }
+    }
+}

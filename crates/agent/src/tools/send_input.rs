@@ -1,0 +1,45 @@
+//! `send_input`: an agent is told more.
+
+use std::sync::Arc;
+
+use policy::Permit;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tool::{Cx, ToolError, ToolHandler, ToolOutput};
+
+use super::list_agents::{child, told};
+use crate::agents::Agents;
+
+/// The tool.
+pub struct SendInput(pub Arc<Agents>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// From spawn_agent.
+    id: String,
+    message: String,
+    /// Stop what it does first.
+    interrupt: Option<bool>,
+}
+
+impl ToolHandler for SendInput {
+    type Args = Args;
+    const NAME: &'static str = "send_input";
+    const ABOUT: &'static str = "Tells an agent more, or gives it the next task.";
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("target", "id")];
+
+    async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        let child = child(&self.0, &args.id)?;
+        if args.message.trim().is_empty() {
+            return Err(ToolError::argument("message", "it is empty"));
+        }
+        match child.tell(args.message.clone(), args.interrupt == Some(true)) {
+            Some(()) => Ok(told(&child)),
+            None => Ok(ToolOutput::failure(format!(
+                "the agent `{}` is closed; resume_agent opens it again",
+                args.id
+            ))),
+        }
+    }
+}

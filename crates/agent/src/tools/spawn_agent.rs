@@ -1,0 +1,63 @@
+//! `spawn_agent`: another agent takes a task.
+
+use std::sync::Arc;
+
+use policy::Permit;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tool::{Cx, ToolError, ToolHandler, ToolOutput};
+
+use crate::agents::{Agents, Bounds, Task, Workspace};
+
+/// The tool.
+pub struct SpawnAgent(pub Arc<Agents>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// The task, with all it needs to know: it sees nothing of this conversation.
+    message: String,
+    /// What it is for, e.g. `reviewer`.
+    role: Option<String>,
+    /// It may look, and change nothing.
+    read_only: Option<bool>,
+    /// Of your tools, only these.
+    tools: Option<Vec<String>>,
+    /// `worktree`: in a copy of the repository; what it changed comes back as a diff for apply_patch (shared).
+    workspace: Option<WorkspaceArg>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum WorkspaceArg {
+    Shared,
+    Worktree,
+}
+
+impl ToolHandler for SpawnAgent {
+    type Args = Args;
+    const NAME: &'static str = "spawn_agent";
+    const ABOUT: &'static str =
+        "Starts another agent on a task of its own, beside you; `wait` gets what it says when it is done.";
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("agent_type", "role")];
+
+    async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        if args.message.trim().is_empty() {
+            return Err(ToolError::argument("message", "it is empty"));
+        }
+        let workspace = match args.workspace {
+            Some(WorkspaceArg::Worktree) => Workspace::Worktree,
+            Some(WorkspaceArg::Shared) | None => Workspace::Shared,
+        };
+        let bounds = Bounds { read_only: args.read_only == Some(true), tools: args.tools.clone() };
+        let task = Task { message: args.message.clone(), role: args.role.clone(), bounds, workspace };
+        match self.0.spawn(task).await {
+            Ok(child) => {
+                let told = json!({ "agent_id": child.id(), "session": child.session() });
+                Ok(ToolOutput::text(told.to_string()).with_structured(told))
+            }
+            Err(why) => Ok(ToolOutput::failure(format!("no agent was started: {why}"))),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! `wait`: until agents are done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{join_all, select_all};
+use policy::Permit;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
+
+use super::list_agents::child;
+use crate::agents::{Agents, Child};
+
+/// How long is waited if the call does not say, at the least and at the most.
+const DEFAULT_TIMEOUT: u64 = 30_000;
+const MIN_TIMEOUT: u64 = 1_000;
+const MAX_TIMEOUT: u64 = 300_000;
+
+/// The tool.
+pub struct Wait(pub Arc<Agents>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// From spawn_agent.
+    ids: Vec<String>,
+    /// 1000 to 300000 (30000).
+    timeout_ms: Option<u64>,
+    /// For all of them, not for the first.
+    all: Option<bool>,
+}
+
+impl ToolHandler for Wait {
+    type Args = Args;
+    const NAME: &'static str = "wait";
+    const ABOUT: &'static str =
+        "Waits until the first of these agents is done, or all; tells how far each is and what it said.";
+    const LANE: Lane = Lane::Shared;
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("targets", "ids")];
+
+    async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        let children = args.ids.iter().map(|id| child(&self.0, id)).collect::<Result<Vec<_>, _>>()?;
+        if children.is_empty() {
+            return Err(ToolError::argument("ids", "it is empty; list_agents has those there are"));
+        }
+        let limit = args.timeout_ms.unwrap_or(DEFAULT_TIMEOUT).clamp(MIN_TIMEOUT, MAX_TIMEOUT);
+        let settled = children.iter().map(|child| Box::pin(child.settled()));
+        let settling = async {
+            match args.all {
+                Some(true) => drop(join_all(settled).await),
+                Some(false) | None => drop(select_all(settled).await),
+            }
+        };
+        let timed_out = tokio::time::timeout(Duration::from_millis(limit), settling).await.is_err();
+        let mut status = Map::new();
+        for child in &children {
+            status.insert(child.id().to_owned(), described(child).await);
+        }
+        let told = json!({ "status": status, "timed_out": timed_out });
+        Ok(ToolOutput::text(told.to_string()).with_structured(told))
+    }
+}
+
+/// How far an agent is and, if it is done and has a worktree, what it changed there.
+async fn described(child: &Child) -> Value {
+    let status = child.status();
+    if !status.is_final() {
+        return status.told();
+    }
+    match child.changes().await {
+        None => status.told(),
+        Some(Ok(diff)) if diff.is_empty() => json!({ "status": status.told(), "diff": null }),
+        Some(Ok(diff)) => json!({ "status": status.told(), "diff": diff }),
+        Some(Err(why)) => json!({ "status": status.told(), "diff_missing": why }),
+    }
+}

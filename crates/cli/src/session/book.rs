@@ -1,0 +1,125 @@
+//! The journal of a session: a new one, or one that goes on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent::{Recorder, Resumed, resumed};
+use journal::{Entry, Journal, JournalFault, Redactor, Reopened, SessionId};
+use toolgate::is_secret_name;
+use toolgate::wire::Dialect;
+
+use super::model::Chosen;
+use crate::compose::Composed;
+use crate::fault::Fault;
+
+/// Sessions among which the last one in a directory is looked for.
+const LOOKED_AT: usize = 200;
+
+/// A session that is written down.
+pub(super) struct Book {
+    pub(super) id: SessionId,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) resumed: Option<Resumed>,
+}
+
+/// What a session is, for its first line.
+pub(super) struct About {
+    cwd: String,
+    model: String,
+    dialect: Dialect,
+    sandbox: &'static str,
+    approval: &'static str,
+}
+
+impl About {
+    /// What `composed` and `chosen` come to.
+    pub(super) fn of(composed: &Composed, chosen: Option<&Chosen>) -> Self {
+        Self {
+            cwd: composed.cwd().display().to_string(),
+            model: chosen.map(|chosen| chosen.name.clone()).unwrap_or_default(),
+            dialect: chosen.map_or(Dialect::Responses, |chosen| chosen.model.dialect()),
+            sandbox: composed.sandbox_name(),
+            approval: composed.approval_name(),
+        }
+    }
+}
+
+impl Book {
+    /// Opens a journal in `sessions`: that of `resume`, or a new one.
+    pub(super) fn open(
+        sessions: Option<PathBuf>,
+        new: SessionId,
+        resume: Option<&str>,
+        about: About,
+    ) -> Result<Self, Fault> {
+        let sessions = sessions.ok_or_else(|| {
+            Fault::usage("there is no directory for the journal: neither HOME nor TOOLGATE_HOME is set")
+        })?;
+        let redactor = Redactor::new(secrets()).map_err(|fault| unwritten(&fault))?;
+        let (id, journal, earlier) = match resume {
+            None => {
+                let journal =
+                    Journal::create(&sessions, &new, redactor).map_err(|fault| unwritten(&fault))?;
+                (new, journal, None)
+            }
+            Some(prefix) => {
+                let id = found(&sessions, prefix, &about.cwd)?;
+                let Reopened { journal, records, .. } =
+                    Journal::reopen(&sessions, &id, redactor).map_err(|fault| unread(&fault))?;
+                let earlier =
+                    resumed(&records, about.dialect).map_err(|fault| Fault::failed(fault.to_string()))?;
+                (id, journal, Some(earlier))
+            }
+        };
+        let recorder = Recorder::new(journal);
+        let About { cwd, model, dialect, sandbox, approval } = about;
+        recorder
+            .write(&Entry::Session {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                cwd,
+                model,
+                wire: dialect.as_str().to_owned(),
+                sandbox: sandbox.to_owned(),
+                approval: approval.to_owned(),
+                resumed: earlier.is_some(),
+            })
+            .and_then(|_| earlier.as_ref().map_or(Ok(()), |earlier| recorder.abandon(earlier)))
+            .map_err(|fault| unwritten(&fault))?;
+        Ok(Self { id, recorder: Arc::new(recorder), resumed: earlier })
+    }
+}
+
+/// Writes down why a session is over.
+pub(crate) fn close(recorder: &Recorder, why: &str) -> Result<(), JournalFault> {
+    recorder.write(&Entry::End { why: why.to_owned() })?;
+    recorder.flush()
+}
+
+/// The session that `prefix` means; `last` is the newest that worked in `cwd`.
+fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, Fault> {
+    if prefix == "last" {
+        let listed = journal::list(sessions, LOOKED_AT).map_err(|fault| unread(&fault))?;
+        let here = listed.into_iter().find(|session| session.cwd == cwd);
+        return here.map(|session| session.id).ok_or_else(|| {
+            Fault::usage(format!("no session worked in `{cwd}` lately"))
+                .hint("`toolgate log` lists them; --resume takes the start of an ID")
+        });
+    }
+    journal::find(sessions, prefix).map_err(|fault| unread(&fault))
+}
+
+/// Values of the environment that nobody should find in a journal.
+fn secrets() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| is_secret_name(name))
+}
+
+fn unwritten(fault: &JournalFault) -> Fault {
+    Fault::failed(format!("the journal cannot be written, so nothing is done: {fault}"))
+}
+
+fn unread(fault: &JournalFault) -> Fault {
+    let told = Fault::usage(format!("the session cannot be resumed: {fault}"));
+    if let JournalFault::InUse { .. } = fault { told.busy() } else { told }
+}

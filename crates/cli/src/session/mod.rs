@@ -1,0 +1,188 @@
+//! One session, put together: tools, model and journal, whichever door it is for.
+
+mod book;
+pub(crate) mod model;
+pub(crate) mod nursery;
+mod project;
+pub(crate) mod words;
+mod worktree;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent::{
+    AgentFault, Agents, Changed, CloseAgent, Gauge, GetContextRemaining, GetMemory, Handle, Limits,
+    ListAgents, ListMemories, Memories, Person, Ready, Recorder, Remember, RequestUserInput, ResumeAgent,
+    SendInput, Session, Setup, SpawnAgent, Wait, Watch,
+};
+use journal::SessionId;
+use toolgate::mcp::{Means, Servers};
+use toolgate::{Hook, Observer, Toolgate};
+
+use crate::compose::Composed;
+use crate::config::{Config, Dirs, Setting, Source};
+use crate::fault::Fault;
+use crate::servers;
+use crate::turns::Turns;
+pub(crate) use book::close;
+use book::{About, Book};
+pub(crate) use model::Chosen;
+
+/// What a session is to be made of.
+pub(crate) struct Wanted {
+    /// The tools, with whoever watches them and is asked.
+    pub(crate) composed: Composed,
+    pub(crate) dirs: Dirs,
+    /// Without one it has tools alone.
+    pub(crate) model: Option<Chosen>,
+    /// What it is called, if it is a new one.
+    pub(crate) new: SessionId,
+    /// The start of the name of one that is to go on, or `last`.
+    pub(crate) resume: Option<String>,
+    pub(crate) limits: Limits,
+    /// What the model is told beside our own words and the project's.
+    pub(crate) instructions: Option<String>,
+    pub(crate) watch: Arc<dyn Watch>,
+    /// Who answers the model's questions.
+    pub(crate) person: Option<Arc<dyn Person>>,
+    /// What servers need.
+    pub(crate) means: Means,
+    /// Those that the model may start; nothing if it may start none.
+    pub(crate) agents: Option<Arc<Agents>>,
+}
+
+/// A session.
+pub(crate) struct Made {
+    pub(crate) id: SessionId,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) toolgate: Toolgate,
+    pub(crate) servers: Option<Arc<Servers>>,
+    /// With the model, if there is one.
+    pub(crate) session: Option<Session>,
+    pub(crate) resumed: bool,
+    /// Those that the model may start.
+    pub(crate) agents: Option<Arc<Agents>>,
+}
+
+impl Made {
+    /// Ends what still runs, the agents first.
+    pub(crate) async fn closed(
+        toolgate: &Toolgate,
+        servers: Option<Arc<Servers>>,
+        agents: Option<Arc<Agents>>,
+    ) {
+        if let Some(agents) = agents {
+            agents.closed().await;
+        }
+        toolgate.close().await;
+        servers::ended(servers).await;
+    }
+
+    /// Reaches it while it works.
+    pub(crate) fn handle(&self) -> Option<Handle> {
+        self.session.as_ref().map(Session::handle)
+    }
+}
+
+/// Puts a session together. Must be called in a runtime.
+pub(crate) fn make(wanted: Wanted) -> Result<Made, Fault> {
+    let Wanted { composed, dirs, model, new, resume, limits, instructions, watch, person, means, agents } =
+        wanted;
+    let about = About::of(&composed, model.as_ref());
+    let book = Book::open(dirs.sessions.clone(), new, resume.as_deref(), about)?;
+    let (style, gauge) = (composed.style(), Arc::<Gauge>::default());
+    let composed = match &model {
+        Some(_) => with_own_tools(composed, person, &gauge, dirs.state.as_deref()),
+        None => composed,
+    };
+    let composed = agents.iter().fold(composed, with_agents);
+    let composed = composed
+        .observed(Arc::clone(&book.recorder) as Arc<dyn Observer>)
+        .hooked(Arc::clone(&book.recorder) as Arc<dyn Hook>);
+    let (composed, servers) = composed.serving(means, |_| true)?;
+    let toolgate = composed.build()?;
+    let resumed = book.resumed.is_some();
+    let session = model.map(|chosen| {
+        let (changed, ready) = changes(&toolgate, dirs.state.as_deref());
+        let place = toolgate.router().place();
+        let mut told = project::instructions(toolgate.router().gate(), &place.cwd);
+        told.extend(instructions.iter().map(|more| format!("\n\n{more}")));
+        let setup = Setup {
+            router: toolgate.router().clone(),
+            model: chosen.model,
+            name: chosen.name,
+            instructions: told,
+            style,
+            reasoning: chosen.reasoning,
+            recorder: Some(Arc::clone(&book.recorder)),
+            watch,
+            limits,
+            changed: Some(changed),
+            ready: Some(ready),
+            gauge,
+            cache_key: Some(book.id.as_str().to_owned()),
+        };
+        Session::new(setup, book.resumed).map_err(unwritten)
+    });
+    let session = session.transpose()?;
+    Ok(Made { id: book.id, recorder: book.recorder, toolgate, servers, session, resumed, agents })
+}
+
+/// What a fault of the journal is to whoever typed the command.
+pub(crate) fn unwritten(fault: journal::JournalFault) -> Fault {
+    Fault::failed(AgentFault::from(fault).to_string())
+}
+
+/// Adds the tools that are about other agents.
+fn with_agents(composed: Composed, agents: &Arc<Agents>) -> Composed {
+    composed
+        .tool(SpawnAgent(Arc::clone(agents)))
+        .tool(SendInput(Arc::clone(agents)))
+        .tool(ResumeAgent(Arc::clone(agents)))
+        .tool(Wait(Arc::clone(agents)))
+        .tool(CloseAgent(Arc::clone(agents)))
+        .tool(ListAgents(Arc::clone(agents)))
+}
+
+/// Adds the tools that only a session can have.
+fn with_own_tools(
+    composed: Composed,
+    person: Option<Arc<dyn Person>>,
+    gauge: &Arc<Gauge>,
+    state: Option<&Path>,
+) -> Composed {
+    let composed = composed.tool(RequestUserInput(person)).tool(GetContextRemaining(Arc::clone(gauge)));
+    let Some(state) = state else { return composed };
+    let memories = Arc::new(Memories::new(state, composed.cwd()));
+    composed
+        .tool(Remember(Arc::clone(&memories)))
+        .tool(GetMemory(Arc::clone(&memories)))
+        .tool(ListMemories(memories))
+}
+
+/// Says what turns change, and when it knows what there was before: looking takes a while, and nobody has to wait for it but calls.
+fn changes(toolgate: &Toolgate, state: Option<&Path>) -> (Changed, Ready) {
+    let shared = Arc::new(std::sync::Mutex::new(None::<Turns>));
+    let (inside, toolgate, state) = (Arc::clone(&shared), toolgate.clone(), state.map(PathBuf::from));
+    #[expect(clippy::disallowed_methods, reason = "no call: it looks at files while the model thinks")]
+    let looking = tokio::task::spawn_blocking(move || {
+        let turns = Turns::begin(&toolgate, state.as_deref());
+        *inside.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(turns);
+    });
+    let changed = move || {
+        let mut turns = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        tokio::task::block_in_place(|| turns.as_mut()?.end()).map(|turn| turn.text)
+    };
+    let ready = async move {
+        let _looked = looking.await;
+    };
+    (Box::new(changed), Box::pin(ready))
+}
+
+/// A model that has `exec_command` needs no other shell: each tool that it is told of costs it room in every request.
+pub(crate) fn one_shell(config: &mut Config) {
+    if config.tools.only.is_empty() {
+        let leaves = |name: &str| Setting { value: name.to_owned(), source: Source::BuiltIn };
+        config.tools.without.extend(["shell", "shell_command"].map(leaves));
+    }
+}

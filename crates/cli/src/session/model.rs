@@ -1,0 +1,98 @@
+//! Which model is asked, and where it is.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent::{Endpoint, Limits, Model, Script};
+use toolgate::wire::{Dialect, Reasoning};
+
+use crate::args::ModelFlags;
+use crate::commands::script_server::script;
+use crate::fault::Fault;
+
+/// What a scripted model is called.
+const SCRIPTED: &str = "script";
+
+/// A model that can be asked, and what it is called.
+#[derive(Clone)]
+pub(crate) struct Chosen {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) name: String,
+    pub(crate) reasoning: Reasoning,
+}
+
+/// Where a model is, as far as somebody says.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Whereabouts {
+    pub(crate) wire: Option<Dialect>,
+    pub(crate) base_url: Option<String>,
+    /// A file that plays it.
+    pub(crate) script: Option<PathBuf>,
+}
+
+impl Whereabouts {
+    /// Where the command line says that it is.
+    pub(crate) fn of(flags: &ModelFlags) -> Self {
+        let wire = flags.wire.map(|wire| wire.dialect());
+        Self { wire, base_url: flags.base_url.clone(), script: flags.script.clone() }
+    }
+}
+
+/// How far the command line lets a model go.
+pub(crate) fn limits(flags: &ModelFlags) -> Limits {
+    let built_in = Limits::default();
+    let rounds = flags.max_turns.and_then(|rounds| usize::try_from(rounds).ok());
+    let context = flags.context.unwrap_or(built_in.context);
+    Limits { rounds: rounds.unwrap_or(built_in.rounds), context, ..built_in }
+}
+
+/// The model that `asked` and the configuration mean; `configured` is its name there.
+pub(crate) fn chosen(asked: &Whereabouts, configured: Option<&str>) -> Result<Chosen, Fault> {
+    let name = configured.map(str::to_owned);
+    if let Some(file) = &asked.script {
+        let dialect = asked.wire.unwrap_or(Dialect::Responses);
+        let model = Arc::new(Script::new(dialect, script(file)?));
+        let name = name.unwrap_or_else(|| SCRIPTED.to_owned());
+        return Ok(Chosen { model, name, reasoning: Reasoning::None });
+    }
+    let name = name.ok_or_else(|| {
+        Fault::usage("no model is named")
+            .hint("--model NAME, or `model = \"NAME\"` in your configuration; `toolgate demo` needs none")
+    })?;
+    let dialect = asked.wire.unwrap_or_else(|| suggested(&name));
+    let key = std::env::var(dialect.key_variable()).ok().filter(|key| !key.is_empty());
+    let own = asked.base_url.clone().or_else(|| std::env::var(base_variable(dialect)).ok());
+    if key.is_none() && own.is_none() {
+        let wrong = format!("there is no key for {name}: {} is not set", dialect.key_variable());
+        return Err(Fault::usage(wrong)
+            .hint("a server of your own needs none: --base-url http://127.0.0.1:8080/v1; `toolgate demo` needs neither"));
+    }
+    let base = own.as_deref().unwrap_or_else(|| provider(dialect));
+    let model = Endpoint::new(dialect, base, key.as_deref()).map_err(Fault::usage)?;
+    Ok(Chosen { model: Arc::new(model), reasoning: reasoning(&name), name })
+}
+
+/// What a model of that name speaks.
+fn suggested(name: &str) -> Dialect {
+    if name.starts_with("claude") { Dialect::Anthropic } else { Dialect::Responses }
+}
+
+/// Whether a model of that name thinks in a way that has to be kept for it.
+fn reasoning(name: &str) -> Reasoning {
+    let thinks = ["gpt-5", "o1", "o3", "o4", "codex"].iter().any(|family| name.starts_with(family));
+    if thinks { Reasoning::Keep } else { Reasoning::None }
+}
+
+fn provider(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Responses | Dialect::Chat => "https://api.openai.com/v1",
+        Dialect::Anthropic => "https://api.anthropic.com/v1",
+    }
+}
+
+fn base_variable(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Responses | Dialect::Chat => "OPENAI_BASE_URL",
+        Dialect::Anthropic => "ANTHROPIC_BASE_URL",
+    }
+}

@@ -1,0 +1,217 @@
+//! The sessions of agents: made as that of whoever starts them, with no more rights, and their questions asked where it asks its own.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agent::{
+    AgentLimits, Agents, Bounds, Changes, Limits, Nursery as RaisesAgents, Raised, Rearing, Watch, Workspace,
+};
+use journal::{Entry, SessionId};
+use toolgate::mcp::Means;
+use toolgate::{
+    Approver, BoxFuture, CallId, Gate, Processes, Question, ReviewDecision, SandboxPolicy, ToolSource,
+};
+
+use super::words::Words;
+use super::worktree::Worktree;
+use super::{Chosen, Made, Wanted, close, make, one_shell};
+use crate::args::Place;
+use crate::compose::{Composed, compose_in};
+use crate::config::{Config, Dirs, Sandbox, Setting, Source};
+use crate::fault::Fault;
+
+/// What the sessions of agents are made of: what that of the first was made of.
+pub(crate) struct Nursery {
+    pub(crate) place: Place,
+    pub(crate) dirs: Dirs,
+    pub(crate) chosen: Chosen,
+    pub(crate) limits: Limits,
+    pub(crate) instructions: Option<String>,
+    /// Who is asked.
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    /// What else changes the configuration: the tools that the first may use.
+    pub(crate) only: Option<Vec<String>>,
+    /// Tools that come and go.
+    pub(crate) sources: Vec<Arc<dyn ToolSource>>,
+    pub(crate) processes: Arc<Processes>,
+    /// Where each works, by its path, and what it may do.
+    pub(crate) known: Mutex<HashMap<Vec<String>, (PathBuf, Gate)>>,
+}
+
+impl Nursery {
+    /// The agents of the first session.
+    pub(crate) fn root(self: Arc<Self>) -> Arc<Agents> {
+        Agents::root(self, AgentLimits::default())
+    }
+
+    /// A session is there: where it works, and what it may do.
+    pub(crate) fn knows(&self, path: Vec<String>, made: &Made) {
+        let router = made.toolgate.router();
+        self.known().insert(path, (router.place().cwd.clone(), router.gate().clone()));
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Vec<String>, (PathBuf, Gate)>> {
+        // A map is whole between any two statements.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn made(&self, rearing: Rearing) -> Result<Raised, String> {
+        let parent = rearing.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
+        let above = self.known().get(&parent).cloned();
+        let (cwd, gate) = above.ok_or("whoever started it is not there any more")?;
+        if rearing.workspace == Workspace::Shared {
+            let composed = self.composed(&rearing, &cwd)?.inheriting(gate);
+            return self.raised(rearing, composed, None);
+        }
+        if gate.sandbox() == SandboxPolicy::ReadOnly {
+            return Err(
+                "nothing may be changed here, and a worktree is a change of the repository".to_owned()
+            );
+        }
+        let worktree = Arc::new(self.worktree(&rearing.path, &cwd).await?);
+        let raised = self
+            .composed(&rearing, worktree.cwd())
+            .and_then(|composed| self.raised(rearing, composed, Some(Arc::clone(&worktree))));
+        if raised.is_err() {
+            worktree.remove().await;
+        }
+        raised
+    }
+
+    /// The tools of an agent that works in `cwd`. The configuration is that of the first session, wherever the agent works: what narrows the one narrows
+    /// the other.
+    fn composed(&self, rearing: &Rearing, cwd: &Path) -> Result<Composed, String> {
+        let change = |config: &mut Config| self.narrow(config, &rearing.bounds);
+        let mut composed = compose_in(&self.place, self.dirs.clone(), change).map_err(Fault::sentence)?;
+        if exec::fs::real(composed.cwd()).ok().as_deref() != Some(cwd) {
+            composed = composed.moved(cwd);
+        }
+        composed = composed.sharing(Arc::clone(&self.processes));
+        if !rearing.bounds.read_only {
+            // Nobody knows what these change.
+            composed =
+                self.sources.iter().cloned().fold(composed, |composed, source| composed.source(source));
+        }
+        Ok(match &self.approver {
+            Some(approver) => composed
+                .asking(Arc::new(Bubbling { approver: Arc::clone(approver), path: rearing.path.clone() })),
+            None => composed,
+        })
+    }
+
+    fn raised(
+        &self,
+        rearing: Rearing,
+        composed: Composed,
+        worktree: Option<Arc<Worktree>>,
+    ) -> Result<Raised, String> {
+        let Rearing { path, role, resume, budget, agents, .. } = rearing;
+        let words = Arc::new(Words::default());
+        let made = make(Wanted {
+            composed,
+            dirs: self.dirs.clone(),
+            model: Some(Chosen {
+                model: budget.share(Arc::clone(&self.chosen.model)),
+                ..self.chosen.clone()
+            }),
+            new: SessionId::new(),
+            resume,
+            limits: self.limits,
+            instructions: Some(told(self.instructions.as_deref(), role.as_deref())),
+            watch: Arc::clone(&words) as Arc<dyn Watch>,
+            person: None,
+            means: Means::default(),
+            agents,
+        })
+        .map_err(Fault::sentence)?;
+        self.knows(path.clone(), &made);
+        raised(made, &path, words, worktree)
+    }
+
+    /// What an agent may do is what the first may, and less.
+    fn narrow(&self, config: &mut Config, bounds: &Bounds) {
+        one_shell(config);
+        let lists = self.only.iter().chain(&bounds.tools).cloned();
+        config.tools.only.extend(lists.map(|value| Setting { value, source: Source::Flag("spawn_agent") }));
+        if bounds.read_only {
+            config.sandbox.value = Sandbox::ReadOnly;
+        }
+    }
+
+    async fn worktree(&self, path: &[String], cwd: &Path) -> Result<Worktree, String> {
+        let state = self.dirs.state.as_ref().ok_or("there is no state directory for a worktree")?;
+        let directory = state.join("worktrees");
+        crate::private::directory(&directory).map_err(|error| error.to_string())?;
+        let name = format!("{}-{}", SessionId::new().as_str(), path.join("-"));
+        Worktree::make(Arc::clone(&self.processes), cwd, directory.join(name)).await
+    }
+}
+
+impl RaisesAgents for Nursery {
+    fn raise<'a>(&'a self, rearing: Rearing) -> BoxFuture<'a, Result<Raised, String>> {
+        Box::pin(self.made(rearing))
+    }
+}
+
+/// An agent's session, as whoever drives it wants it.
+fn raised(
+    made: Made,
+    path: &[String],
+    words: Arc<Words>,
+    worktree: Option<Arc<Worktree>>,
+) -> Result<Raised, String> {
+    let Made { id, recorder, toolgate, servers, session, .. } = made;
+    let session = session.ok_or("an agent has no model; this is a bug")?;
+    let notice = Entry::Notice { text: format!("the agent {}", path.join("/")) };
+    recorder.write(&notice).map_err(|fault| fault.to_string())?;
+    let gate = toolgate.router().gate().clone();
+    let changed = worktree.clone().map(|worktree| -> Changes {
+        Arc::new(move || {
+            let (worktree, gate) = (Arc::clone(&worktree), gate.clone());
+            Box::pin(async move { worktree.changed(&gate).await })
+        })
+    });
+    let close = Box::new(move || -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            // Those that it started are closed by whoever drives it.
+            Made::closed(&toolgate, servers, None).await;
+            if let Err(fault) = close(&recorder, "closed") {
+                tracing::warn!(%fault, "the end of an agent could not be written down");
+            }
+            if let Some(worktree) = worktree {
+                worktree.remove().await;
+            }
+        })
+    });
+    let last = Box::new(move || words.last());
+    Ok(Raised { session, id: id.as_str().to_owned(), last, changed, close })
+}
+
+/// What an agent is told beside our own words and the project's.
+fn told(instructions: Option<&str>, role: Option<&str>) -> String {
+    let mut told = "You are an agent that another agent started. Do what it asks; your last message is all that it reads of your work.".to_owned();
+    if let Some(role) = role {
+        told.push_str(&format!(" Your role: {role}."));
+    }
+    if let Some(instructions) = instructions {
+        told.push_str(&format!("\n\n{instructions}"));
+    }
+    told
+}
+
+/// Asks whoever is asked for the first session, and says who asks.
+struct Bubbling {
+    approver: Arc<dyn Approver>,
+    path: Vec<String>,
+}
+
+impl Approver for Bubbling {
+    fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+        Box::pin(async move {
+            let mut question = question.clone();
+            question.agents.clone_from(&self.path);
+            self.approver.ask(call, &question).await
+        })
+    }
+}

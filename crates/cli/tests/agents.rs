@@ -1,0 +1,245 @@
+//! Agents that a model starts: real sessions of the real binary, a scripted model, real files, the real sandbox.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, and may unwrap"
+)]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use support::{Home, Ran};
+use testkit::Workspace;
+
+/// What the first session is asked; its turns are those that hold these words.
+const PROMPT: &str = "the first prompt of all";
+
+fn call(name: &str, arguments: &Value) -> Value {
+    json!({"type": "function_call", "name": name, "arguments": arguments})
+}
+
+fn turn(when: &str, items: &[Value]) -> Value {
+    json!({"when": when, "items": items})
+}
+
+fn say(when: &str, text: &str) -> Value {
+    turn(when, &[json!({"type": "message", "text": text})])
+}
+
+fn run(home: &Home, workspace: &Workspace, turns: &[Value], more: &[&str]) -> (Ran, Vec<Value>) {
+    let script = home.path().join("script.jsonl");
+    fs::write(&script, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
+    let fixed =
+        ["run", "--agents", "--json", "--script", script.to_str().unwrap(), "--sandbox", "workspace-write"];
+    let ran = home.run(&workspace.path(), &[&fixed, more, &[PROMPT]].concat(), "");
+    let answers = ran.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let answers = answers.filter(|event| event["type"] == "answer").collect();
+    (ran, answers)
+}
+
+fn told(answer: &Value) -> Value {
+    serde_json::from_str(answer["text"].as_str().unwrap()).unwrap_or_else(|_| panic!("{answer}"))
+}
+
+fn git(directory: &Path, args: &[&str]) {
+    let fixed = ["-c", "user.name=t", "-c", "user.email=t@localhost"];
+    assert!(Command::new("git").args(fixed).args(args).current_dir(directory).status().unwrap().success());
+}
+
+#[test]
+fn an_agent_works_says_what_it_did_and_can_be_told_more() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let wait = || turn(PROMPT, &[call("wait", &json!({"ids": ["a1"], "timeout_ms": 60_000}))]);
+    let (ran, answers) = run(
+        &home,
+        &workspace,
+        &[
+            turn(PROMPT, &[call("spawn_agent", &json!({"message": "write b.txt", "role": "writer"}))]),
+            wait(),
+            turn(
+                PROMPT,
+                &[
+                    call("list_agents", &json!({})),
+                    call("close_agent", &json!({"id": "a1"})),
+                    call("send_input", &json!({"id": "a1", "message": "are you there?"})),
+                    call("resume_agent", &json!({"id": "a1"})),
+                    call("send_input", &json!({"id": "a1", "message": "and what did you write?"})),
+                ],
+            ),
+            wait(),
+            turn("write b.txt", &[call("exec_command", &json!({"cmd": "echo by the agent > b.txt"}))]),
+            say("write b.txt", "it is written"),
+            say("what did you write", "b.txt, as I said"),
+        ],
+        &[],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let status = |at: usize| told(&answers[at])["status"]["a1"].clone();
+    assert_eq!(status(1), json!({"completed": "it is written"}));
+    assert_eq!(told(&answers[2])["agents"][0]["role"], "writer");
+    assert_eq!(told(&answers[3])["status"], "shutdown");
+    assert_eq!(answers[4]["success"], false, "{}", answers[4]);
+    assert_eq!(status(7), json!({"completed": "b.txt, as I said"}));
+    assert_eq!(fs::read_to_string(workspace.path().join("b.txt")).unwrap(), "by the agent\n");
+    // Each is a session of its own, ended with the first.
+    let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions")).unwrap();
+    let ends =
+        sessions.map(|file| fs::read_to_string(file.unwrap().path()).unwrap().contains(r#""kind":"end""#));
+    assert_eq!(ends.collect::<Vec<_>>(), [true, true]);
+}
+
+#[test]
+fn an_agent_has_no_more_rights_than_whoever_started_it_and_no_agent_that_it_starts_has_more() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let writes = |file: &str| call("exec_command", &json!({"cmd": format!("echo x > {file}; echo $?")}));
+    let start = |arguments: Value| call("spawn_agent", &arguments);
+    let wait = |id: &str| call("wait", &json!({"ids": [id], "timeout_ms": 60_000}));
+    let (ran, answers) = run(
+        &home,
+        &workspace,
+        &[
+            turn(
+                PROMPT,
+                &[start(
+                    json!({"message": "the reader", "read_only": true, "tools": ["exec_command", "spawn_agent", "wait"]}),
+                )],
+            ),
+            turn(PROMPT, &[wait("a1")]),
+            turn("the reader", &[writes("reader.txt"), call("read_file", &json!({"path": "a"}))]),
+            turn("the reader", &[start(json!({"message": "below it"}))]),
+            turn("the reader", &[wait("a2")]),
+            say("the reader", "read"),
+            turn("below it", &[writes("below.txt"), start(json!({"message": "too deep"}))]),
+            say("below it", "below"),
+        ],
+        &[],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(told(&answers[1])["status"]["a1"], json!({"completed": "read"}));
+    assert!(!workspace.path().join("reader.txt").exists() && !workspace.path().join("below.txt").exists());
+    let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions")).unwrap();
+    let all: String = sessions.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
+    assert!(all.contains("there is no tool `read_file`"), "{all}");
+    assert!(all.contains("there is no tool `spawn_agent`"), "{all}");
+}
+
+#[test]
+fn an_agent_in_a_worktree_changes_nothing_here_and_its_diff_can_be_applied() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let root = workspace.path();
+    workspace.file("a.txt", "one\ntwo\n");
+    git(&root, &["init", "-q"]);
+    git(&root, &["add", "-A"]);
+    git(&root, &["commit", "-qm", "base"]);
+    // What may not be read here may not be read from there, nor does it get there; what is left out here is left out there.
+    workspace.file(".env", "K=secret\n");
+    workspace.file("toolgate.toml", "[tools]\nwithout = [\"view_image\"]\n");
+    let start = json!({"message": "in its own tree", "workspace": "worktree"});
+    let secret = root.join(".env");
+    let command = format!("cat {}; cat a.txt; echo three >> a.txt; echo new > c.txt", secret.display());
+    let (ran, answers) = run(
+        &home,
+        &workspace,
+        &[
+            turn(PROMPT, &[call("spawn_agent", &start)]),
+            turn(PROMPT, &[call("wait", &json!({"ids": ["a1"], "timeout_ms": 60_000}))]),
+            turn(
+                "in its own tree",
+                &[call("exec_command", &json!({"cmd": command})), call("view_image", &json!({"path": "a"}))],
+            ),
+            say("in its own tree", "changed"),
+        ],
+        &[],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(fs::read_to_string(root.join("a.txt")).unwrap(), "one\ntwo\n");
+    let agent = &told(&answers[1])["status"]["a1"];
+    assert_eq!(agent["status"], json!({"completed": "changed"}));
+    let diff = agent["diff"].as_str().unwrap();
+    let applied = home.run(&root, &["patch"], diff);
+    assert_eq!(applied.code, Some(0), "{}", applied.err);
+    assert_eq!(fs::read_to_string(root.join("a.txt")).unwrap(), "one\ntwo\nthree\n");
+    assert_eq!(fs::read_to_string(root.join("c.txt")).unwrap(), "new\n");
+    let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions")).unwrap();
+    let all: String = sessions.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
+    assert!(!all.contains("K=secret") && all.contains("there is no tool `view_image`"), "{all}");
+    // Nothing is left of the worktree.
+    let left = fs::read_dir(home.path().join(".local/state/toolgate/worktrees")).unwrap().count();
+    let listed = Command::new("git").args(["worktree", "list"]).current_dir(&root).output().unwrap();
+    assert_eq!((left, String::from_utf8_lossy(&listed.stdout).lines().count()), (0, 1));
+}
+
+#[test]
+fn a_worktree_leads_nowhere_else_and_what_is_in_it_runs_nothing_outside() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let root = workspace.path();
+    let victim = home.path().join("victim");
+    fs::create_dir(&victim).unwrap();
+    workspace.file("sub/a.txt", "one\n");
+    git(&root, &["init", "-q"]);
+    git(&root, &["add", "-A"]);
+    git(&root, &["commit", "-qm", "base"]);
+    // A repository of the agent's own, with a filter that git would run.
+    let ran = home.path().join("ran");
+    let trap = format!(
+        "mkdir s && cd s && git init -q && echo x > f && git add f && git -c user.name=x -c user.email=x@y commit -qm x && \
+         printf '[filter \"x\"]\\n\\tclean = touch {}; cat\\n' >> .git/config && mkdir -p .git/info && \
+         echo '* filter=x' > .git/info/attributes && echo y > f",
+        ran.display()
+    );
+    let start = json!({"message": "set a trap", "workspace": "worktree"});
+    let wait = || turn(PROMPT, &[call("wait", &json!({"ids": ["a1"], "timeout_ms": 60_000}))]);
+    let turns = [
+        turn(PROMPT, &[call("spawn_agent", &start)]),
+        wait(),
+        wait(),
+        turn("set a trap", &[call("exec_command", &json!({"cmd": trap}))]),
+        say("set a trap", "set"),
+    ];
+    let (done, answers) = run(&home, &workspace, &turns, &["--approval", "never"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert_eq!(told(&answers[1])["status"]["a1"]["status"], json!({"completed": "set"}), "{answers:?}");
+    assert!(!ran.exists(), "git ran what an agent wrote");
+    // The directory to work in is a link in the last commit.
+    fs::rename(root.join("sub"), home.path().join("kept")).unwrap();
+    std::os::unix::fs::symlink(&victim, root.join("sub")).unwrap();
+    git(&root, &["add", "-A"]);
+    git(&root, &["commit", "-qm", "a link"]);
+    fs::remove_file(root.join("sub")).unwrap();
+    fs::rename(home.path().join("kept"), root.join("sub")).unwrap();
+    let sub = root.join("sub");
+    let turns = [
+        turn(PROMPT, &[call("spawn_agent", &json!({"message": "elsewhere", "workspace": "worktree"}))]),
+        turn("elsewhere", &[call("exec_command", &json!({"cmd": "echo x > owned.txt"}))]),
+    ];
+    let (_, answers) = run(&home, &workspace, &turns, &["--cwd", sub.to_str().unwrap()]);
+    assert_eq!(answers[0]["success"], false, "{}", answers[0]);
+    assert!(!victim.join("owned.txt").exists());
+}
+
+#[test]
+fn there_are_only_so_many_agents_and_they_end_with_whoever_started_them() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let start = call("spawn_agent", &json!({"message": "sleep"}));
+    let (ran, answers) = run(
+        &home,
+        &workspace,
+        &[
+            turn(PROMPT, &vec![start; 7]),
+            say(PROMPT, "enough"),
+            json!({"when": "sleep", "delay_ms": 600_000, "items": []}),
+        ]
+        .into_iter()
+        .chain((0..6).map(|_| json!({"when": "\"sleep\"", "delay_ms": 600_000, "items": []})))
+        .collect::<Vec<_>>(),
+        &[],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let worked: Vec<bool> = answers.iter().map(|answer| answer["success"].as_bool().unwrap()).collect();
+    assert_eq!(worked, [true, true, true, true, true, true, false]);
+    assert!(answers[6]["text"].as_str().unwrap().contains("6 agents are there"), "{}", answers[6]);
+}
