@@ -1,9 +1,11 @@
 //! The command line. The doc comments are the help texts.
 
+mod acp;
 mod edits;
 mod log;
 mod mcp;
 mod run;
+mod serve;
 mod servers;
 
 use std::path::PathBuf;
@@ -12,10 +14,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use toolgate::Host;
 use toolgate::wire::Dialect;
 
+pub(crate) use self::acp::Acp;
 pub(crate) use self::edits::{Diff, Patch, PatchFormat};
 pub(crate) use self::log::{Log, LogCommand, LogVerify, Stats};
 pub(crate) use self::mcp::{Approve, Mcp};
-pub(crate) use self::run::{Demo, Replay, Run, ScriptServer};
+pub(crate) use self::run::{Demo, ModelFlags, Replay, Run, ScriptServer};
+pub(crate) use self::serve::Serve;
 pub(crate) use self::servers::{
     AddServer, GetServer, ListServers, LoginServer, LogoutServer, RemoveServer, ServerCommand, TestServers,
 };
@@ -34,6 +38,7 @@ Examples:
   toolgate sandbox -- cargo test
   toolgate patch fix.diff
   toolgate mcp
+  toolgate serve
 
 Environment:
   TOOLGATE_HOME  where your configuration is, instead of ~/.config/toolgate
@@ -55,6 +60,8 @@ pub(crate) enum Command {
     Patch(Patch),
     Diff(Diff),
     Mcp(Box<Mcp>),
+    Serve(Serve),
+    Acp(Box<Acp>),
     Approve(Approve),
     Log(Log),
     Replay(Replay),

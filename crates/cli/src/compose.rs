@@ -227,6 +227,32 @@ impl Composed {
         self
     }
 
+    /// Adds tools that come and go.
+    pub(crate) fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
+        self.builder = self.builder.source(source);
+        self
+    }
+
+    /// Works in `directory`, with the configuration of where it was composed: what that narrows, it narrows there too. Where it was composed can still be
+    /// read, so that what may not be read there stays hidden.
+    pub(crate) fn moved(mut self, directory: &Path) -> Self {
+        self.builder = self.builder.read_root(&self.cwd).directory(directory);
+        self.cwd = directory.to_owned();
+        self
+    }
+
+    /// Judges as `gate` does, and no looser.
+    pub(crate) fn inheriting(mut self, gate: toolgate::Gate) -> Self {
+        self.builder = self.builder.inheriting(gate);
+        self
+    }
+
+    /// Has processes started by what starts those of others too.
+    pub(crate) fn sharing(mut self, processes: Arc<toolgate::Processes>) -> Self {
+        self.builder = self.builder.processes(processes);
+        self
+    }
+
     /// Has `hook` hear of every call.
     pub(crate) fn hooked(mut self, hook: Arc<dyn Hook>) -> Self {
         self.builder = self.builder.hook(hook);

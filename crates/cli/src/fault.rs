@@ -22,28 +22,50 @@ pub(crate) struct Fault {
     message: Option<String>,
     hint: Option<String>,
     code: u8,
+    /// Somebody else has what is wanted.
+    is_busy: bool,
 }
 
 impl Fault {
     /// The user asked for something that cannot be.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { message: Some(message.into()), hint: None, code: USAGE }
+        Self { message: Some(message.into()), hint: None, code: USAGE, is_busy: false }
     }
 
     /// The machine does not let a command be confined.
     pub(crate) fn unconfined(message: impl Into<String>) -> Self {
-        Self { message: Some(message.into()), hint: None, code: UNCONFINED }
+        Self { message: Some(message.into()), hint: None, code: UNCONFINED, is_busy: false }
     }
 
     /// It could not be done, though nothing about it was wrong.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { message: Some(message.into()), hint: None, code: FAILED }
+        Self { message: Some(message.into()), hint: None, code: FAILED, is_busy: false }
+    }
+
+    /// Says that somebody else has what is wanted.
+    pub(crate) fn busy(mut self) -> Self {
+        self.is_busy = true;
+        self
+    }
+
+    /// Whether somebody else has what is wanted.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.is_busy
     }
 
     /// Says what to try.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// What is wrong and what to try, in one sentence.
+    pub(crate) fn sentence(self) -> String {
+        let message = self.message.unwrap_or_default();
+        match self.hint {
+            Some(hint) => format!("{message}; {hint}"),
+            None => message,
+        }
     }
 
     /// Prints it, and gives the exit status.
@@ -62,8 +84,8 @@ impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Self {
         // Whoever read our output has left: that is their right, and no failure of ours.
         if error.kind() == std::io::ErrorKind::BrokenPipe {
-            return Self { message: None, hint: None, code: 0 };
+            return Self { message: None, hint: None, code: 0, is_busy: false };
         }
-        Self { message: Some(error.to_string()), hint: None, code: FAILED }
+        Self { message: Some(error.to_string()), hint: None, code: FAILED, is_busy: false }
     }
 }

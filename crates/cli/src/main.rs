@@ -13,6 +13,7 @@ mod otlp;
 mod private;
 mod screen;
 mod servers;
+mod session;
 mod shelf;
 mod turns;
 
@@ -34,6 +35,8 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Demo(args) => commands::demo::run(&args),
         Command::Run(args) => commands::run::run(&args),
+        Command::Serve(args) => commands::serve::run(&args),
+        Command::Acp(args) => commands::acp::run(*args),
         Command::Call(args) => commands::call::run(&args),
         Command::Tools(args) => commands::tools::run(&args),
         Command::Pipe(args) => commands::pipe::run(&args),

@@ -500,6 +500,8 @@ fn help_is_committed() {
         &["pipe", "--help"],
         &["patch", "--help"],
         &["mcp", "--help"],
+        &["serve", "--help"],
+        &["acp", "--help"],
         &["approve", "--help"],
         &["log", "--help"],
         &["log", "verify", "--help"],

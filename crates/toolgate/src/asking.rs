@@ -38,6 +38,11 @@ pub(crate) struct Ruled {
 }
 
 impl Asking {
+    /// When somebody is asked.
+    pub(crate) fn approval(&self) -> ApprovalPolicy {
+        self.approval
+    }
+
     /// The gate that asks so.
     pub(crate) fn gate(&self, gate: Gate) -> Gate {
         gate.asking(self.approval).ruled_by(self.rules.clone())

@@ -32,6 +32,7 @@ pub struct Builder {
     pub(crate) means: crate::commands::Means,
     limits: Limits,
     watchers: Watchers,
+    inherits: Option<Gate>,
     pub(crate) asking: crate::asking::Asking,
 }
 
@@ -117,6 +118,7 @@ impl Builder {
             means: crate::commands::Means::default(),
             limits: Limits::default(),
             watchers: Watchers::default(),
+            inherits: None,
             asking: crate::asking::Asking::default(),
         }
     }
@@ -237,18 +239,39 @@ impl Builder {
         self
     }
 
+    /// Works in `directory` instead.
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = directory.into();
+        self
+    }
+
+    /// Judges as `gate` does, whose working directory is the same, and no looser: what was approved there is approved here, and what is approved
+    /// here stays here. Its tool system has to live longer, and the spawner has to be its own.
+    #[must_use]
+    pub fn inheriting(mut self, gate: Gate) -> Self {
+        self.inherits = Some(gate);
+        self
+    }
+
     /// Puts it together.
     #[cfg_attr(not(feature = "tools"), expect(unused_mut, reason = "without tools there are none to add"))]
     pub fn build(mut self) -> Result<Toolgate, BuildFault> {
         #[cfg(feature = "tools")]
         let (spawner, mut known) = (self.means.spawner(), Vec::new());
         #[cfg(feature = "tools")]
+        let mut programs = None;
+        #[cfg(feature = "tools")]
         let commands = match self.shipped {
             Some(pictures) => {
                 let commands = Arc::new(std::mem::take(&mut self.means).build());
                 let home = self.home.as_ref().map(|home| home.join(".local/state/toolgate/edits"));
                 let edits = self.records.take().or(home).map(tools::Edits::recorded_in).unwrap_or_default();
-                let all = tools::all(pictures, &commands, &Arc::new(edits))?;
+                let edits = Arc::new(edits);
+                let all = tools::all(pictures, &commands, &edits)?;
+                let own = tools::for_programs(&commands, &edits)?;
+                programs =
+                    Some(own.into_iter().fold(ToolRegistry::builder(), ToolRegistryBuilder::any).build()?);
                 known.extend(all.iter().map(|tool| tool.spec().name().to_owned()));
                 self.tools = all.into_iter().fold(self.tools, ToolRegistryBuilder::any);
                 Some(commands)
@@ -277,6 +300,8 @@ impl Builder {
         }
         let router = hooks.into_iter().fold(self.asking.of(router), ToolRouter::with_hook);
         Ok(Toolgate {
+            #[cfg(feature = "tools")]
+            programs: programs.map(|programs| router.with_registry(programs)),
             router,
             _scratch: scratch,
             #[cfg(feature = "tools")]
@@ -298,6 +323,10 @@ impl Builder {
     pub(crate) fn grounds(&self) -> Result<Grounds, BuildFault> {
         let own = root(&self.directory)?;
         let place = Place { cwd: own.path().to_owned() };
+        if let Some(parent) = &self.inherits {
+            let gate = parent.inherited(self.sandbox, self.asking.approval());
+            return Ok(Grounds { gate, place, scratch: None });
+        }
         let mut roots = vec![own];
         for directory in &self.read_roots {
             roots.push(root(directory)?);

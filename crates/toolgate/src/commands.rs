@@ -94,6 +94,23 @@ impl Toolgate {
         }
     }
 
+    /// The front door to the tools that programs call and models are not told of, if those we ship are there.
+    pub fn programs(&self) -> Option<&engine::ToolRouter> {
+        self.programs.as_ref()
+    }
+
+    /// The process of this number, if there is one.
+    pub fn process(&self, id: u32) -> Option<Arc<exec::session::Session>> {
+        self.commands.as_ref()?.sessions.find(id)
+    }
+
+    /// Forgets a process of which nothing is left.
+    pub fn forget_process(&self, id: u32) {
+        if let Some(commands) = &self.commands {
+            commands.sessions.forget(id);
+        }
+    }
+
     /// How many sessions there are.
     pub fn open_sessions(&self) -> usize {
         self.commands.as_ref().map_or(0, |commands| commands.sessions.all().len())

@@ -18,6 +18,8 @@ mod build;
 mod commands;
 #[cfg(feature = "tools")]
 mod hooks;
+#[cfg(feature = "tools")]
+mod own;
 #[cfg(feature = "mcp")]
 mod program;
 #[cfg(feature = "tools")]
@@ -42,6 +44,8 @@ pub use hooks::{CommandHook, Moment, OnFailure};
 /// Tools of other programs.
 #[cfg(feature = "mcp")]
 pub use mcp;
+#[cfg(feature = "tools")]
+pub use own::Own;
 /// The edit engine: patches as models write them, applied all at once or not at all.
 #[cfg(feature = "tools")]
 pub use patch;
@@ -59,14 +63,14 @@ pub use sandbox::{Confined, Sandbox, SandboxFault};
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    AnyTool, Args, Attempt, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallId, Cut, Cx, ErrorKind, Facts,
-    Foreign, Freeform, FreeformSpec, FunctionSpec, GRACE, Grammar, Halt, Image, Item, JsonSchema, Lane,
-    Language, Listen, LocalShell, Needs, Notice, OutputStream, Place, PlanStep, StepStatus, Stop, Strict,
-    ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSource, ToolSpec, Usage, fit,
-    without_lone_surrogates,
+    Answering, Answers, AnyTool, Args, Attempt, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallId, Cut, Cx,
+    ErrorKind, Facts, Foreign, Freeform, FreeformSpec, FunctionSpec, GRACE, Grammar, Halt, Image, Item,
+    JsonSchema, Lane, Language, Listen, LocalShell, Needs, Notice, OutputStream, Place, PlanStep, StepStatus,
+    Stop, Strict, ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSource, ToolSpec, Usage,
+    fit, without_lone_surrogates,
 };
 #[cfg(feature = "tools")]
-pub use tools::Pictures;
+pub use tools::{DEFAULT_SESSIONS, Pictures};
 #[cfg(feature = "tools")]
 pub use turn::{TurnDiff, TurnDiffTracker};
 #[cfg(feature = "wire")]
@@ -80,6 +84,9 @@ pub struct Toolgate {
     _scratch: Option<std::sync::Arc<exec::sandbox::Scratch>>,
     #[cfg(feature = "tools")]
     commands: Option<std::sync::Arc<tools::Commands>>,
+    /// For programs.
+    #[cfg(feature = "tools")]
+    programs: Option<ToolRouter>,
 }
 
 impl Toolgate {

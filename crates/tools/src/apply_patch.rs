@@ -171,10 +171,9 @@ struct Work {
 impl Work {
     fn apply(self) -> Result<ToolOutput, ToolError> {
         let Self { patch, permit, cx, edits, shown } = self;
-        let judge = permit.clone();
-        let (disk, denied) = open(cx.place(), move |real| may_edit(&judge, real))?;
+        let (disk, denied) = writable(cx.place(), &permit)?;
         let (patch, spelling) = Spelling::of(&patch, &permit, cx.place())?;
-        let blocked = || lock(&denied).take().map(ToolError::Blocked);
+        let blocked = || denial(&denied).map(ToolError::Blocked);
         let plan = match Plan::of(&patch, &disk) {
             Ok(plan) => plan,
             Err(failure) => {
@@ -202,8 +201,9 @@ impl Work {
                 cx.tell(Notice::FileChanged { kind: *kind, path: spelling.back(&step.path) });
             }
         };
-        if let Err(refusal) = disk.commit_with(&steps, &edits.records, &mut tell) {
-            return blocked().map_or_else(|| Ok(refused(&spelling.text(&refusal.what))), Err);
+        match disk.commit_with(&steps, &edits.records, &mut tell) {
+            Ok(()) => {}
+            Err(refusal) => return blocked().map_or_else(|| Ok(refused(&spelling.text(&refusal.what))), Err),
         }
         for change in &plan.changes {
             remember(&edits, &disk, change);
@@ -216,8 +216,19 @@ fn refused(why: &str) -> ToolOutput {
     ToolOutput::failure(format!("The patch was not applied, and nothing was changed.\n{why}"))
 }
 
+/// What was refused, if something was.
+pub(crate) fn denial(denied: &Denied) -> Option<Denial> {
+    lock(denied).take()
+}
+
+/// The tree that `permit` lets its holder change.
+pub(crate) fn writable(place: &Place, permit: &Permit) -> Result<(Disk, Denied), ToolError> {
+    let judge = permit.clone();
+    open(place, move |real| may_edit(&judge, real))
+}
+
 /// What the judge said no to, if it did.
-type Denied = Arc<Mutex<Option<Denial>>>;
+pub(crate) type Denied = Arc<Mutex<Option<Denial>>>;
 
 fn lock(denied: &Denied) -> std::sync::MutexGuard<'_, Option<Denial>> {
     denied.lock().unwrap_or_else(PoisonError::into_inner)
@@ -315,13 +326,12 @@ impl Spelling {
 }
 
 fn is_stale(edits: &Edits, disk: &Disk, path: &str) -> bool {
-    let spot = patch::Tree::look(disk, path).ok();
-    spot.is_some_and(|spot| spot.file.is_some_and(|held| edits.is_stale(&spot.real, held.stamp)))
+    disk.stamp(path).is_some_and(|(real, stamp)| edits.is_stale(&real, stamp))
 }
 
 fn remember(edits: &Edits, disk: &Disk, change: &Change) {
-    if let Ok(patch::Spot { real, file: Some(held) }) = patch::Tree::look(disk, &change.path) {
-        edits.made(&real, held.stamp);
+    if let Some((real, stamp)) = disk.stamp(&change.path) {
+        edits.made(&real, stamp);
     }
 }
 

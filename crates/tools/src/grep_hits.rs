@@ -11,7 +11,7 @@ use exec::fs::Walked;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
-use serde_json::json;
+use serde_json::{Value, json};
 use tool::ToolOutput;
 
 use crate::grep_files::Search;
@@ -62,7 +62,7 @@ pub(crate) struct FileHits {
 /// A printed line.
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
-    Match(String),
+    Match(u64, String),
     Neighbour(String),
 }
 
@@ -124,11 +124,24 @@ impl Hits {
         }
         let matches = (self.mode != Mode::Files).then_some(self.total_matches);
         let complete = !walked.stopped;
-        let structured = json!({ "matches": matches, "files": self.total_files, "complete": complete });
+        let hits: Vec<Value> = self.hits().take(page.results).collect();
+        let structured =
+            json!({ "matches": matches, "files": self.total_files, "complete": complete, "hits": hits });
         let remarks = self.remarks(&page, walked, limit);
         let mut text = page.text;
         let _infallible = write!(text, "[{}]", remarks.join("; "));
         ToolOutput::text(text).with_structured(structured)
+    }
+
+    /// Every line that was found and kept, as data.
+    fn hits(&self) -> impl Iterator<Item = Value> {
+        self.files.iter().flat_map(|((_, path), hits)| {
+            let path = shown(path);
+            hits.lines.iter().filter_map(move |line| match line {
+                Line::Match(number, text) => Some(json!({ "path": path, "line": number, "text": text })),
+                Line::Neighbour(_) => None,
+            })
+        })
     }
 
     fn remarks(&self, page: &Page, walked: &Walked, limit: Duration) -> Vec<String> {
@@ -181,7 +194,7 @@ impl Page {
                 let mut heading = format!("{path}\n");
                 for line in &hits.lines {
                     let (line, weight) = match line {
-                        Line::Match(line) => (line, 1),
+                        Line::Match(number, text) => (&numbered(*number, ':', text), 1),
                         Line::Neighbour(line) => (line, 0),
                     };
                     self.full |= self.results + weight > most;
@@ -230,8 +243,12 @@ impl<'a> Collector<'a> {
     }
 
     fn line(number: Option<u64>, mark: char, text: &[u8], from: usize) -> String {
-        format!("{:>5}{mark} {}", number.unwrap_or_default(), printed(text, from))
+        numbered(number.unwrap_or_default(), mark, &printed(text, from))
     }
+}
+
+fn numbered(number: u64, mark: char, text: &str) -> String {
+    format!("{number:>5}{mark} {text}")
 }
 
 impl Sink for Collector<'_> {
@@ -247,7 +264,7 @@ impl Sink for Collector<'_> {
         }
         let from = || self.matcher.find(line).ok().flatten().map_or(0, |at| at.start());
         if !full {
-            self.hits.lines.push(Line::Match(Self::line(number, ':', line, from())));
+            self.hits.lines.push(Line::Match(number.unwrap_or_default(), printed(line, from())));
             self.hits.kept += 1;
             self.last = number.unwrap_or_default();
         } else if self.context > 0 && self.belongs(number) {

@@ -19,6 +19,7 @@ mod list_dir;
 mod list_sessions;
 mod numbered;
 mod picture;
+mod programs;
 mod read_file;
 mod screen;
 mod shell;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 pub use commands::{Commands, DEFAULT_SESSIONS};
 pub use edits::Edits;
 pub use picture::Pictures;
+pub use programs::for_programs;
 use tool::{AnyTool, StrictFault, erase};
 
 /// Every tool, in the order of their names.

@@ -74,6 +74,12 @@ fn body(question: &Question, width: usize) -> Page {
 
 fn title(page: &mut Page, question: &Question) {
     page.say(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
+    if !question.agents.is_empty() {
+        page.say(
+            &format!("The agent {} wants to, which the model has started.", question.agents.join("/")),
+            PLAIN,
+        );
+    }
     if question.again {
         let guessed = |why: &Cause| matches!(why, Cause::Refused { guessed: true, .. });
         let told = match question.why.iter().all(guessed) {

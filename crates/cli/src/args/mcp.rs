@@ -64,7 +64,7 @@ Examples:
 pub(crate) struct Approve {}
 
 /// An address of this machine and a port.
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     // Whatever a resolver says, this is this machine.
     let numbers = match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),

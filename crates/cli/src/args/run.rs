@@ -30,6 +30,24 @@ pub(crate) struct Run {
     /// Write what happens as JSON, one event a line
     #[arg(long)]
     pub(crate) json: bool,
+    /// Let the model start other agents, each a session of its own with no more rights: `spawn_agent` and what belongs to it
+    #[arg(long)]
+    pub(crate) agents: bool,
+    #[command(flatten)]
+    pub(crate) model: ModelFlags,
+    /// Show this picture with the prompt (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<PathBuf>,
+    /// Go on with an earlier session: the start of its id, or `last`
+    #[arg(long, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Where the model is, and how far it may go.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ModelFlags {
     /// Which API to speak; by default what the model's name suggests
     #[arg(long, value_enum)]
     pub(crate) wire: Option<PipeWire>,
@@ -45,14 +63,6 @@ pub(crate) struct Run {
     /// How much the model can read at a time; what is longer is shortened before (200000)
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1000..))]
     pub(crate) context: Option<u64>,
-    /// Show this picture with the prompt (repeatable)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) image: Vec<PathBuf>,
-    /// Go on with an earlier session: the start of its id, or `last`
-    #[arg(long, value_name = "ID")]
-    pub(crate) resume: Option<String>,
-    #[command(flatten)]
-    pub(crate) place: Place,
 }
 
 /// See all of it at work in ten seconds, without a key or a server

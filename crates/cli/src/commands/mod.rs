@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod acp;
 pub(crate) mod approve;
 pub(crate) mod call;
 pub(crate) mod completions;
@@ -16,6 +17,7 @@ pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod script_server;
+pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod stats;
 pub(crate) mod tools;

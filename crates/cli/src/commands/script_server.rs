@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ScriptServer) -> Result<ExitCode, Fault> {
 }
 
 /// Reads a script.
-pub(super) fn script(file: &Path) -> Result<Vec<Turn>, Fault> {
+pub(crate) fn script(file: &Path) -> Result<Vec<Turn>, Fault> {
     let text = super::call::read(file)?;
     Turn::read(&text).map_err(|fault| Fault::usage(format!("{}: {fault}", file.display())))
 }

@@ -88,6 +88,8 @@ impl Teller {
             Entry::Compacted { summary, dropped } => {
                 What::Compacted { summary: shears.cut(summary), dropped: *dropped }
             }
+            // What matters of it has a line of its own: what was said last, that it was stopped, what went wrong.
+            Entry::Turn { .. } => return None,
             Entry::Interrupted { why } => What::Interrupted(shears.cut(why)),
             Entry::Notice { text } => What::Notice(shears.cut(text)),
             Entry::End { why } => What::End(shears.cut(why)),

@@ -117,6 +117,7 @@ impl Reader {
             | Entry::Plan { .. }
             | Entry::Diff { .. }
             | Entry::Compacted { .. }
+            | Entry::Turn { .. }
             | Entry::Interrupted { .. }
             | Entry::Notice { .. }
             | Entry::Unknown(_) => {}

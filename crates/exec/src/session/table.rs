@@ -35,6 +35,12 @@ impl Processes {
         &self.spawner
     }
 
+    /// The same spawner for tool systems that are to know nothing of these.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { spawner: self.spawner.clone(), ..Self::default() }
+    }
+
     fn kept(&self) -> MutexGuard<'_, BTreeMap<u32, Entry>> {
         // A map is whole between any two statements.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)

@@ -128,7 +128,7 @@ fn path() -> Option<OsString> {
 }
 
 /// The key to a program of the user's own. They have said yes by writing it down.
-fn permit(argv: &[String], cwd: &Path) -> Result<Permit, String> {
+pub(crate) fn permit(argv: &[String], cwd: &Path) -> Result<Permit, String> {
     let nothing = DenyRead::new([""; 0], None).map_err(|fault| fault.to_string())?;
     let gate = Gate::new(Reach::new(vec![Root::new("/")], nothing), SandboxPolicy::FullAccess);
     match gate.decide("hook", &Intent::run(argv.to_vec(), cwd)) {

@@ -93,7 +93,7 @@ impl Drop for Counter {
 }
 
 /// Whether whoever connects is our user, and nothing that came of us: a command may not answer for itself.
-fn is_welcome(stream: &UnixStream) -> bool {
+pub(in crate::commands) fn is_welcome(stream: &UnixStream) -> bool {
     let Ok(peer) = stream.peer_cred() else { return false };
     let ours = rustix::process::geteuid().as_raw();
     let Some(process) = peer.pid() else { return false };

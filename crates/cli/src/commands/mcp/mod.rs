@@ -2,13 +2,13 @@
 
 mod board;
 mod catalogue;
-mod counter;
+pub(super) mod counter;
 mod desk;
 pub(super) mod ended;
 mod form;
 mod line;
 mod served;
-mod token;
+pub(super) mod token;
 
 use std::io::{self, IsTerminal};
 use std::net::{SocketAddr, TcpListener};

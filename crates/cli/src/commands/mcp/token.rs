@@ -15,13 +15,13 @@ use crate::private;
 const MOST: u64 = 4096;
 
 /// How somebody finds the token: for people, and as a word for a shell.
-pub(super) struct Bring {
-    pub(super) place: String,
-    pub(super) shell: String,
+pub(in crate::commands) struct Bring {
+    pub(in crate::commands) place: String,
+    pub(in crate::commands) shell: String,
 }
 
 /// What lets a client in, and where whoever sets it up finds that.
-pub(super) fn entry(variable: Option<&str>, dirs: &Dirs) -> Result<(Entry, Bring), Fault> {
+pub(in crate::commands) fn entry(variable: Option<&str>, dirs: &Dirs) -> Result<(Entry, Bring), Fault> {
     let (text, bring, mend) = match variable {
         Some(name) => {
             let text = std::env::var(name)

@@ -91,7 +91,8 @@ fn denied(note: &str) -> ReviewDecision {
     ReviewDecision::Denied { note: Some(note.to_owned()) }
 }
 
-fn read(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecision, String> {
+/// What the answer to a question says; `rule` is the one that the question proposes.
+pub(crate) fn read(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecision, String> {
     let note = match &line["note"] {
         Value::Null => None,
         Value::String(note) => Some(note.trim().to_owned()).filter(|note| !note.is_empty()),
@@ -115,7 +116,7 @@ fn read(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecision, String> 
 }
 
 /// A question as a program reads it. Texts are as they are: whoever shows them makes visible what does not show.
-fn line(call: &CallId, question: &Question) -> Value {
+pub(crate) fn line(call: &CallId, question: &Question) -> Value {
     let run = question.intent.effects.iter().find_map(|effect| match effect {
         Effect::Exec(line) => Some(line),
         _ => None,

@@ -8,6 +8,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use asking::{line as question, read as decision};
 pub(crate) use events::event_line;
 
 use std::io::{self, IsTerminal};

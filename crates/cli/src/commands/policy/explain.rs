@@ -40,6 +40,19 @@ pub(crate) fn run(args: &PolicyExplain) -> Result<ExitCode, Fault> {
     })
 }
 
+/// What would be decided about a call, as data.
+pub(crate) fn explained(
+    toolgate: &Toolgate,
+    name: &str,
+    arguments: String,
+) -> Result<Value, toolgate::ToolError> {
+    let (gate, place) = (toolgate.router().gate(), toolgate.router().place());
+    let tool = toolgate.router().registry().find(name)?;
+    let attempt = tool.plan(&ToolCall::function("explain", name, arguments), place)?;
+    let (verdict, account) = gate.explain(tool.spec().name(), attempt.intent());
+    Ok(json(gate, tool.spec().name(), &verdict, account.as_ref()))
+}
+
 /// The tool that would be called, and what it would do.
 fn stated(args: &PolicyExplain, toolgate: &Toolgate, cwd: &Path) -> Result<(String, Intent), Fault> {
     let (name, arguments) = match (&args.tool, &args.script) {

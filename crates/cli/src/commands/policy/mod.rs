@@ -1,7 +1,7 @@
 //! `toolgate policy`: decisions explained, rules checked, tested and imported.
 
 mod check;
-mod explain;
+pub(super) mod explain;
 mod import;
 mod test;
 

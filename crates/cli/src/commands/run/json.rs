@@ -29,7 +29,7 @@ impl Show for JsonLines {
     fn ended(&self, ended: &Result<Ended, String>) {
         Self::line(&match ended {
             Ok(Ended::CutShort { why }) => json!({"type": "end", "why": "cut_short", "detail": why}),
-            Ok(ended) => json!({"type": "end", "why": super::word(ended)}),
+            Ok(ended) => json!({"type": "end", "why": ended.as_str()}),
             Err(fault) => json!({"type": "end", "why": "failed", "detail": fault}),
         });
     }

@@ -1,41 +1,36 @@
 //! `toolgate run`: a model works, with somebody watching.
 
-mod book;
 mod commands;
 mod desk;
 mod foot;
 mod json;
 mod keys;
 mod lines;
-mod model;
 mod plain;
-mod project;
 mod talk;
 pub(crate) mod title;
 
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use agent::{
-    AgentFault, Ended, Gauge, GetContextRemaining, GetMemory, Limits, ListMemories, Memories, Person,
-    Remember, RequestUserInput, Session, Setup, Watch,
-};
-use toolgate::mcp::{Means, Servers};
-use toolgate::{Approver, Hook, Image, Observer, Toolgate};
+use agent::{Ended, Person, Watch};
+use toolgate::mcp::Means;
+use toolgate::{Approver, Image, Observer};
 
 use crate::approve::TerminalApprover;
 use crate::args::Run;
-use crate::compose::{Composed, compose_in};
-use crate::config::{Config, Dirs, Setting, Source};
+use crate::compose::compose_in;
+use crate::config::Dirs;
 use crate::fault::Fault;
-use crate::servers::{self, Told};
-use crate::turns::Turns;
-use book::{About, Book};
+use crate::servers::Told;
+pub(crate) use crate::session::Chosen;
+use crate::session::model::{self, Whereabouts};
+use crate::session::nursery::Nursery;
+use crate::session::{self, Made, Wanted, one_shell};
 use desk::Desk;
 use lines::Lines;
-pub(crate) use model::Chosen;
 use talk::{Talk, signals};
 
 /// Shows a session to somebody.
@@ -79,43 +74,40 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
     let show = shown(args.json);
     let (prompt, images) = (prompt(args)?, pictures(args)?);
     let composed = compose_in(&args.place, dirs.clone(), one_shell)?;
-    let chosen = chosen.map_or_else(|| model::chosen(args, composed.model()), Ok)?;
-    let about = About::of(&composed, &chosen);
-    let book = Book::open(dirs.sessions.clone(), args.resume.as_deref(), about)?;
-    let (desk, gauge) = (Arc::new(Desk::beside(&show)), Arc::<Gauge>::default());
+    let chosen = chosen.map_or_else(|| model::chosen(&Whereabouts::of(&args.model), composed.model()), Ok)?;
+    let name = chosen.name.clone();
+    let desk = Arc::new(Desk::beside(&show));
     let sits = person.is_some() && std::io::stdin().is_terminal();
-    let person_asked = sits.then(|| Arc::clone(&desk) as Arc<dyn Person>);
-    let mut composed = with_own_tools(composed, person_asked, &gauge, dirs.state.as_deref())
-        .observed(Arc::clone(&book.recorder) as Arc<dyn Observer>)
-        .hooked(Arc::clone(&book.recorder) as Arc<dyn Hook>)
-        .observed(Arc::clone(&show) as Arc<dyn Observer>);
-    if let Some(approver) = approver {
-        composed = composed.asking(approver);
+    let processes = Arc::<toolgate::Processes>::default();
+    let mut composed =
+        composed.observed(Arc::clone(&show) as Arc<dyn Observer>).sharing(Arc::clone(&processes));
+    if let Some(approver) = &approver {
+        composed = composed.asking(Arc::clone(approver));
     }
+    let nursery = args.agents.then(|| nursery(args, &dirs, &chosen, approver, &processes));
     super::block_on(async {
-        let style = composed.style();
-        let means = Means { watch: Some(Arc::new(Told::Wrong)), ..Means::default() };
-        let (composed, servers) = composed.serving(means, |_| true)?;
-        let toolgate = composed.build()?;
-        let (changed, ready) = changes(&toolgate, dirs.state.as_deref());
-        let journal = book.recorder.path().display().to_string();
-        show.began(book.id.as_str(), &journal, &chosen.name, book.resumed.is_some());
-        let setup = Setup {
-            router: toolgate.router().clone(),
-            model: chosen.model,
-            name: chosen.name,
-            instructions: project::instructions(toolgate.router().gate(), &toolgate.router().place().cwd),
-            style,
-            reasoning: chosen.reasoning,
-            recorder: Some(Arc::clone(&book.recorder)),
+        let wanted = Wanted {
+            composed,
+            dirs: dirs.clone(),
+            model: Some(chosen),
+            new: journal::SessionId::new(),
+            resume: args.resume.clone(),
+            limits: model::limits(&args.model),
+            instructions: None,
             watch: Arc::clone(&show) as Arc<dyn Watch>,
-            limits: limits(args),
-            changed: Some(changed),
-            ready: Some(ready),
-            gauge,
-            cache_key: Some(book.id.as_str().to_owned()),
+            person: sits.then(|| Arc::clone(&desk) as Arc<dyn Person>),
+            means: Means { watch: Some(Arc::new(Told::Wrong)), ..Means::default() },
+            agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root()),
         };
-        let session = Session::new(setup, book.resumed).map_err(unwritten)?;
+        let made = session::make(wanted)?;
+        if let Some(nursery) = &nursery {
+            nursery.knows(Vec::new(), &made);
+        }
+        let Made { id, recorder, toolgate, servers, session, resumed, agents } = made;
+        let Some(session) = session else {
+            return Err(Fault::failed("a session without its model; this is a bug"));
+        };
+        show.began(id.as_str(), &recorder.path().display().to_string(), &name, resumed);
         let signals = signals(session.handle())?;
         let lines = sits.then(|| Lines::typed(&show, session.handle())).transpose()?;
         let (shown, tools) = (Arc::clone(&show), &toolgate);
@@ -128,20 +120,14 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
         let why = stopped.unwrap_or(talk.ended);
         drop(talk);
         show.gives_way();
-        book::close(&book.recorder, why).map_err(unwritten)?;
-        tokio::join!(report(book.recorder.path()), closed(&toolgate, servers));
+        session::close(&recorder, why).map_err(session::unwritten)?;
+        tokio::join!(report(recorder.path()), Made::closed(&toolgate, servers, agents));
         ended
     })
 }
 
 fn shown(to_programs: bool) -> Arc<dyn Show> {
     if to_programs { Arc::new(json::JsonLines) } else { Arc::new(plain::Plain::new()) }
-}
-
-/// Ends what still runs.
-async fn closed(toolgate: &Toolgate, servers: Option<Arc<Servers>>) {
-    toolgate.close().await;
-    servers::ended(servers).await;
 }
 
 /// Tells a collector of telemetry what happened, if there is one.
@@ -154,20 +140,26 @@ async fn report(journal: &Path) {
 #[cfg(not(feature = "otlp"))]
 async fn report(_: &Path) {}
 
-/// Adds the tools that only a session can have.
-fn with_own_tools(
-    composed: Composed,
-    person: Option<Arc<dyn Person>>,
-    gauge: &Arc<Gauge>,
-    state: Option<&Path>,
-) -> Composed {
-    let composed = composed.tool(RequestUserInput(person)).tool(GetContextRemaining(Arc::clone(gauge)));
-    let Some(state) = state else { return composed };
-    let memories = Arc::new(Memories::new(state, composed.cwd()));
-    composed
-        .tool(Remember(Arc::clone(&memories)))
-        .tool(GetMemory(Arc::clone(&memories)))
-        .tool(ListMemories(memories))
+/// Where the sessions of agents are made.
+fn nursery(
+    args: &Run,
+    dirs: &Dirs,
+    chosen: &Chosen,
+    approver: Option<Arc<dyn Approver>>,
+    processes: &toolgate::Processes,
+) -> Arc<Nursery> {
+    Arc::new(Nursery {
+        place: args.place.clone(),
+        dirs: dirs.clone(),
+        chosen: chosen.clone(),
+        limits: model::limits(&args.model),
+        instructions: None,
+        approver,
+        only: None,
+        sources: Vec::new(),
+        processes: Arc::new(processes.apart()),
+        known: Mutex::default(),
+    })
 }
 
 /// What is asked for first; nothing if somebody is to be asked.
@@ -197,55 +189,4 @@ fn picture(file: &Path) -> Result<Image, Fault> {
         _ => return Err(wrong("is none that models read: there are png, jpeg, gif and webp")),
     };
     Ok(Image { mime, bytes })
-}
-
-fn limits(args: &Run) -> Limits {
-    let built_in = Limits::default();
-    let rounds = args.max_turns.and_then(|rounds| usize::try_from(rounds).ok());
-    let context = args.context.unwrap_or(built_in.context);
-    Limits { rounds: rounds.unwrap_or(built_in.rounds), context, ..built_in }
-}
-
-type Changed = Box<dyn FnMut() -> Option<String> + Send>;
-type Ready = toolgate::BoxFuture<'static, ()>;
-
-/// Says what turns change, and when it knows what there was before: looking takes a while, and nobody has to wait for it but calls.
-fn changes(toolgate: &Toolgate, state: Option<&Path>) -> (Changed, Ready) {
-    let shared = Arc::new(std::sync::Mutex::new(None::<Turns>));
-    let (inside, toolgate, state) = (Arc::clone(&shared), toolgate.clone(), state.map(Path::to_owned));
-    #[expect(clippy::disallowed_methods, reason = "no call: it looks at files while the model thinks")]
-    let looking = tokio::task::spawn_blocking(move || {
-        let turns = Turns::begin(&toolgate, state.as_deref());
-        *inside.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(turns);
-    });
-    let changed = move || {
-        let mut turns = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        tokio::task::block_in_place(|| turns.as_mut()?.end()).map(|turn| turn.text)
-    };
-    let ready = async move {
-        let _looked = looking.await;
-    };
-    (Box::new(changed), Box::pin(ready))
-}
-
-fn unwritten(fault: journal::JournalFault) -> Fault {
-    Fault::failed(AgentFault::from(fault).to_string())
-}
-
-/// How a turn ended, in a word.
-fn word(ended: &Ended) -> &'static str {
-    match ended {
-        Ended::Done => "done",
-        Ended::CutShort { .. } => "cut_short",
-        Ended::Interrupted => "interrupted",
-        Ended::OutOfRounds => "max_turns",
-    }
-}
-
-/// A model that has `exec_command` needs no other shell: each tool that it is told of costs it room in every request.
-fn one_shell(config: &mut Config) {
-    if config.tools.only.is_empty() {
-        let leaves = |name: &str| Setting { value: name.to_owned(), source: Source::BuiltIn };
-        config.tools.without.extend(["shell", "shell_command"].map(leaves));
-    }
 }

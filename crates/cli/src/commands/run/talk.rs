@@ -10,10 +10,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use toolgate::{Image, Toolgate};
 
+use super::Show;
 use super::commands::Desktop;
 use super::desk::Desk;
 use super::lines::{self, Lines, Typed};
-use super::{Show, word};
 use crate::approve::TerminalApprover;
 use crate::config::Dirs;
 use crate::fault::{Fault, INTERRUPTED, TERMINATED};
@@ -106,7 +106,7 @@ impl Talk<'_> {
         self.toolgate.end_turn();
         let told = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
         self.show.ended(&told);
-        self.ended = told.as_ref().map_or("failed", word);
+        self.ended = told.as_ref().map_or("failed", Ended::as_str);
         ended.map_err(|fault| Fault::failed(fault.to_string()))
     }
 }

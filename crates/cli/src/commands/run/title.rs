@@ -26,14 +26,19 @@ const SAID: &[&str] = &["steps", "questions"];
 
 /// The tool, and what it is to do.
 pub(crate) fn title(call: &ToolCall) -> String {
+    let name: String = call.name.chars().take(MOST).collect();
+    format!("{} {}", one_line(&name), about(call)).trim_end().to_owned()
+}
+
+/// What it is to do; nothing if its arguments do not say.
+pub(crate) fn about(call: &ToolCall) -> String {
     let about = match &call.payload {
         ToolPayload::Custom { input } => patched(input),
         payload => arguments(&payload.arguments()),
     };
     let short: String = about.chars().take(MOST).collect();
     let more = if about.chars().nth(MOST).is_some() { "…" } else { "" };
-    let name: String = call.name.chars().take(MOST).collect();
-    one_line(format!("{name} {short}{more}").trim_end())
+    one_line(format!("{short}{more}").trim_end())
 }
 
 fn arguments(text: &str) -> String {

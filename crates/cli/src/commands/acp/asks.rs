@@ -1,0 +1,147 @@
+//! What has to be asked is asked in the editor.
+
+use std::sync::Arc;
+
+use rpc::{Peer, fitting};
+use serde_json::{Value, json};
+use toolgate::shell::Word;
+use toolgate::{Approver, BoxFuture, CallId, Effect, Question, ReviewDecision};
+
+use super::protocol::{Block, CallView, Choice, Content, Kind, Outcome, Permission, Status, fenced};
+use super::updates::Updates;
+use crate::approve::{self, choices, confinement, script};
+use crate::screen::one_line;
+
+/// Letters of a rule on a button.
+const MOST: usize = 120;
+
+/// Asks about the calls of one session.
+pub(super) struct Asks {
+    pub(super) peer: Peer,
+    pub(super) session: String,
+    pub(super) updates: Arc<Updates>,
+}
+
+impl Approver for Asks {
+    fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+        Box::pin(async move {
+            let params = json!({
+                "sessionId": self.session,
+                "toolCall": self.view(call, question),
+                "options": options(question),
+            });
+            match self.peer.request("session/request_permission", &params).await {
+                Ok(answer) => decision(answer, question),
+                // Nobody has said no: what was asked for is over.
+                Err(_) if self.peer.is_silent() => ReviewDecision::Abort,
+                Err(fault) => denied(&format!("the editor could not be asked: {fault}")),
+            }
+        })
+    }
+}
+
+impl Asks {
+    /// The call, with all that whoever is asked has to know.
+    fn view(&self, call: &CallId, question: &Question) -> CallView {
+        let mut content = Vec::new();
+        let mut text = |block: Block| content.push(Content::Content { content: block });
+        text(Block::text(reasons(question)));
+        let command = command(question);
+        if let Some(command) = &command {
+            text(fenced("sh", command));
+        }
+        let diffs = self.updates.diffs(call);
+        match &question.intent.diff {
+            Some(diff) if diffs.is_empty() => text(fenced("diff", diff)),
+            Some(_) | None => content.extend(diffs.into_iter().map(Content::Diff)),
+        }
+        let is_known = self.updates.id(call);
+        // A call of an agent that the session has started is one that the editor was not told of.
+        let title = is_known.is_none().then(|| one_line(&command.unwrap_or_else(|| question.tool.clone())));
+        let kind = is_known.is_none().then_some(Kind::Other);
+        CallView {
+            tool_call_id: is_known.unwrap_or_else(|| call.to_string()),
+            title,
+            kind,
+            status: Some(Status::Pending),
+            content: Some(content),
+            ..CallView::default()
+        }
+    }
+}
+
+/// Why it is asked, and what a yes means, in Markdown.
+fn reasons(question: &Question) -> String {
+    let mut lines: Vec<String> =
+        question.why.iter().map(|why| format!("- {}", one_line(&why.for_user()))).collect();
+    if let Some(why) = &question.intent.justification {
+        lines.push(format!("- the model says: {}", one_line(why)));
+    }
+    lines.push(format!("- confined to: {}", one_line(&confinement(question))));
+    lines.extend(
+        question.grants.iter().map(|grant| format!("- a yes gives: {}", one_line(&grant.to_string()))),
+    );
+    if question.again {
+        lines.push("- it was tried, and would be run again from its beginning".to_owned());
+    }
+    lines.extend(question.agents.last().map(|agent| format!("- asked by the agent {}", one_line(agent))));
+    lines.join("\n")
+}
+
+/// What would be run, or typed.
+fn command(question: &Question) -> Option<String> {
+    question.intent.effects.iter().find_map(|effect| match effect {
+        Effect::Exec(line) => Some(match script(line) {
+            Some(script) => script.to_owned(),
+            None => {
+                let words = line.argv.iter().map(|word| Word::Literal(word.clone()).to_string());
+                words.collect::<Vec<_>>().join(" ")
+            }
+        }),
+        Effect::Type(typing) => Some(typing.text.clone()),
+        Effect::Read(_) | Effect::Write(_) | Effect::Network(_) | Effect::Foreign(_) => None,
+    })
+}
+
+/// The answers as buttons. Whoever wants to stop everything has one in their editor, and a note is typed as the next prompt.
+fn options(question: &Question) -> Vec<Choice> {
+    let option = |choice: approve::Choice| {
+        let (name, kind) = match choice {
+            approve::Choice::Once => ("Allow".to_owned(), "allow_once"),
+            approve::Choice::Session => ("Allow exactly this for the session".to_owned(), "allow_always"),
+            approve::Choice::Always => {
+                let rule = question.proposal.as_ref().map(|proposal| proposal.rule.to_string());
+                let short: String = one_line(&rule.unwrap_or_default()).chars().take(MOST).collect();
+                (format!("Always allow, by the rule: {short}"), "allow_always")
+            }
+            approve::Choice::No => ("Reject".to_owned(), "reject_once"),
+            approve::Choice::Note | approve::Choice::Stop => return None,
+        };
+        Some(Choice { option_id: choice.decision(), name, kind })
+    };
+    choices(question).into_iter().filter_map(option).collect()
+}
+
+/// What the editor's answer means. One that is none is a no.
+fn decision(answer: Value, question: &Question) -> ReviewDecision {
+    let Permission { outcome } = match fitting(answer) {
+        Ok(permission) => permission,
+        Err(fault) => return denied(&format!("the editor's answer was none: {fault}")),
+    };
+    let rule = question.proposal.as_ref().map(|proposal| &proposal.rule);
+    match outcome {
+        Outcome::Cancelled => ReviewDecision::Abort,
+        Outcome::Selected { option_id } => {
+            let offered = options(question).into_iter().any(|choice| choice.option_id == option_id);
+            let said = json!({ "decision": option_id });
+            match crate::commands::pipe::decision(&said, rule) {
+                Ok(decision) if offered => decision,
+                Ok(_) | Err(_) => denied("the editor's answer was none that it was offered"),
+            }
+        }
+    }
+}
+
+fn denied(note: &str) -> ReviewDecision {
+    ReviewDecision::Denied { note: Some(note.to_owned()) }
+}

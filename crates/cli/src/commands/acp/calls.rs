@@ -1,0 +1,176 @@
+//! A call as an editor shows it: in plain words, with an icon and the files that it is about.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use toolgate::patch::{self, Action, Patch};
+use toolgate::{Item, Place, ToolCall, ToolOutput, ToolPayload};
+
+use super::protocol::{Block, CallView, Content, Kind, Location, Status, fenced};
+use crate::commands::run::title::about;
+
+/// The tool whose calls are shown as a plan, and nothing else.
+pub(super) const PLAN: &str = "update_plan";
+/// Files that a call is about.
+const MOST_FILES: usize = 20;
+/// Arguments that name a file.
+const PATHS: [&str; 3] = ["path", "file_path", "dir_path"];
+/// Arguments that name a line in it.
+const LINES: [&str; 2] = ["start_line", "line"];
+
+/// A call that is new, under the name that the editor knows it by.
+pub(super) fn begun(id: String, call: &ToolCall, cwd: &Path) -> CallView {
+    CallView {
+        tool_call_id: id,
+        title: Some(title(call)),
+        kind: Some(kind(call)),
+        status: Some(Status::Pending),
+        content: None,
+        locations: Some(locations(call, cwd)),
+        raw_input: Some(input(call)),
+    }
+}
+
+/// What a call came to.
+pub(super) fn ended(id: String, output: &ToolOutput) -> CallView {
+    let content = output.items.iter().map(|item| Content::Content {
+        content: match item {
+            Item::Text(text) => fenced("", text),
+            Item::Image(image) => {
+                Block::Image { data: STANDARD.encode(&image.bytes), mime_type: image.mime.to_owned() }
+            }
+        },
+    });
+    let status = Some(if output.success { Status::Completed } else { Status::Failed });
+    CallView { tool_call_id: id, status, content: Some(content.collect()), ..CallView::default() }
+}
+
+/// What it does, in plain words.
+pub(super) fn title(call: &ToolCall) -> String {
+    if let ToolPayload::Mcp { server, tool, .. } = &call.payload {
+        return crate::screen::one_line(&format!("{server}: {tool}"));
+    }
+    let verb = match call.name.as_str() {
+        "read_file" => "Read",
+        "list_dir" => "List",
+        "view_image" => "Look at",
+        "grep_files" => "Search for",
+        "apply_patch" | "applypatch" | "edit_file" if edit(call) == Kind::Delete => "Delete",
+        "apply_patch" | "applypatch" | "edit_file" => "Edit",
+        "exec_command" | "shell" | "shell_command" | "local_shell" => "Run",
+        "write_stdin" => "Type",
+        "kill_session" => "Stop a command",
+        "list_sessions" => "List the commands that run",
+        "request_user_input" => "Ask",
+        "remember" => "Remember",
+        "get_memory" | "list_memories" => "Recall",
+        other => other,
+    };
+    format!("{} {}", crate::screen::one_line(verb), about(call)).trim_end().to_owned()
+}
+
+/// Which icon it has.
+pub(super) fn kind(call: &ToolCall) -> Kind {
+    match call.name.as_str() {
+        "read_file" | "list_dir" | "view_image" | "get_memory" | "list_memories" => Kind::Read,
+        "grep_files" | "tool_search" => Kind::Search,
+        "apply_patch" | "applypatch" | "edit_file" => edit(call),
+        "exec_command" | "shell" | "shell_command" | "local_shell" | "write_stdin" | "kill_session"
+        | "list_sessions" => Kind::Execute,
+        _ => Kind::Other,
+    }
+}
+
+/// A patch that only takes files away looks like it.
+fn edit(call: &ToolCall) -> Kind {
+    let takes_away =
+        |patch: &Patch| patch.edits.iter().all(|edit| matches!(edit.action, Action::Delete { .. }));
+    match patch::parse(&call.payload.arguments()) {
+        Ok(patch) if takes_away(&patch) => Kind::Delete,
+        Ok(_) | Err(_) => Kind::Edit,
+    }
+}
+
+/// What the model sent.
+fn input(call: &ToolCall) -> Value {
+    match &call.payload {
+        ToolPayload::Custom { input } => json!({ "input": input }),
+        payload => {
+            let text = payload.arguments();
+            serde_json::from_str(&text).unwrap_or_else(|_| json!({ "arguments": text }))
+        }
+    }
+}
+
+/// The files that it is about, as far as its arguments say.
+fn locations(call: &ToolCall, cwd: &Path) -> Vec<Location> {
+    let place = Place { cwd: cwd.to_owned() };
+    let at = |path: &str| -> Option<PathBuf> { place.path("path", path).ok() };
+    let changed = match kind(call) {
+        Kind::Edit | Kind::Delete => patch::parse(&call.payload.arguments()).ok(),
+        Kind::Read | Kind::Search | Kind::Execute | Kind::Fetch | Kind::Other => None,
+    };
+    if let Some(patch) = changed {
+        let mut paths: Vec<PathBuf> = patch.paths().filter_map(at).collect();
+        paths.dedup();
+        return paths.into_iter().take(MOST_FILES).map(|path| Location { path, line: None }).collect();
+    }
+    let arguments = input(call);
+    let path = PATHS.iter().find_map(|name| at(arguments[*name].as_str()?));
+    let line = LINES.iter().find_map(|name| arguments[*name].as_u64());
+    path.map(|path| Location { path, line }).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_told_in_plain_words_with_its_files() {
+        let function = |name: &str, arguments: &str| ToolCall::function("1", name, arguments);
+        let patch =
+            "*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** Add File: /w/b.rs\n+x\n*** End Patch";
+        let custom = |input: &str| {
+            let payload = ToolPayload::Custom { input: input.to_owned() };
+            ToolCall { id: "1".into(), name: "apply_patch".to_owned(), payload }
+        };
+        let mcp = ToolPayload::Mcp { server: "git".into(), tool: "log".into(), arguments: "{}".into() };
+        let rows = [
+            (function("exec_command", r#"{"cmd": "cargo test"}"#), "Run cargo test", Kind::Execute, ""),
+            (
+                function("read_file", r#"{"path": "src/lib.rs", "start_line": 3}"#),
+                "Read src/lib.rs",
+                Kind::Read,
+                "/w/src/lib.rs:3",
+            ),
+            (function("grep_files", r#"{"pattern": "x", "path": ".."}"#), "Search for ..", Kind::Search, "/"),
+            (custom(patch), "Edit a.rs, /w/b.rs", Kind::Edit, "/w/a.rs /w/b.rs"),
+            (
+                ToolCall { id: "1".into(), name: "mcp__git__log".to_owned(), payload: mcp },
+                "git: log",
+                Kind::Other,
+                "",
+            ),
+            (
+                custom("*** Begin Patch\n*** Delete File: a.rs\n*** End Patch"),
+                "Delete a.rs",
+                Kind::Delete,
+                "/w/a.rs",
+            ),
+            (function("x\u{1b}", "no json"), "x\\u{1b} no json", Kind::Other, ""),
+        ];
+        for (call, title, kind, files) in rows {
+            let view = begun("1".to_owned(), &call, Path::new("/w"));
+            let shown = view.locations.unwrap_or_default().into_iter().map(|Location { path, line }| {
+                line.map_or(path.display().to_string(), |line| format!("{}:{line}", path.display()))
+            });
+            let shown: Vec<String> = shown.collect();
+            assert_eq!(
+                (view.title.as_deref(), view.kind, shown.join(" ").as_str()),
+                (Some(title), Some(kind), files)
+            );
+        }
+    }
+}

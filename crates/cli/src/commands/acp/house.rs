@@ -1,0 +1,207 @@
+//! The agent that an editor talks to: its sessions, and what is asked for.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use exec::session::Processes;
+use rpc::{Asked, Code, Host, Peer, RpcFault, TakeBack, fitting};
+use serde_json::{Value, json};
+use toolgate::{BoxFuture, CancellationToken};
+
+use super::live::Live;
+use super::protocol::{
+    Call, Earlier, Initialize, Listing, Prompt, SetMode, VERSION, Which, Workplace, not_found,
+};
+use super::{open, prompt, replay};
+use crate::args::Acp;
+use crate::config::Dirs;
+
+/// Sessions at a time.
+const MOST_SESSIONS: usize = 256;
+/// Sessions that are listed.
+const LISTED: usize = 100;
+
+/// The agent.
+pub(super) struct House {
+    pub(super) args: Acp,
+    pub(super) dirs: Dirs,
+    /// What starts processes, for all sessions.
+    pub(super) processes: Processes,
+    is_met: AtomicBool,
+    live: Mutex<HashMap<String, Arc<Live>>>,
+}
+
+impl House {
+    pub(super) fn new(args: Acp, dirs: Dirs) -> Self {
+        let (processes, live) = (Processes::default(), Mutex::default());
+        Self { args, dirs, processes, is_met: AtomicBool::new(false), live }
+    }
+
+    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<Live>>> {
+        // A map is whole between any two statements.
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn all(&self) -> Vec<Arc<Live>> {
+        self.live().values().cloned().collect()
+    }
+
+    /// Ends every session; their journals stay.
+    pub(super) async fn close(&self) {
+        let all: Vec<Arc<Live>> = self.live().drain().map(|(_, live)| live).collect();
+        all.iter().for_each(|live| live.cancel());
+        for live in all {
+            live.close("the editor left").await;
+        }
+    }
+
+    fn find(&self, id: &str) -> Result<Arc<Live>, RpcFault> {
+        self.live().get(id).cloned().ok_or_else(|| {
+            let id = crate::screen::one_line(id);
+            not_found(format!("there is no session `{id}` here; `session/load` goes on with an earlier one"))
+        })
+    }
+
+    /// A client that speaks another version is told ours, and leaves if that will not do.
+    fn initialize(&self, said: &Initialize) -> Value {
+        if said.protocol_version != VERSION {
+            tracing::info!(
+                theirs = said.protocol_version,
+                "the editor speaks another version of the protocol"
+            );
+        }
+        self.is_met.store(true, Ordering::SeqCst);
+        json!({
+            "protocolVersion": VERSION,
+            "agentInfo": { "name": "toolgate", "title": "Toolgate", "version": env!("CARGO_PKG_VERSION") },
+            "agentCapabilities": {
+                "loadSession": true,
+                "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
+                "mcpCapabilities": { "http": true, "sse": false },
+                "sessionCapabilities": { "list": {}, "resume": {}, "close": {} },
+            },
+            "authMethods": [],
+        })
+    }
+
+    fn begin(&self, peer: &Peer, workplace: Workplace) -> Result<Value, RpcFault> {
+        if self.live().len() >= MOST_SESSIONS {
+            return Err(
+                Code::Limit.fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one"))
+            );
+        }
+        let live = open::begin(self, peer, workplace)?;
+        let answer = json!({ "sessionId": live.id(), "modes": live.modes() });
+        self.live().insert(live.id().to_owned(), Arc::new(live));
+        Ok(answer)
+    }
+
+    /// Goes on with a session; one that is here stays as it is.
+    fn go_on(&self, peer: &Peer, earlier: Earlier) -> Result<Arc<Live>, RpcFault> {
+        if let Ok(live) = self.find(&earlier.session_id) {
+            return Ok(live);
+        }
+        let live = Arc::new(open::resume(self, peer, &earlier.session_id, earlier.workplace)?);
+        self.live().insert(live.id().to_owned(), Arc::clone(&live));
+        Ok(live)
+    }
+
+    async fn load(&self, peer: &Peer, earlier: Earlier) -> Result<Value, RpcFault> {
+        let live = self.go_on(peer, earlier)?;
+        if live.is_busy() {
+            return Err(
+                Code::Request.fault("a turn runs in this session; stop it first, with `session/cancel`")
+            );
+        }
+        for update in replay::updates(&live)? {
+            live.updates().send(&update).await;
+        }
+        Ok(json!({ "modes": live.modes() }))
+    }
+
+    fn list(&self, wanted: &Listing) -> Result<Value, RpcFault> {
+        let Some(directory) = &self.dirs.sessions else { return Ok(json!({ "sessions": [] })) };
+        let listed =
+            journal::list(directory, LISTED).map_err(|fault| Code::Internal.fault(fault.to_string()))?;
+        let wanted = wanted.cwd.as_ref().map(|cwd| cwd.display().to_string());
+        let sessions: Vec<Value> = listed
+            .into_iter()
+            // One in which nothing was asked is nothing to go on from.
+            .filter(|one| one.prompts > 0 && wanted.as_ref().is_none_or(|cwd| *cwd == one.cwd))
+            .map(|one| {
+                json!({
+                    "sessionId": one.id.as_str(), "cwd": one.cwd, "title": one.first_prompt, "updatedAt": one.last,
+                })
+            })
+            .collect();
+        Ok(json!({ "sessions": sessions }))
+    }
+
+    async fn end(&self, which: &Which) -> Result<Value, RpcFault> {
+        let live = self.find(&which.session_id)?;
+        self.live().remove(&which.session_id);
+        live.close("closed").await;
+        Ok(json!({}))
+    }
+
+    fn set_mode(&self, wanted: &SetMode) -> Result<Value, RpcFault> {
+        self.find(&wanted.session_id)?.set_mode(&wanted.mode_id)?;
+        Ok(json!({}))
+    }
+
+    async fn prompt(&self, asked: Prompt, taken_back: CancellationToken) -> Result<Value, RpcFault> {
+        let live = self.find(&asked.session_id)?;
+        let wrong = |why: String| Code::Params.fault(format!("the params do not fit at `prompt`: {why}"));
+        let (text, images) = prompt::read(asked.prompt).map_err(wrong)?;
+        let stop_reason = live.prompt(&text, images, taken_back).await?;
+        Ok(json!({ "stopReason": stop_reason }))
+    }
+}
+
+impl Host for House {
+    fn answer(self: Arc<Self>, asked: Asked) -> BoxFuture<'static, Result<Value, RpcFault>> {
+        Box::pin(async move {
+            let Asked { peer, method, params, cancel } = asked;
+            let call = Call::read(&method, params)?;
+            if !self.is_met.load(Ordering::SeqCst) && !matches!(call, Call::Initialize(_)) {
+                return Err(Code::Request.fault("say who you are first, with `initialize`"));
+            }
+            match call {
+                Call::Initialize(said) => Ok(self.initialize(&said)),
+                Call::NewSession(workplace) => self.begin(&peer, workplace),
+                Call::LoadSession(earlier) => self.load(&peer, earlier).await,
+                Call::ResumeSession(earlier) => {
+                    self.go_on(&peer, earlier).map(|live| json!({ "modes": live.modes() }))
+                }
+                Call::ListSessions(wanted) => self.list(&wanted),
+                Call::CloseSession(which) => self.end(&which).await,
+                Call::SetMode(wanted) => self.set_mode(&wanted),
+                Call::Prompt(asked) => self.prompt(asked, cancel).await,
+            }
+        })
+    }
+
+    fn told(&self, _: &Peer, method: &str, params: Value) {
+        if method != "session/cancel" {
+            return;
+        }
+        // Whoever cancels what is not there gets what they want.
+        if let Ok(live) = fitting::<Which>(params).and_then(|which| self.find(&which.session_id)) {
+            live.cancel();
+        }
+    }
+
+    fn take_back(&self) -> TakeBack {
+        TakeBack { method: "$/cancel_request", id: "requestId" }
+    }
+
+    /// An editor that says nothing more has left: nobody sees what else would be done.
+    fn silent(&self, _: &Peer) {
+        self.all().iter().for_each(|live| live.cancel());
+    }
+
+    fn left(&self, peer: &Peer) {
+        self.silent(peer);
+    }
+}

@@ -1,0 +1,46 @@
+//! `toolgate acp`: the agent of an editor, over the Agent Client Protocol.
+
+mod asks;
+mod calls;
+mod edits;
+mod house;
+mod line;
+mod live;
+mod modes;
+mod open;
+mod outputs;
+mod prompt;
+mod protocol;
+mod replay;
+mod servers;
+mod updates;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use rpc::{Limits, Lines};
+
+use crate::args::Acp;
+use crate::commands::mcp::ended;
+use crate::config::Dirs;
+use crate::fault::Fault;
+use crate::screen;
+use house::House;
+
+pub(crate) fn run(args: Acp) -> Result<ExitCode, Fault> {
+    if std::io::stdin().is_terminal() {
+        screen::hint("editors start this command and talk to it; docs/acp.md says how. Ctrl-D ends");
+    }
+    super::block_on(async {
+        let house = Arc::new(House::new(args, Dirs::from_env()?));
+        let host = Arc::clone(&house) as Arc<dyn rpc::Host>;
+        let serving = rpc::serve(host, Lines(tokio::io::stdin(), tokio::io::stdout()), Limits::default());
+        let ended = tokio::select! {
+            () = serving => Ok(ExitCode::SUCCESS),
+            signalled = ended::signalled() => Ok(ExitCode::from(signalled?)),
+        };
+        house.close().await;
+        ended
+    })
+}

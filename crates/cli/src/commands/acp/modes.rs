@@ -1,0 +1,113 @@
+//! Modes that an editor can switch to: each only tightens what is configured, and holds from the next call on.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use toolgate::{BoxFuture, Effect, Hook, HookSays, HookWants, Intent, Planned, ToolOutput};
+
+/// How careful a session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Configured,
+    Ask,
+    ReadOnly,
+}
+
+impl Mode {
+    const ALL: [Self; 3] = [Self::Configured, Self::Ask, Self::ReadOnly];
+
+    fn id(self) -> &'static str {
+        match self {
+            Self::Configured => "configured",
+            Self::Ask => "ask",
+            Self::ReadOnly => "read-only",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Configured => "As configured",
+            Self::Ask => "Ask first",
+            Self::ReadOnly => "Read only",
+        }
+    }
+
+    /// What it wants of a call that does more than read.
+    fn wants(self) -> HookWants {
+        match self {
+            Self::Configured => HookWants::Nothing,
+            Self::Ask => HookWants::Ask("the mode is `Ask first`".to_owned()),
+            Self::ReadOnly => HookWants::Deny(
+                "the user has set the mode to `Read only`: say what you would do instead of doing it"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// The mode of one session.
+pub(super) struct Modes {
+    sandbox: &'static str,
+    approval: &'static str,
+    now: Mutex<Mode>,
+}
+
+impl Modes {
+    /// Begins as it is configured.
+    pub(super) fn of(sandbox: &'static str, approval: &'static str) -> Self {
+        Self { sandbox, approval, now: Mutex::new(Mode::Configured) }
+    }
+
+    fn now(&self) -> Mode {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Switches; or says which modes there are.
+    pub(super) fn set(&self, id: &str) -> Result<(), String> {
+        let Some(mode) = Mode::ALL.into_iter().find(|mode| mode.id() == id) else {
+            return Err(format!("there are {}", Mode::ALL.map(|mode| format!("`{}`", mode.id())).join(", ")));
+        };
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+        Ok(())
+    }
+
+    /// All of them, for an editor.
+    pub(super) fn described(&self) -> Value {
+        let describe = |mode: Mode| {
+            let about = match mode {
+                Mode::Configured => {
+                    format!("The sandbox is {}, the approval policy {}", self.sandbox, self.approval)
+                }
+                Mode::Ask => "Asks before every change and every command".to_owned(),
+                Mode::ReadOnly => "Changes nothing and runs no command".to_owned(),
+            };
+            json!({ "id": mode.id(), "name": mode.name(), "description": about })
+        };
+        json!({ "currentModeId": self.now().id(), "availableModes": Mode::ALL.map(describe) })
+    }
+}
+
+/// Whether a call would do more than read.
+fn acts(intent: &Intent) -> bool {
+    intent.effects.iter().any(|effect| match effect {
+        Effect::Read(_) => false,
+        Effect::Write(_) | Effect::Exec(_) | Effect::Type(_) | Effect::Network(_) | Effect::Foreign(_) => {
+            true
+        }
+    })
+}
+
+impl Hook for Modes {
+    fn name(&self) -> &str {
+        "mode"
+    }
+
+    fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays> {
+        let wants = if acts(call.intent) { self.now().wants() } else { HookWants::Nothing };
+        Box::pin(std::future::ready(HookSays { wants, ..HookSays::default() }))
+    }
+
+    fn after<'a>(&'a self, _: Planned<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookSays> {
+        Box::pin(std::future::ready(HookSays::default()))
+    }
+}

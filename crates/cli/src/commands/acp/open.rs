@@ -1,0 +1,112 @@
+//! What an editor wants of a session → the session: a new one, or one that goes on from its journal.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use agent::Watch;
+use journal::SessionId;
+use rpc::{Code, Peer, RpcFault};
+use toolgate::mcp::Means;
+use toolgate::{Approver, Hook, Observer};
+
+use super::asks::Asks;
+use super::edits::Edits;
+use super::house::House;
+use super::live::Live;
+use super::modes::Modes;
+use super::protocol::{Workplace, not_found};
+use super::servers;
+use super::updates::Updates;
+use crate::compose::{Composed, compose_in};
+use crate::config::Config;
+use crate::fault::Fault;
+use crate::servers::Told;
+use crate::session::model::{self, Whereabouts};
+use crate::session::{self, Made, Wanted, one_shell};
+
+/// Begins a session.
+pub(super) fn begin(house: &House, peer: &Peer, workplace: Workplace) -> Result<Live, RpcFault> {
+    live(house, peer, workplace, SessionId::new(), None)
+}
+
+/// Goes on with a session.
+pub(super) fn resume(house: &House, peer: &Peer, id: &str, workplace: Workplace) -> Result<Live, RpcFault> {
+    let named = crate::screen::one_line(id);
+    let gone = |why: String| not_found(format!("there is no session `{named}`: {why}"));
+    let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
+    let journal = house.dirs.sessions.as_ref().map(|sessions| sessions.join(id.file_name()));
+    if journal.is_none_or(|journal| exec::fs::real(&journal).is_err()) {
+        return Err(gone("it has no journal".to_owned()));
+    }
+    let resume = id.as_str().to_owned();
+    live(house, peer, workplace, id, Some(resume))
+}
+
+fn live(
+    house: &House,
+    peer: &Peer,
+    workplace: Workplace,
+    id: SessionId,
+    resume: Option<String>,
+) -> Result<Live, RpcFault> {
+    let composed = composed(house, workplace)?;
+    let named = id.as_str().to_owned();
+    let flags = &house.args.model;
+    let chosen = model::chosen(&Whereabouts::of(flags), composed.model()).map_err(unusable)?;
+    let limits = model::limits(flags);
+    let (edits, cwd) = (Arc::<Edits>::default(), composed.cwd().to_owned());
+    let updates = Arc::new(Updates::new(peer, (&named, &cwd), limits.context, &edits));
+    let modes = Arc::new(Modes::of(composed.sandbox_name(), composed.approval_name()));
+    let asks = Asks { peer: peer.clone(), session: named, updates: Arc::clone(&updates) };
+    let composed = composed
+        .sharing(Arc::new(house.processes.apart()))
+        .observed(Arc::clone(&updates) as Arc<dyn Observer>)
+        .asking(Arc::new(asks) as Arc<dyn Approver>)
+        .hooked(Arc::clone(&modes) as Arc<dyn Hook>)
+        .hooked(Arc::clone(&updates) as Arc<dyn Hook>);
+    let wanted = Wanted {
+        composed,
+        dirs: house.dirs.clone(),
+        model: Some(chosen),
+        new: id,
+        resume,
+        limits,
+        instructions: None,
+        watch: Arc::clone(&updates) as Arc<dyn Watch>,
+        // The protocol has no questions but for permissions.
+        person: None,
+        // An editor keeps what is written to standard error where it can be looked at.
+        means: Means { watch: Some(Arc::new(Told::Wrong)), ..Means::default() },
+        agents: None,
+    };
+    let Made { recorder, toolgate, servers, session, .. } = session::make(wanted).map_err(unusable)?;
+    let Some(session) = session else {
+        return Err(Code::Internal.fault("a session without its model; this is a bug"));
+    };
+    edits.within(toolgate.router().gate());
+    let (handle, session) = (session.handle(), tokio::sync::Mutex::new(session));
+    let stop = Mutex::default();
+    Ok(Live { toolgate, recorder, servers, handle, session, stop, modes, updates })
+}
+
+fn unusable(fault: Fault) -> RpcFault {
+    Code::Internal.fault(fault.sentence())
+}
+
+/// The tools where the editor wants to work.
+fn composed(house: &House, workplace: Workplace) -> Result<Composed, RpcFault> {
+    let wrong = |why: String| Code::Params.fault(format!("the params do not fit at {why}"));
+    if !Path::is_absolute(&workplace.cwd) {
+        return Err(wrong("`cwd`: it must be an absolute path".to_owned()));
+    }
+    let servers = servers::settings(workplace.mcp_servers).map_err(wrong)?;
+    let mut place = house.args.place.clone();
+    place.cwd = Some(workplace.cwd);
+    let change = |config: &mut Config| {
+        one_shell(config);
+        // Whoever has a server of that name in the editor means that one.
+        config.servers.retain(|known| !servers.iter().any(|more| more.value.name == known.value.name));
+        config.servers.extend(servers);
+    };
+    compose_in(&place, house.dirs.clone(), change).map_err(unusable)
+}

@@ -1,0 +1,120 @@
+//! What commands write, shown while they run: the end of it, a few times a second.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+
+use super::line::Line;
+use super::protocol::{CallView, Content, Update, fenced};
+
+/// Bytes of an output that are shown: each time anew, since what an editor is told of a call takes the place of what it was told before.
+const MOST: usize = 8 << 10;
+/// How long is waited before it is shown again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The outputs of a session's calls that run.
+#[derive(Clone)]
+pub(super) struct Outputs {
+    line: Line,
+    runtime: Handle,
+    tails: Arc<Mutex<HashMap<String, Tail>>>,
+}
+
+/// The end of an output.
+#[derive(Default)]
+struct Tail {
+    text: String,
+    shown: Option<Instant>,
+    /// Somebody will show it soon.
+    is_due: bool,
+}
+
+impl Outputs {
+    /// Must be called in a runtime.
+    pub(super) fn new(line: Line) -> Self {
+        Self { line, runtime: Handle::current(), tails: Arc::default() }
+    }
+
+    fn tails(&self) -> MutexGuard<'_, HashMap<String, Tail>> {
+        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// More of the output of the call that the editor knows as `id`.
+    pub(super) fn more(&self, id: &str, text: &str) {
+        let mut tails = self.tails();
+        let tail = tails.entry(id.to_owned()).or_default();
+        tail.push(text);
+        if tail.is_due {
+            return;
+        }
+        match tail.shown.map(|shown| shown.elapsed()) {
+            Some(since) if since < PAUSE => {
+                tail.is_due = true;
+                let (outputs, id) = (self.clone(), id.to_owned());
+                // No call: it shows what a call has written, and ends then.
+                self.runtime.spawn(async move {
+                    tokio::time::sleep(PAUSE - since).await;
+                    if let Some(tail) = outputs.tails().get_mut(&id) {
+                        outputs.show(&id, tail);
+                    }
+                });
+            }
+            Some(_) | None => self.show(id, tail),
+        }
+    }
+
+    /// Told while the list is held, so that nothing comes after the end.
+    fn show(&self, id: &str, tail: &mut Tail) {
+        (tail.shown, tail.is_due) = (Some(Instant::now()), false);
+        let content = Some(vec![Content::Content { content: fenced("", &plain(&tail.text)) }]);
+        let view = CallView { tool_call_id: id.to_owned(), content, ..CallView::default() };
+        // The answer has all of it.
+        self.line.mention(&Update::Changed(view));
+    }
+
+    /// The call is answered.
+    pub(super) fn end(&self, id: &str) {
+        self.tails().remove(id);
+    }
+}
+
+/// Without colours, and with what was written over left out: the answer comes through a terminal of ours, this is on its way there.
+fn plain(text: &str) -> String {
+    let text = anstream::adapter::strip_str(text).to_string();
+    let lines =
+        text.split('\n').map(|line| line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+impl Tail {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        if self.text.len() > MOST {
+            let cut = self.text.len() - MOST;
+            let cut = (cut..=self.text.len()).find(|at| self.text.is_char_boundary(*at));
+            self.text.drain(..cut.unwrap_or(0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_is_shown_as_a_terminal_would() {
+        assert_eq!(plain("\u{1b}[31mred\u{1b}[0m\r\n10%\r20%\nrest"), "red\n20%\nrest");
+    }
+
+    #[test]
+    fn the_end_of_an_output_is_kept_in_whole_letters() {
+        let mut tail = Tail::default();
+        tail.push("x");
+        tail.push(&"é".repeat(MOST));
+        assert_eq!(tail.text, "é".repeat(MOST / 2));
+        tail.push("x");
+        assert_eq!((tail.text.len(), tail.text.chars().last()), (MOST - 1, Some('x')));
+    }
+}

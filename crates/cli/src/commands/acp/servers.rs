@@ -1,0 +1,84 @@
+//! The servers that an editor has, as servers of a session.
+
+use super::protocol::{McpServer, Pair};
+use crate::config::{ServerSetting, ServerTable, Setting, Source, is_server_name};
+
+/// Where they come from.
+const ASKED: Source = Source::Flag("session/new");
+/// How long the name of one may be here.
+const MAX_NAME: usize = 64;
+
+/// The servers; or where what is said about one does not fit.
+pub(super) fn settings(servers: Vec<McpServer>) -> Result<Vec<Setting<ServerSetting>>, String> {
+    servers.into_iter().enumerate().map(|(index, server)| setting(index, server)).collect()
+}
+
+fn setting(index: usize, server: McpServer) -> Result<Setting<ServerSetting>, String> {
+    let wrong = |why: &str| format!("`mcpServers[{index}]`: {why}");
+    let name = plain(&server.name);
+    if !is_server_name(&name) {
+        return Err(wrong("a server needs a name"));
+    }
+    let mut table = ServerTable::default();
+    match server.kind.as_deref() {
+        None | Some("stdio") => {
+            table.command = server.command;
+            table.args = server.args;
+            table.env = pairs(server.env);
+        }
+        Some("http") => {
+            table.url = server.url;
+            table.http_headers = pairs(server.headers);
+        }
+        Some(_) => return Err(wrong("a server is a program, or of the type `http`")),
+    }
+    match table.fault() {
+        Some(why) => Err(wrong(&why)),
+        None => Ok(Setting { value: ServerSetting { name, table }, source: ASKED }),
+    }
+}
+
+fn pairs(pairs: Vec<Pair>) -> std::collections::BTreeMap<String, String> {
+    pairs.into_iter().map(|Pair { name, value }| (name, value)).collect()
+}
+
+/// A name for people, as one that a tool's name can begin with.
+fn plain(name: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '-' };
+    name.chars().map(plain).take(MAX_NAME).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(server: Value) -> Result<String, String> {
+        let server: McpServer = serde_json::from_value(server).unwrap();
+        let settings = settings(vec![server])?;
+        Ok(serde_json::to_string(&settings[0].value).unwrap())
+    }
+
+    #[test]
+    fn programs_and_urls_are_servers_and_all_else_is_refused() {
+        let program = json!({"name": "My server", "command": "/bin/x", "args": ["-v"], "env": [{"name": "A", "value": "b"}]});
+        assert_eq!(
+            read(program).unwrap(),
+            r#"{"name":"My-server","command":"/bin/x","args":["-v"],"env":{"A":"b"}}"#
+        );
+        let web = json!({"type": "http", "name": "web", "url": "https://x/mcp", "headers": [{"name": "K", "value": "v"}]});
+        assert_eq!(read(web).unwrap(), r#"{"name":"web","url":"https://x/mcp","http_headers":{"K":"v"}}"#);
+        let rows = [
+            (
+                json!({"type": "sse", "name": "x", "url": "https://x"}),
+                "`mcpServers[0]`: a server is a program, or of the type `http`",
+            ),
+            (json!({"name": "", "command": "x"}), "`mcpServers[0]`: a server needs a name"),
+            (json!({"name": "x"}), "`mcpServers[0]`: it needs a `command`, or a `url`"),
+        ];
+        for (server, why) in rows {
+            assert_eq!(read(server).unwrap_err(), why);
+        }
+    }
+}

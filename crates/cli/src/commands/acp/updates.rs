@@ -1,0 +1,211 @@
+//! What happens in a session, told to the editor as it happens.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agent::{Seen, Watch};
+use rpc::Peer;
+use serde_json::Value;
+use toolgate::{BoxFuture, CallId, Event, Hook, HookSays, Notice, Observer, Planned, ToolCall, ToolOutput};
+
+use super::calls;
+use super::edits::Edits;
+use super::line::Line;
+use super::outputs::Outputs;
+use super::protocol::{Block, CallView, Content, Diff, Kind, PlanEntry, Status, Update};
+
+/// Tells the editor of one session.
+pub(super) struct Updates {
+    line: Line,
+    cwd: PathBuf,
+    /// Tokens that the model can read.
+    window: u64,
+    edits: Arc<Edits>,
+    calls: Mutex<HashMap<String, Shown>>,
+    outputs: Outputs,
+}
+
+/// A call that the editor was told of.
+#[derive(Default)]
+struct Shown {
+    /// Some models give their calls the same ids in every response; editors want each once.
+    times: usize,
+    is_open: bool,
+    diffs: Vec<Diff>,
+}
+
+impl Updates {
+    /// Tells `peer` about a session and where it works. Must be called in a runtime.
+    pub(super) fn new(peer: &Peer, (session, cwd): (&str, &Path), window: u64, edits: &Arc<Edits>) -> Self {
+        let line = Line { peer: peer.clone(), session: session.to_owned() };
+        let (outputs, calls) = (Outputs::new(line.clone()), Mutex::default());
+        Self { line, cwd: cwd.to_owned(), window, edits: Arc::clone(edits), calls, outputs }
+    }
+
+    /// What the session is called.
+    pub(super) fn session(&self) -> &str {
+        &self.line.session
+    }
+
+    /// Tells of something that has happened long ago.
+    pub(super) async fn send(&self, update: &Update) {
+        self.line.send(update).await;
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<String, Shown>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the editor is told of a call that is made now; nothing for one that it sees as a plan.
+    pub(super) fn began(&self, call: &ToolCall) -> Option<CallView> {
+        if call.name == calls::PLAN {
+            return None;
+        }
+        let mut all = self.calls();
+        let shown = all.entry(call.id.as_str().to_owned()).or_default();
+        *shown = Shown { times: shown.times + 1, is_open: true, diffs: Vec::new() };
+        let id = named(&call.id, shown.times);
+        Some(calls::begun(id, call, &self.cwd))
+    }
+
+    /// What the editor is told when a call is answered, if it knows of it.
+    pub(super) fn ended(&self, call: &CallId, output: &ToolOutput) -> Option<CallView> {
+        let mut all = self.calls();
+        let shown = all.get_mut(call.as_str()).filter(|shown| shown.is_open)?;
+        shown.is_open = false;
+        let (id, diffs) = (named(call, shown.times), std::mem::take(&mut shown.diffs));
+        self.outputs.end(&id);
+        let mut view = calls::ended(id, output);
+        if output.success && !diffs.is_empty() {
+            view.content = Some(diffs.into_iter().map(Content::Diff).collect());
+        }
+        Some(view)
+    }
+
+    /// What the editor calls a call that is not answered.
+    pub(super) fn id(&self, call: &CallId) -> Option<String> {
+        self.calls().get(call.as_str()).filter(|shown| shown.is_open).map(|shown| named(call, shown.times))
+    }
+
+    /// A call writes more. The list is held meanwhile, so that nothing of it comes after the answer.
+    fn writes(&self, call: &CallId, text: &str) {
+        let all = self.calls();
+        if let Some(shown) = all.get(call.as_str()).filter(|shown| shown.is_open) {
+            self.outputs.more(&named(call, shown.times), text);
+        }
+    }
+
+    /// What a patch would make of files.
+    pub(super) fn diffs(&self, call: &CallId) -> Vec<Diff> {
+        self.calls().get(call.as_str()).map(|shown| shown.diffs.clone()).unwrap_or_default()
+    }
+
+    /// A sentence of ours: the protocol has no other place for it.
+    fn remark(&self, text: &str) {
+        self.line.tell(&Update::Thought { content: Block::text(format!("\n\n{text}\n\n")) });
+    }
+
+    fn hosted(&self, kind: &str, item: &Value) {
+        let Some(id) = item["id"].as_str() else { return };
+        let title = Some(crate::screen::one_line(&kind.replace('_', " ")));
+        let status = Some(Status::Completed);
+        let kind = Some(Kind::Fetch);
+        self.line.tell(&Update::Begun(CallView {
+            tool_call_id: id.to_owned(),
+            title,
+            kind,
+            status,
+            ..CallView::default()
+        }));
+    }
+}
+
+fn named(call: &CallId, times: usize) -> String {
+    if times > 1 { format!("{call}#{times}") } else { call.to_string() }
+}
+
+impl Watch for Updates {
+    fn saw(&self, seen: Seen<'_>) {
+        match seen {
+            Seen::Text(text) => self.line.tell(&Update::Text { content: Block::text(text) }),
+            Seen::Thought(text) => self.line.tell(&Update::Thought { content: Block::text(text) }),
+            Seen::Called(call) => {
+                if let Some(view) = self.began(call) {
+                    self.line.tell(&Update::Begun(view));
+                }
+            }
+            Seen::Hosted { kind, item } => self.hosted(kind, item),
+            Seen::Answered(call, output) => {
+                if let Some(view) = self.ended(&call.id, output) {
+                    self.line.tell(&Update::Changed(view));
+                }
+            }
+            Seen::Responded { usage, .. } => {
+                let used = usage.input.saturating_add(usage.output);
+                self.line.tell(&Update::Usage { used, size: self.window });
+            }
+            Seen::Retried { why, .. } => self.remark(&format!("The model is asked again: {why}")),
+            Seen::Compacted { .. } => self.remark("The conversation was shortened."),
+            Seen::Notice(text) => self.remark(text),
+            Seen::Asked { .. } | Seen::Changed(_) => {}
+        }
+    }
+}
+
+impl Observer for Updates {
+    fn saw(&self, call: &CallId, event: &Event) {
+        match event {
+            Event::Attempted { number: 1, .. } => {
+                let Some(id) = self.id(call) else { return };
+                let status = Some(Status::InProgress);
+                let view = CallView { tool_call_id: id, status, ..CallView::default() };
+                self.line.tell(&Update::Changed(view));
+            }
+            Event::Notice(Notice::Output { text, .. }) => self.writes(call, text),
+            Event::Notice(Notice::Progress { text, .. }) => self.writes(call, &format!("{text}\n")),
+            Event::Notice(Notice::PlanUpdated { steps, .. }) => {
+                let entry = |step: &toolgate::PlanStep| entry(&step.description, step.status.as_str());
+                self.line.tell(&Update::Plan { entries: steps.iter().map(entry).collect() });
+            }
+            Event::Notice(Notice::FileChanged { .. } | Notice::Warning { .. })
+            | Event::Attempted { .. }
+            | Event::Queued { .. }
+            | Event::Started
+            | Event::Judged { .. }
+            | Event::Asked { .. }
+            | Event::Decided { .. }
+            | Event::Finished { .. } => {}
+        }
+    }
+}
+
+/// A step of a plan.
+pub(super) fn entry(step: &str, status: &str) -> PlanEntry {
+    PlanEntry { content: step.to_owned(), priority: "medium", status: status.to_owned() }
+}
+
+/// As a hook it sees a patch before it is judged, while the files are as they were.
+impl Hook for Updates {
+    fn name(&self) -> &str {
+        "editor"
+    }
+
+    fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays> {
+        if let (Some(id), Some(diffs)) = (self.id(&call.call.id), self.edits.of(call)) {
+            let content = Some(diffs.iter().cloned().map(Content::Diff).collect());
+            if let Some(shown) = self.calls().get_mut(call.call.id.as_str()) {
+                shown.diffs = diffs;
+            }
+            // A patch that came through a shell was taken for a command so far.
+            let kind = Some(calls::kind(call.call));
+            let view = CallView { tool_call_id: id, content, kind, ..CallView::default() };
+            self.line.tell(&Update::Changed(view));
+        }
+        Box::pin(std::future::ready(HookSays::default()))
+    }
+
+    fn after<'a>(&'a self, _: Planned<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookSays> {
+        Box::pin(std::future::ready(HookSays::default()))
+    }
+}

@@ -1,0 +1,63 @@
+//! What has to be asked is asked of the clients that follow the session.
+
+use std::sync::Arc;
+
+use agent::{Inquiry, Person};
+use rpc::protocol as p;
+use rpc::{method, protocol::Capabilities};
+use serde_json::{Value, json};
+use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
+
+use super::company::Company;
+use crate::commands::pipe::{decision, question};
+
+/// Asks about the calls of one session.
+pub(super) struct Asks {
+    pub(super) session: String,
+    pub(super) company: Arc<Company>,
+}
+
+impl Approver for Asks {
+    fn ask<'a>(&'a self, call: &'a CallId, asked: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+        Box::pin(async move {
+            let Value::Object(described) = question(call, asked) else {
+                return denied("it cannot be described");
+            };
+            let params = p::Ruling {
+                session_id: self.session.clone(),
+                agents: asked.agents.clone(),
+                question: described,
+            };
+            let can: fn(&Capabilities) -> bool = |capabilities| capabilities.approvals;
+            let Some(p::Decision { decision: word, note }) =
+                self.company.ask::<method::ApprovalRequest>(params, can).await
+            else {
+                return denied("nobody is connected who could be asked");
+            };
+            let rule = asked.proposal.as_ref().map(|proposal| &proposal.rule);
+            let said = json!({ "decision": word, "note": note });
+            decision(&said, rule)
+                .unwrap_or_else(|why| denied(&format!("the client's answer was none: {why}")))
+        })
+    }
+}
+
+fn denied(note: &str) -> ReviewDecision {
+    ReviewDecision::Denied { note: Some(note.to_owned()) }
+}
+
+impl Person for Asks {
+    fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let options = inquiry
+                .options
+                .iter()
+                .map(|(label, about)| p::Choice { label: label.clone(), description: about.clone() })
+                .collect();
+            let params =
+                p::Question { session_id: self.session.clone(), question: inquiry.question.clone(), options };
+            let can: fn(&Capabilities) -> bool = |capabilities| capabilities.questions;
+            self.company.ask::<method::UserAsk>(params, can).await?.answer
+        })
+    }
+}

@@ -1,0 +1,303 @@
+//! Calls that programs make: each written down before and after, and those with a key made once.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use journal::{Entry, Form, Record};
+use rpc::protocol as p;
+use rpc::{Code, Peer, RpcFault};
+use serde_json::Value;
+use tokio::sync::watch;
+use toolgate::{CancellationToken, ErrorKind, ToolCall, ToolOutput, ToolPayload, ToolRouter};
+
+use super::content::{content, text};
+use super::deltas::millis;
+use super::live::Live;
+
+/// What ids of calls with a key begin with.
+const KEYED: &str = "key-";
+/// How long a key may be.
+const LONGEST_KEY: usize = 128;
+/// Answers that are kept in memory; older ones are read from the journal.
+const KEPT: usize = 256;
+
+/// The calls of one session's clients.
+#[derive(Default)]
+pub(super) struct Calls {
+    state: Mutex<State>,
+    stop: CancellationToken,
+    /// How many run.
+    open: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+struct State {
+    running: HashMap<String, watch::Receiver<Option<p::ToolAnswer>>>,
+    /// The answers of the last calls with a key.
+    answers: VecDeque<p::ToolAnswer>,
+    /// The ids of all that are answered.
+    answered: HashSet<String>,
+}
+
+impl Calls {
+    /// Those that a journal tells of.
+    pub(super) fn known(records: &[Record]) -> Self {
+        let id = |record: &Record| match &record.entry {
+            Entry::Call { id, form: Form::Client | Form::ClientText, .. } => Some(id.clone()),
+            _ => None,
+        };
+        // One that has no answer gets one when the session goes on.
+        let answered = records.iter().filter_map(id).filter(|id| id.starts_with(KEYED)).collect();
+        Self { state: Mutex::new(State { answered, ..State::default() }), ..Self::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds this, and what it guards is right between any two statements.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops all that run, and waits until each has its answer.
+    pub(super) async fn stopped(&self) {
+        self.stop.cancel();
+        // The other end is ours.
+        let _never = self.open.subscribe().wait_for(|open| *open == 0).await.map(drop);
+    }
+
+    /// One more that runs, until this is dropped.
+    fn begin(&self) -> Running<'_> {
+        self.open.send_modify(|open| *open += 1);
+        Running(self)
+    }
+}
+
+struct Running<'a>(&'a Calls);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.open.send_modify(|open| *open = open.saturating_sub(1));
+    }
+}
+
+/// What becomes of a call with a key.
+enum Keyed {
+    New(watch::Sender<Option<p::ToolAnswer>>),
+    Running(watch::Receiver<Option<p::ToolAnswer>>),
+    Answered(Option<p::ToolAnswer>),
+}
+
+impl Live {
+    /// Calls a tool of the session.
+    pub(super) async fn call(
+        self: Arc<Self>,
+        call: p::ToolCall,
+        peer: &Peer,
+        cancel: CancellationToken,
+    ) -> Result<p::ToolAnswer, RpcFault> {
+        let payload = match call.input {
+            Some(input) => ToolPayload::Custom { input },
+            None => ToolPayload::Function { arguments: Value::Object(call.arguments).to_string() },
+        };
+        let router = self.toolgate.router().clone();
+        let Some(key) = call.key else {
+            let made = ToolCall { id: fresh().into(), name: call.tool, payload };
+            let answer = self.made(&router, made, cancel.clone());
+            tokio::pin!(answer);
+            return tokio::select! {
+                answer = &mut answer => answer,
+                // Nobody could ask for the answer any more; the journal gets one all the same.
+                () = peer.gone().cancelled() => {
+                    cancel.cancel();
+                    answer.await
+                }
+            };
+        };
+        if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
+            return Err(Code::Params
+                .fault(format!("the params do not fit at `key`: it has 1 to {LONGEST_KEY} letters")));
+        }
+        let made = ToolCall { id: format!("{KEYED}{key}").into(), name: call.tool, payload };
+        self.once(&router, made, cancel).await
+    }
+
+    /// Makes a call whose id is used once in the session.
+    async fn once(
+        self: Arc<Self>,
+        router: &ToolRouter,
+        call: ToolCall,
+        cancel: CancellationToken,
+    ) -> Result<p::ToolAnswer, RpcFault> {
+        let id = call.id.as_str().to_owned();
+        let mut running = match self.keyed(&id) {
+            Keyed::Answered(answer) => {
+                let answer = answer.or_else(|| self.recorded(&id));
+                return answer.ok_or_else(|| {
+                    Code::Journal.fault("the answer of the first call cannot be read any more")
+                });
+            }
+            Keyed::Running(running) => running,
+            Keyed::New(told) => {
+                let (live, router, running) = (Arc::clone(&self), router.clone(), told.subscribe());
+                // It goes on though its client leaves, who may come back for the answer.
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "the call itself is the engine's; this waits for it"
+                )]
+                tokio::spawn(async move {
+                    if let Ok(answer) = live.made(&router, call, cancel).await {
+                        live.keep(answer.clone());
+                        told.send_replace(Some(answer));
+                    } else {
+                        live.calls.lock().running.remove(&id);
+                    }
+                });
+                let mut first = running;
+                return waited(&mut first).await;
+            }
+        };
+        waited(&mut running).await.map(|answer| p::ToolAnswer { repeated: true, ..answer })
+    }
+
+    fn keyed(&self, id: &str) -> Keyed {
+        let mut state = self.calls.lock();
+        if let Some(running) = state.running.get(id) {
+            return Keyed::Running(running.clone());
+        }
+        if state.answered.contains(id) {
+            let kept = state.answers.iter().find(|answer| answer.call_id == id).cloned();
+            return Keyed::Answered(kept.map(|answer| p::ToolAnswer { repeated: true, ..answer }));
+        }
+        let (told, running) = watch::channel(None);
+        state.running.insert(id.to_owned(), running);
+        Keyed::New(told)
+    }
+
+    fn keep(&self, answer: p::ToolAnswer) {
+        let mut state = self.calls.lock();
+        state.running.remove(&answer.call_id);
+        state.answered.insert(answer.call_id.clone());
+        state.answers.push_back(answer);
+        if state.answers.len() > KEPT {
+            state.answers.pop_front();
+        }
+    }
+
+    /// The answer that the journal has.
+    fn recorded(&self, id: &str) -> Option<p::ToolAnswer> {
+        let reading = journal::read(self.recorder.path()).ok()?;
+        // A call of the model's may have the same id: the answer that counts is that of a client's.
+        let mut ours = false;
+        reading.records.into_iter().find_map(|record| match record.entry {
+            Entry::Call { id: call, form, .. } if call == id => {
+                ours = matches!(form, Form::Client | Form::ClientText);
+                None
+            }
+            Entry::Answered { call, success, error, took_ms, text, .. } if call == id && ours => {
+                Some(p::ToolAnswer {
+                    call_id: call,
+                    success,
+                    error,
+                    content_items: vec![p::Content::Text { text }],
+                    structured: None,
+                    kept: None,
+                    elapsed_ms: took_ms,
+                    repeated: true,
+                })
+            }
+            _ => None,
+        })
+    }
+
+    /// Makes a call, written down before and after.
+    async fn made(
+        &self,
+        router: &ToolRouter,
+        call: ToolCall,
+        cancel: CancellationToken,
+    ) -> Result<p::ToolAnswer, RpcFault> {
+        let unwritten = |fault: journal::JournalFault| Code::Journal.fault(fault.to_string());
+        let _running = self.calls.begin();
+        self.recorder.called(&call).map_err(unwritten)?;
+        // Clients wait for an answer where they want an order: their calls hold up nobody else's.
+        let answering = router.apart().dispatch(call.clone(), cancel.clone());
+        tokio::pin!(answering);
+        let output = tokio::select! {
+            output = &mut answering => output,
+            () = self.calls.stop.cancelled() => {
+                cancel.cancel();
+                answering.await
+            }
+        };
+        self.recorder.answered(&call, &output).map_err(unwritten)?;
+        Ok(told(&call, output))
+    }
+
+    /// Calls a tool of those that models are not told of, and gives its data.
+    pub(super) async fn program(
+        &self,
+        tool: &str,
+        arguments: Value,
+        cancel: CancellationToken,
+    ) -> Result<Value, RpcFault> {
+        let router = self
+            .toolgate
+            .programs()
+            .ok_or_else(|| Code::Internal.fault("the session has no tools of its own"))?;
+        self.data(router, ToolCall::function(fresh(), tool, arguments.to_string()), cancel).await
+    }
+
+    /// Makes a call, and gives its data; what is refused is a fault.
+    pub(super) async fn data(
+        &self,
+        router: &ToolRouter,
+        call: ToolCall,
+        cancel: CancellationToken,
+    ) -> Result<Value, RpcFault> {
+        let answer = self.made(router, call, cancel).await?;
+        match answer.success {
+            true => Ok(answer.structured.unwrap_or_default()),
+            false => Err(refused(&answer)),
+        }
+    }
+}
+
+/// A call that came to nothing, as a fault.
+pub(super) fn refused(answer: &p::ToolAnswer) -> RpcFault {
+    let code = match answer.error.as_deref() {
+        Some(kind) if kind == ErrorKind::BadArguments.as_str() => Code::Params,
+        Some(kind) if kind == ErrorKind::Cancelled.as_str() => Code::Cancelled,
+        _ => Code::Refused,
+    };
+    code.fault(text(&answer.content_items)).with(serde_json::json!(answer))
+}
+
+/// What came of a call, for a client.
+fn told(call: &ToolCall, output: ToolOutput) -> p::ToolAnswer {
+    p::ToolAnswer {
+        call_id: call.id.as_str().to_owned(),
+        success: output.success,
+        error: output.facts.error.map(|error| error.as_str().to_owned()),
+        content_items: content(&output.items),
+        kept: output.facts.kept.as_ref().map(|kept| kept.display().to_string()),
+        elapsed_ms: output.facts.duration.map_or(0, millis),
+        structured: output.structured,
+        repeated: false,
+    }
+}
+
+/// What a call that runs comes to.
+async fn waited(running: &mut watch::Receiver<Option<p::ToolAnswer>>) -> Result<p::ToolAnswer, RpcFault> {
+    let lost = || Code::Journal.fault("the call could not be written down, and was not made");
+    let answer = running.wait_for(Option::is_some).await.map_err(|_| lost())?;
+    answer.clone().ok_or_else(lost)
+}
+
+/// An id that no other call of any session has.
+pub(super) fn fresh() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    static BEGAN: OnceLock<u128> = OnceLock::new();
+    let began = BEGAN
+        .get_or_init(|| std::time::SystemTime::UNIX_EPOCH.elapsed().as_ref().map_or(0, Duration::as_nanos));
+    format!("call-{began:x}-{}", COUNT.fetch_add(1, Ordering::Relaxed))
+}

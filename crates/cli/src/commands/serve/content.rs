@@ -1,0 +1,64 @@
+//! Pieces of what is said to a model ↔ pieces of what is said to a client.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rpc::protocol::Content;
+use toolgate::{Image, Item};
+
+/// The kinds of pictures that models read.
+const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// What a client says, for a model; or what is wrong with it.
+pub(super) fn items(content: Vec<Content>) -> Result<Vec<Item>, String> {
+    content.into_iter().map(item).collect()
+}
+
+fn item(content: Content) -> Result<Item, String> {
+    match content {
+        Content::Text { text } => Ok(Item::Text(text)),
+        Content::Image { mime_type, data } => picture(&mime_type, &data).map(Item::Image),
+        Content::InputImage { image_url } => {
+            let parts = image_url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+            let (kind, data) =
+                parts.ok_or("an `image_url` begins with `data:` and holds the picture in base64")?;
+            picture(kind, data).map(Item::Image)
+        }
+    }
+}
+
+/// A picture that a client sends; or what is wrong with it.
+pub(crate) fn picture(kind: &str, data: &str) -> Result<Image, String> {
+    let mime = KINDS.into_iter().find(|known| *known == kind);
+    let mime = mime.ok_or_else(|| format!("a picture is one of {}", KINDS.join(", ")))?;
+    let bytes = STANDARD.decode(data).map_err(|error| format!("a picture is in base64: {error}"))?;
+    Ok(Image { mime, bytes })
+}
+
+/// Pictures that go with a prompt.
+pub(super) fn images(content: Vec<Content>) -> Result<Vec<Image>, String> {
+    let image = |item: Item| match item {
+        Item::Image(image) => Ok(image),
+        Item::Text(_) => Err("only pictures go with a prompt".to_owned()),
+    };
+    items(content)?.into_iter().map(image).collect()
+}
+
+/// The words of it.
+pub(super) fn text(content: &[Content]) -> String {
+    let words = content.iter().filter_map(|item| match item {
+        Content::Text { text } => Some(text.as_str()),
+        Content::Image { .. } | Content::InputImage { .. } => None,
+    });
+    words.collect::<Vec<_>>().join("\n")
+}
+
+/// What a model is told, for a client.
+pub(super) fn content(items: &[Item]) -> Vec<Content> {
+    let one = |item: &Item| match item {
+        Item::Text(text) => Content::Text { text: text.clone() },
+        Item::Image(image) => {
+            Content::Image { mime_type: image.mime.to_owned(), data: STANDARD.encode(&image.bytes) }
+        }
+    };
+    items.iter().map(one).collect()
+}

@@ -1,0 +1,91 @@
+//! What is only on its way, told to whoever reads fast enough.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::{Seen, Watch};
+use rpc::protocol::{Delta, Happening};
+use serde_json::json;
+use toolgate::{CallId, Event, Notice, Observer, OutputStream};
+
+use super::company::Company;
+use crate::session::words::Words;
+
+/// Tells the followers of one session.
+pub(super) struct Deltas {
+    pub(super) session: String,
+    pub(super) company: Arc<Company>,
+    words: Words,
+}
+
+impl Deltas {
+    pub(super) fn new(session: &str, company: &Arc<Company>) -> Self {
+        Self { session: session.to_owned(), company: Arc::clone(company), words: Words::default() }
+    }
+
+    /// What the model said last.
+    pub(super) fn last(&self) -> String {
+        self.words.last()
+    }
+
+    fn tell(&self, happening: Happening) {
+        let followers = self.company.all();
+        if followers.is_empty() {
+            return;
+        }
+        let delta = json!(Delta { session_id: self.session.clone(), happening });
+        for peer in followers {
+            // Whoever reads too slowly hears of it when it is over.
+            let _left_out = peer.mention("session/delta", &delta);
+        }
+    }
+}
+
+impl Watch for Deltas {
+    fn saw(&self, seen: Seen<'_>) {
+        self.words.saw(seen);
+        match seen {
+            Seen::Asked { round, bytes } => self.tell(Happening::Request { number: round, bytes }),
+            Seen::Text(text) => self.tell(Happening::Text { text: text.to_owned() }),
+            Seen::Thought(text) => self.tell(Happening::Thought { text: text.to_owned() }),
+            Seen::Retried { why, pause } => {
+                self.tell(Happening::Retry { why: why.to_owned(), pause_ms: millis(pause) });
+            }
+            // Told as events.
+            Seen::Called(_)
+            | Seen::Hosted { .. }
+            | Seen::Answered(..)
+            | Seen::Responded { .. }
+            | Seen::Compacted { .. }
+            | Seen::Changed(_)
+            | Seen::Notice(_) => {}
+        }
+    }
+}
+
+impl Observer for Deltas {
+    fn saw(&self, call: &CallId, event: &Event) {
+        let call_id = || call.as_str().to_owned();
+        match event {
+            Event::Started => self.tell(Happening::Running { call_id: call_id() }),
+            Event::Notice(Notice::Output { stream, text }) => {
+                let stream = match stream {
+                    OutputStream::Stdout => "stdout",
+                    OutputStream::Stderr => "stderr",
+                    OutputStream::Terminal => "terminal",
+                };
+                let (stream, text) = (stream.to_owned(), text.clone());
+                self.tell(Happening::Output { call_id: call_id(), stream, text });
+            }
+            _ => {}
+        }
+    }
+
+    fn streams(&self) -> bool {
+        !self.company.all().is_empty()
+    }
+}
+
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

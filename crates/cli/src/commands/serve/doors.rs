@@ -1,0 +1,165 @@
+//! Where programs come in: a pipe, a socket of the user's own, a WebSocket on this machine.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::mcp::serve::Entry;
+use rpc::{Limits, Lines, Probed, WebSocket};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::Mode;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::task::JoinSet;
+
+use super::hall::Hall;
+use crate::commands::mcp::{counter, token};
+use crate::config::Dirs;
+use crate::fault::Fault;
+use crate::{private, screen};
+
+/// Connections at a time.
+const CONNECTIONS: usize = 1024;
+/// How long a WebSocket's handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+/// How long is waited before the next is accepted, when one could not be.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Serves whoever started us, until they close the pipe.
+pub(super) async fn stdio(hall: &Arc<Hall>) -> Result<(), Fault> {
+    let host = Arc::clone(hall) as Arc<dyn rpc::Host>;
+    let frames = Lines(tokio::io::stdin(), tokio::io::stdout());
+    let probe = probe(rustix::io::dup(rustix::stdio::stdout()).map_err(io::Error::from)?);
+    rpc::serve(host, Probed::new(frames, probe), Limits::default()).await;
+    Ok(())
+}
+
+/// Serves whoever connects to the socket at `path`; never ends by itself.
+pub(super) async fn socket(hall: &Arc<Hall>, path: &Path) -> Result<(), Fault> {
+    let socket = Socket::bind(path)?;
+    screen::to_stderr(&format!("serving at {}", path.display()));
+    let mut open = JoinSet::new();
+    // ends: with the server
+    loop {
+        tokio::select! {
+            accepted = socket.listener.accept() => match accepted {
+                Ok((stream, _)) if !counter::is_welcome(&stream) => {
+                    tracing::warn!("somebody who may not come in came to the socket");
+                }
+                Ok(_) if open.len() >= CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
+                Ok((stream, _)) => {
+                    let host = Arc::clone(hall) as Arc<dyn rpc::Host>;
+                    let probe = rustix::io::dup(&stream).map(probe);
+                    let (read, write) = stream.into_split();
+                    match probe {
+                        Ok(probe) => {
+                            let frames = Probed::new(Lines(read, write), probe);
+                            open.spawn(rpc::serve(host, frames, Limits::default()));
+                        }
+                        Err(error) => tracing::warn!(%error, "a connection could not be kept"),
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(AGAIN).await;
+                }
+            },
+            Some(_) = open.join_next(), if !open.is_empty() => {}
+        }
+    }
+}
+
+/// Whether nobody is at the other end of `fd` any more. Whoever only closes their half is.
+fn probe(fd: OwnedFd) -> impl Fn() -> bool {
+    const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+    move || {
+        let mut polled = [PollFd::new(&fd, PollFlags::empty())];
+        let looked = poll(&mut polled, Some(&NOW));
+        looked.is_ok() && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+    }
+}
+
+/// A socket that only its owner reaches; dropping it takes it away.
+struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Socket {
+    fn bind(path: &Path) -> Result<Self, Fault> {
+        let wrong = |error: io::Error| Fault::usage(format!("cannot serve at `{}`: {error}", path.display()));
+        if private::is_socket(path) {
+            // Whoever had it is gone, or still there.
+            if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                return Err(Fault::usage(format!("another server has the socket `{}`", path.display())));
+            }
+            rustix::fs::unlink(path).map_err(|errno| wrong(errno.into()))?;
+        }
+        // Made with the mode that it is to have: nobody else gets in, not even for a moment.
+        let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
+        let listener = UnixListener::bind(path);
+        rustix::process::umask(before);
+        Ok(Self { listener: listener.map_err(wrong)?, path: path.to_owned() })
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if private::is_socket(&self.path) {
+            let _gone = rustix::fs::unlink(&self.path);
+        }
+    }
+}
+
+/// Serves whoever brings the token to `address`; never ends by itself.
+pub(super) async fn websocket(
+    hall: &Arc<Hall>,
+    address: SocketAddr,
+    variable: Option<&str>,
+) -> Result<(), Fault> {
+    if !address.ip().is_loopback() {
+        let wrong =
+            format!("`{address}` can be reached from other machines, and nothing encrypts what is said");
+        return Err(Fault::usage(wrong).hint("take 127.0.0.1"));
+    }
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|error| Fault::usage(format!("cannot serve at `{address}`: {error}")))?;
+    let (entry, bring) = token::entry(variable, &Dirs::from_env()?)?;
+    screen::to_stderr(&format!("serving at ws://{}", listener.local_addr()?));
+    screen::to_stderr(&format!("the token is {}", screen::visible(&bring.place)));
+    let entry = Arc::new(entry);
+    let mut open = JoinSet::new();
+    // ends: with the server
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(_) if open.len() >= CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
+                Ok((stream, _)) => {
+                    let (host, entry) = (Arc::clone(hall) as Arc<dyn rpc::Host>, Arc::clone(&entry));
+                    open.spawn(async move {
+                        let accepting = WebSocket::accept(stream, |headers| admits(&entry, headers));
+                        match tokio::time::timeout(HANDSHAKE, accepting).await {
+                            Ok(Ok(socket)) => rpc::serve(host, socket, Limits::default()).await,
+                            Ok(Err(error)) => tracing::warn!(%error, "somebody was not let in"),
+                            Err(_) => tracing::warn!("a handshake took too long"),
+                        }
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(AGAIN).await;
+                }
+            },
+            Some(_) = open.join_next(), if !open.is_empty() => {}
+        }
+    }
+}
+
+/// Whether these headers bring the token. A page in a browser has an origin, and no business here.
+fn admits(entry: &Entry, headers: &rpc::Headers<'_>) -> bool {
+    let bearer = headers.get("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    !headers.has("origin") && entry.admits(bearer.unwrap_or_default().trim().as_bytes())
+}

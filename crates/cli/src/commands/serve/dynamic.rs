@@ -1,0 +1,187 @@
+//! Tools that clients bring, and answer for.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use agent::Handle;
+use rpc::protocol as p;
+use rpc::{Code, Peer, RpcFault, method};
+use serde_json::Value;
+use toolgate::{Answering, Answers, AnyTool, Cx, Foreign, Lane, ToolError, ToolOutput, ToolSource};
+
+use super::content;
+
+/// Tools that clients may give to one session.
+pub(super) const MOST_TOOLS: usize = 128;
+/// How long a client may take if its tool does not say, and at the most.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(600);
+/// What names of tools of servers begin with.
+const OF_SERVERS: &str = "mcp__";
+
+/// The tools of one session's clients.
+#[derive(Default)]
+pub(super) struct Dynamic {
+    session: OnceLock<String>,
+    /// Knows which turn runs.
+    turns: OnceLock<Handle>,
+    tools: Mutex<BTreeMap<String, Brought>>,
+}
+
+struct Brought {
+    tool: Arc<dyn AnyTool>,
+    owner: Peer,
+}
+
+impl Dynamic {
+    /// Says whose they are, once that is known.
+    pub(super) fn of(&self, session: &str, turns: Option<Handle>) {
+        let _said_before = self.session.set(session.to_owned());
+        if let Some(turns) = turns {
+            let _said_before = self.turns.set(turns);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Brought>> {
+        // A map is whole between any two statements.
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What they are called.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.lock().keys().cloned().collect()
+    }
+
+    /// Takes tools of `owner`, all or none; `taken` says whether a name is that of another tool.
+    pub(super) fn register(
+        self: &Arc<Self>,
+        owner: &Peer,
+        tools: &[p::DynamicTool],
+        taken: impl Fn(&str) -> bool,
+    ) -> Result<(), RpcFault> {
+        let mut brought = BTreeMap::new();
+        for tool in tools {
+            let name = crate::screen::visible(&tool.name);
+            let wrong = |why: &str| Code::Params.fault(format!("the tool `{name}` {why}"));
+            if !is_name(&tool.name) {
+                return Err(wrong(
+                    "needs another name: 1 to 128 letters, digits, `_` and `-`, not beginning with `mcp__`",
+                ));
+            }
+            if taken(&tool.name) && !self.lock().contains_key(&tool.name) {
+                return Err(wrong("has the name of a tool that is there already"));
+            }
+            let made = self.made(owner, tool).map_err(|why| wrong(&why))?;
+            if brought.insert(tool.name.clone(), Brought { tool: made, owner: owner.clone() }).is_some() {
+                return Err(wrong("is given twice"));
+            }
+        }
+        let mut all = self.lock();
+        let more = brought.keys().filter(|name| !all.contains_key(*name)).count();
+        if all.len() + more > MOST_TOOLS {
+            return Err(Code::Limit.fault(format!("clients may give a session {MOST_TOOLS} tools")));
+        }
+        all.extend(brought);
+        Ok(())
+    }
+
+    /// Lets go of tools.
+    pub(super) fn unregister(&self, names: &[String]) {
+        self.lock().retain(|name, _| !names.contains(name));
+    }
+
+    fn made(self: &Arc<Self>, owner: &Peer, tool: &p::DynamicTool) -> Result<Arc<dyn AnyTool>, String> {
+        let foreign = Foreign {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            input_schema: tool.input_schema.clone(),
+        };
+        let timeout = tool.timeout_ms.map_or(TIMEOUT, Duration::from_millis).min(LONGEST);
+        let answers = Client {
+            all: Arc::clone(self),
+            owner: owner.clone(),
+            name: tool.name.clone(),
+            timeout,
+            lane: if tool.read_only { Lane::Shared } else { Lane::Alone },
+        };
+        foreign.answered(Arc::new(answers)).map_err(|fault| format!("cannot be used: {fault}"))
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=128).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with(OF_SERVERS)
+}
+
+impl ToolSource for Dynamic {
+    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+        self.lock().values().map(|brought| Arc::clone(&brought.tool)).collect()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
+        self.lock().get(name).map(|brought| Arc::clone(&brought.tool))
+    }
+}
+
+/// A client that answers for a tool.
+struct Client {
+    all: Arc<Dynamic>,
+    owner: Peer,
+    name: String,
+    timeout: Duration,
+    lane: Lane,
+}
+
+impl Client {
+    async fn asked(&self, arguments: Value, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        // It may have been given anew, by a client that came back.
+        let owner =
+            self.all.lock().get(&self.name).map_or_else(|| self.owner.clone(), |now| now.owner.clone());
+        let name = &self.name;
+        if owner.gone().is_cancelled() {
+            return Err(ToolError::io(format!(
+                "the program that answers for `{name}` is not connected; go on without it"
+            )));
+        }
+        let params = p::Invocation {
+            session_id: self.all.session.get().cloned().unwrap_or_default(),
+            call_id: cx.call().as_str().to_owned(),
+            turn_id: self.all.turns.get().map(Handle::turn_id).unwrap_or_default(),
+            tool: name.clone(),
+            arguments,
+        };
+        let asking = owner.ask::<method::ToolInvoke>(&params);
+        let answer = tokio::select! {
+            answer = tokio::time::timeout(self.timeout, asking) => answer,
+            () = owner.gone().cancelled() => {
+                let why = format!("the program that answers for `{name}` left before it answered; what it did is not known");
+                return Err(ToolError::io(why));
+            }
+        };
+        let told = match answer {
+            Ok(Ok(invoked)) => invoked,
+            Ok(Err(fault)) => return Err(ToolError::io(format!("`{name}`: {}", fault.message))),
+            Err(_) => {
+                let why = format!(
+                    "the program that answers for `{name}` took longer than {} s; what it did is not known",
+                    self.timeout.as_secs()
+                );
+                return Err(ToolError::io(why));
+            }
+        };
+        let items = content::items(told.content_items)
+            .map_err(|why| ToolError::io(format!("the answer of `{name}` cannot be read: {why}")))?;
+        Ok(ToolOutput { items, success: told.success, ..ToolOutput::text("") })
+    }
+}
+
+impl Answers for Client {
+    fn lane(&self) -> Lane {
+        self.lane
+    }
+
+    fn answer(&self, arguments: Value, cx: Cx) -> Answering<'_> {
+        Box::pin(async move { self.asked(arguments, &cx).await })
+    }
+}

@@ -1,0 +1,110 @@
+//! Files, patches and verdicts, for clients: the tools that models have, and some that they are not told of.
+
+use std::sync::Arc;
+
+use rpc::protocol as p;
+use rpc::{Code, Peer, RpcFault};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use toolgate::{CancellationToken, ToolCall};
+
+use super::calls::{fresh, refused};
+use super::content::text;
+use super::live::Live;
+use crate::commands::policy::explain;
+
+impl Live {
+    pub(super) async fn fs_read(
+        &self,
+        read: &p::FsRead,
+        cancel: CancellationToken,
+    ) -> Result<p::FsReadDone, RpcFault> {
+        let arguments = json!({ "path": read.path, "offset": read.offset, "length": read.length });
+        fitting(self.program("fs_read", given(arguments), cancel).await?)
+    }
+
+    pub(super) async fn fs_write(
+        &self,
+        write: &p::FsWrite,
+        cancel: CancellationToken,
+    ) -> Result<p::FsWritten, RpcFault> {
+        let arguments =
+            json!({ "path": write.path, "text": write.text, "base64": write.base64, "new": write.new });
+        fitting(self.program("fs_write", given(arguments), cancel).await?)
+    }
+
+    pub(super) async fn fs_list(
+        &self,
+        list: &p::FsList,
+        cancel: CancellationToken,
+    ) -> Result<p::FsListed, RpcFault> {
+        let arguments = json!({ "path": list.path, "depth": list.depth, "limit": list.limit });
+        fitting(self.program("fs_list", given(arguments), cancel).await?)
+    }
+
+    pub(super) async fn fs_search(
+        &self,
+        search: &p::FsSearch,
+        cancel: CancellationToken,
+    ) -> Result<p::FsSearched, RpcFault> {
+        let arguments = given(json!({
+            "pattern": search.pattern,
+            "path": search.path,
+            "file_pattern": search.glob,
+            "case_sensitive": !search.ignore_case,
+            "max_results": search.limit,
+        }));
+        let call = ToolCall::function(fresh(), "grep_files", arguments.to_string());
+        let data = self.data(self.toolgate.router(), call, cancel).await?;
+        let all = data["matches"].as_u64() == data["hits"].as_array().map(|hits| hits.len() as u64);
+        let complete = data["complete"] == true && all;
+        fitting(json!({ "hits": data["hits"], "complete": complete }))
+    }
+
+    pub(super) async fn apply_patch(
+        self: Arc<Self>,
+        patch: p::PatchApply,
+        peer: &Peer,
+        cancel: CancellationToken,
+    ) -> Result<p::PatchApplied, RpcFault> {
+        let call = p::ToolCall {
+            session_id: patch.session_id,
+            tool: "apply_patch".to_owned(),
+            input: Some(patch.patch),
+            key: patch.key,
+            ..p::ToolCall::default()
+        };
+        let answer = self.call(call, peer, cancel).await?;
+        if !answer.success {
+            return Err(refused(&answer));
+        }
+        let text = text(&answer.content_items);
+        let changes = answer.structured.map(|mut data| data["changes"].take()).unwrap_or_else(|| json!([]));
+        fitting(json!({ "changes": changes, "text": text }))
+    }
+
+    /// What would be decided about a call. Nothing is done, and nothing is written down.
+    pub(super) fn explain(&self, wanted: &p::PolicyExplain) -> Result<p::PolicyExplained, RpcFault> {
+        let (tool, arguments) = match (&wanted.tool, &wanted.command) {
+            (Some(tool), None) => (tool.as_str(), Value::Object(wanted.arguments.clone())),
+            (None, Some(command)) => ("exec_command", json!({ "cmd": command })),
+            _ => return Err(Code::Params.fault("the params do not fit: give a `tool` or a `command`")),
+        };
+        let explanation = explain::explained(&self.toolgate, tool, arguments.to_string())
+            .map_err(|fault| Code::Params.fault(fault.to_string()))?;
+        Ok(p::PolicyExplained { explanation })
+    }
+}
+
+/// Without the members that nobody gave.
+fn given(mut arguments: Value) -> Value {
+    if let Value::Object(members) = &mut arguments {
+        members.retain(|_, value| !value.is_null());
+    }
+    arguments
+}
+
+fn fitting<T: DeserializeOwned>(data: Value) -> Result<T, RpcFault> {
+    serde_json::from_value(data)
+        .map_err(|error| Code::Internal.fault(format!("an answer is not what it should be: {error}")))
+}

@@ -1,0 +1,264 @@
+//! Everybody who is served: connections, sessions, and what is asked for.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use exec::session::Processes;
+use rpc::protocol as p;
+use rpc::{Asked, Call, Code, Host, MAX_MESSAGE, Peer, RpcFault, method, reply};
+use serde_json::Value;
+use tokio::task::JoinSet;
+use toolgate::BoxFuture;
+
+use super::dynamic::MOST_TOOLS;
+use super::live::Live;
+use super::open;
+use crate::args::Place;
+use crate::config::Dirs;
+
+/// Sessions at a time.
+const MOST_SESSIONS: usize = 4096;
+/// Sessions that are listed if nobody says how many, and at the most.
+const LISTED: usize = 100;
+const MOST_LISTED: usize = 1000;
+
+/// The server.
+pub(super) struct Hall {
+    pub(super) place: Place,
+    pub(super) dirs: Dirs,
+    /// What starts processes, for all sessions.
+    pub(super) processes: Processes,
+    live: Mutex<HashMap<String, Arc<Live>>>,
+    /// Those who have said who they are, and what they can be asked.
+    guests: Mutex<HashMap<u64, p::Capabilities>>,
+    /// One session is opened from its journal at a time: two who ask for the same get one.
+    opening: tokio::sync::Mutex<()>,
+}
+
+impl Hall {
+    pub(super) fn new(place: Place, dirs: Dirs) -> Self {
+        Self {
+            place,
+            dirs,
+            processes: Processes::default(),
+            live: Mutex::default(),
+            guests: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<Live>>> {
+        // A map is whole between any two statements.
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn guests(&self) -> MutexGuard<'_, HashMap<u64, p::Capabilities>> {
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the journals are.
+    pub(super) fn sessions(&self) -> Option<PathBuf> {
+        self.dirs.sessions.clone()
+    }
+
+    /// Ends every session; their journals stay.
+    pub(super) async fn close(&self) {
+        let all: Vec<Arc<Live>> = self.live().drain().map(|(_, live)| live).collect();
+        let mut closing: JoinSet<()> =
+            all.into_iter().map(|live| async move { live.close("the server ended").await }).collect();
+        // Each has a bound of its own.
+        while closing.join_next().await.is_some() {}
+    }
+
+    fn find(&self, id: &str) -> Result<Arc<Live>, RpcFault> {
+        self.live().get(id).cloned().ok_or_else(|| {
+            Code::NoSession.fault(format!(
+                "there is no session `{}` here; `session/list` has those that `session/attach` can go on with",
+                crate::screen::visible(id)
+            ))
+        })
+    }
+
+    fn initialize(&self, peer: &Peer, said: &p::Initialize) -> Result<p::Initialized, RpcFault> {
+        if said.protocol != p::PROTOCOL {
+            let why = format!("protocol {} is not spoken here; {} is", said.protocol, p::PROTOCOL);
+            return Err(Code::Initialize.fault(why));
+        }
+        if self.guests().insert(peer.number(), said.capabilities).is_some() {
+            return Err(Code::Initialize.fault("`initialize` was called before"));
+        }
+        Ok(p::Initialized {
+            protocol: p::PROTOCOL,
+            server: p::Named {
+                name: "toolgate".to_owned(),
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            },
+            limits: p::Limits {
+                message_bytes: MAX_MESSAGE,
+                requests: rpc::Limits::default().requests,
+                sessions: MOST_SESSIONS,
+                tools: MOST_TOOLS,
+                processes: toolgate::DEFAULT_SESSIONS,
+            },
+        })
+    }
+
+    fn start(&self, guest: &Guest, start: p::Start) -> Result<p::Started, RpcFault> {
+        self.room()?;
+        let tools = start.tools.clone();
+        let live = open::begin(self, start)?;
+        self.welcome(&live, guest, 0, &tools)?;
+        Ok(live.started())
+    }
+
+    async fn attach(&self, guest: &Guest, attach: p::Attach) -> Result<p::Attached, RpcFault> {
+        let opening = self.opening.lock().await;
+        let known = self.live().get(&attach.session_id).cloned();
+        let (live, resumed) = match known {
+            Some(live) => (live, false),
+            None => {
+                self.room()?;
+                (open::resume(self, &attach.session_id, attach.start.unwrap_or_default())?, true)
+            }
+        };
+        self.welcome(&live, guest, attach.cursor, &attach.tools)?;
+        drop(opening);
+        Ok(p::Attached { session: live.started(), resumed, busy: live.is_busy(), cursor: live.cursor() })
+    }
+
+    /// Keeps a session, and has `guest` follow it.
+    fn welcome(
+        &self,
+        live: &Arc<Live>,
+        guest: &Guest,
+        cursor: u64,
+        tools: &[p::DynamicTool],
+    ) -> Result<(), RpcFault> {
+        live.register(&guest.peer, tools)?;
+        self.live().insert(live.id().to_owned(), Arc::clone(live));
+        live.follow(&guest.peer, guest.capabilities, cursor);
+        Ok(())
+    }
+
+    fn room(&self) -> Result<(), RpcFault> {
+        match self.live().len() < MOST_SESSIONS {
+            true => Ok(()),
+            false => {
+                Err(Code::Limit
+                    .fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one")))
+            }
+        }
+    }
+
+    fn list(&self, wanted: p::ListSessions) -> Result<p::Listed, RpcFault> {
+        let most = wanted.limit.unwrap_or(LISTED).min(MOST_LISTED);
+        let Some(directory) = self.sessions() else { return Ok(p::Listed { sessions: Vec::new() }) };
+        let unread = |fault: journal::JournalFault| Code::Journal.fault(fault.to_string());
+        let all =
+            journal::list(&directory, if wanted.live { MOST_SESSIONS } else { most }).map_err(unread)?;
+        let live = self.live();
+        let listed = all.into_iter().filter_map(|one| {
+            let here = live.get(one.id.as_str());
+            (here.is_some() || !wanted.live).then(|| p::ListedSession {
+                session_id: one.id.as_str().to_owned(),
+                live: here.is_some(),
+                busy: here.is_some_and(|live| live.is_busy()),
+                cwd: one.cwd,
+                started: one.started,
+                last: one.last,
+                prompts: one.prompts,
+                first_prompt: one.first_prompt,
+                calls: one.calls,
+            })
+        });
+        Ok(p::Listed { sessions: listed.take(most).collect() })
+    }
+
+    async fn end(&self, id: &str) -> Result<p::Empty, RpcFault> {
+        let live = self.find(id)?;
+        self.live().remove(id);
+        live.close("closed").await;
+        Ok(p::Empty {})
+    }
+
+    /// Answers a request of somebody who has said who they are.
+    async fn answered(
+        self: Arc<Self>,
+        call: Call,
+        guest: Guest,
+        cancel: toolgate::CancellationToken,
+    ) -> Result<Value, RpcFault> {
+        /// What a session gives.
+        macro_rules! at {
+            ($method:ident, $params:ident, $live:ident => $given:expr) => {{
+                let $live = self.find(&$params.session_id)?;
+                reply::<method::$method>($given)
+            }};
+        }
+        match call {
+            Call::Initialize(_) => Err(Code::Initialize.fault("`initialize` was called before")),
+            Call::SessionStart(start) => reply::<method::SessionStart>(self.start(&guest, start)),
+            Call::SessionAttach(attach) => reply::<method::SessionAttach>(self.attach(&guest, attach).await),
+            Call::SessionDetach(which) => at!(SessionDetach, which, live => Ok(live.detach(&guest.peer))),
+            Call::SessionPrompt(prompt) => at!(SessionPrompt, prompt, live => live.prompt(&prompt).await),
+            Call::SessionInterrupt(which) => at!(SessionInterrupt, which, live => Ok(live.interrupt())),
+            Call::SessionList(wanted) => reply::<method::SessionList>(self.list(wanted)),
+            Call::SessionClose(which) => reply::<method::SessionClose>(self.end(&which.session_id).await),
+            Call::ToolList(which) => at!(ToolList, which, live => Ok(live.tools())),
+            Call::ToolCall(call) => at!(ToolCall, call, live => live.call(call, &guest.peer, cancel).await),
+            Call::ToolRegister(new) => at!(ToolRegister, new, live => live.register(&guest.peer, &new.tools)),
+            Call::ToolUnregister(old) => at!(ToolUnregister, old, live => Ok(live.unregister(&old.names))),
+            Call::ProcessStart(start) => {
+                at!(ProcessStart, start, live => live.start_process(&start, cancel).await)
+            }
+            Call::ProcessRead(read) => at!(ProcessRead, read, live => live.read_process(&read, cancel).await),
+            Call::ProcessWrite(write) => {
+                at!(ProcessWrite, write, live => live.write_process(&write, cancel).await)
+            }
+            Call::ProcessResize(resize) => at!(ProcessResize, resize, live => live.resize_process(&resize)),
+            Call::ProcessSignal(signal) => at!(ProcessSignal, signal, live => live.signal_process(&signal)),
+            Call::ProcessKill(which) => at!(ProcessKill, which, live => live.kill_process(which.process_id)),
+            Call::FsRead(read) => at!(FsRead, read, live => live.fs_read(&read, cancel).await),
+            Call::FsWrite(write) => at!(FsWrite, write, live => live.fs_write(&write, cancel).await),
+            Call::FsList(list) => at!(FsList, list, live => live.fs_list(&list, cancel).await),
+            Call::FsSearch(search) => at!(FsSearch, search, live => live.fs_search(&search, cancel).await),
+            Call::PatchApply(patch) => {
+                at!(PatchApply, patch, live => live.apply_patch(patch, &guest.peer, cancel).await)
+            }
+            Call::PolicyExplain(wanted) => at!(PolicyExplain, wanted, live => live.explain(&wanted)),
+        }
+    }
+}
+
+/// Somebody who has said who they are.
+struct Guest {
+    peer: Peer,
+    capabilities: p::Capabilities,
+}
+
+impl Host for Hall {
+    fn answer(self: Arc<Self>, asked: Asked) -> BoxFuture<'static, Result<Value, RpcFault>> {
+        Box::pin(async move {
+            let Asked { peer, method, params, cancel } = asked;
+            let call = Call::read(&method, params)?;
+            let known = self.guests().get(&peer.number()).copied();
+            match (known, call) {
+                (None, Call::Initialize(said)) => reply::<method::Initialize>(self.initialize(&peer, &said)),
+                (None, _) => Err(Code::Initialize.fault("say who you are first, with `initialize`")),
+                (Some(capabilities), call) => self.answered(call, Guest { peer, capabilities }, cancel).await,
+            }
+        })
+    }
+
+    fn silent(&self, peer: &Peer) {
+        let all: Vec<Arc<Live>> = self.live().values().cloned().collect();
+        all.iter().for_each(|live| live.silent(peer));
+    }
+
+    fn left(&self, peer: &Peer) {
+        self.guests().remove(&peer.number());
+        let all: Vec<Arc<Live>> = self.live().values().cloned().collect();
+        all.iter().for_each(|live| live.left(peer));
+    }
+}

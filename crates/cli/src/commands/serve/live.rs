@@ -1,0 +1,175 @@
+//! One session of the server: its tools, its turns, its calls, and who follows it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::{Agents, Recorder};
+use rpc::protocol as p;
+use rpc::{Code, Peer, RpcFault};
+use toolgate::mcp::Servers;
+use toolgate::{ToolSpec, Toolgate};
+
+use super::calls::Calls;
+use super::company::Company;
+use super::content;
+use super::dynamic::Dynamic;
+use super::processes::Processes;
+use super::tail::Tail;
+use super::turns::Turns;
+use crate::session::{self, Made};
+
+/// How long what runs may take to be answered when a session is closed.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// A session that runs.
+pub(super) struct Live {
+    pub(super) about: About,
+    pub(super) toolgate: Toolgate,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) servers: Option<Arc<Servers>>,
+    pub(super) agents: Option<Arc<Agents>>,
+    pub(super) company: Arc<Company>,
+    pub(super) dynamic: Arc<Dynamic>,
+    /// Nothing without a model.
+    pub(super) turns: Option<Turns>,
+    pub(super) calls: Calls,
+    pub(super) processes: Processes,
+}
+
+/// What is known of it from its start.
+pub(super) struct About {
+    pub(super) id: String,
+    pub(super) cwd: String,
+    pub(super) sandbox: String,
+    pub(super) approval: String,
+    pub(super) model: Option<String>,
+}
+
+impl Live {
+    /// What it is called.
+    pub(super) fn id(&self) -> &str {
+        &self.about.id
+    }
+
+    /// What a client is told of it.
+    pub(super) fn started(&self) -> p::Started {
+        let About { id, cwd, sandbox, approval, model } = &self.about;
+        p::Started {
+            session_id: id.clone(),
+            journal: self.recorder.path().display().to_string(),
+            cwd: cwd.clone(),
+            sandbox: sandbox.clone(),
+            approval: approval.clone(),
+            model: model.clone(),
+            tools: self.toolgate.router().registry().names(),
+        }
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.turns.as_ref().is_some_and(Turns::is_busy)
+    }
+
+    /// The last event there is.
+    pub(super) fn cursor(&self) -> u64 {
+        *self.recorder.follow().borrow()
+    }
+
+    /// Tells `peer` everything after `cursor`, and asks it what it can be asked.
+    pub(super) fn follow(&self, peer: &Peer, capabilities: p::Capabilities, cursor: u64) {
+        let stop = self.company.join(peer, capabilities);
+        let whose = (self.about.id.clone(), cursor);
+        match Tail::open(self.recorder.path()) {
+            Ok(tail) => {
+                let telling = tail.tell(peer.clone(), whose, self.recorder.follow(), stop);
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "no call: it ends with its peer or its session"
+                )]
+                tokio::spawn(telling);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the journal of a session cannot be read; nobody is told of it");
+            }
+        }
+    }
+
+    /// Tells `peer` nothing more.
+    pub(super) fn detach(&self, peer: &Peer) -> p::Empty {
+        self.company.leave(peer);
+        p::Empty {}
+    }
+
+    /// A client says nothing more.
+    pub(super) fn silent(&self, peer: &Peer) {
+        self.company.silent(peer);
+    }
+
+    /// A connection is gone.
+    pub(super) fn left(&self, peer: &Peer) {
+        self.company.leave(peer);
+    }
+
+    fn turns(&self) -> Result<&Turns, RpcFault> {
+        self.turns.as_ref().ok_or_else(|| {
+            Code::NoModel.fault("the session was started without a model; `tool/call` uses its tools")
+        })
+    }
+
+    pub(super) async fn prompt(&self, prompt: &p::Prompt) -> Result<p::Prompted, RpcFault> {
+        let turns = self.turns()?;
+        let wrong = |why: String| Code::Params.fault(format!("the params do not fit at `images`: {why}"));
+        let images = content::images(prompt.images.clone()).map_err(wrong)?;
+        turns.prompt(prompt.text.clone(), images).await
+    }
+
+    pub(super) fn interrupt(&self) -> p::Empty {
+        if let Some(turns) = &self.turns {
+            turns.handle.interrupt();
+        }
+        p::Empty {}
+    }
+
+    /// The tools there are now.
+    pub(super) fn tools(&self) -> p::Tools {
+        let describe = |spec: &ToolSpec| {
+            let (description, input_schema) = match spec {
+                ToolSpec::Function(function) => {
+                    (function.description.clone(), serde_json::to_value(&function.parameters).ok())
+                }
+                ToolSpec::Freeform(freeform) => (freeform.description.clone(), None),
+                // What the provider runs itself, and what is only another name for a tool.
+                ToolSpec::WebSearch { .. } | ToolSpec::LocalShell => return None,
+            };
+            Some(p::Described { name: spec.name().to_owned(), description, input_schema })
+        };
+        let specs = self.toolgate.router().registry().specs();
+        p::Tools { tools: specs.iter().filter_map(describe).collect() }
+    }
+
+    pub(super) fn register(&self, peer: &Peer, tools: &[p::DynamicTool]) -> Result<p::Registered, RpcFault> {
+        let registry = self.toolgate.router().registry();
+        self.dynamic.register(peer, tools, |name| registry.find(name).is_ok())?;
+        Ok(p::Registered { tools: self.dynamic.names() })
+    }
+
+    pub(super) fn unregister(&self, names: &[String]) -> p::Registered {
+        self.dynamic.unregister(names);
+        p::Registered { tools: self.dynamic.names() }
+    }
+
+    /// Ends it, and what runs in it; its journal stays.
+    pub(super) async fn close(&self, why: &str) {
+        // What runs is answered before the end is written.
+        let ending = async {
+            self.calls.stopped().await;
+            if let Some(turns) = &self.turns {
+                turns.stopped().await;
+            }
+        };
+        let _takes_too_long = tokio::time::timeout(LAST_WORDS, ending).await;
+        Made::closed(&self.toolgate, self.servers.clone(), self.agents.clone()).await;
+        if let Err(fault) = session::close(&self.recorder, why) {
+            tracing::warn!(%fault, "the end of a session could not be written down");
+        }
+    }
+}

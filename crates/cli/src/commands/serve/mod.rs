@@ -1,0 +1,49 @@
+//! `toolgate serve`: sessions for programs, over JSON-RPC.
+
+mod asks;
+mod calls;
+mod company;
+pub(crate) mod content;
+mod deltas;
+mod doors;
+mod dynamic;
+mod files;
+mod hall;
+mod live;
+mod open;
+mod processes;
+mod tail;
+mod turns;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use crate::args::Serve;
+use crate::commands::mcp::ended;
+use crate::config::Dirs;
+use crate::fault::Fault;
+use crate::screen;
+use hall::Hall;
+
+pub(crate) fn run(args: &Serve) -> Result<ExitCode, Fault> {
+    if args.socket.is_none() && args.websocket.is_none() && std::io::stdin().is_terminal() {
+        screen::hint("programs start this command and talk to it; docs/serve.md says how. Ctrl-D ends");
+    }
+    super::block_on(async {
+        let hall = Arc::new(Hall::new(args.place.clone(), Dirs::from_env()?));
+        let serving = async {
+            match (&args.socket, args.websocket) {
+                (Some(path), _) => doors::socket(&hall, path).await,
+                (None, Some(address)) => doors::websocket(&hall, address, args.token_env.as_deref()).await,
+                (None, None) => doors::stdio(&hall).await,
+            }
+        };
+        let ended = tokio::select! {
+            served = serving => served.map(|()| ExitCode::SUCCESS),
+            signalled = ended::signalled() => Ok(ExitCode::from(signalled?)),
+        };
+        hall.close().await;
+        ended
+    })
+}

@@ -1,0 +1,245 @@
+//! What a client wants of a session → the session: a new one, or one that goes on from its journal.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use agent::{Limits, Person, Watch};
+use clap::ValueEnum;
+use journal::{Entry, SessionId};
+use rpc::protocol as p;
+use rpc::{Code, RpcFault};
+use toolgate::mcp::Means;
+use toolgate::wire::Dialect;
+use toolgate::{Approver, Observer, ToolSource};
+
+use super::asks::Asks;
+use super::calls::Calls;
+use super::company::Company;
+use super::deltas::Deltas;
+use super::dynamic::Dynamic;
+use super::hall::Hall;
+use super::live::{About, Live};
+use super::processes::Processes;
+use super::turns::Turns;
+use crate::args::Place;
+use crate::compose::{Composed, compose_in};
+use crate::config::{Approval, Config, Sandbox, ServerSetting, ServerTable, Setting, Source};
+use crate::fault::Fault;
+use crate::session::model::{self, Whereabouts};
+use crate::session::nursery::Nursery;
+use crate::session::{self, Made, Wanted, one_shell};
+
+/// Where settings of a client come from.
+const ASKED: Source = Source::Flag("session/start");
+
+/// Begins a session.
+pub(super) fn begin(hall: &Hall, start: p::Start) -> Result<Arc<Live>, RpcFault> {
+    live(hall, start, SessionId::new(), None)
+}
+
+/// Goes on with a session that no server has.
+pub(super) fn resume(hall: &Hall, id: &str, start: p::Start) -> Result<Arc<Live>, RpcFault> {
+    let gone = |why: String| {
+        Code::NoSession.fault(format!("there is no session `{}`: {why}", crate::screen::visible(id)))
+    };
+    let directory = hall.sessions().ok_or_else(|| gone("there is no directory for journals".to_owned()))?;
+    let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
+    let reading = journal::read(&directory.join(id.file_name())).map_err(|fault| gone(fault.to_string()))?;
+    let began = reading.records.iter().rev().find_map(|record| match &record.entry {
+        Entry::Session { cwd, model, wire, sandbox, approval, .. } => {
+            Some(((cwd, model, wire), (sandbox, approval)))
+        }
+        _ => None,
+    });
+    let mut start = start;
+    if let Some(((cwd, name, wire), (sandbox, approval))) = began {
+        start.cwd.get_or_insert_with(|| cwd.clone());
+        start.sandbox.get_or_insert_with(|| sandbox.clone());
+        start.approval.get_or_insert_with(|| approval.clone());
+        if start.model.is_none() && !name.is_empty() {
+            let wire = Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == wire).map(told);
+            start.model = Some(p::Model { name: Some(name.clone()), wire, ..p::Model::default() });
+        }
+    }
+    let calls = Calls::known(&reading.records);
+    live(hall, start, id, Some(calls))
+}
+
+fn live(hall: &Hall, start: p::Start, id: SessionId, known: Option<Calls>) -> Result<Arc<Live>, RpcFault> {
+    let resume = known.is_some().then(|| id.as_str().to_owned());
+    let (company, dynamic) = (Arc::<Company>::default(), Arc::<Dynamic>::default());
+    let asks = Arc::new(Asks { session: id.as_str().to_owned(), company: Arc::clone(&company) });
+    let deltas = Arc::new(Deltas::new(id.as_str(), &company));
+    let processes = Arc::new(hall.processes.apart());
+    let composed = composed(hall, &start)?
+        .sharing(Arc::clone(&processes))
+        .source(Arc::clone(&dynamic) as Arc<dyn ToolSource>)
+        .observed(Arc::clone(&deltas) as Arc<dyn Observer>)
+        .asking(Arc::clone(&asks) as Arc<dyn Approver>);
+    let model = start.model.as_ref().map(|model| chosen(model, &composed)).transpose()?;
+    let about = About {
+        id: id.as_str().to_owned(),
+        cwd: composed.cwd().display().to_string(),
+        sandbox: composed.sandbox_name().to_owned(),
+        approval: composed.approval_name().to_owned(),
+        model: model.as_ref().map(|model| model.name.clone()),
+    };
+    let nursery = model.as_ref().filter(|_| start.agents).map(|chosen| {
+        let approver = Arc::clone(&asks) as Arc<dyn Approver>;
+        nursery(hall, &start, chosen.clone(), (approver, Arc::clone(&dynamic) as Arc<dyn ToolSource>))
+    });
+    let nursery = nursery.transpose()?;
+    let wanted = Wanted {
+        composed,
+        dirs: hall.dirs.clone(),
+        model,
+        new: id,
+        resume,
+        limits: limits(start.model.as_ref()),
+        instructions: start.instructions,
+        watch: Arc::clone(&deltas) as Arc<dyn Watch>,
+        person: Some(asks as Arc<dyn Person>),
+        means: Means::default(),
+        agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root()),
+    };
+    let made = session::make(wanted).map_err(unusable)?;
+    if let Some(nursery) = &nursery {
+        nursery.knows(Vec::new(), &made);
+    }
+    dynamic.of(&about.id, made.handle());
+    let Made { recorder, toolgate, servers, session, agents, .. } = made;
+    let turns = session.map(|session| Turns::of(session, toolgate.clone(), deltas));
+    let (calls, processes) = (known.unwrap_or_default(), Processes::default());
+    Ok(Arc::new(Live {
+        about,
+        toolgate,
+        recorder,
+        servers,
+        agents,
+        company,
+        dynamic,
+        turns,
+        calls,
+        processes,
+    }))
+}
+
+/// Where the sessions of agents are made.
+fn nursery(
+    hall: &Hall,
+    start: &p::Start,
+    chosen: session::Chosen,
+    (approver, source): (Arc<dyn Approver>, Arc<dyn ToolSource>),
+) -> Result<Arc<Nursery>, RpcFault> {
+    Ok(Arc::new(Nursery {
+        place: place(hall, start)?,
+        dirs: hall.dirs.clone(),
+        chosen,
+        limits: limits(start.model.as_ref()),
+        instructions: start.instructions.clone(),
+        approver: Some(approver),
+        only: start.only_tools.clone(),
+        sources: vec![source],
+        processes: Arc::new(hall.processes.apart()),
+        known: Mutex::default(),
+    }))
+}
+
+fn unusable(fault: Fault) -> RpcFault {
+    let code = if fault.is_busy() { Code::InUse } else { Code::Unusable };
+    code.fault(fault.sentence())
+}
+
+/// The tools where the client wants to work.
+fn composed(hall: &Hall, start: &p::Start) -> Result<Composed, RpcFault> {
+    let place = place(hall, start)?;
+    let servers = servers(start)?;
+    let change = |config: &mut Config| {
+        if start.model.is_some() {
+            one_shell(config);
+        }
+        if let Some(only) = &start.only_tools {
+            config.tools.only.push(Setting { value: only.clone(), source: ASKED });
+        }
+        config.servers.extend(servers);
+    };
+    compose_in(&place, hall.dirs.clone(), change).map_err(unusable)
+}
+
+fn place(hall: &Hall, start: &p::Start) -> Result<Place, RpcFault> {
+    let mut place = hall.place.clone();
+    if let Some(cwd) = &start.cwd {
+        place.cwd = Some(PathBuf::from(cwd));
+    }
+    if let Some(name) = &start.sandbox {
+        place.sandbox = Some(value::<Sandbox>("sandbox", name)?);
+    }
+    if let Some(name) = &start.approval {
+        place.approval = Some(value::<Approval>("approval", name)?);
+    }
+    if let Some(name) = start.model.as_ref().and_then(|model| model.name.clone()) {
+        place.model = Some(name);
+    }
+    Ok(place)
+}
+
+fn value<T: ValueEnum>(member: &str, name: &str) -> Result<T, RpcFault> {
+    T::from_str(name, false).map_err(|_| {
+        let all: Vec<String> = T::value_variants()
+            .iter()
+            .filter_map(|variant| Some(format!("`{}`", variant.to_possible_value()?.get_name())))
+            .collect();
+        Code::Params.fault(format!("the params do not fit at `{member}`: there are {}", all.join(", ")))
+    })
+}
+
+/// The servers that the client adds.
+fn servers(start: &p::Start) -> Result<Vec<Setting<ServerSetting>>, RpcFault> {
+    let one = |(name, table): (&String, &serde_json::Value)| {
+        let wrong = |why: String| {
+            Code::Params.fault(format!(
+                "the params do not fit at `mcp_servers.{}`: {why}",
+                crate::screen::visible(name)
+            ))
+        };
+        if !crate::config::is_server_name(name) {
+            return Err(wrong("that is no name for a server".to_owned()));
+        }
+        let table: ServerTable =
+            serde_json::from_value(table.clone()).map_err(|error| wrong(error.to_string()))?;
+        if let Some(why) = table.fault() {
+            return Err(wrong(why));
+        }
+        Ok(Setting { value: ServerSetting { name: name.clone(), table }, source: ASKED })
+    };
+    start.mcp_servers.iter().map(one).collect()
+}
+
+fn chosen(model: &p::Model, composed: &Composed) -> Result<session::Chosen, RpcFault> {
+    let wire = model.wire.map(|wire| match wire {
+        p::Wire::Responses => Dialect::Responses,
+        p::Wire::Chat => Dialect::Chat,
+        p::Wire::Anthropic => Dialect::Anthropic,
+    });
+    let whereabouts = Whereabouts {
+        wire,
+        base_url: model.base_url.clone(),
+        script: model.script.as_ref().map(PathBuf::from),
+    };
+    model::chosen(&whereabouts, composed.model()).map_err(unusable)
+}
+
+fn told(dialect: Dialect) -> p::Wire {
+    match dialect {
+        Dialect::Responses => p::Wire::Responses,
+        Dialect::Chat => p::Wire::Chat,
+        Dialect::Anthropic => p::Wire::Anthropic,
+    }
+}
+
+fn limits(model: Option<&p::Model>) -> Limits {
+    let built_in = Limits::default();
+    let rounds = model.and_then(|model| model.max_turns).and_then(|rounds| usize::try_from(rounds).ok());
+    let context = model.and_then(|model| model.context).unwrap_or(built_in.context);
+    Limits { rounds: rounds.unwrap_or(built_in.rounds).max(1), context, ..built_in }
+}

@@ -1,0 +1,241 @@
+//! Processes that clients run: all that they write is kept until it is read, and whoever writes more waits.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use exec::capture::Stream;
+use exec::process::Size;
+use exec::session::{GRACE, Session, Stage, Streaming};
+use rpc::protocol as p;
+use rpc::{Code, RpcFault};
+use serde_json::json;
+use tokio::time::Instant;
+use toolgate::CancellationToken;
+
+use super::live::Live;
+
+/// Bytes of one read, if it does not say, and at the most.
+const READ: usize = 64 << 10;
+const MOST: usize = 1 << 20;
+/// The longest that a read waits.
+const LONGEST_WAIT: u64 = 30_000;
+/// The signals that clients may send.
+const SIGNALS: [(&str, i32); 8] = [
+    ("HUP", 1),
+    ("INT", 2),
+    ("QUIT", 3),
+    ("USR1", 10),
+    ("USR2", 12),
+    ("TERM", 15),
+    ("CONT", 18),
+    ("STOP", 19),
+];
+
+/// What was read of the processes of one session.
+#[derive(Default)]
+pub(super) struct Processes(Mutex<HashMap<u32, Arc<Reading>>>);
+
+/// A process that is read.
+struct Reading {
+    session: Arc<Session>,
+    output: Mutex<Output>,
+}
+
+struct Output {
+    streaming: Streaming,
+    /// What was not given up, and where in all of it that begins.
+    waiting: VecDeque<(Stream, Vec<u8>)>,
+    from: u64,
+}
+
+impl Processes {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Arc<Reading>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reading {
+    fn lock(&self) -> MutexGuard<'_, Output> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Output {
+    /// Gives up what is before `from`; what was given up already does not come again.
+    fn forget(&mut self, from: u64) {
+        // ends: each round takes a piece, or is the last
+        while self.from < from {
+            let Some((_, piece)) = self.waiting.front_mut() else { return };
+            let gone = usize::try_from(from - self.from).unwrap_or(usize::MAX).min(piece.len());
+            piece.drain(..gone);
+            self.from += gone as u64;
+            if piece.is_empty() {
+                self.waiting.pop_front();
+            }
+        }
+    }
+
+    /// Takes what there is, up to `most` bytes or a little more.
+    fn fill(&mut self, most: usize) {
+        let mut held: usize = self.waiting.iter().map(|(_, piece)| piece.len()).sum();
+        // ends: with what there is, or with enough
+        while held < most
+            && let Some((stream, bytes)) = self.streaming.next()
+        {
+            held += bytes.len();
+            self.waiting.push_back((stream, bytes));
+        }
+    }
+
+    /// The first `most` bytes of it, and where they end. A character is not cut in two while more of it may come.
+    fn pieces(&self, most: usize) -> (Vec<p::Piece>, u64) {
+        let (mut room, mut next, mut pieces) = (most, self.from, Vec::new());
+        for (stream, bytes) in &self.waiting {
+            let bytes = &bytes[..bytes.len().min(room)];
+            if bytes.is_empty() {
+                break;
+            }
+            (room, next) = (room - bytes.len(), next + bytes.len() as u64);
+            pieces.push(piece(*stream, bytes));
+        }
+        (pieces, next)
+    }
+}
+
+fn piece(stream: Stream, bytes: &[u8]) -> p::Piece {
+    let stream = match stream {
+        Stream::Stdout => "stdout",
+        Stream::Stderr => "stderr",
+        Stream::Terminal => "terminal",
+    };
+    let text = std::str::from_utf8(bytes).ok().map(str::to_owned);
+    let base64 = text.is_none().then(|| base64::engine::general_purpose::STANDARD.encode(bytes));
+    p::Piece { stream: stream.to_owned(), text, base64 }
+}
+
+impl Live {
+    pub(super) async fn start_process(
+        &self,
+        start: &p::ProcessStart,
+        cancel: CancellationToken,
+    ) -> Result<p::ProcessStarted, RpcFault> {
+        let mut arguments = json!({ "command": start.command, "argv": start.argv, "cwd": start.cwd, "tty": start.tty, "stdin": start.stdin });
+        if let Some(members) = arguments.as_object_mut() {
+            members.retain(|_, value| !value.is_null());
+        }
+        let data = self.program("process_start", arguments, cancel).await?;
+        let number = data["process_id"].as_u64().and_then(|number| u32::try_from(number).ok());
+        let session = number.and_then(|number| self.toolgate.process(number));
+        let session =
+            session.ok_or_else(|| Code::Internal.fault("a process was started and is not there"))?;
+        let output = Output { streaming: session.stream(), waiting: VecDeque::new(), from: 0 };
+        let process_id = session.id();
+        let reading = Reading { session, output: Mutex::new(output) };
+        self.processes.lock().insert(process_id, Arc::new(reading));
+        Ok(p::ProcessStarted { process_id })
+    }
+
+    fn reading(&self, process: u32) -> Result<Arc<Reading>, RpcFault> {
+        let found = self.processes.lock().get(&process).cloned();
+        found.ok_or_else(|| {
+            Code::NoProcess
+                .fault(format!("there is no process {process}; one whose end was read is forgotten"))
+        })
+    }
+
+    pub(super) async fn read_process(
+        &self,
+        read: &p::ProcessRead,
+        cancel: CancellationToken,
+    ) -> Result<p::ProcessReadDone, RpcFault> {
+        let reading = self.reading(read.process_id)?;
+        let most = read.max_bytes.unwrap_or(READ).clamp(1, MOST);
+        let until = Instant::now() + Duration::from_millis(read.wait_ms.min(LONGEST_WAIT));
+        let mut watch = reading.session.watch();
+        // ends: with something to read, with the process, or when its time is up
+        loop {
+            watch.borrow_and_update();
+            // Looked at first: what comes after it is read the next time.
+            let stage = reading.session.stage();
+            let (pieces, next) = {
+                let mut output = reading.lock();
+                output.forget(read.from);
+                output.fill(most);
+                output.pieces(most)
+            };
+            let state = state(&stage);
+            let over = pieces.is_empty() && state != p::ProcessState::Running;
+            if let Some(fault) = over.then(|| reading.session.fault()).flatten() {
+                self.forget(read.process_id);
+                return Err(Code::Refused.fault(fault.to_string()));
+            }
+            if !pieces.is_empty() || over || Instant::now() >= until {
+                // Until all of it was read it runs, for whoever reads it.
+                let state = if pieces.is_empty() { state } else { p::ProcessState::Running };
+                if over {
+                    self.forget(read.process_id);
+                }
+                let exit_code = over.then(|| stage.exit().map(exec::session::Exit::code)).flatten();
+                return Ok(p::ProcessReadDone { pieces, next, state, exit_code });
+            }
+            tokio::select! {
+                _ = watch.changed() => {}
+                () = tokio::time::sleep_until(until) => {}
+                () = cancel.cancelled() => return Err(Code::Cancelled.fault("the read was taken back")),
+            }
+        }
+    }
+
+    /// Its end was told: nobody needs it any more.
+    fn forget(&self, process: u32) {
+        self.processes.lock().remove(&process);
+        self.toolgate.forget_process(process);
+    }
+
+    pub(super) async fn write_process(
+        &self,
+        write: &p::ProcessWrite,
+        cancel: CancellationToken,
+    ) -> Result<p::Empty, RpcFault> {
+        self.reading(write.process_id)?;
+        let arguments = json!({ "process_id": write.process_id, "text": write.text, "close": write.close });
+        self.program("process_write", arguments, cancel).await.map(|_| p::Empty {})
+    }
+
+    pub(super) fn resize_process(&self, resize: &p::ProcessResize) -> Result<p::Empty, RpcFault> {
+        let p::Size { rows, cols } = resize.size;
+        let resized = self.reading(resize.process_id)?.session.resize(Size { rows, cols });
+        resized
+            .map(|()| p::Empty {})
+            .map_err(|_| Code::Unusable.fault("the process has no terminal; start it with `tty`"))
+    }
+
+    pub(super) fn signal_process(&self, signal: &p::ProcessSignal) -> Result<p::Empty, RpcFault> {
+        let reading = self.reading(signal.process_id)?;
+        let name = signal.signal.strip_prefix("SIG").unwrap_or(&signal.signal);
+        let known = SIGNALS.iter().find(|(known, _)| *known == name);
+        let (_, number) = known.ok_or_else(|| {
+            let all: Vec<&str> = SIGNALS.iter().map(|(name, _)| *name).collect();
+            Code::Params.fault(format!("the params do not fit at `signal`: there are {}", all.join(", ")))
+        })?;
+        reading.session.signal(*number);
+        Ok(p::Empty {})
+    }
+
+    pub(super) fn kill_process(&self, process: u32) -> Result<p::Empty, RpcFault> {
+        let reading = self.reading(process)?;
+        reading.lock().streaming.without_limit();
+        reading.session.end(GRACE);
+        Ok(p::Empty {})
+    }
+}
+
+fn state(stage: &Stage) -> p::ProcessState {
+    match stage {
+        Stage::Running | Stage::Leaving { .. } => p::ProcessState::Running,
+        Stage::Over { .. } => p::ProcessState::Exited,
+        Stage::Lost => p::ProcessState::Lost,
+    }
+}

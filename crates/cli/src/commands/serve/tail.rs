@@ -1,0 +1,89 @@
+//! What happens in a session, told as it is written down: the journal is the queue, so nothing is lost and nothing piles up.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rpc::Peer;
+use tokio::sync::watch;
+use toolgate::CancellationToken;
+
+/// Bytes that are read at a time.
+const PIECE: usize = 64 << 10;
+
+/// A journal that is read line by line, behind whoever writes it.
+pub(super) struct Tail {
+    file: File,
+    /// Bytes of the whole lines that were read.
+    offset: u64,
+    /// How many they are.
+    lines: u64,
+}
+
+impl Tail {
+    /// Opens a journal.
+    #[expect(clippy::disallowed_methods, reason = "our own file, in the user's own state directory")]
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: File::open(path)?, offset: 0, lines: 0 })
+    }
+
+    /// Tells `peer` every line after the first `cursor`, and then those that come, until it is gone or `stop` is cancelled.
+    pub(super) async fn tell(
+        mut self,
+        peer: Peer,
+        (session, cursor): (String, u64),
+        mut last: watch::Receiver<u64>,
+        stop: CancellationToken,
+    ) {
+        let telling = async {
+            // ends: when the peer is gone, or whoever writes it
+            loop {
+                last.borrow_and_update();
+                // ends: with what is written now
+                while let Ok(Some(lines)) = self.more() {
+                    for line in lines {
+                        self.lines += 1;
+                        if self.lines > cursor
+                            && !peer.tell("session/event", &params(&session, self.lines, &line)).await
+                        {
+                            return;
+                        }
+                    }
+                }
+                if last.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = telling => {}
+            () = stop.cancelled() => {}
+        }
+    }
+
+    /// The next whole lines, if there are any.
+    fn more(&mut self) -> io::Result<Option<Vec<String>>> {
+        let mut bytes = vec![0; PIECE];
+        let mut read = self.file.read_at(&mut bytes, self.offset)?;
+        // ends: with a newline, or with the file; a line has a bound
+        while !bytes[..read].contains(&b'\n') && read == bytes.len() {
+            bytes.resize(bytes.len() * 2, 0);
+            let more = self.file.read_at(&mut bytes[read..], self.offset + read as u64)?;
+            if more == 0 {
+                break;
+            }
+            read += more;
+        }
+        let Some(end) = bytes[..read].iter().rposition(|byte| *byte == b'\n') else { return Ok(None) };
+        let lines = bytes[..end].split(|byte| *byte == b'\n');
+        let lines = lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect();
+        self.offset += end as u64 + 1;
+        Ok(Some(lines))
+    }
+}
+
+/// The line is JSON already.
+fn params(session: &str, cursor: u64, line: &str) -> String {
+    format!(r#"{{"session_id":"{session}","cursor":{cursor},"event":{line}}}"#)
+}

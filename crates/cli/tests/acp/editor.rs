@@ -1,0 +1,215 @@
+//! An editor that says what a test wants, to the real binary, over pipes.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testkit::Workspace;
+
+/// How long a message may take on a machine that has much to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A workspace, a home, and a script that plays the model.
+pub(crate) struct Desk {
+    pub(crate) workspace: Workspace,
+    pub(crate) home: TempDir,
+    script: PathBuf,
+}
+
+impl Desk {
+    /// Each turn is the items of a response.
+    pub(crate) fn with(turns: &[Value]) -> Self {
+        let (workspace, home) = (Workspace::new(), tempfile::tempdir().unwrap());
+        let script = home.path().join("script.jsonl");
+        let desk = Self { workspace, home, script };
+        desk.script(turns);
+        desk
+    }
+
+    /// Has the model say something else from the next session on.
+    pub(crate) fn script(&self, turns: &[Value]) {
+        let lines = turns.iter().map(|turn| match turn {
+            Value::Array(_) => format!("{}\n", json!({ "items": turn })),
+            turn => format!("{turn}\n"),
+        });
+        std::fs::write(&self.script, lines.collect::<String>()).unwrap();
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.workspace.path().join(name)
+    }
+
+    /// The flags that start the agent here.
+    pub(crate) fn args(&self, more: &[&str]) -> Vec<String> {
+        let script = self.script.display().to_string();
+        let fixed = ["acp", "--script", &script, "--sandbox", "workspace-write"];
+        fixed.iter().chain(more).map(|word| (*word).to_owned()).collect()
+    }
+
+    /// An editor that has started the agent, and said who it is.
+    pub(crate) fn editor(&self, more: &[&str]) -> Editor {
+        let mut editor = Editor::start(self.home.path(), &self.args(more));
+        let said = json!({"protocolVersion": 1, "clientCapabilities": {"terminal": true}});
+        let answer = editor.ask("initialize", &said);
+        assert_eq!(answer["result"]["protocolVersion"], 1, "{answer}");
+        editor
+    }
+
+    /// A new session in the workspace.
+    pub(crate) fn session(&self, editor: &mut Editor) -> String {
+        let answer = editor.ask("session/new", &json!({"cwd": self.workspace.path(), "mcpServers": []}));
+        answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+}
+
+/// The agent, and what it says.
+pub(crate) struct Editor {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: Receiver<Value>,
+    next: u64,
+    /// What was told since somebody looked last.
+    pub(crate) updates: Vec<Value>,
+}
+
+impl Editor {
+    fn start(home: &Path, args: &[String]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args(args)
+            .current_dir("/")
+            .env_clear()
+            .env("HOME", home)
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (to, out) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let (send, from) = channel();
+        std::thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                let message = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+                if send.send(message).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, to, from, next: 0, updates: Vec::new() }
+    }
+
+    /// Writes a line, whatever it is.
+    pub(crate) fn write(&mut self, line: &str) {
+        writeln!(self.to.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Tells something that wants no answer.
+    pub(crate) fn tell(&mut self, method: &str, params: &Value) {
+        self.write(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+    }
+
+    /// Asks for something, and waits for nothing.
+    pub(crate) fn begin(&mut self, method: &str, params: &Value) -> u64 {
+        self.next += 1;
+        self.write(
+            &json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}).to_string(),
+        );
+        self.next
+    }
+
+    pub(crate) fn prompt(&mut self, session: &str, text: &str) -> u64 {
+        let prompt = json!([{"type": "text", "text": text}]);
+        self.begin("session/prompt", &json!({"sessionId": session, "prompt": prompt}))
+    }
+
+    /// The next message that is no update; updates are kept.
+    pub(crate) fn next(&mut self) -> Value {
+        loop {
+            let message = self.from.recv_timeout(PATIENCE).expect("the agent says something");
+            if message["method"] != "session/update" {
+                return message;
+            }
+            self.updates.push(message["params"]["update"].clone());
+        }
+    }
+
+    /// Waits until an update is as it should be.
+    pub(crate) fn until(&mut self, wanted: impl Fn(&Value) -> bool) {
+        loop {
+            let message = self.from.recv_timeout(PATIENCE).expect("the agent says something");
+            assert_eq!(message["method"], "session/update", "{message}");
+            let update = message["params"]["update"].clone();
+            self.updates.push(update.clone());
+            if wanted(&update) {
+                return;
+            }
+        }
+    }
+
+    /// The answer to a request.
+    pub(crate) fn answer(&mut self, id: u64) -> Value {
+        let message = self.next();
+        assert_eq!(message["id"], id, "{message}");
+        message
+    }
+
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.begin(method, params);
+        self.answer(id)
+    }
+
+    /// Waits for a question, and chooses this.
+    pub(crate) fn choose(&mut self, outcome: &Value) -> Value {
+        let question = self.next();
+        assert_eq!(question["method"], "session/request_permission", "{question}");
+        let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"outcome": outcome}});
+        self.write(&answer.to_string());
+        question["params"].clone()
+    }
+
+    /// The updates of this kind, in their order.
+    pub(crate) fn of(&self, kind: &str) -> Vec<&Value> {
+        self.updates.iter().filter(|update| update["sessionUpdate"] == kind).collect()
+    }
+
+    /// All that the model said.
+    pub(crate) fn text(&self) -> String {
+        let chunks = self.of("agent_message_chunk");
+        chunks.iter().map(|chunk| chunk["content"]["text"].as_str().unwrap()).collect()
+    }
+
+    /// Leaves, and gives the exit status.
+    pub(crate) fn leave(mut self) -> Option<i32> {
+        drop(self.to.take());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Editor {
+    fn drop(&mut self) {
+        drop(self.to.take());
+        if let Ok(None) = self.child.try_wait() {
+            self.child.kill().unwrap();
+            self.child.wait().unwrap();
+        }
+    }
+}
+
+/// The model says something.
+pub(crate) fn say(text: &str) -> Value {
+    json!([{"type": "message", "text": text}])
+}
+
+/// The model calls a tool.
+pub(crate) fn call(name: &str, arguments: &Value) -> Value {
+    json!([{"type": "function_call", "name": name, "arguments": arguments}])
+}
+
+/// The model patches.
+pub(crate) fn patch(body: &str) -> Value {
+    let input = format!("*** Begin Patch\n{body}*** End Patch\n");
+    json!([{"type": "custom_tool_call", "name": "apply_patch", "input": input}])
+}

@@ -1,0 +1,408 @@
+//! `toolgate acp` as editors meet it: the real binary, real messages over pipes, real tools and the real sandbox; and the official SDK.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, and may unwrap"
+)]
+
+mod editor;
+
+use std::fs;
+use std::path::Path;
+
+use editor::{Desk, call, patch, say};
+use serde_json::{Value, json};
+use testkit::python;
+
+const REJECT: &str = "denied";
+const ALLOW: &str = "approved";
+
+fn selected(option: &str) -> Value {
+    json!({"outcome": "selected", "optionId": option})
+}
+
+#[test]
+fn a_prompt_streams_what_is_said_and_done_and_ends() {
+    let steps = json!([{"id": "1", "description": "look", "status": "in_progress"}]);
+    let desk = Desk::with(&[
+        json!([{"type": "message", "text": "Looking."}, {"type": "function_call", "name": "update_plan", "arguments": {"steps": steps}}]),
+        call("read_file", &json!({"path": "a.txt", "start_line": 2})),
+        say("It says two."),
+    ]);
+    desk.workspace.file("a.txt", "one\ntwo\n");
+    let mut editor = desk.editor(&[]);
+    let session = desk.session(&mut editor);
+    let id = editor.prompt(&session, "what does a.txt say?");
+    assert_eq!(editor.answer(id)["result"], json!({"stopReason": "end_turn"}));
+    assert_eq!(editor.text(), "Looking.It says two.");
+    let entries = json!([{"content": "look", "priority": "medium", "status": "in_progress"}]);
+    assert_eq!(editor.of("plan")[0]["entries"], entries);
+    let begun = editor.of("tool_call");
+    assert_eq!(begun.len(), 1, "a plan is no call for people: {begun:?}");
+    assert_eq!(
+        (&begun[0]["title"], &begun[0]["kind"], &begun[0]["status"]),
+        (&json!("Read a.txt"), &json!("read"), &json!("pending"))
+    );
+    assert_eq!(begun[0]["locations"], json!([{"path": desk.file("a.txt"), "line": 2}]));
+    let states: Vec<&Value> =
+        editor.of("tool_call_update").into_iter().map(|update| &update["status"]).collect();
+    assert_eq!(states, ["in_progress", "completed"]);
+    let ended = editor.of("tool_call_update")[1];
+    assert_eq!(ended["content"][0]["content"]["text"], "```\n2| two\n[lines 2-2 of 2]\n```", "{ended}");
+    assert!(editor.of("usage_update").len() >= 3);
+    assert_eq!(editor.leave(), Some(0));
+}
+
+#[test]
+fn a_patch_is_a_diff_of_whole_files() {
+    let desk = Desk::with(&[
+        patch(
+            "*** Update File: a.txt\n@@\n-two\n+three\n*** Add File: new/b.txt\n+new\n*** Delete File: old.txt\n",
+        ),
+        say("done"),
+    ]);
+    desk.workspace.file("a.txt", "one\ntwo\n").file("old.txt", "old\n");
+    let mut editor = desk.editor(&[]);
+    let session = desk.session(&mut editor);
+    let id = editor.prompt(&session, "go");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    let call = editor.of("tool_call")[0];
+    assert_eq!((&call["kind"], &call["title"]), (&json!("edit"), &json!("Edit a.txt, new/b.txt, old.txt")));
+    let diffs = json!([
+        {"type": "diff", "path": desk.file("a.txt"), "oldText": "one\ntwo\n", "newText": "one\nthree\n"},
+        {"type": "diff", "path": desk.file("new/b.txt"), "oldText": null, "newText": "new\n"},
+        {"type": "diff", "path": desk.file("old.txt"), "oldText": "old\n", "newText": ""},
+    ]);
+    let updates = editor.of("tool_call_update");
+    assert_eq!(updates.first().unwrap()["content"], diffs, "before it is applied");
+    let last = updates.last().unwrap();
+    assert_eq!((&last["status"], &last["content"]), (&json!("completed"), &diffs));
+    assert_eq!(fs::read_to_string(desk.file("a.txt")).unwrap(), "one\nthree\n");
+}
+
+#[test]
+fn a_patch_shows_nothing_of_a_file_that_may_not_be_read() {
+    let desk = Desk::with(&[patch("*** Update File: .env\n@@\n-KEY=hidden\n+KEY=other\n"), say("done")]);
+    desk.workspace.file(".env", "PASSWORD=do-not-tell\nKEY=hidden\n");
+    let mut editor = desk.editor(&[]);
+    let session = desk.session(&mut editor);
+    let id = editor.prompt(&session, "go");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    let updates = Value::Array(editor.updates.clone()).to_string();
+    assert!(!updates.contains("do-not-tell") && updates.contains("failed"), "{updates}");
+}
+
+#[test]
+fn a_patch_through_a_shell_is_a_diff_too() {
+    let script = "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\nEOF\n";
+    let desk = Desk::with(&[call("exec_command", &json!({"cmd": script})), say("done")]);
+    desk.workspace.file("a.txt", "one\n");
+    let mut editor = desk.editor(&[]);
+    let session = desk.session(&mut editor);
+    let id = editor.prompt(&session, "go");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    let update = editor.of("tool_call_update")[0];
+    assert_eq!((&update["kind"], &update["content"][0]["oldText"]), (&json!("delete"), &json!("one\n")));
+    assert!(!desk.file("a.txt").exists());
+}
+
+#[test]
+fn a_command_is_seen_while_it_runs() {
+    let script = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo second";
+    let desk =
+        Desk::with(&[call("exec_command", &json!({"cmd": script, "yield_time_ms": 30000})), say("done")]);
+    let mut editor = desk.editor(&[]);
+    let session = desk.session(&mut editor);
+    let id = editor.prompt(&session, "go");
+    let text =
+        |update: &Value| update["content"][0]["content"]["text"].as_str().unwrap_or_default().to_owned();
+    editor.until(|update| text(update) == "```\nfirst\n```");
+    desk.workspace.file("go", "");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    let updates = editor.of("tool_call_update");
+    let last = updates.last().unwrap();
+    assert_eq!(last["status"], "completed");
+    assert!(text(last).contains("first\nsecond"), "{last}");
+}
+
+#[test]
+fn what_has_to_be_asked_is_asked_and_either_answer_holds() {
+    let desk = Desk::with(&[
+        patch("*** Update File: a.txt\n@@\n-one\n+two\n"),
+        call("exec_command", &json!({"cmd": "touch made"})),
+        say("done"),
+    ]);
+    desk.workspace.file("a.txt", "one\n");
+    let mut editor = desk.editor(&["--approval", "untrusted"]);
+    let session = desk.session(&mut editor);
+    let id = editor.prompt(&session, "go");
+    let asked = editor.choose(&selected(REJECT));
+    assert_eq!(asked["sessionId"], session.as_str());
+    assert_eq!(asked["toolCall"]["toolCallId"], editor.of("tool_call")[0]["toolCallId"]);
+    let diff = json!({"type": "diff", "path": desk.file("a.txt"), "oldText": "one\n", "newText": "two\n"});
+    let content = asked["toolCall"]["content"].as_array().unwrap();
+    assert!(content.contains(&diff), "{content:?}");
+    let kinds: Vec<&Value> =
+        asked["options"].as_array().unwrap().iter().map(|option| &option["kind"]).collect();
+    assert!(kinds.contains(&&json!("allow_once")) && kinds.contains(&&json!("allow_always")), "{kinds:?}");
+    assert_eq!(kinds.last(), Some(&&json!("reject_once")));
+    let asked = editor.choose(&selected(ALLOW));
+    let content = asked["toolCall"]["content"].to_string();
+    assert!(content.contains("```sh\\ntouch made\\n```"), "{content}");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    let ends: Vec<&Value> =
+        editor.of("tool_call_update").into_iter().map(|update| &update["status"]).collect();
+    let ends: Vec<&&Value> =
+        ends.iter().filter(|status| **status == "failed" || **status == "completed").collect();
+    assert_eq!(ends, [&"failed", &"completed"]);
+    assert_eq!(fs::read_to_string(desk.file("a.txt")).unwrap(), "one\n");
+    assert!(desk.file("made").exists());
+}
+
+#[test]
+fn an_answer_that_was_not_offered_is_a_no() {
+    let touch = |name: &str| call("exec_command", &json!({"cmd": format!("touch {name}")}));
+    let desk = Desk::with(&[touch("a"), touch("b"), say("done")]);
+    let mut editor = desk.editor(&["--approval", "untrusted"]);
+    let session = desk.session(&mut editor);
+    let id = editor.prompt(&session, "go");
+    editor.choose(&selected("everything"));
+    let question = editor.next();
+    let fault =
+        json!({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -32601, "message": "what?"}});
+    editor.write(&fault.to_string());
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    assert!(!desk.file("a").exists() && !desk.file("b").exists());
+}
+
+#[test]
+fn a_turn_is_cancelled_while_a_command_runs_and_while_somebody_is_asked() {
+    let long = call("exec_command", &json!({"cmd": "echo up; sleep 600", "yield_time_ms": 30000}));
+    let desk = Desk::with(&[long, call("exec_command", &json!({"cmd": "touch made"})), say("done")]);
+    let mut editor = desk.editor(&[]);
+    let session = desk.session(&mut editor);
+    let id = editor.prompt(&session, "go");
+    editor.until(|update| update.to_string().contains("up\\n"));
+    let queued = editor.prompt(&session, "and then this");
+    editor.tell("session/cancel", &json!({"sessionId": session}));
+    let mut ends = [editor.next(), editor.next()];
+    ends.sort_by_key(|end| end["id"].as_u64());
+    assert_eq!(ends.each_ref().map(|end| end["id"].as_u64().unwrap()), [id, queued]);
+    assert!(ends.iter().all(|end| end["result"]["stopReason"] == "cancelled"), "{ends:?}");
+    assert_eq!(editor.of("tool_call_update").last().unwrap()["status"], "failed");
+
+    editor.ask("session/set_mode", &json!({"sessionId": session, "modeId": "ask"}));
+    let id = editor.prompt(&session, "again");
+    let asked = editor.choose(&json!({"outcome": "cancelled"}));
+    assert!(asked.to_string().contains("Ask first"), "{asked}");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "cancelled");
+    assert!(!desk.file("made").exists());
+}
+
+#[test]
+fn modes_only_tighten_and_hold_from_the_next_call_on() {
+    let desk = Desk::with(&[call("exec_command", &json!({"cmd": "touch made"})), say("done")]);
+    let mut editor = desk.editor(&[]);
+    let answer = editor.ask("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": []}));
+    let modes = &answer["result"]["modes"];
+    assert_eq!(modes["currentModeId"], "configured");
+    let session = answer["result"]["sessionId"].as_str().unwrap();
+    let wrong = editor.ask("session/set_mode", &json!({"sessionId": session, "modeId": "yolo"}));
+    assert_eq!(
+        wrong["error"]["message"],
+        "the params do not fit at `modeId`: there are `configured`, `ask`, `read-only`"
+    );
+    editor.ask("session/set_mode", &json!({"sessionId": session, "modeId": "read-only"}));
+    let id = editor.prompt(session, "go");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.of("tool_call_update").last().unwrap()["status"], "failed");
+    assert!(!desk.file("made").exists());
+}
+
+#[test]
+fn a_session_is_loaded_with_all_that_was_said() {
+    let said = json!([
+        {"type": "message", "text": "Looking."},
+        {"type": "function_call", "name": "read_file", "arguments": {"path": "a.txt"}},
+    ]);
+    let desk = Desk::with(&[said, say("One.")]);
+    desk.workspace.file("a.txt", "one\n");
+    let mut editor = desk.editor(&[]);
+    let session = desk.session(&mut editor);
+    let id = editor.prompt(&session, "what does it say?");
+    editor.answer(id);
+    assert_eq!(editor.leave(), Some(0));
+
+    desk.script(&[say("Still one.")]);
+    let mut editor = desk.editor(&[]);
+    let listed = editor.ask("session/list", &json!({"cwd": desk.workspace.path()}));
+    let listed = &listed["result"]["sessions"][0];
+    assert_eq!((&listed["sessionId"], &listed["title"]), (&json!(session), &json!("what does it say?")));
+    let workplace = json!({"sessionId": session, "cwd": desk.workspace.path(), "mcpServers": []});
+    let loaded = editor.ask("session/load", &workplace);
+    assert_eq!(loaded["result"]["modes"]["currentModeId"], "configured", "{loaded}");
+    let told: Vec<(&str, &str)> = editor
+        .updates
+        .iter()
+        .map(|update| {
+            let text = update["content"]["text"].as_str().or(update["title"].as_str());
+            (update["sessionUpdate"].as_str().unwrap(), text.or(update["status"].as_str()).unwrap())
+        })
+        .collect();
+    let expected = [
+        ("user_message_chunk", "what does it say?"),
+        ("agent_message_chunk", "Looking."),
+        ("tool_call", "Read a.txt"),
+        ("tool_call_update", "completed"),
+        ("agent_message_chunk", "One."),
+    ];
+    assert_eq!(told, expected);
+    editor.updates.clear();
+    let id = editor.prompt(&session, "really?");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.text(), "Still one.");
+    let gone = editor
+        .ask("session/load", &json!({"sessionId": "20200101-000000-0000", "cwd": "/", "mcpServers": []}));
+    assert_eq!(gone["error"]["code"], -32002, "{gone}");
+}
+
+#[test]
+fn servers_of_the_editor_are_servers_of_the_session() {
+    let desk = Desk::with(&[call("mcp__My-tools__read_file", &json!({"path": "a.txt"})), say("done")]);
+    desk.workspace.file("a.txt", "from the server\n");
+    let mut editor = desk.editor(&[]);
+    let server =
+        json!({"name": "My tools", "command": env!("CARGO_BIN_EXE_toolgate"), "args": ["mcp"], "env": []});
+    let answer = editor.ask("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": [server]}));
+    let session = answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    let id = editor.prompt(session, "go");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    let last = editor.of("tool_call_update").last().unwrap().to_string();
+    assert!(last.contains("from the server") && last.contains("completed"), "{last}");
+}
+
+#[test]
+fn an_editor_that_leaves_ends_what_runs_and_the_journal_says_so() {
+    let asking = call("exec_command", &json!({"cmd": "touch made"}));
+    let running = call("exec_command", &json!({"cmd": "echo up; sleep 600", "yield_time_ms": 30000}));
+    for (turn, more) in [(asking, &["--approval", "untrusted"][..]), (running, &[])] {
+        let desk = Desk::with(&[turn]);
+        let mut editor = desk.editor(more);
+        let session = desk.session(&mut editor);
+        editor.prompt(&session, "go");
+        if more.is_empty() {
+            editor.until(|update| update.to_string().contains("up\\n"));
+        } else {
+            editor.next();
+        }
+        assert_eq!(editor.leave(), Some(0));
+        let journal = desk.home.path().join(format!(".local/state/toolgate/sessions/{session}.jsonl"));
+        let journal = fs::read_to_string(journal).unwrap();
+        assert!(journal.contains(r#""kind":"interrupted""#), "{journal}");
+        assert!(journal.lines().last().unwrap().contains("the editor left"), "{journal}");
+        assert!(!desk.file("made").exists());
+    }
+}
+
+#[test]
+fn what_is_wrong_is_answered_and_survived() {
+    let desk = Desk::with(&[say("hello")]);
+    let mut editor = desk.editor(&[]);
+    let session = desk.session(&mut editor);
+    for (line, code) in [
+        ("{", -32700),
+        ("[]", -32600),
+        (r#"{"jsonrpc":"2.0","id":"x","method":"session/promt","params":null}"#, -32601),
+        (r#"{"jsonrpc":"2.0","id":"x","method":"session/prompt","params":{"sessionId":1}}"#, -32602),
+        (
+            r#"{"jsonrpc":"2.0","id":"x","method":"session/prompt","params":{"sessionId":"no","prompt":[]}}"#,
+            -32002,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":"x","method":"session/new","params":{"cwd":"here","mcpServers":[]}}"#,
+            -32602,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":"x","method":"session/new","params":{"cwd":"/nowhere","mcpServers":[]}}"#,
+            -32603,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":"x","method":"session/new","params":{"cwd":"/","mcpServers":[{"name":"x"}]}}"#,
+            -32602,
+        ),
+    ] {
+        editor.write(line);
+        let answer = editor.next();
+        assert_eq!(answer["error"]["code"], code, "{line} {answer}");
+    }
+    let empty = editor.ask("session/prompt", &json!({"sessionId": session, "prompt": []}));
+    assert_eq!(empty["error"]["message"], "the params do not fit at `prompt`: there is nothing in it");
+    editor.tell("session/cancel", &json!({"sessionId": "no"}));
+    editor.tell("_zed/unknown", &json!({}));
+    editor.write(r#"{"jsonrpc":"2.0","id":999,"result":{}}"#);
+    let id = editor.prompt(&session, "hello?");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.text(), "hello");
+}
+
+#[test]
+fn nothing_is_done_before_the_editor_says_who_it_is_and_a_newer_one_is_told_what_is_spoken() {
+    let desk = Desk::with(&[]);
+    let ran = |lines: &str| {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args(desk.args(&[]))
+            .env("HOME", desk.home.path())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), lines.as_bytes()).unwrap();
+        let out = child.wait_with_output().unwrap();
+        serde_json::from_slice::<Value>(&out.stdout).unwrap()
+    };
+    let early =
+        ran(r#"{"jsonrpc":"2.0","id":0,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#);
+    assert_eq!(early["error"]["message"], "say who you are first, with `initialize`");
+    let newer = ran(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":7}}"#);
+    assert_eq!(newer["result"]["protocolVersion"], 1);
+    assert_eq!(newer["result"]["agentCapabilities"]["loadSession"], true);
+}
+
+#[test]
+fn the_official_sdk_drives_it() {
+    let desk = Desk::with(&[
+        json!([
+            {"type": "message", "text": "Patching."},
+            {"type": "custom_tool_call", "name": "apply_patch",
+             "input": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n"},
+        ]),
+        call("exec_command", &json!({"cmd": "touch made"})),
+        say("Done."),
+        call("exec_command", &json!({"cmd": "touch other"})),
+    ]);
+    desk.workspace.file("a.txt", "one\n");
+    let script = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/acp/sdk.py"));
+    let given = json!({
+        "command": env!("CARGO_BIN_EXE_toolgate"), "args": desk.args(&["--approval", "untrusted"]),
+        "cwd": desk.workspace.path(), "home": desk.home.path(),
+    });
+    let out = python::run(script, &given.to_string());
+    insta::assert_snapshot!(desk.workspace.normal(&out), @"
+    initialize 1 toolgate True
+    modes ['configured', 'ask', 'read-only']
+    prompt end_turn
+    AgentMessageChunk Patching.
+    ToolCallStart edit pending Edit a.txt
+    ToolCallProgress None ['diff']
+    ToolCallProgress in_progress []
+    ToolCallProgress completed ['diff']
+    ToolCallStart execute pending Run touch made
+    ToolCallProgress failed ['content']
+    AgentMessageChunk Done.
+    questions [['content', 'diff'], ['content', 'content']]
+    cancel cancelled
+    load ['UserMessageChunk', 'AgentMessageChunk', 'ToolCallStart', 'ToolCallProgress', 'ToolCallStart', 'ToolCallProgress', 'AgentMessageChunk', 'UserMessageChunk', 'ToolCallStart', 'ToolCallProgress']
+    ");
+    assert_eq!(fs::read_to_string(desk.file("a.txt")).unwrap(), "two\n");
+    assert!(!desk.file("made").exists());
+}

@@ -1,0 +1,631 @@
+//! `toolgate serve`: the real binary, real sockets, a scripted model, real tools and the real sandbox.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, and may unwrap"
+)]
+
+mod support;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::Home;
+use testkit::Workspace;
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn command(home: &Home, cwd: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+    command.args(args).current_dir(cwd).env_clear().env("HOME", home.path());
+    command
+}
+
+/// A server at a socket; killed with this.
+struct Server {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Server {
+    fn start(home: &Home, name: &str) -> Self {
+        let socket = home.path().join(name);
+        let mut command = command(home, Path::new("/"), &["serve", "--socket", socket.to_str().unwrap()]);
+        let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let began = Instant::now();
+        while UnixStream::connect(&socket).is_err() {
+            assert!(began.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Self { child, socket }
+    }
+
+    fn client(&self) -> Client<UnixStream> {
+        let stream = UnixStream::connect(&self.socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut client = Client::over(stream.try_clone().unwrap(), stream);
+        client.hello();
+        client
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// The plainest client there can be.
+struct Client<W> {
+    read: BufReader<Box<dyn Read>>,
+    write: W,
+    next: i64,
+    events: VecDeque<Value>,
+    /// What to answer when it is asked something, in order.
+    answers: VecDeque<Value>,
+    asked: Vec<Value>,
+}
+
+impl<W: Write> Client<W> {
+    fn over(read: impl Read + 'static, write: W) -> Self {
+        let read = BufReader::new(Box::new(read) as Box<dyn Read>);
+        Self { read, write, next: 1, events: VecDeque::new(), answers: VecDeque::new(), asked: Vec::new() }
+    }
+
+    fn hello(&mut self) {
+        let capabilities = json!({"approvals": true, "questions": true});
+        self.ok(
+            "initialize",
+            &json!({"protocol": 1, "client": {"name": "test"}, "capabilities": capabilities}),
+        );
+    }
+
+    fn send(&mut self, method: &str, params: &Value) -> i64 {
+        self.next += 1;
+        self.line(
+            &json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}).to_string(),
+        );
+        self.next
+    }
+
+    fn line(&mut self, line: &str) {
+        self.write.write_all(format!("{line}\n").as_bytes()).unwrap();
+        self.write.flush().unwrap();
+    }
+
+    fn read(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.read.read_line(&mut line).unwrap() > 0, "the server left");
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
+    }
+
+    /// The next answer, to whichever request; events are kept, and questions answered.
+    fn answer(&mut self) -> Value {
+        loop {
+            let message = self.read();
+            match (message.get("method").and_then(Value::as_str), message.get("id")) {
+                (Some(_), Some(id)) => {
+                    let id = id.clone();
+                    self.asked.push(message);
+                    if let Some(result) = self.answers.pop_front() {
+                        self.line(&json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());
+                    }
+                }
+                (Some("session/event"), None) => self.events.push_back(message["params"].clone()),
+                (Some(_), None) => {}
+                (None, _) => return message,
+            }
+        }
+    }
+
+    fn result(&mut self, id: i64) -> Value {
+        loop {
+            let answer = self.answer();
+            if answer["id"] == id {
+                return answer;
+            }
+        }
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.send(method, params);
+        self.result(id)
+    }
+
+    #[track_caller]
+    fn ok(&mut self, method: &str, params: &Value) -> Value {
+        let answer = self.ask(method, params);
+        assert!(answer.get("error").is_none(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    #[track_caller]
+    fn fault(&mut self, method: &str, params: &Value) -> (i64, String) {
+        let answer = self.ask(method, params);
+        let error = &answer["error"];
+        (
+            error["code"].as_i64().unwrap_or_else(|| panic!("{answer}")),
+            error["message"].as_str().unwrap().to_owned(),
+        )
+    }
+
+    fn start(&mut self, workspace: &Workspace, more: &Value) -> String {
+        let mut params = json!({"cwd": workspace.path(), "sandbox": "workspace-write"});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.ok("session/start", &params)["session_id"].as_str().unwrap().to_owned()
+    }
+
+    /// The events up to the first of this kind.
+    fn until(&mut self, kind: &str) -> Vec<Value> {
+        let mut seen: Vec<Value> = self.events.drain(..).collect();
+        while !seen.iter().any(|event| event["event"]["kind"] == kind) {
+            let message = self.read();
+            if message["method"] == "session/event" {
+                seen.push(message["params"].clone());
+            }
+        }
+        seen
+    }
+}
+
+fn script(home: &Home, name: &str, turns: &[Value]) -> PathBuf {
+    let file = home.path().join(name);
+    fs::write(&file, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
+    file
+}
+
+fn call(name: &str, arguments: &Value) -> Value {
+    json!({"type": "function_call", "name": name, "arguments": arguments})
+}
+
+fn weather() -> Value {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    json!({"name": "weather", "description": "Says what the weather is.", "input_schema": schema})
+}
+
+fn numbers(events: &[Value]) -> Vec<u64> {
+    events.iter().map(|event| event["cursor"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn a_program_at_a_pipe_uses_tools_without_a_model() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    workspace.file("a.txt", "one\ntwo\n");
+    let mut child = command(&home, &workspace.path(), &["serve"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (read, write) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    let mut client = Client::over(read, write);
+    assert_eq!(client.fault("session/list", &json!({})).0, -32000);
+    client.hello();
+    assert_eq!(client.fault("initialize", &json!({"protocol": 1, "client": {"name": "again"}})).0, -32000);
+    let id = client.start(&workspace, &json!({}));
+    let read = client
+        .ok("tool/call", &json!({"session_id": id, "tool": "read_file", "arguments": {"path": "a.txt"}}));
+    assert_eq!(read["content_items"], json!([{"type": "text", "text": "1| one\n2| two"}]));
+    // Once, whatever is asked how often.
+    let append = json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "echo x >> n.txt"}, "key": "once"});
+    let (first, second) = (client.send("tool/call", &append), client.send("tool/call", &append));
+    let answers = [client.answer(), client.answer()];
+    let of =
+        |id: i64| answers.iter().find(|answer| answer["id"] == id).unwrap()["result"]["repeated"].clone();
+    assert_eq!((of(first), of(second)), (json!(false), json!(true)));
+    assert_eq!(client.ok("tool/call", &append)["repeated"], true);
+    assert_eq!(fs::read_to_string(workspace.path().join("n.txt")).unwrap(), "x\n");
+    let here = |more: Value| {
+        let mut params = json!({"session_id": id});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        params
+    };
+    assert_eq!(
+        client.ok("fs/read", &here(json!({"path": "a.txt", "offset": 4}))),
+        json!({"text": "two\n", "size": 8})
+    );
+    assert_eq!(client.ok("fs/write", &here(json!({"path": "d/b.bin", "base64": "AP8="})))["created"], true);
+    assert_eq!(client.ok("fs/read", &here(json!({"path": "d/b.bin"})))["base64"], "AP8=");
+    assert_eq!(client.fault("fs/write", &here(json!({"path": "a.txt", "text": "", "new": true}))).0, -32008);
+    assert_eq!(client.fault("fs/write", &here(json!({"path": "/etc/oops", "text": ""}))).0, -32008);
+    assert_eq!(client.fault("fs/read", &here(json!({"path": "/etc/shadow"}))).0, -32008);
+    let hits = client.ok("fs/search", &here(json!({"pattern": "^t"})));
+    assert_eq!(hits, json!({"hits": [{"path": "a.txt", "line": 2, "text": "two"}], "complete": true}));
+    let listed = client.ok("fs/list", &here(json!({"path": "d"})));
+    assert_eq!(listed, json!({"entries": [{"path": "b.bin", "kind": "file", "size": 2}], "complete": true}));
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n-two\n+three\n*** End Patch\n";
+    let applied = client.ok("patch/apply", &here(json!({"patch": patch, "key": "p"})));
+    assert_eq!(applied["changes"], json!([{"kind": "M", "path": "a.txt"}]));
+    let explained = client.ok("policy/explain", &here(json!({"command": "rm -rf src"})));
+    assert_eq!(explained["explanation"]["verdict"], "ask");
+    assert_eq!(client.fault("session/prompt", &here(json!({"text": "hi"}))).0, -32002);
+    drop(client);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn what_a_process_writes_is_read_whole_and_what_is_typed_reaches_it() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let server = Server::start(&home, "s");
+    let mut client = server.client();
+    let id = client.start(&workspace, &json!({}));
+    let read = |client: &mut Client<UnixStream>, process: &Value| {
+        let (mut from, mut text) = (0, String::new());
+        loop {
+            let params = json!({"session_id": id, "process_id": process, "from": from, "wait_ms": 10_000, "max_bytes": 100_000});
+            let read = client.ok("process/read", &params);
+            for piece in read["pieces"].as_array().unwrap() {
+                text += piece["text"].as_str().unwrap();
+            }
+            from = read["next"].as_u64().unwrap();
+            if read["state"] != "running" {
+                return (text, read["exit_code"].clone());
+            }
+        }
+    };
+    let command = "seq 1 400000; exit 3";
+    let process =
+        client.ok("process/start", &json!({"session_id": id, "command": command}))["process_id"].clone();
+    let (text, code) = read(&mut client, &process);
+    let expected: String = (1..=400_000).map(|number| format!("{number}\n")).collect();
+    assert!(text == expected, "{} of {} bytes", text.len(), expected.len());
+    assert_eq!(code, 3);
+    assert_eq!(client.fault("process/read", &json!({"session_id": id, "process_id": process})).0, -32005);
+    let started = json!({"session_id": id, "argv": ["cat"], "stdin": true});
+    let cat = client.ok("process/start", &started)["process_id"].clone();
+    client
+        .ok("process/write", &json!({"session_id": id, "process_id": cat, "text": "typed\n", "close": true}));
+    assert_eq!(read(&mut client, &cat), ("typed\n".to_owned(), json!(0)));
+    let tty = json!({"session_id": id, "command": "stty size; sleep 600", "tty": {"rows": 7, "cols": 70}});
+    let shell = client.ok("process/start", &tty)["process_id"].clone();
+    let first = client.ok("process/read", &json!({"session_id": id, "process_id": shell, "wait_ms": 10_000}));
+    assert_eq!(first["pieces"], json!([{"stream": "terminal", "text": "7 70\r\n"}]));
+    client.ok(
+        "process/resize",
+        &json!({"session_id": id, "process_id": shell, "size": {"rows": 9, "cols": 90}}),
+    );
+    assert_eq!(
+        client.fault("process/signal", &json!({"session_id": id, "process_id": shell, "signal": "KIL"})).0,
+        -32602
+    );
+    client.ok("process/kill", &json!({"session_id": id, "process_id": shell}));
+    let (_, code) = read(&mut client, &shell);
+    assert!([129, 143, 137].contains(&code.as_i64().unwrap()), "{code}");
+}
+
+#[test]
+fn a_tool_of_the_client_answers_the_model_and_a_client_that_does_not_is_no_disaster() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let server = Server::start(&home, "s");
+    let asks = |city: &str| json!({"items": [call("weather", &json!({"city": city}))]});
+    let wrong = json!({"items": [call("weather", &json!({"town": 1}))]});
+    let turns = [
+        asks("Oslo"),
+        wrong,
+        asks("Rome"),
+        asks("Bern"),
+        json!({"items": [{"type": "message", "text": "So."}]}),
+    ];
+    let file = script(&home, "turns", &turns);
+    let mut client = server.client();
+    let mut tool = weather();
+    tool["timeout_ms"] = json!(300);
+    let id = client.start(&workspace, &json!({"model": {"script": file}, "tools": [tool]}));
+    client
+        .answers
+        .push_back(json!({"content_items": [{"type": "text", "text": "rain in Oslo"}], "success": true}));
+    client.answers.push_back(json!({"nonsense": true}));
+    let done = client.ok("session/prompt", &json!({"session_id": id, "text": "weather?"}));
+    assert_eq!((&done["ended"], &done["text"]), (&json!("done"), &json!("So.")));
+    assert_eq!(client.asked[0]["params"]["arguments"], json!({"city": "Oslo"}));
+    assert_eq!(client.asked[0]["params"]["turn_id"], done["turn_id"]);
+    let events = client.until("turn");
+    let answers: Vec<&Value> =
+        events.iter().map(|event| &event["event"]).filter(|event| event["kind"] == "answered").collect();
+    let texts: Vec<&str> = answers.iter().map(|answer| answer["text"].as_str().unwrap()).collect();
+    assert_eq!(texts[0], "rain in Oslo");
+    assert!(texts[1].contains("do not fit"), "{texts:?}");
+    assert!(texts[2].contains("the client's answer to `tool/invoke` is none"), "{texts:?}");
+    assert!(texts[3].contains("took longer than"), "{texts:?}");
+    let taken =
+        json!({"session_id": id, "tools": [{"name": "read_file", "description": "", "input_schema": {}}]});
+    assert_eq!(client.fault("tool/register", &taken).0, -32602);
+    assert_eq!(
+        client.ok("tool/unregister", &json!({"session_id": id, "names": ["weather"]}))["tools"],
+        json!([])
+    );
+}
+
+#[test]
+fn what_has_to_be_asked_is_asked_of_whoever_follows_and_refused_where_nobody_does() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let server = Server::start(&home, "s");
+    workspace.file("precious.txt", "");
+    let (mut one, mut other) = (server.client(), server.client());
+    let id = one.start(&workspace, &json!({"approval": "on-request"}));
+    other.ok("session/attach", &json!({"session_id": id}));
+    let remove =
+        json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "rm -rf precious.txt"}});
+    // Both are asked, the first answer counts, and the other is told.
+    let request = one.send("tool/call", &remove);
+    let asked = loop {
+        let message = other.read();
+        if message["method"] == "approval/request" {
+            break message;
+        }
+    };
+    assert!(asked["params"]["question"]["command"].as_str().unwrap().contains("rm -rf"), "{asked}");
+    other.line(
+        &json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"decision": "denied", "note": "not that"}})
+            .to_string(),
+    );
+    let answer = one.result(request)["result"].clone();
+    assert_eq!(answer["content_items"][0]["text"], "denied by the user: not that");
+    assert!(one.asked.iter().any(|asked| asked["method"] == "approval/request"));
+    one.answers.push_back(json!({"decision": "approved"}));
+    assert_eq!(one.ok("tool/call", &remove)["success"], true);
+    assert!(!workspace.path().join("precious.txt").exists());
+    // Somebody who cannot be asked.
+    let stream = UnixStream::connect(&server.socket).unwrap();
+    let mut mute = Client::over(stream.try_clone().unwrap(), stream);
+    mute.ok("initialize", &json!({"protocol": 1, "client": {"name": "mute"}}));
+    let alone = mute.start(&workspace, &json!({"approval": "on-request"}));
+    let params =
+        json!({"session_id": alone, "tool": "exec_command", "arguments": {"cmd": "rm -rf precious.txt"}});
+    let refused = mute.ok("tool/call", &params);
+    assert_eq!(refused["success"], false, "{refused}");
+}
+
+#[test]
+fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let running = json!({"items": [call("exec_command", &json!({"cmd": "echo x >> n.txt; sleep 600"}))]});
+    let file = script(&home, "turns", &[running, json!({"items": [{"type": "message", "text": "On."}]})]);
+    let (id, seen) = {
+        let server = Server::start(&home, "s");
+        let mut client = server.client();
+        let id = client.start(&workspace, &json!({"model": {"script": file}, "tools": [weather()]}));
+        let append = json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "echo k >> k.txt"}, "key": "k"});
+        assert_eq!(client.ok("tool/call", &append)["success"], true);
+        client.send("session/prompt", &json!({"session_id": id, "text": "go"}));
+        let began = Instant::now();
+        while !workspace.path().join("n.txt").exists() {
+            assert!(began.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let mut seen = client.until("attempt");
+        seen.extend(client.events.drain(..));
+        // Killed, with the turn under way.
+        (id, seen)
+    };
+    let server = Server::start(&home, "s");
+    let mut client = server.client();
+    let last = *numbers(&seen).last().unwrap();
+    let rest = script(&home, "rest", &[json!({"items": [{"type": "message", "text": "On."}]})]);
+    let start = json!({"cwd": workspace.path(), "sandbox": "workspace-write", "model": {"script": rest}});
+    let attached = client.ok(
+        "session/attach",
+        &json!({"session_id": id, "cursor": last, "start": start, "tools": [weather()]}),
+    );
+    assert_eq!((&attached["resumed"], &attached["busy"]), (&json!(true), &json!(false)));
+    assert!(attached["tools"].as_array().unwrap().contains(&json!("weather")));
+    // What one server has, another does not get.
+    let second = Server::start(&home, "t");
+    assert_eq!(second.client().fault("session/attach", &json!({"session_id": id, "start": start})).0, -32007);
+    let done = client.ok("session/prompt", &json!({"session_id": id, "text": "go on"}));
+    assert_eq!(done["text"], "On.");
+    let append = json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "echo k >> k.txt"}, "key": "k"});
+    assert_eq!(client.ok("tool/call", &append)["repeated"], true);
+    seen.iter().for_each(|event| assert_eq!(event["session_id"], id));
+    let all: Vec<Value> = seen.into_iter().chain(client.until("turn")).collect();
+    assert_eq!(numbers(&all), (1..=all.len() as u64).collect::<Vec<_>>(), "each once, in order");
+    let answers = |id: &str| {
+        all.iter()
+            .filter(|event| event["event"]["kind"] == "answered" && event["event"]["call"] == id)
+            .count()
+    };
+    let calls: Vec<&str> = all
+        .iter()
+        .filter(|event| event["event"]["kind"] == "call")
+        .map(|event| event["event"]["id"].as_str().unwrap())
+        .collect();
+    assert!(calls.len() == 2 && calls.iter().all(|id| answers(id) == 1), "{calls:?}");
+    let text = |name: &str| fs::read_to_string(workspace.path().join(name)).unwrap();
+    assert_eq!((text("n.txt").as_str(), text("k.txt").as_str()), ("x\n", "k\n"));
+}
+
+#[test]
+fn whoever_does_not_read_is_cut_off_or_waited_for_and_the_session_lives_on() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let server = Server::start(&home, "s");
+    let (mut worker, mut idle) = (server.client(), server.client());
+    let id = worker.start(&workspace, &json!({}));
+    idle.ok("session/attach", &json!({"session_id": id}));
+    // Far more than fits between the two, while one of them reads nothing.
+    let print = json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "head -c 30000 /dev/zero | tr '\\0' x"}});
+    for _ in 0..300 {
+        assert_eq!(worker.ok("tool/call", &print)["success"], true);
+    }
+    let memory = fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+    let resident: u64 = memory
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap();
+    assert!(resident < 120_000, "{resident} kB");
+    // It reads at last, and has missed nothing.
+    let mut count = 0;
+    while count < 1 + 300 * 5 {
+        if idle.read()["method"] == "session/event" {
+            count += 1;
+        }
+    }
+    assert_eq!(idle.ok("session/list", &json!({"live": true}))["sessions"][0]["session_id"], id);
+}
+
+#[test]
+fn nonsense_is_answered_and_survived() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let server = Server::start(&home, "s");
+    let mut client = server.client();
+    let id = client.start(&workspace, &json!({}));
+    for (line, code) in [
+        ("{", -32700),
+        ("[1]", -32600),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"tool/call","params":[]}"#, -32602),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"tool/kall","params":{}}"#, -32601),
+        (r#"{"jsonrpc":"1.0","id":7,"method":"tool/call","params":{}}"#, -32600),
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"session/attach","params":{"session_id":"../../etc/passwd"}}"#,
+            -32001,
+        ),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/start","params":{"sandbox":"none"}}"#, -32602),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/start","params":{"cwd":"/nowhere/at/all"}}"#, -32004),
+    ] {
+        client.line(line);
+        assert_eq!(client.answer()["error"]["code"], code, "{line}");
+    }
+    client.line(&"x".repeat(17 << 20));
+    assert_eq!(client.answer()["error"]["code"], -32600);
+    // Answers to what was never asked, and words that mean nothing.
+    client.line(r#"{"jsonrpc":"2.0","id":99,"result":{}}"#);
+    client.line(r#"{"jsonrpc":"2.0","method":"what/ever","params":{}}"#);
+    client.line("\u{0}\u{1}");
+    assert_eq!(client.answer()["error"]["code"], -32700);
+    let unknown = client.ok("tool/call", &json!({"session_id": id, "tool": "raed_file", "arguments": {}}));
+    assert_eq!((&unknown["success"], &unknown["error"]), (&json!(false), &json!("unknown_tool")));
+    let sleep = json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "sleep 600", "yield_time_ms": 30_000}});
+    // Whoever leaves leaves no call without an answer.
+    let mut leaving = server.client();
+    leaving.ok("session/attach", &json!({"session_id": id}));
+    leaving.send("tool/call", &sleep);
+    leaving.until("attempt");
+    drop(leaving);
+    while !client.until("answered").iter().any(|event| event["event"]["error"] == "cancelled") {}
+    let request = client.send("tool/call", &sleep);
+    client.line(&json!({"jsonrpc": "2.0", "method": "$/cancel", "params": {"id": request}}).to_string());
+    assert_eq!(client.result(request)["result"]["error"], "cancelled");
+}
+
+#[test]
+fn only_its_owner_reaches_the_socket_and_a_second_server_does_not_take_it() {
+    let home = Home::new();
+    let server = Server::start(&home, "s");
+    assert_eq!(fs::metadata(&server.socket).unwrap().permissions().mode() & 0o777, 0o600);
+    let second = home.run(Path::new("/"), &["serve", "--socket", server.socket.to_str().unwrap()], "");
+    assert_eq!((second.code, second.out.as_str()), (Some(2), ""));
+    assert!(second.err.contains("another server has the socket"), "{}", second.err);
+}
+
+#[test]
+fn a_websocket_wants_the_token_and_no_page_gets_in() {
+    let home = Home::new();
+    let token = "0123456789abcdef0123456789abcdef";
+    let mut command =
+        command(&home, Path::new("/"), &["serve", "--websocket", "127.0.0.1:0", "--token-env", "THE_TOKEN"]);
+    let mut child =
+        command.env("THE_TOKEN", token).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let address = said.trim().strip_prefix("serving at ws://").unwrap_or_else(|| panic!("{said}")).to_owned();
+    let shake = |more: &str| {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let request = format!(
+            "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{more}\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    assert_eq!(shake(""), "401");
+    assert_eq!(shake("Authorization: Bearer 0123456789abcdef0123456789abcdee\r\n"), "401");
+    assert_eq!(shake(&format!("Authorization: Bearer {token}\r\nOrigin: http://127.0.0.1\r\n")), "401");
+    assert_eq!(shake(&format!("Authorization: Bearer {token}\r\n")), "101");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let beyond = home.run(Path::new("/"), &["serve", "--websocket", "0.0.0.0:0"], "");
+    assert_eq!(beyond.code, Some(2), "{}", beyond.err);
+}
+
+#[test]
+fn the_example_for_node_runs_as_it_stands() {
+    let home = Home::new();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/node/example.mjs");
+    let ran = Command::new(testkit::node::node())
+        .arg(example)
+        .env("TOOLGATE", env!("CARGO_BIN_EXE_toolgate"))
+        .env("TOOLGATE_HOME", home.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(said, "the tool said: rain in Oslo\nthe model said: It rains; take a coat.\n", "{ran:?}");
+}
+
+#[test]
+fn the_models_questions_and_those_of_its_agents_reach_the_client() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    workspace.file("precious.txt", "");
+    let server = Server::start(&home, "s");
+    let prompt = "the first prompt";
+    let when = |when: &str, items: Value| json!({"when": when, "items": items});
+    let question = json!({"questions": [{"id": "db", "question": "Which?", "options": [{"label": "sqlite", "description": "small"}]}]});
+    let turns = [
+        when(prompt, json!([call("request_user_input", &question)])),
+        when(prompt, json!([call("spawn_agent", &json!({"message": "tidy up"}))])),
+        when(prompt, json!([call("wait", &json!({"ids": ["a1"], "timeout_ms": 60_000}))])),
+        when(prompt, json!([{"type": "message", "text": "Done."}])),
+        when("tidy up", json!([call("exec_command", &json!({"cmd": "rm -rf precious.txt"}))])),
+        when("tidy up", json!([{"type": "message", "text": "It was refused."}])),
+    ];
+    let file = script(&home, "turns", &turns);
+    let mut client = server.client();
+    let id = client
+        .start(&workspace, &json!({"model": {"script": file}, "agents": true, "approval": "on-request"}));
+    client.answers.push_back(json!({"answer": "postgres"}));
+    client.answers.push_back(json!({"decision": "denied"}));
+    let done = client.ok("session/prompt", &json!({"session_id": id, "text": prompt}));
+    assert_eq!(done["text"], "Done.");
+    assert_eq!(client.asked[0]["method"], "user/ask");
+    assert_eq!(client.asked[0]["params"]["options"], json!([{"label": "sqlite", "description": "small"}]));
+    assert_eq!(client.asked[1]["method"], "approval/request");
+    assert_eq!(client.asked[1]["params"]["agents"], json!(["a1"]));
+    let said = client.until("turn").iter().map(ToString::to_string).collect::<String>();
+    assert!(said.contains("postgres") && said.contains("It was refused."), "{said}");
+    assert!(workspace.path().join("precious.txt").exists());
+}
+
+#[test]
+fn a_client_may_bring_servers_and_choose_tools() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    workspace.file("a.txt", "from the server\n");
+    let server = Server::start(&home, "s");
+    let mut client = server.client();
+    let binary = env!("CARGO_BIN_EXE_toolgate");
+    let servers = json!({"other": {"command": binary, "args": ["mcp"], "approval": "allow"}});
+    let id = client.start(
+        &workspace,
+        &json!({"mcp_servers": servers, "only_tools": ["list_dir", "mcp__other__read_file"]}),
+    );
+    let read = json!({"session_id": id, "tool": "mcp__other__read_file", "arguments": {"path": "a.txt"}});
+    let answer = client.ok("tool/call", &read);
+    assert!(answer["content_items"][0]["text"].as_str().unwrap().contains("from the server"), "{answer}");
+    let tools = client.ok("tool/list", &json!({"session_id": id}));
+    let names: Vec<&str> =
+        tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["list_dir", "mcp__other__read_file"]);
+    let wrong = json!({"cwd": workspace.path(), "mcp_servers": {"bad": {}}});
+    assert_eq!(client.fault("session/start", &wrong).0, -32602);
+}

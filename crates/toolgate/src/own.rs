@@ -1,0 +1,71 @@
+//! Programs that we run ourselves, for the user and not for a model: git, for a worktree.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use exec::errand::{Errand, Ran, find};
+use exec::session::Processes;
+use policy::{Environment, Gate, Intent, Permit, ReviewDecision, Settled, Verdict};
+
+use crate::hooks::permit;
+
+/// A program with words of ours, and where it runs.
+pub struct Own<'a> {
+    /// The program and its arguments.
+    pub argv: &'a [&'a str],
+    /// Variables beside those that commands get.
+    pub env: &'a [(&'a str, &'a str)],
+    /// Where it runs.
+    pub directory: &'a Path,
+    /// When it is ended.
+    pub at_most: Duration,
+}
+
+impl Own<'_> {
+    /// Runs it to its end, confined as commands are that `gate` lets run.
+    ///
+    /// # Errors
+    /// Why it could not be run, in a sentence.
+    pub async fn confined(&self, processes: &Processes, gate: &Gate) -> Result<Ran, String> {
+        let argv = self.found()?;
+        let permit = match gate.decide("git", &Intent::run(argv.clone(), self.directory)) {
+            Verdict::Allow(permit) => permit,
+            Verdict::Forbid(denial) => return Err(denial.to_string()),
+            // Whoever would be asked did not ask for it, and its words are ours.
+            Verdict::Ask(question) => match gate.settle(*question, &ReviewDecision::Approved) {
+                Settled::Allow(permit) => permit,
+                Settled::Denied { .. } | Settled::Stop => return Err("it may not be run".to_owned()),
+            },
+        };
+        self.run(processes, &argv, &permit).await
+    }
+
+    /// Runs it to its end, not confined: only where nothing that a model has written decides what it does.
+    ///
+    /// # Errors
+    /// Why it could not be run, in a sentence.
+    pub async fn unconfined(&self, processes: &Processes) -> Result<Ran, String> {
+        let argv = self.found()?;
+        let permit = permit(&argv, self.directory)?;
+        self.run(processes, &argv, &permit).await
+    }
+
+    fn found(&self) -> Result<Vec<String>, String> {
+        let name = self.argv.first().copied().unwrap_or_default();
+        let path = std::env::var_os("PATH");
+        let program = find(name, path.as_deref())
+            .ok_or_else(|| format!("there is no program `{name}` along the PATH"))?;
+        let mut argv: Vec<String> = self.argv.iter().map(|&word| word.to_owned()).collect();
+        argv[0] = program.to_string_lossy().into_owned();
+        Ok(argv)
+    }
+
+    async fn run(&self, processes: &Processes, argv: &[String], permit: &Permit) -> Result<Ran, String> {
+        let mut env = Environment::default().build(std::env::vars_os());
+        env.extend(self.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
+        let Self { directory, at_most, .. } = *self;
+        let errand = Errand { argv, env: &env, directory, input: b"", at_most };
+        errand.run(processes.spawner(), permit).await.map_err(|fault| fault.to_string())
+    }
+}

@@ -1,0 +1,81 @@
+//! `fs_list`: what is in a directory, as data.
+
+use std::sync::Mutex;
+
+use exec::fs::{Entry, Flow, IgnoreFiles, Kind, WalkOptions};
+use policy::{Intent, Permit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
+
+use super::answer;
+use crate::door::{look, told};
+
+/// Entries that are listed if the call does not say, and at the most.
+const DEFAULT_LIMIT: usize = 1000;
+const MAX_LIMIT: usize = 10_000;
+
+/// The tool.
+pub(super) struct FsList;
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    path: String,
+    depth: Option<usize>,
+    limit: Option<usize>,
+}
+
+impl Args {
+    fn path(&self) -> &str {
+        if self.path.is_empty() { "." } else { &self.path }
+    }
+}
+
+impl ToolHandler for FsList {
+    type Args = Args;
+    const NAME: &'static str = "fs_list";
+    const ABOUT: &'static str = "Lists a directory.";
+    const LANE: Lane = Lane::Shared;
+
+    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+        Ok(Intent::read(place.path("path", args.path())?))
+    }
+
+    async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let path = cx.place().path("path", args.path())?;
+        let (args, permit) = (args.clone(), permit.clone());
+        cx.blocking(move |stop| {
+            let (door, start) = look(&permit, &path)?;
+            let limit = args.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
+            let max_depth = Some(args.depth.unwrap_or(1).max(1));
+            let options = WalkOptions { ignore: IgnoreFiles::Everything, max_depth, threads: 1 };
+            let entries = Mutex::new(Vec::new());
+            let visitor = || {
+                |entry: &Entry<'_>| match entries.lock() {
+                    Ok(mut entries) if entries.len() < limit => {
+                        entries.push(described(entry));
+                        Flow::Continue
+                    }
+                    Ok(_) | Err(_) => Flow::Stop,
+                }
+            };
+            let walked = door.walk(&start, &options, &|| stop.requested(), visitor).map_err(told)?;
+            let entries = entries.into_inner().unwrap_or_default();
+            let about = format!("{} entries of `{}`", entries.len(), args.path());
+            Ok(answer(about, json!({ "entries": entries, "complete": !walked.stopped })))
+        })
+        .await
+    }
+}
+
+fn described(entry: &Entry<'_>) -> Value {
+    let (kind, size) = match entry.kind() {
+        Kind::File => ("file", entry.stat().ok().map(|stat| stat.size)),
+        Kind::Directory => ("directory", None),
+        Kind::Symlink => ("link", None),
+        Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice | Kind::Other => ("other", None),
+    };
+    json!({ "path": entry.path().to_string_lossy(), "kind": kind, "size": size })
+}

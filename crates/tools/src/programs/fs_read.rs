@@ -1,0 +1,64 @@
+//! `fs_read`: the bytes of a file.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use exec::fs::Kind;
+use policy::{Intent, Permit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
+
+use super::{answer, spelled};
+use crate::door::{look, reading};
+
+/// Bytes that are read if the call does not say, and at the most.
+const DEFAULT_LENGTH: u64 = 1 << 20;
+const MAX_LENGTH: u64 = 8 << 20;
+
+/// The tool.
+pub(super) struct FsRead;
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    path: String,
+    #[serde(default)]
+    offset: u64,
+    length: Option<u64>,
+}
+
+impl ToolHandler for FsRead {
+    type Args = Args;
+    const NAME: &'static str = "fs_read";
+    const ABOUT: &'static str = "Reads the bytes of a file.";
+    const LANE: Lane = Lane::Shared;
+
+    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+        Ok(Intent::read(place.path("path", &args.path)?))
+    }
+
+    async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let path = cx.place().path("path", &args.path)?;
+        let (args, permit) = (args.clone(), permit.clone());
+        cx.blocking(move |_| {
+            let (_, found) = look(&permit, &path)?;
+            if found.kind() != Kind::File {
+                return Err(ToolError::argument("path", format!("`{}` is no file", path.display())));
+            }
+            let mut file = found.open().map_err(crate::door::told)?;
+            let length = args.length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(args.offset))
+                .and_then(|_| file.take(length).read_to_end(&mut bytes))
+                .map_err(|fault| reading(&path, &fault))?;
+            let end = args.offset + bytes.len() as u64;
+            let (size, read) = (found.size(), bytes.len());
+            let mut data = spelled(bytes);
+            data["size"] = json!(size);
+            data["next"] = json!((end < size).then_some(end));
+            Ok(answer(format!("{read} bytes of `{}`", args.path), data))
+        })
+        .await
+    }
+}

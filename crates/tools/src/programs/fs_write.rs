@@ -1,0 +1,67 @@
+//! `fs_write`: a whole file, at once or not at all.
+
+use std::sync::Arc;
+
+use patch::{Put, Step};
+use policy::{Effect, Intent, Permit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+
+use super::{answer, given};
+use crate::apply_patch::writable;
+use crate::edits::Edits;
+
+/// The tool.
+pub(super) struct FsWrite(pub(super) Arc<Edits>);
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    path: String,
+    text: Option<String>,
+    base64: Option<String>,
+    /// Refuses to replace a file.
+    #[serde(default)]
+    new: bool,
+}
+
+impl ToolHandler for FsWrite {
+    type Args = Args;
+    const NAME: &'static str = "fs_write";
+    const ABOUT: &'static str = "Writes a whole file.";
+
+    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+        given(args.text.as_deref(), args.base64.as_deref())?;
+        Ok(Intent::of(vec![Effect::Write(place.path("path", &args.path)?)]))
+    }
+
+    async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let path = cx.place().path("path", &args.path)?;
+        permit.may_write(&path).map_err(ToolError::Forbidden)?;
+        let bytes = given(args.text.as_deref(), args.base64.as_deref())?;
+        let (args, edits, permit, place) =
+            (args.clone(), Arc::clone(&self.0), permit.clone(), cx.place().clone());
+        cx.blocking(move |_| {
+            let real = permit.reach().real(&path).to_string_lossy().into_owned();
+            let (disk, denied) = writable(&place, &permit)?;
+            let found = disk.stamp(&real).map(|(_, stamp)| stamp);
+            if args.new && found.is_some() {
+                return Ok(ToolOutput::failure(format!("`{}` is there already", args.path)));
+            }
+            let size = bytes.len();
+            let put = Some(Put { bytes: Arc::new(bytes), executable: None, like: None });
+            let step = Step { path: real.clone(), found, put };
+            if let Err(refusal) = disk.commit(&[step], &edits.records) {
+                return match crate::apply_patch::denial(&denied) {
+                    Some(denial) => Err(ToolError::Blocked(denial)),
+                    None => Ok(ToolOutput::failure(refusal.what.replace(&real, &args.path))),
+                };
+            }
+            let data = json!({ "created": found.is_none(), "size": size });
+            Ok(answer(format!("{size} bytes written to `{}`", args.path), data))
+        })
+        .await
+    }
+}

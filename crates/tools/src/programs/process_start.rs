@@ -1,0 +1,86 @@
+//! `process_start`: a process that runs on, for a program that reads it.
+
+use std::sync::Arc;
+
+use exec::process::{Size, Stdio};
+use exec::session::Lifetime;
+use policy::{Intent, Permit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+
+use super::answer;
+use crate::commands::{Commands, Wanted, without_nul, workdir};
+
+/// The tool.
+pub(super) struct ProcessStart(pub(super) Arc<Commands>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    /// A script for the user's shell.
+    command: Option<String>,
+    /// A program and its arguments, instead.
+    argv: Option<Vec<String>>,
+    cwd: Option<String>,
+    tty: Option<Terminal>,
+    #[serde(default)]
+    stdin: bool,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Terminal {
+    #[schemars(range(min = 1, max = 1000))]
+    rows: u16,
+    #[schemars(range(min = 1, max = 1000))]
+    cols: u16,
+}
+
+impl ProcessStart {
+    fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
+        match (&args.command, &args.argv) {
+            (Some(script), None) => {
+                without_nul("command", script)?;
+                Ok(self.0.shell(None)?.argv(script, true))
+            }
+            (None, Some(argv)) if argv.first().is_some_and(|program| !program.is_empty()) => {
+                argv.iter().try_for_each(|word| without_nul("argv", word))?;
+                Ok(argv.clone())
+            }
+            (None, Some(_)) => Err(ToolError::argument("argv", "it names no program")),
+            (None, None) => Err(ToolError::argument("command", "there is neither `command` nor `argv`")),
+            (Some(_), Some(_)) => {
+                Err(ToolError::argument("command", "there is `command` and `argv`; give one of them"))
+            }
+        }
+    }
+}
+
+impl ToolHandler for ProcessStart {
+    type Args = Args;
+    const NAME: &'static str = "process_start";
+    const ABOUT: &'static str = "Starts a process.";
+
+    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+        let intent = Intent::run(self.argv(args)?, &workdir(args.cwd.as_deref(), place)?);
+        Ok(intent.in_terminal(args.tty.is_some()))
+    }
+
+    async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let commands = &self.0;
+        commands.sessions.make_room().map_err(|full| ToolError::io(full.to_string()))?;
+        let argv = self.argv(args)?;
+        let shown = args.command.clone().unwrap_or_else(|| argv.join(" "));
+        let stdio = match args.tty {
+            Some(Terminal { rows, cols }) => Stdio::Terminal(Size { rows, cols }),
+            None if args.stdin => Stdio::Fed,
+            None => Stdio::Piped,
+        };
+        let wanted = Wanted { argv, shown, workdir: args.cwd.as_deref(), stdio, lifetime: Lifetime::Session };
+        let (session, pump) = commands.start(wanted, permit, cx).await?;
+        commands.sessions.adopt(&session, pump);
+        Ok(answer(format!("process {} runs", session.id()), json!({ "process_id": session.id() })))
+    }
+}

@@ -1,0 +1,51 @@
+//! `process_write`: what a program types into a process.
+
+use std::sync::Arc;
+
+use policy::{Effect, Intent, Permit, Typing};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+
+use super::answer;
+use crate::commands::Commands;
+use crate::write_stdin::find;
+
+/// The tool.
+pub(super) struct ProcessWrite(pub(super) Arc<Commands>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    process_id: u32,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    close: bool,
+}
+
+impl ToolHandler for ProcessWrite {
+    type Args = Args;
+    const NAME: &'static str = "process_write";
+    const ABOUT: &'static str = "Types into a process.";
+
+    fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
+        let session = find(&self.0, args.process_id)?;
+        let (into, confined) = (session.about().command.clone(), session.confinement().is_some());
+        Ok(Intent::of(vec![Effect::Type(Typing { into, text: args.text.clone(), confined })]))
+    }
+
+    async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        let session = find(&self.0, args.process_id)?;
+        if !args.text.is_empty() {
+            session.write(args.text.as_bytes()).map_err(|fault| {
+                ToolError::argument("text", format!("process {} cannot take it: {fault}", args.process_id))
+            })?;
+        }
+        if args.close {
+            session.close_input();
+        }
+        Ok(answer("typed", json!({})))
+    }
+}
