@@ -1,0 +1,131 @@
+"""The sessions that a client follows: each hears what is for it, and all are followed again after a lost connection."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from . import asking
+from ._link import Link, Reconnect
+from ._rpc import Connection
+from ._transport import Opener
+from .errors import ConnectionLost, JournalBehind, NoSuchMethod, NoSuchSession, RpcError
+from .types import Initialized, Json, Started, parse
+
+if TYPE_CHECKING:
+    from .session import Session
+
+# Sessions that are followed again at a time: fewer than the requests that a connection may have under way.
+ATTACH_TOGETHER = 32
+NO_METHOD = -32601
+
+
+class Desk:
+    """Between the connection and the sessions."""
+
+    def __init__(self, opener: Opener, reconnect: Reconnect | None, hello: Json) -> None:
+        self.link = Link(opener, reconnect, self._answer, self._hear)
+        self.server: Initialized | None = None
+        self._hello = hello
+        self._sessions: dict[str, Session] = {}
+        # What is told of a session before the answer of `session/start` says that there is one.
+        self._starting = 0
+        self._early: list[tuple[str, Json]] = []
+
+    async def open(self) -> None:
+        """Connects."""
+        await self.link.open(self._greet, self._end)
+
+    async def close(self) -> None:
+        """Ends the connection, and what is heard of every session."""
+        await self.link.close()
+        self._end(None)
+
+    def follows(self, session_id: str) -> bool:
+        """Whether a session is followed here."""
+        return session_id in self._sessions
+
+    @contextlib.contextmanager
+    def starting(self) -> Any:
+        """Keeps what is told of sessions that are not known yet, for `adopt`."""
+        self._starting += 1
+        try:
+            yield
+        finally:
+            self._starting -= 1
+            if not self._starting:
+                self._early.clear()
+
+    def adopt(self, session: Session, started: Started) -> None:
+        """Follows a session that was started just now."""
+        session.started = started
+        self._sessions[session.id] = session
+        early = [(method, params) for method, params in self._early if params["session_id"] == session.id]
+        for method, params in early:
+            self._hear(method, params)
+
+    async def attach(self, session: Session) -> None:
+        """Follows a session that there is."""
+        connection = await self.link.ready()
+        # Known first: events and questions may come before the answer does.
+        self._sessions[session.id] = session
+        try:
+            session.started = await session.follower.attach(connection)
+        except BaseException:
+            self._sessions.pop(session.id, None)
+            raise
+
+    async def leave(self, session: Session, method: str) -> None:
+        """Closes a session, or detaches from it. One that is gone already is left as well."""
+        session.is_leaving = True
+        with contextlib.suppress(NoSuchSession):
+            await self.link.request(method, {"session_id": session.id}, again=True)
+        if method == "session/close":
+            await session.follower.last_words()
+        self._sessions.pop(session.id, None)
+        session.follower.end()
+
+    def _hear(self, method: str, params: Json) -> None:
+        session = self._sessions.get(params.get("session_id", ""))
+        if session is None:
+            if self._starting and "session_id" in params:
+                self._early.append((method, params))
+        elif method == "session/event":
+            session.follower.hear_event(params)
+        elif method == "session/delta":
+            session.follower.hear_delta(params)
+
+    async def _answer(self, method: str, params: Json) -> Json:
+        session = self._sessions.get(params.get("session_id", ""))
+        if session is None:
+            raise NoSuchSession(-32001, "this client does not follow that session")
+        if method == "tool/invoke":
+            return await session.invoke(params)
+        if method == "approval/request":
+            return await asking.decide(session.on_approval, params)
+        if method == "user/ask":
+            return await asking.answer(session.on_question, params)
+        raise NoSuchMethod(NO_METHOD, f"this client has no method `{method}`")
+
+    async def _greet(self, connection: Connection) -> None:
+        self.server = parse(Initialized, await connection.request("initialize", self._hello))
+        connection.longest = self.server.limits.message_bytes
+        some = asyncio.Semaphore(ATTACH_TOGETHER)
+
+        async def again(session: Session) -> None:
+            async with some:
+                try:
+                    session.started = await session.follower.attach_again(connection)
+                except (RpcError, JournalBehind) as error:
+                    # The others go on; who uses this one is told why it does not.
+                    self._sessions.pop(session.id, None)
+                    session.follower.end(error)
+
+        await asyncio.gather(*(again(each) for each in list(self._sessions.values()) if not each.is_leaving))
+
+    def _end(self, error: Exception | None) -> None:
+        lost = None if error is None else ConnectionLost(str(error))
+        for session in self._sessions.values():
+            session.follower.end(lost)
+        self._sessions.clear()

@@ -1,0 +1,168 @@
+"""What is heard of one session, and how it is followed again after a lost connection."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from typing import Any
+
+from ._events import EventLog
+from ._link import Link
+from ._rpc import Connection
+from ._turn import TurnWatch
+from .errors import InUse, JournalBehind, TurnLost
+from .tools import Tool
+from .types import Attached, Delta, Event, Json, Prompted, parse
+
+# Deltas that wait for one reader; older ones are left out, as the server does for slow readers.
+DELTAS = 1024
+# How often a server is asked again for a session that another still has, and when.
+IN_USE_TRIES, IN_USE_PAUSE = 20, 0.1
+# How long the last event may come after the answer that a session is closed.
+LAST_WORDS = 1.0
+
+
+class Follower:
+    """The ears of a session: events into its log, deltas to whoever reads them, lost turns to who waits for them."""
+
+    def __init__(self, session_id: str, tools: dict[str, Tool], start: Json, cursor: int, keep: int) -> None:
+        self.log = EventLog(session_id, cursor, keep)
+        self.tools = tools
+        # What a server that does not have the session has to know of it.
+        self._start = start
+        self._watches: set[TurnWatch] = set()
+        self._readers: set[_Reader] = set()
+        self.attached: Attached | None = None
+        # Why it could not be followed again.
+        self.failure: Exception | None = None
+
+    def hear_event(self, params: Json) -> None:
+        """Takes a `session/event`."""
+        members = params["event"]
+        event = Event(params["session_id"], params["cursor"], members.get("kind", ""), members)
+        if self.log.push(event):
+            for watch in self._watches:
+                watch.see(event)
+
+    def hear_delta(self, params: Json) -> None:
+        """Takes a `session/delta`."""
+        for reader in self._readers:
+            reader.push(Delta(params["session_id"], params.get("kind", ""), params))
+
+    async def attach(self, connection: Connection) -> Attached:
+        """Follows the session from the last event on that came."""
+        params: Json = {
+            "session_id": self.log.session_id,
+            "cursor": self.log.cursor,
+            "tools": [each.describe() for each in self.tools.values()],
+            "start": self._start,
+        }
+        attached = parse(Attached, await connection.request("session/attach", params))
+        if attached.cursor < params["cursor"]:
+            # Its next events would have numbers that other events had here.
+            raise JournalBehind(self.log.session_id, params["cursor"], attached.cursor)
+        self.attached = attached
+        return attached
+
+    async def attach_again(self, connection: Connection) -> Attached:
+        """The same after a lost connection: the server that had the session may need a moment to let go of it."""
+        for _ in range(IN_USE_TRIES):
+            try:
+                return await self.attach(connection)
+            except InUse:
+                await asyncio.sleep(IN_USE_PAUSE)
+        return await self.attach(connection)
+
+    async def last_words(self) -> None:
+        """Waits for the `end` of a session that was closed: events and answers keep no order between them."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.log.ended(), LAST_WORDS)
+
+    def end(self, error: Exception | None = None) -> None:
+        """Nothing more will be heard."""
+        self.failure = self.failure or error
+        self.log.end(error)
+        for reader in self._readers:
+            reader.end()
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[TurnWatch]:
+        """Follows what comes of a prompt that is about to be sent."""
+        watch = TurnWatch()
+        self._watches.add(watch)
+        try:
+            yield watch
+        finally:
+            self._watches.discard(watch)
+
+    async def settle(self, watch: TurnWatch, link: Link) -> Prompted | None:
+        """Says how the turn ended whose answer was lost; nothing if its prompt never came to the server."""
+        while True:  # ends: each round is a connection, and the link gives up within bounds
+            connection = await link.ready()
+            if self.failure is not None:
+                raise self.failure
+            assert self.attached is not None, "a link that is ready has attached every session"
+            attached = self.attached
+            await _either(self.log.reached(attached.cursor), connection)
+            if watch.over.done():
+                return watch.over.result()
+            if connection.ended.is_set():
+                continue
+            if attached.busy:
+                # The server may have taken the prompt a moment ago, and be about to write it down.
+                await _either(watch.moved.wait(), connection)
+            if connection.ended.is_set():
+                continue
+            if not watch.is_taken:
+                return None
+            if not attached.busy:
+                raise TurnLost(self.log.session_id, self.log.cursor)
+            await _either(asyncio.shield(watch.over), connection)
+
+    async def deltas(self) -> AsyncIterator[Delta]:
+        """Tells what is on its way, from the first step of this on."""
+        reader = _Reader()
+        self._readers.add(reader)
+        try:
+            async for delta in reader:
+                yield delta
+        finally:
+            self._readers.discard(reader)
+
+
+class _Reader:
+    """Deltas for one reader."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Delta] = deque(maxlen=DELTAS)
+        self._news = asyncio.Event()
+        self._over = False
+
+    def push(self, delta: Delta) -> None:
+        self._waiting.append(delta)
+        self._news.set()
+
+    def end(self) -> None:
+        self._over = True
+        self._news.set()
+
+    async def __aiter__(self) -> AsyncIterator[Delta]:
+        while True:  # ends: with the session
+            while self._waiting:
+                yield self._waiting.popleft()
+            if self._over:
+                return
+            self._news.clear()
+            await self._news.wait()
+
+
+async def _either(work: Awaitable[Any], connection: Connection) -> None:
+    """Waits for one thing or the end of the connection, whichever comes first."""
+    tasks = {asyncio.ensure_future(work), asyncio.ensure_future(connection.ended.wait())}
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -1,0 +1,154 @@
+"""One connection: requests and their answers in both directions, `$/cancel`, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ._transport import Transport
+from .errors import ConnectionLost, InvalidRequest, RpcError
+from .types import Json
+
+log = logging.getLogger("toolgate")
+
+CANCELLED, INTERNAL, REQUEST = -32800, -32603, -32600
+
+Answering = Callable[[str, Json], Awaitable[Json]]
+Hearing = Callable[[str, Json], None]
+
+
+class Connection:
+    """A connection from its beginning to its end; what was asked and not answered by then is `ConnectionLost`."""
+
+    def __init__(self, transport: Transport, answer: Answering, hear: Hearing) -> None:
+        self._transport = transport
+        self._answer = answer
+        self._hear = hear
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._answering: dict[Any, asyncio.Future[Json]] = {}
+        # Tasks are held here until they end: the loop itself does not hold them.
+        self._loose: set[asyncio.Task[None]] = set()
+        self.ended = asyncio.Event()
+        # How long a message may be; a longer one would be refused without saying which it was.
+        self.longest = 16 << 20
+        self._reading = asyncio.create_task(self._read(), name="toolgate reader")
+
+    async def request(self, method: str, params: Json) -> Any:
+        """Asks for something. Who is cancelled while waiting takes the request back."""
+        if self.ended.is_set():
+            raise ConnectionLost("the connection has ended")
+        id = next(self._ids)
+        answer = self._waiting[id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._send({"id": id, "method": method, "params": params})
+            return await answer
+        except asyncio.CancelledError:
+            self._later(self._send({"method": "$/cancel", "params": {"id": id}}))
+            raise
+        finally:
+            self._waiting.pop(id, None)
+
+    async def close(self) -> None:
+        """Ends the connection."""
+        await self._transport.close()
+        self._reading.cancel()
+        await asyncio.gather(self._reading, *self._loose, return_exceptions=True)
+
+    async def _send(self, message: Json) -> None:
+        text = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False, separators=(",", ":"))
+        # Lone surrogates, which a file name may have, are no UTF-8 and would end the connection.
+        data = text.encode("utf-8", "replace")
+        if len(data) > self.longest:
+            raise InvalidRequest(REQUEST, f"a message has at most {self.longest} bytes; this one has {len(data)}")
+        try:
+            await self._transport.send(data)
+        except (OSError, RuntimeError) as error:
+            # Whoever reads may not know yet; whoever asks again must not be given this connection.
+            self._end()
+            raise ConnectionLost(f"the connection has ended: {error}") from error
+
+    async def _read(self) -> None:
+        try:
+            while (line := await self._transport.receive()) is not None:
+                self._take(line)
+        finally:
+            self._end()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict):
+            log.warning("the server wrote what is no message; it is passed over: %r", line[:200])
+            return
+        method, id = message.get("method"), message.get("id")
+        if method is None:
+            self._answered(id, message)
+        elif id is not None:
+            # Two tasks: one is cancelled when the request is taken back, the other answers all the same.
+            answering = asyncio.ensure_future(self._answer(method, message.get("params", {})))
+            self._answering[id] = answering
+            self._later(self._respond(id, method, answering))
+        elif method == "$/cancel":
+            if taken_back := self._answering.get(message["params"]["id"]):
+                taken_back.cancel()
+        else:
+            self._hear(method, message.get("params", {}))
+
+    def _answered(self, id: Any, message: Json) -> None:
+        waiting = self._waiting.get(id)
+        if waiting is None or waiting.done():
+            # Late answers to what was taken back are expected; an error without an id is about a message of ours.
+            if id is None:
+                log.warning("the server could not read a message: %s", message.get("error"))
+            return
+        if (error := message.get("error")) is not None:
+            waiting.set_exception(RpcError.of(error["code"], error["message"], error.get("data")))
+        else:
+            waiting.set_result(message.get("result"))
+
+    async def _respond(self, id: Any, method: str, answering: asyncio.Future[Json]) -> None:
+        await asyncio.wait([answering])
+        del self._answering[id]
+        try:
+            await self._send({"id": id, **_reply(method, answering)})
+        except InvalidRequest as fault:
+            await self._send({"id": id, "error": {"code": fault.code, "message": fault.message}})
+
+    def _later(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._loose.add(task)
+        task.add_done_callback(self._finished)
+        return task
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._loose.discard(task)
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            log.debug("nobody waits for this: %s", error)
+
+    def _end(self) -> None:
+        """Nobody is left who could answer, or take an answer."""
+        self.ended.set()
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(ConnectionLost("the connection ended before the answer came"))
+        for answering in self._answering.values():
+            answering.cancel()
+
+
+def _reply(method: str, answering: asyncio.Future[Json]) -> Json:
+    if answering.cancelled():
+        return {"error": {"code": CANCELLED, "message": "the request was taken back"}}
+    error = answering.exception()
+    if error is None:
+        return {"result": answering.result()}
+    if isinstance(error, RpcError):
+        return {"error": {"code": error.code, "message": error.message}}
+    log.error("%s could not be answered", method, exc_info=error)
+    return {"error": {"code": INTERNAL, "message": f"the client stumbled over it: {error}"}}

@@ -1,0 +1,217 @@
+"""One session: prompts, calls, tools, events, files and processes."""
+
+from __future__ import annotations
+
+import base64
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._follow import Follower
+from .asking import OnApproval, OnQuestion
+from .errors import ConnectionLost, RpcError
+from .process import Process
+from .tools import Image, Invocation, Tool, content
+from .types import (
+    Delta,
+    Described,
+    Event,
+    FilePart,
+    Found,
+    Json,
+    Listing,
+    Patched,
+    Prompted,
+    Started,
+    ToolAnswer,
+    Written,
+    parse,
+)
+
+if TYPE_CHECKING:
+    from ._desk import Desk
+
+Path = str | os.PathLike[str]
+
+
+class Session:
+    """A session that this client follows; `client.start_session` and `client.attach` make them."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        session_id: str,
+        *,
+        start: Json,
+        tools: Iterable[Tool] = (),
+        on_approval: OnApproval | None = None,
+        on_question: OnQuestion | None = None,
+        cursor: int = 0,
+        keep_events: int,
+    ) -> None:
+        self._desk = desk
+        self.id = session_id
+        self.on_approval = on_approval
+        self.on_question = on_question
+        self.tools = {each.name: each for each in tools}
+        self.follower = Follower(session_id, self.tools, start, cursor, keep_events)
+        # What the server said of it last; unknown until the first answer.
+        self.started: Started | None = None
+        # It was closed or detached from, and is not to be followed again.
+        self.is_leaving = False
+
+    @property
+    def cursor(self) -> int:
+        """The number of the last event that came: keep it to `client.attach` from another program, or later."""
+        return self.follower.log.cursor
+
+    def events(self, after: int | None = None) -> AsyncIterator[Event]:
+        """Tells every event after a cursor, each once and in order, also over lost connections; by default all.
+
+        It ends when the session is closed or detached from here, or the client is closed.
+        """
+        return self.follower.log.follow(after)
+
+    def deltas(self) -> AsyncIterator[Delta]:
+        """Tells what is on its way: text as it streams, output as it is written. Some may be left out."""
+        return self.follower.deltas()
+
+    async def prompt(self, text: str, images: Sequence[Image] = ()) -> Prompted:
+        """Has the model work, and waits until the turn is over; while one runs, adds to what was asked ("steered").
+
+        If the connection is lost and made anew, the end of the turn is read from the events; if the prompt had not come to the
+        server, it is sent again. If the server died while the turn ran, `TurnLost` is raised. Who is cancelled while waiting
+        leaves the turn running; `interrupt` stops it.
+        """
+        pictures = [piece for each in images for piece in content(each)]
+        params = {"text": text, **({"images": pictures} if pictures else {})}
+        while True:  # ends: each round is a connection that was lost, and the link gives up within bounds
+            with self.follower.watching() as watch:
+                try:
+                    return parse(Prompted, await self.request("session/prompt", params))
+                except ConnectionLost:
+                    if self._desk.link.reconnect is None:
+                        raise
+                    turn = await self.follower.settle(watch, self._desk.link)
+                if turn is not None:
+                    return turn
+
+    async def call(
+        self, tool: str, arguments: Json | None = None, *, input: str | None = None, key: str | None = None
+    ) -> ToolAnswer:
+        """Calls a tool with no model. It is run once for a `key`, however often it is sent; by default each call has its own."""
+        params = {"tool": tool, "arguments": arguments or {}, "input": input, "key": key or uuid.uuid4().hex}
+        return parse(ToolAnswer, await self.request("tool/call", params, again=True))
+
+    async def list_tools(self) -> list[Described]:
+        """Says which tools there are."""
+        listed = await self.request("tool/list", {}, again=True)
+        return [parse(Described, each) for each in listed["tools"]]
+
+    async def register(self, *tools: Tool) -> list[str]:
+        """Gives tools to the session; one of the same name is replaced. Says which there are of clients."""
+        before = dict(self.tools)
+        # Known first: a call may come before the answer does.
+        self.tools.update({each.name: each for each in tools})
+        try:
+            params = {"tools": [each.describe() for each in tools]}
+            return list((await self.request("tool/register", params, again=True))["tools"])
+        except RpcError:
+            self.tools.clear()
+            self.tools.update(before)
+            raise
+
+    async def unregister(self, *names: str) -> list[str]:
+        """Takes tools back. Says which are left of clients."""
+        left = await self.request("tool/unregister", {"names": list(names)}, again=True)
+        for name in names:
+            self.tools.pop(name, None)
+        return list(left["tools"])
+
+    async def start_process(
+        self,
+        command: str | None = None,
+        *,
+        argv: Sequence[str] | None = None,
+        cwd: Path | None = None,
+        tty: tuple[int, int] | None = None,
+        stdin: bool = False,
+    ) -> Process:
+        """Starts a script, or a program with its arguments; `tty` gives it a terminal of so many rows and columns."""
+        params = {
+            "command": command,
+            "argv": None if argv is None else list(argv),
+            "cwd": None if cwd is None else os.fspath(cwd),
+            "tty": None if tty is None else {"rows": tty[0], "cols": tty[1]},
+            "stdin": stdin,
+        }
+        return Process(self, (await self.request("process/start", params))["process_id"])
+
+    async def read_file(self, path: Path, *, offset: int = 0, length: int | None = None) -> FilePart:
+        """Reads a file, or a part of it; `next` says where to go on if there is more."""
+        params = {"path": os.fspath(path), "offset": offset, "length": length}
+        return FilePart.of(await self.request("fs/read", params, again=True))
+
+    async def write_file(self, path: Path, data: str | bytes, *, new: bool = False) -> Written:
+        """Writes a whole file, at once or not at all; `new` refuses to replace one."""
+        what = {"text": data} if isinstance(data, str) else {"base64": base64.b64encode(data).decode()}
+        params = {"path": os.fspath(path), "new": new, **what}
+        # One that must be new is not written twice: the second time it would be there.
+        return parse(Written, await self.request("fs/write", params, again=not new))
+
+    async def list_dir(self, path: Path = "", *, depth: int | None = None, limit: int | None = None) -> Listing:
+        """Lists a directory."""
+        params = {"path": os.fspath(path), "depth": depth, "limit": limit}
+        return parse(Listing, await self.request("fs/list", params, again=True))
+
+    async def search(
+        self,
+        pattern: str,
+        *,
+        path: Path | None = None,
+        glob: str | None = None,
+        ignore_case: bool = False,
+        limit: int | None = None,
+    ) -> Found:
+        """Searches files for a regular expression."""
+        below = None if path is None else os.fspath(path)
+        params = {"pattern": pattern, "path": below, "glob": glob, "ignore_case": ignore_case, "limit": limit}
+        return parse(Found, await self.request("fs/search", params, again=True))
+
+    async def apply_patch(self, patch: str, *, key: str | None = None) -> Patched:
+        """Applies a patch in any format that models write, all of it or nothing, and once for a `key`."""
+        params = {"patch": patch, "key": key or uuid.uuid4().hex}
+        return parse(Patched, await self.request("patch/apply", params, again=True))
+
+    async def explain(self, command: str | None = None, *, tool: str | None = None, arguments: Json | None = None) -> Json:
+        """Says what would be decided about a command or a call, and why; nothing is done."""
+        params = {"command": command, "tool": tool, "arguments": arguments or {}}
+        explained: Json = await self.request("policy/explain", params, again=True)
+        return dict(explained["explanation"])
+
+    async def interrupt(self) -> None:
+        """Stops the turn that runs."""
+        await self.request("session/interrupt", {})
+
+    async def close(self) -> None:
+        """Ends the session and what runs in it; its journal stays."""
+        await self._desk.leave(self, "session/close")
+
+    async def detach(self) -> None:
+        """Follows it no longer; it lives on."""
+        await self._desk.leave(self, "session/detach")
+
+    async def request(self, method: str, params: Json, *, again: bool = False) -> Any:
+        """Asks the server something about this session: for what has no method here. What is None is left out."""
+        said = {name: value for name, value in params.items() if value is not None}
+        return await self._desk.link.request(method, {"session_id": self.id, **said}, again=again)
+
+    async def invoke(self, params: Json) -> Json:
+        """Answers a `tool/invoke`."""
+        invocation = parse(Invocation, params)
+        tool = self.tools.get(invocation.tool)
+        if tool is None:
+            said = f"the client has no tool `{invocation.tool}` any more"
+            return {"content_items": content(said), "success": False}
+        return await tool.invoke(invocation)

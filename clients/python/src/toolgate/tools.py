@@ -1,0 +1,162 @@
+"""Tools of your own: a function, what the model is told of it, and what becomes of what it returns."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import dataclasses
+import enum
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_type_hints, overload
+
+from ._schema import object_of, value_of
+from .types import Json
+
+CONTENT_TYPES = ("text", "input_text", "image", "input_image")
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """A call of a tool of yours. A function that has a parameter of this type is given it; the model does not see it."""
+
+    session_id: str
+    call_id: str
+    turn_id: str
+    tool: str
+    arguments: Json
+
+
+@dataclass(frozen=True)
+class Image:
+    """A picture that a tool gives back, alone or in a list."""
+
+    data: bytes
+    mime_type: str = "image/png"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function that a model, or `session.call`, calls by its name."""
+
+    function: Callable[..., Any]
+    name: str
+    description: str
+    input_schema: Json
+    read_only: bool = False
+    timeout: float | None = None
+    hints: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function itself."""
+        return self.function(*args, **kwargs)
+
+    def describe(self) -> Json:
+        """Says what the server is told of it."""
+        told = {
+            "name": self.name,
+            "description": self.description,
+            "input_schema": self.input_schema,
+            "read_only": self.read_only,
+        }
+        return told if self.timeout is None else {**told, "timeout_ms": round(self.timeout * 1000)}
+
+    async def invoke(self, invocation: Invocation) -> Json:
+        """Answers a call. What the function raises is told to the model, and is no success."""
+        try:
+            arguments = {name: value_of(self.hints.get(name, Any), value) for name, value in invocation.arguments.items()}
+            arguments |= {name: invocation for name, hint in self.hints.items() if hint is Invocation}
+            return {"content_items": content(await called(self.function, **arguments)), "success": True}
+        except Exception as error:
+            return {"content_items": content(str(error) or type(error).__name__), "success": False}
+
+
+@overload
+def tool(function: Callable[..., Any]) -> Tool: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    input_schema: Json | None = None,
+    read_only: bool = False,
+    timeout: float | None = None,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    input_schema: Json | None = None,
+    read_only: bool = False,
+    timeout: float | None = None,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Makes a tool of a function: its name, its docstring and the types of its parameters are what the model sees.
+
+    `async def` runs on the loop, a plain function in a thread. `read_only` says that it changes nothing, so that it
+    may run beside others; `timeout` is how many seconds it may take (60).
+    """
+
+    def made(function: Callable[..., Any]) -> Tool:
+        hints = get_type_hints(function, include_extras=True)
+        return Tool(
+            function=function,
+            name=name or function.__name__,
+            description=description or inspect.getdoc(function) or "",
+            input_schema=input_schema or _arguments(function, hints),
+            read_only=read_only,
+            timeout=timeout,
+            hints={each: hint for each, hint in hints.items() if each != "return"},
+        )
+
+    return made if function is None else made(function)
+
+
+def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> Json:
+    parameters = inspect.signature(function).parameters
+    for each in parameters.values():
+        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY):
+            raise TypeError(f"`{each}` of {function.__name__} has no name in JSON; give each parameter one")
+    taken = {name: each for name, each in parameters.items() if hints.get(name) is not Invocation}
+    required = [name for name, each in taken.items() if each.default is each.empty]
+    defaults = {name: each.default for name, each in taken.items() if each.default is not each.empty}
+    return object_of({name: hints.get(name, Any) for name in taken}, required, defaults)
+
+
+async def called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Calls a function of the user's: on the loop if it is async, in a thread if it is not, so that it may block."""
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        return await function(*args, **kwargs)
+    result = await asyncio.to_thread(function, *args, **kwargs)
+    return await result if inspect.isawaitable(result) else result
+
+
+def content(result: Any) -> list[Json]:
+    """Makes what a model is told of what a function returned: text and pictures as they are, all else as JSON."""
+    if isinstance(result, Sequence) and not isinstance(result, (str, bytes)) and any(_is_piece(each) for each in result):
+        return [piece for each in result for piece in content(each)]
+    if isinstance(result, Image):
+        data = base64.b64encode(result.data).decode()
+        return [{"type": "image", "mime_type": result.mime_type, "data": data}]
+    if _is_piece(result):
+        return [result]
+    if result is None:
+        return [{"type": "text", "text": "done"}]
+    text = result if isinstance(result, str) else json.dumps(result, default=_plain, ensure_ascii=False)
+    return [{"type": "text", "text": text}]
+
+
+def _is_piece(value: Any) -> bool:
+    return isinstance(value, Image) or (isinstance(value, dict) and value.get("type") in CONTENT_TYPES)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (set, frozenset)):
+        return list(value)
+    return str(value)

@@ -1,0 +1,116 @@
+"""Toolgate's tools in other frameworks: the OpenAI Agents SDK, through the adapter and through MCP, and LangChain."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, Tool, set_tracing_disabled
+from agents.items import ToolCallOutputItem
+from agents.mcp import MCPServer, MCPServerStdio
+from agents.models.interface import Model
+from langchain_core.messages import ToolMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from openai import AsyncOpenAI
+
+from conftest import World, call, message
+from toolgate import Session
+from toolgate.adapters.langchain import structured_tools
+from toolgate.adapters.openai_agents import function_tools
+
+set_tracing_disabled(True)
+
+PATCH = "*** Begin Patch\n*** Add File: patched.txt\n+by the model\n*** End Patch\n"
+# The smallest picture there is: one grey point.
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==")
+
+
+@asynccontextmanager
+async def scripted(world: World, script: str) -> AsyncIterator[AsyncOpenAI]:
+    """A script behind a URL, as if it were OpenAI."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        world.binary, "script-server", script, stdout=pipe, env={**os.environ, **world.env}
+    )
+    try:
+        assert process.stdout is not None
+        url = (await process.stdout.readline()).decode().strip()
+        async with AsyncOpenAI(base_url=url, api_key="none") as client:
+            yield client
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def outputs(model: Model, tools: Sequence[Tool] = (), servers: Sequence[MCPServer] = ()) -> tuple[str, list[Any]]:
+    """What an agent says at the end, and what its tools said."""
+    agent = Agent(name="coder", model=model, tools=list(tools), mcp_servers=list(servers))
+    result = Runner.run_streamed(agent, "work")
+    async for _ in result.stream_events():
+        pass
+    return result.final_output, [item.output for item in result.new_items if isinstance(item, ToolCallOutputItem)]
+
+
+@asynccontextmanager
+async def session(world: World) -> AsyncIterator[Session]:
+    async with world.client() as client:
+        yield await client.start_session(cwd=world.work, sandbox="workspace-write", approval="never")
+
+
+WORK = (
+    [call("exec_command", cmd="echo by a command > run.txt; cat run.txt")],
+    [call("apply_patch", input=PATCH)],
+    [call("read_file", path="nowhere.txt")],
+    [message("All done.")],
+)
+
+
+async def test_an_agent_of_the_openai_sdk_works_through_the_adapter(world: World) -> None:
+    async with scripted(world, world.script(*WORK)) as openai, session(world) as ours:
+        tools = await function_tools(ours, only=["exec_command", "apply_patch", "read_file"])
+        said, told = await outputs(OpenAIResponsesModel("script", openai), tools)
+        assert said == "All done."
+        assert "by a command" in told[0] and "patched.txt" in told[1] and "nowhere.txt" in told[2]
+        assert (world.work / "patched.txt").read_text() == "by the model\n"
+
+
+async def test_the_chat_api_and_pictures_work_as_well(world: World) -> None:
+    (world.work / "dot.png").write_bytes(PNG)
+    script = world.script([call("view_image", path="dot.png")], [message("A dot.")])
+    async with scripted(world, script) as openai, session(world) as ours:
+        tools = await function_tools(ours, only=["view_image"])
+        said, told = await outputs(OpenAIChatCompletionsModel("script", openai), tools)
+        assert said == "A dot."
+        assert any(getattr(piece, "image_url", "").startswith("data:image/") for piece in told[0])
+
+
+async def test_an_agent_of_the_openai_sdk_works_through_mcp(world: World) -> None:
+    args = ["mcp", "--sandbox", "workspace-write", "--approval", "never"]
+    server = MCPServerStdio(
+        {"command": world.binary, "args": args, "env": {**os.environ, **world.env}, "cwd": world.work},
+        client_session_timeout_seconds=30,
+    )
+    async with scripted(world, world.script(*WORK)) as openai, server:
+        said, told = await outputs(OpenAIResponsesModel("script", openai), servers=[server])
+        assert said == "All done."
+        assert "by a command" in str(told[0]) and "patched.txt" in str(told[1]) and "nowhere.txt" in str(told[2])
+        assert (world.work / "patched.txt").read_text() == "by the model\n"
+
+
+async def test_langchain_calls_tools(world: World) -> None:
+    (world.work / "dot.png").write_bytes(PNG)
+    async with session(world) as ours:
+        tools = {each.name: each for each in await structured_tools(ours)}
+        described = convert_to_openai_tool(tools["exec_command"])["function"]
+        assert "cmd" in described["parameters"]["properties"] and described["description"]
+        request = {"type": "tool_call", "id": "1", "name": "exec_command", "args": {"cmd": "echo hi > lang.txt; cat lang.txt"}}
+        answer = await tools["exec_command"].ainvoke(request)
+        assert isinstance(answer, ToolMessage) and "hi" in answer.content and answer.tool_call_id == "1"
+        assert "patched.txt" in await tools["apply_patch"].ainvoke({"input": PATCH})
+        assert (world.work / "patched.txt").exists()
+        picture = await tools["view_image"].ainvoke({"path": "dot.png"})
+        assert picture[-1]["image_url"]["url"].startswith("data:image/")

@@ -1,0 +1,160 @@
+"""What is made of a function: its schema, its arguments, its answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Annotated, Any, Literal, Optional, TypedDict
+
+import pytest
+
+from toolgate import Image, Invocation, Tool, tool
+from toolgate._schema import schema_of, value_of
+from toolgate.tools import content
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: float = 0.5
+
+
+class Options(TypedDict, total=False):
+    deep: bool
+
+
+STRING, INTEGER = {"type": "string"}, {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("hint", "schema"),
+    [
+        (str, STRING),
+        (bool, {"type": "boolean"}),
+        (Any, {}),
+        (list[int], {"type": "array", "items": INTEGER}),
+        (dict[str, int], {"type": "object", "additionalProperties": INTEGER}),
+        (dict, {"type": "object", "additionalProperties": True}),
+        (Optional[str], {"type": ["string", "null"]}),  # noqa: UP045
+        (int | None, {"type": ["integer", "null"]}),
+        (list[int] | None, {"anyOf": [{"type": "array", "items": INTEGER}, {"type": "null"}]}),
+        (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
+        (Literal[1, "b"], {"enum": [1, "b"]}),
+        (Color, {"type": "string", "enum": ["red", "blue"]}),
+        (Annotated[int, "how many"], {"type": "integer", "description": "how many"}),
+        (
+            Point,
+            {
+                "type": "object",
+                "properties": {"x": INTEGER, "y": {"type": "number", "default": 0.5}},
+                "required": ["x"],
+                "additionalProperties": False,
+            },
+        ),
+        (
+            Options,
+            {
+                "type": "object",
+                "properties": {"deep": {"type": "boolean"}},
+                "required": [],
+                "additionalProperties": False,
+            },
+        ),
+    ],
+)
+def test_a_hint_has_a_schema(hint: Any, schema: dict[str, Any]) -> None:
+    assert schema_of(hint) == schema
+
+
+def test_a_type_that_json_does_not_have_is_refused() -> None:
+    with pytest.raises(TypeError, match="there is no JSON for the type"):
+        schema_of(complex)
+
+
+@pytest.mark.parametrize(
+    ("hint", "json", "value"),
+    [
+        (Color, "red", Color.RED),
+        (float, 1, 1.0),
+        (Point, {"x": 1}, Point(1)),
+        (list[Point], [{"x": 1, "y": 2}], [Point(1, 2.0)]),
+        (dict[str, Color], {"a": "blue"}, {"a": Color.BLUE}),
+        (Optional[Point], None, None),  # noqa: UP045
+        (Point | str, "x", "x"),
+        (set[int], [1, 1], {1}),
+        (Options, {"deep": True}, {"deep": True}),
+    ],
+)
+def test_json_becomes_what_the_function_expects(hint: Any, json: Any, value: Any) -> None:
+    assert value_of(hint, json) == value
+
+
+def test_a_function_becomes_a_tool() -> None:
+    @tool(read_only=True, timeout=2.5)
+    def look(path: str, depth: Annotated[int, "how deep"] = 1, *, at: Invocation) -> None:
+        """Looks."""
+
+    assert look.describe() == {
+        "name": "look",
+        "description": "Looks.",
+        "input_schema": {
+            "type": "object",
+            "properties": {"path": STRING, "depth": {"type": "integer", "description": "how deep", "default": 1}},
+            "required": ["path"],
+            "additionalProperties": False,
+        },
+        "read_only": True,
+        "timeout_ms": 2500,
+    }
+
+
+def test_parameters_without_a_name_are_refused() -> None:
+    def loose(*words: str) -> None: ...
+
+    with pytest.raises(TypeError, match="give each parameter one"):
+        tool(loose)
+
+
+async def answer(of: Tool, **arguments: Any) -> tuple[bool, str]:
+    told = await of.invoke(Invocation("s", "c", "t", of.name, arguments))
+    return told["success"], told["content_items"][0]["text"]
+
+
+async def test_plain_and_async_functions_are_called_and_what_they_raise_is_told() -> None:
+    @tool
+    def plain(point: Point) -> str:
+        return f"{point.x + 1} {point.y}"
+
+    @tool
+    async def slow(color: Color, at: Invocation) -> str:
+        return f"{color.name} {at.call_id}"
+
+    @tool
+    def wrong() -> None:
+        raise ValueError("the city is not known")
+
+    assert await answer(plain, point={"x": 1}) == (True, "2 0.5")
+    assert await answer(slow, color="red") == (True, "RED c")
+    assert await answer(wrong) == (False, "the city is not known")
+
+
+@pytest.mark.parametrize(
+    ("result", "items"),
+    [
+        ("a", [{"type": "text", "text": "a"}]),
+        (None, [{"type": "text", "text": "done"}]),
+        ([1, 2], [{"type": "text", "text": "[1, 2]"}]),
+        (Point(1), [{"type": "text", "text": '{"x": 1, "y": 0.5}'}]),
+        ({"c": Color.RED}, [{"type": "text", "text": '{"c": "red"}'}]),
+        (Image(b"x"), [{"type": "image", "mime_type": "image/png", "data": "eA=="}]),
+        (["a", Image(b"x")], [{"type": "text", "text": "a"}, {"type": "image", "mime_type": "image/png", "data": "eA=="}]),
+        ([{"type": "text", "text": "b"}], [{"type": "text", "text": "b"}]),
+    ],
+)
+def test_what_is_returned_becomes_content(result: Any, items: list[Any]) -> None:
+    assert content(result) == items

@@ -1,0 +1,106 @@
+"""What needs no model, with the real server: processes, files, patches, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from conftest import World
+from toolgate import NoSuchProcess, Process, Refused, Session
+
+
+@pytest_asyncio.fixture
+async def session(world: World) -> AsyncIterator[Session]:
+    async with world.client() as client:
+        yield await client.start_session(cwd=world.work, sandbox="workspace-write", approval="never")
+
+
+async def until(process: Process, text: str) -> str:
+    """What the process writes, up to a text."""
+    seen = ""
+    async for piece in process:
+        seen += piece.text
+        if text in seen:
+            return seen
+    raise AssertionError(f"it ended before it wrote {text!r}: {seen!r}")
+
+
+async def test_a_process_has_a_terminal(session: Session) -> None:
+    process = await session.start_process(
+        "trap 'echo interrupted; exit 3' INT; stty size; read name; echo hello $name; stty size; "
+        "echo ready; while true; do sleep 0.05; done",
+        tty=(24, 80),
+    )
+    assert "24 80" in await until(process, "24 80")
+    await process.resize(30, 100)
+    await process.write("you\n")
+    assert "hello you" in (seen := await until(process, "ready")) and "30 100" in seen
+    await process.signal("INT")
+    await until(process, "interrupted")
+    assert await process.wait() == 3
+
+
+async def test_a_process_reads_and_its_streams_are_told_apart(session: Session) -> None:
+    process = await session.start_process("cat; echo oops >&2; exit 7", stdin=True)
+    assert await process.communicate("typed\n") == (b"typed\n", b"oops\n")
+    assert process.exit_code == 7
+
+
+async def test_nothing_that_a_process_writes_is_lost(session: Session) -> None:
+    process = await session.start_process(argv=["seq", "1", "200000"])
+    written, _ = await process.communicate()
+    assert written.split() == [str(number).encode() for number in range(1, 200001)]
+    other = await session.start_process("printf '\\377\\000x'")
+    assert (await other.communicate())[0] == b"\xff\x00x"
+
+
+async def test_a_process_is_killed(session: Session) -> None:
+    process = await session.start_process("sleep 60")
+    await process.kill()
+    assert await process.wait() in (137, 143)
+    with pytest.raises(NoSuchProcess):
+        await Process(session, 4242).read()
+
+
+async def test_files_are_written_read_listed_and_searched(session: Session) -> None:
+    assert (await session.write_file("deep/er/a.txt", "first\nSecond\n")).created
+    again = await session.write_file("deep/er/a.txt", "one\nTwo\n")
+    assert not again.created and again.size == 8
+    with pytest.raises(Refused):
+        await session.write_file("deep/er/a.txt", "three", new=True)
+    await session.write_file("b.bin", b"\xff\x00")
+    part = await session.read_file("deep/er/a.txt", length=4)
+    assert (part.text, part.size, part.next) == ("one\n", 8, 4)
+    assert (await session.read_file("deep/er/a.txt", offset=4)).text == "Two\n"
+    assert (await session.read_file("b.bin")).data == b"\xff\x00"
+    listing = await session.list_dir(depth=3)
+    assert ("deep/er/a.txt", "file", 8) in {(each.path, each.kind, each.size) for each in listing.entries}
+    assert listing.complete
+    found = await session.search("two", ignore_case=True, glob="*.txt")
+    assert [(hit.line, hit.text) for hit in found.hits] == [(2, "Two")] and found.complete
+    # Not below /tmp: a session has one of its own.
+    with pytest.raises(Refused):
+        await session.write_file("/var/toolgate-client-test.txt", "no")
+
+
+async def test_a_patch_is_applied_once_or_not_at_all(session: Session, world: World) -> None:
+    (world.work / "a.txt").write_text("one\ntwo\n")
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+three\n*** Add File: b.txt\n+new\n*** End Patch\n"
+    first = await session.apply_patch(patch, key="p")
+    assert {(each.kind, each.path) for each in first.changes} == {("M", "a.txt"), ("A", "b.txt")}
+    assert (world.work / "a.txt").read_text() == "one\nthree\n"
+    assert await session.apply_patch(patch, key="p") == first
+    with pytest.raises(Refused):
+        await session.apply_patch(patch.replace("three", "four"))
+    assert (world.work / "a.txt").read_text() == "one\nthree\n"
+
+
+async def test_verdicts_are_explained_and_nothing_is_done(session: Session, world: World) -> None:
+    explained = await session.explain("rm -rf /")
+    assert explained["verdict"] != "allow" and explained["why"]
+    assert (await session.explain("ls"))["verdict"] == "allow"
+    (world.work / "a.txt").write_text("one\n")
+    reads = await session.explain(tool="read_file", arguments={"path": "a.txt"})
+    assert reads["verdict"] == "allow"
