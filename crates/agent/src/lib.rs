@@ -26,7 +26,9 @@ mod tools;
 mod turn;
 mod watch;
 
-pub use agents::{AgentLimits, Agents, Bounds, Budget, Changes, Nursery, Raised, Rearing, Status, Workspace};
+pub use agents::{
+    AgentLimits, Agents, Bounds, Budget, Changes, Diff, Nursery, Raised, Rearing, Status, Workspace,
+};
 pub use collector::Collector;
 pub use endpoint::Endpoint;
 pub use fault::AgentFault;

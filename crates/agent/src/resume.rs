@@ -8,12 +8,15 @@ use crate::AgentFault;
 use crate::history::{History, Piece};
 
 /// What a journal tells about a session.
+#[derive(Default)]
 pub struct Resumed {
     pub(crate) pieces: Vec<Piece>,
     /// Calls that were running when the program died; nobody knows what they have done.
     pub(crate) lost: Vec<ToolCall>,
     /// The same of calls that a program made and not the model, which knows nothing of them.
     pub(crate) abandoned: Vec<ToolCall>,
+    /// The turn that ran then.
+    pub(crate) cut_off: Option<String>,
 }
 
 impl Resumed {
@@ -65,11 +68,24 @@ pub fn resumed(records: &[Record], dialect: Dialect) -> Result<Resumed, AgentFau
         round: Round::default(),
         of_clients: Vec::new(),
     };
+    let mut turn = None;
     for record in records {
+        match &record.entry {
+            // What is added to a turn is a prompt too.
+            Entry::Prompt { .. } => drop(turn.get_or_insert(turn_id(record.seq))),
+            Entry::Turn { .. } => turn = None,
+            _ => {}
+        }
         reader.take(&record.entry)?;
     }
     reader.close();
-    Ok(Resumed { pieces: reader.pieces, lost: reader.lost, abandoned: reader.of_clients })
+    let Reader { pieces, lost, of_clients: abandoned, .. } = reader;
+    Ok(Resumed { pieces, lost, abandoned, cut_off: turn })
+}
+
+/// What the turn is called whose prompt is the line `number`.
+pub(crate) fn turn_id(number: u64) -> String {
+    format!("t{number}")
 }
 
 struct Reader {

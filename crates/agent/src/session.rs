@@ -11,7 +11,7 @@ use tool::{ErrorKind, Facts, ToolOutput};
 use wire::{Reasoning, Request, Style, Usage};
 
 use crate::history::History;
-use crate::{Gauge, Model, Recorder, Resumed, Watch};
+use crate::{Ended, Gauge, Model, Recorder, Resumed, Watch};
 
 /// What a call is told that was running when the program died.
 const INTERRUPTED: &str = "interrupted; effects unknown: the program ended while this ran. Look at what is there before you run it again.";
@@ -145,11 +145,15 @@ impl Session {
     /// # Errors
     /// If that cannot be written down.
     pub fn new(setup: Setup, resumed: Option<Resumed>) -> Result<Self, JournalFault> {
-        let (pieces, lost) = resumed.map(|resumed| (resumed.pieces, resumed.lost)).unwrap_or_default();
+        let Resumed { pieces, lost, cut_off, .. } = resumed.unwrap_or_default();
         let mut history = History::new(setup.model.dialect(), pieces);
         if let Some(recorder) = &setup.recorder {
             for call in &lost {
                 recorder.answered(call, &interrupted())?;
+            }
+            if let Some(id) = cut_off {
+                let detail = Some("the program ended while it ran".to_owned());
+                recorder.write(&Entry::Turn { id, ended: Ended::Interrupted.as_str().to_owned(), detail })?;
             }
         }
         history.answer(&lost, INTERRUPTED);

@@ -9,6 +9,7 @@ use wire::{Code, End, ModelError};
 use crate::hear::Round;
 use crate::history::Piece;
 use crate::record::picture;
+use crate::resume::turn_id;
 use crate::retry::{Tries, chance};
 use crate::{AgentFault, Seen, Session};
 
@@ -57,7 +58,7 @@ impl Session {
         let stop = self.handle.begin();
         self.forget_tools();
         let number = self.said_by_user(text, images)?;
-        let id = format!("t{number}");
+        let id = turn_id(number);
         self.handle.named(id.clone());
         let ended = tokio::select! {
             biased;

@@ -132,9 +132,7 @@ fn an_agent_in_a_worktree_changes_nothing_here_and_its_diff_can_be_applied() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let root = workspace.path();
     workspace.file("a.txt", "one\ntwo\n");
-    git(&root, &["init", "-q"]);
-    git(&root, &["add", "-A"]);
-    git(&root, &["commit", "-qm", "base"]);
+    commit(&root);
     // What may not be read here may not be read from there, nor does it get there; what is left out here is left out there.
     workspace.file(".env", "K=secret\n");
     workspace.file("toolgate.toml", "[tools]\nwithout = [\"view_image\"]\n");
@@ -167,10 +165,107 @@ fn an_agent_in_a_worktree_changes_nothing_here_and_its_diff_can_be_applied() {
     let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions")).unwrap();
     let all: String = sessions.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
     assert!(!all.contains("K=secret") && all.contains("there is no tool `view_image`"), "{all}");
-    // Nothing is left of the worktree.
+    assert_eq!(left(&home, &root), (0, 0));
+}
+
+/// A repository with one commit of what is there.
+fn commit(root: &Path) {
+    git(root, &["init", "-q"]);
+    git(root, &["add", "-A"]);
+    git(root, &["commit", "-qm", "base"]);
+}
+
+/// How many worktrees are left, ours and git's own.
+fn left(home: &Home, root: &Path) -> (usize, usize) {
     let left = fs::read_dir(home.path().join(".local/state/toolgate/worktrees")).unwrap().count();
-    let listed = Command::new("git").args(["worktree", "list"]).current_dir(&root).output().unwrap();
-    assert_eq!((left, String::from_utf8_lossy(&listed.stdout).lines().count()), (0, 1));
+    let listed = Command::new("git").args(["worktree", "list"]).current_dir(root).output().unwrap();
+    (left, String::from_utf8_lossy(&listed.stdout).lines().count() - 1)
+}
+
+#[test]
+fn an_agent_that_is_opened_again_finds_its_work_and_what_is_too_long_to_repeat_is_in_a_file() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let root = workspace.path();
+    // What may not be read is not looked at, and holds up nothing else.
+    workspace.file(".env", "K=secret\n");
+    workspace.file("a.txt", "one\n");
+    commit(&root);
+    let start = json!({"message": "in its own tree", "workspace": "worktree"});
+    let wait = || turn(PROMPT, &[call("wait", &json!({"ids": ["a1"], "timeout_ms": 60_000}))]);
+    let makes = "seq 1 20000 > long.txt; printf '\\0\\1' > picture; echo two >> a.txt";
+    // As the answer says, but for the name of the file, which no script can know.
+    let apply = "cat \"$(ls -d ~/.local/state/toolgate/outputs/*/*-agent-*.txt | tail -n 1)\" | git apply --whitespace=nowarn";
+    let (ran, answers) = run(
+        &home,
+        &workspace,
+        &[
+            turn(PROMPT, &[call("spawn_agent", &start)]),
+            wait(),
+            turn(
+                PROMPT,
+                &[
+                    call("close_agent", &json!({"id": "a1"})),
+                    call("resume_agent", &json!({"id": "a1"})),
+                    call("send_input", &json!({"id": "a1", "message": "look again"})),
+                ],
+            ),
+            wait(),
+            turn(PROMPT, &[call("exec_command", &json!({"cmd": apply}))]),
+            turn("in its own tree", &[call("exec_command", &json!({"cmd": makes}))]),
+            say("in its own tree", "made"),
+            turn("look again", &[call("exec_command", &json!({"cmd": "wc -l long.txt; rm picture"}))]),
+            say("look again", "20000 long.txt"),
+        ],
+        &[],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let (first, closed, last) = (
+        told(&answers[1])["status"]["a1"].clone(),
+        told(&answers[2]),
+        told(&answers[5])["status"]["a1"].clone(),
+    );
+    assert_eq!(first["status"], json!({"completed": "made"}), "{first}");
+    for told in [&first, &closed] {
+        assert!(told["changes"].as_str().unwrap().contains("3 files changed, 20001 insertions"), "{told}");
+        assert!(told["apply_with"].as_str().unwrap().contains(told["diff_file"].as_str().unwrap()), "{told}");
+    }
+    assert!(last["changes"].as_str().unwrap().contains("2 files changed"), "{last}");
+    assert_eq!(answers[6]["success"], true, "{}", answers[6]);
+    assert_eq!(fs::read_to_string(root.join("long.txt")).unwrap().lines().count(), 20_000);
+    assert_eq!(fs::read_to_string(root.join("a.txt")).unwrap(), "one\ntwo\n");
+    assert!(!root.join("picture").exists());
+    assert_eq!(left(&home, &root), (0, 0));
+}
+
+#[test]
+fn what_a_kill_leaves_of_a_worktree_is_taken_away_by_the_next() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let root = workspace.path();
+    workspace.file("a.txt", "one\n");
+    commit(&root);
+    let script = home.path().join("script.jsonl");
+    let start = turn(PROMPT, &[call("spawn_agent", &json!({"message": "sleep", "workspace": "worktree"}))]);
+    let asleep = json!({"delay_ms": 600_000, "items": []});
+    fs::write(&script, format!("{start}\n{asleep}\n{asleep}\n")).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["run", "--agents", "--json", "--sandbox", "workspace-write", "--script"])
+        .args([script.to_str().unwrap(), PROMPT])
+        .current_dir(&root)
+        .env_clear()
+        .env("HOME", home.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    assert!(lines.any(|line| line.unwrap().contains(r#""type":"answer""#)), "no agent was started");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The copy, and the claim to it.
+    assert_eq!(left(&home, &root), (2, 1));
+    let turns = [start, say("sleep", "done"), say(PROMPT, "done")];
+    let (ran, answers) = run(&home, &workspace, &turns, &[]);
+    assert_eq!((ran.code, &answers[0]["success"]), (Some(0), &json!(true)), "{}", ran.err);
+    assert_eq!(left(&home, &root), (0, 0));
 }
 
 #[test]
@@ -180,9 +275,7 @@ fn a_worktree_leads_nowhere_else_and_what_is_in_it_runs_nothing_outside() {
     let victim = home.path().join("victim");
     fs::create_dir(&victim).unwrap();
     workspace.file("sub/a.txt", "one\n");
-    git(&root, &["init", "-q"]);
-    git(&root, &["add", "-A"]);
-    git(&root, &["commit", "-qm", "base"]);
+    commit(&root);
     // A repository of the agent's own, with a filter that git would run.
     let ran = home.path().join("ran");
     let trap = format!(

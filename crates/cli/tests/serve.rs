@@ -426,6 +426,10 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
     assert_eq!(client.ok("tool/call", &append)["repeated"], true);
     seen.iter().for_each(|event| assert_eq!(event["session_id"], id));
     let all: Vec<Value> = seen.into_iter().chain(client.until("turn")).collect();
+    // The turn that was cut off has an end too.
+    let turns = all.iter().filter(|event| event["event"]["kind"] == "turn");
+    let ended: Vec<&Value> = turns.map(|event| &event["event"]["ended"]).collect();
+    assert_eq!(ended, ["interrupted", "done"]);
     assert_eq!(numbers(&all), (1..=all.len() as u64).collect::<Vec<_>>(), "each once, in order");
     let answers = |id: &str| {
         all.iter()

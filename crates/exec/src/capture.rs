@@ -66,6 +66,13 @@ impl Capture {
         }
     }
 
+    /// The same, but up to so many bytes of each stream alone are held whole.
+    #[must_use]
+    pub fn holding(mut self, bytes: u64) -> Self {
+        self.limits.apart = usize::try_from(bytes.div_ceil(2)).unwrap_or(LIMITS.apart);
+        self
+    }
+
     /// Takes in what came from `stream`.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
         let fits = self.merged.bytes() + bytes.len() as u64 <= 2 * self.limits.merged as u64;

@@ -16,9 +16,6 @@ use crate::fs::{Door, FsError};
 use crate::process::{Command, SpawnFault, Spawner, Stdio, memory};
 use crate::session::{About, Exit, Session, Stage};
 
-/// Bytes of standard output that are taken; with more, it is ended.
-pub const MAX_OUTPUT: u64 = 64 << 10;
-
 /// Where programs are looked for if there is no PATH; what starts them does so too.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -50,6 +47,8 @@ pub struct Errand<'a> {
     pub input: &'a [u8],
     /// When it is ended.
     pub at_most: Duration,
+    /// Bytes of standard output that are taken; with more, it is ended.
+    pub output: u64,
 }
 
 /// What came of it.
@@ -76,8 +75,8 @@ pub enum ErrandFault {
     #[error("it took longer than {} ms, and was ended", .0.as_millis())]
     TimedOut(Duration),
     /// It wrote too much.
-    #[error("it wrote more than {MAX_OUTPUT} bytes, and was ended")]
-    TooMuch,
+    #[error("it wrote more than {0} bytes, and was ended")]
+    TooMuch(u64),
     /// Somebody killed what keeps it.
     #[error("it was killed")]
     Lost,
@@ -100,9 +99,10 @@ impl Errand<'_> {
         let directory = Arc::new(Door::new(permit).look(self.directory)?);
         let input = Arc::new(memory(c"toolgate-errand", self.input)?);
         let command = Command::new(self.argv.to_vec(), self.env.clone(), directory, Stdio::Reading(input));
-        let capture = Capture::new(None, String::new());
+        let capture = Capture::new(None, String::new()).holding(self.output);
         let (session, mut pump) =
             Session::begin(0, command, About::default(), capture, spawner, permit).await?;
+        let writes_too_much = |session: &Session| session.written(Stream::Stdout) > self.output;
         // What it leaves running is not waited for, and goes with the pump.
         tokio::select! {
             () = &mut pump => {}
@@ -112,7 +112,7 @@ impl Errand<'_> {
             return Err(fault.into());
         }
         if writes_too_much(&session) {
-            return Err(ErrandFault::TooMuch);
+            return Err(ErrandFault::TooMuch(self.output));
         }
         let taken = session.take();
         let exit = taken.stage.exit().ok_or(ErrandFault::Lost)?;
@@ -123,8 +123,4 @@ impl Errand<'_> {
 
 fn has_ended(session: &Session) -> bool {
     matches!(session.stage(), Stage::Over { .. } | Stage::Leaving { settled: true, .. } | Stage::Lost)
-}
-
-fn writes_too_much(session: &Session) -> bool {
-    session.written(Stream::Stdout) > MAX_OUTPUT
 }

@@ -20,6 +20,8 @@ pub struct Own<'a> {
     pub directory: &'a Path,
     /// When it is ended.
     pub at_most: Duration,
+    /// Bytes that it may write.
+    pub output: u64,
 }
 
 impl Own<'_> {
@@ -63,9 +65,11 @@ impl Own<'_> {
 
     async fn run(&self, processes: &Processes, argv: &[String], permit: &Permit) -> Result<Ran, String> {
         let mut env = Environment::default().build(std::env::vars_os());
+        // Whoever was started by a git hook is told of another repository by these.
+        env.retain(|name, _| !name.as_encoded_bytes().starts_with(b"GIT_"));
         env.extend(self.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
-        let Self { directory, at_most, .. } = *self;
-        let errand = Errand { argv, env: &env, directory, input: b"", at_most };
+        let Self { directory, at_most, output, .. } = *self;
+        let errand = Errand { argv, env: &env, directory, input: b"", at_most, output };
         errand.run(processes.spawner(), permit).await.map_err(|fault| fault.to_string())
     }
 }

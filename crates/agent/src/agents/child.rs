@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{Agents, Changes, Place, Raised, Status, Task};
+use super::{Agents, Changes, Diff, Place, Raised, Status, Task};
 use crate::{Ended, Handle};
 
 /// How long the end of an agent may take.
@@ -23,6 +23,8 @@ pub(crate) struct Child {
     work: Mutex<Option<Work>>,
     /// What its journal is called, once it has one.
     session: Mutex<Option<String>>,
+    /// Looks what it changed in a worktree of its own, which stays when it is closed.
+    changed: Mutex<Option<Changes>>,
 }
 
 /// The way to an agent that works.
@@ -30,7 +32,6 @@ pub(crate) struct Child {
 struct Work {
     handle: Handle,
     inbox: mpsc::UnboundedSender<String>,
-    changed: Option<Changes>,
     /// Nothing is left of it when this is closed.
     over: watch::Receiver<()>,
 }
@@ -45,6 +46,7 @@ impl Child {
             status: watch::Sender::new(Status::PendingInit),
             work: Mutex::default(),
             session: Mutex::default(),
+            changed: Mutex::default(),
         })
     }
 
@@ -82,8 +84,8 @@ impl Child {
         let (alive, over) = watch::channel(());
         let handle = raised.session.handle();
         *lock(&self.session) = Some(raised.id.clone());
-        *lock(&self.work) =
-            Some(Work { handle, inbox: inbox.clone(), changed: raised.changed.clone(), over });
+        lock(&self.changed).clone_from(&raised.changed);
+        *lock(&self.work) = Some(Work { handle, inbox: inbox.clone(), over });
         if begins {
             let _nobody_listens = inbox.send(self.task.message.clone());
             self.status.send_replace(Status::Running);
@@ -176,8 +178,8 @@ impl Child {
     }
 
     /// What it changed in a worktree of its own; nothing if it has none.
-    pub(crate) async fn changes(&self) -> Option<Result<String, String>> {
-        let changed = lock(&self.work).as_ref()?.changed.clone()?;
+    pub(crate) async fn changes(&self) -> Option<Result<Diff, String>> {
+        let changed = lock(&self.changed).clone()?;
         Some(changed().await)
     }
 

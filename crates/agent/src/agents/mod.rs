@@ -5,6 +5,7 @@
 
 mod budget;
 mod child;
+mod diff;
 mod status;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ use tool::BoxFuture;
 use crate::Session;
 pub use budget::Budget;
 pub(crate) use child::Child;
+pub use diff::Diff;
+pub(crate) use diff::put;
 pub use status::Status;
 
 /// How many agents there may be.
@@ -102,12 +105,15 @@ pub struct Raised {
 }
 
 /// Looks what changed.
-pub type Changes = Arc<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
+pub type Changes = Arc<dyn Fn() -> BoxFuture<'static, Result<Diff, String>> + Send + Sync>;
 
 /// Makes the sessions of agents.
 pub trait Nursery: Send + Sync {
     /// Makes one, or says why not.
     fn raise<'a>(&'a self, rearing: Rearing) -> BoxFuture<'a, Result<Raised, String>>;
+
+    /// Those that the agent at `path` started are closed, and never opened again: nothing has to be kept for them.
+    fn forget<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()>;
 }
 
 /// What all agents of one root share.
@@ -153,6 +159,7 @@ impl Agents {
         self.stop.cancel();
         let all = self.all();
         join_all(all.iter().map(|child| child.close())).await;
+        self.nursery.forget(&self.path).await;
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Child>>> {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use policy::Permit;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value};
 use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 
 use super::list_agents::child;
-use crate::agents::Agents;
+use crate::agents::{Agents, put};
 
 /// The tool.
 pub struct CloseAgent(pub Arc<Agents>);
@@ -24,13 +24,20 @@ pub struct Args {
 impl ToolHandler for CloseAgent {
     type Args = Args;
     const NAME: &'static str = "close_agent";
-    const ABOUT: &'static str = "Ends an agent and what it runs; a worktree that it has goes too.";
+    const ABOUT: &'static str = "Ends an agent and what it runs.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("target", "id")];
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         let child = child(&self.0, &args.id)?;
         let before = child.close().await;
-        let told = json!({ "previous_status": before.told(), "status": child.status().told() });
+        let mut told = Map::from_iter([
+            ("previous_status".to_owned(), before.told()),
+            ("status".to_owned(), child.status().told()),
+        ]);
+        if let Some(changes) = child.changes().await {
+            put(changes, &mut told);
+        }
+        let told = Value::Object(told);
         Ok(ToolOutput::text(told.to_string()).with_structured(told))
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
 use super::list_agents::child;
-use crate::agents::{Agents, Child};
+use crate::agents::{Agents, Child, put};
 
 /// How long is waited if the call does not say, at the least and at the most.
 const DEFAULT_TIMEOUT: u64 = 30_000;
@@ -66,13 +66,9 @@ impl ToolHandler for Wait {
 /// How far an agent is and, if it is done and has a worktree, what it changed there.
 async fn described(child: &Child) -> Value {
     let status = child.status();
-    if !status.is_final() {
-        return status.told();
-    }
-    match child.changes().await {
-        None => status.told(),
-        Some(Ok(diff)) if diff.is_empty() => json!({ "status": status.told(), "diff": null }),
-        Some(Ok(diff)) => json!({ "status": status.told(), "diff": diff }),
-        Some(Err(why)) => json!({ "status": status.told(), "diff_missing": why }),
-    }
+    let changes = if status.is_final() { child.changes().await } else { None };
+    let Some(changes) = changes else { return status.told() };
+    let mut told = Map::from_iter([("status".to_owned(), status.told())]);
+    put(changes, &mut told);
+    Value::Object(told)
 }

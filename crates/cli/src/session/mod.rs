@@ -1,11 +1,13 @@
 //! One session, put together: tools, model and journal, whichever door it is for.
 
 mod book;
+mod claim;
 pub(crate) mod model;
 pub(crate) mod nursery;
 mod project;
 pub(crate) mod words;
 mod worktree;
+mod worktrees;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +29,7 @@ use crate::turns::Turns;
 pub(crate) use book::close;
 use book::{About, Book};
 pub(crate) use model::Chosen;
+pub(crate) use worktrees::Worktrees;
 
 /// What a session is to be made of.
 pub(crate) struct Wanted {

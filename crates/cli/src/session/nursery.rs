@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent::{
@@ -10,12 +11,12 @@ use agent::{
 use journal::{Entry, SessionId};
 use toolgate::mcp::Means;
 use toolgate::{
-    Approver, BoxFuture, CallId, Gate, Processes, Question, ReviewDecision, SandboxPolicy, ToolSource,
+    Approver, BoxFuture, CallId, Gate, Processes, Question, ReviewDecision, SandboxPolicy, Spill, ToolSource,
 };
 
 use super::words::Words;
-use super::worktree::Worktree;
-use super::{Chosen, Made, Wanted, close, make, one_shell};
+use super::worktree::{Worktree, sweep};
+use super::{Chosen, Made, Wanted, Worktrees, close, make, one_shell};
 use crate::args::Place;
 use crate::compose::{Composed, compose_in};
 use crate::config::{Config, Dirs, Sandbox, Setting, Source};
@@ -37,6 +38,7 @@ pub(crate) struct Nursery {
     pub(crate) processes: Arc<Processes>,
     /// Where each works, by its path, and what it may do.
     pub(crate) known: Mutex<HashMap<Vec<String>, (PathBuf, Gate)>>,
+    pub(crate) worktrees: Worktrees,
 }
 
 impl Nursery {
@@ -69,12 +71,23 @@ impl Nursery {
                 "nothing may be changed here, and a worktree is a change of the repository".to_owned()
             );
         }
-        let worktree = Arc::new(self.worktree(&rearing.path, &cwd).await?);
+        let path = rearing.path.clone();
+        let is_new = rearing.resume.is_none();
+        let worktree = match is_new {
+            true => Arc::new(self.worktree(&path, &cwd).await?),
+            // It knows its work by where it is.
+            false => self.worktrees.of(&path).ok_or("its worktree was taken away; start another agent")?,
+        };
+        let state = self.dirs.state.as_ref().ok_or("there is no state directory for what it changes")?;
+        // What it changed is for whoever started it.
+        let desk = Desk { worktree: Arc::clone(&worktree), kept: Spill::new(state.join("outputs"), &cwd) };
         let raised = self
             .composed(&rearing, worktree.cwd())
-            .and_then(|composed| self.raised(rearing, composed, Some(Arc::clone(&worktree))));
-        if raised.is_err() {
-            worktree.remove().await;
+            .and_then(|composed| self.raised(rearing, composed, Some(desk)));
+        match (&raised, is_new) {
+            (Ok(_), true) => self.worktrees.keep(path, worktree).await,
+            (Err(_), true) => worktree.remove().await,
+            (Ok(_) | Err(_), false) => {}
         }
         raised
     }
@@ -100,12 +113,7 @@ impl Nursery {
         })
     }
 
-    fn raised(
-        &self,
-        rearing: Rearing,
-        composed: Composed,
-        worktree: Option<Arc<Worktree>>,
-    ) -> Result<Raised, String> {
+    fn raised(&self, rearing: Rearing, composed: Composed, desk: Option<Desk>) -> Result<Raised, String> {
         let Rearing { path, role, resume, budget, agents, .. } = rearing;
         let words = Arc::new(Words::default());
         let made = make(Wanted {
@@ -126,7 +134,7 @@ impl Nursery {
         })
         .map_err(Fault::sentence)?;
         self.knows(path.clone(), &made);
-        raised(made, &path, words, worktree)
+        raised(made, &path, words, desk)
     }
 
     /// What an agent may do is what the first may, and less.
@@ -143,6 +151,7 @@ impl Nursery {
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for a worktree")?;
         let directory = state.join("worktrees");
         crate::private::directory(&directory).map_err(|error| error.to_string())?;
+        sweep(&self.processes, &directory).await;
         let name = format!("{}-{}", SessionId::new().as_str(), path.join("-"));
         Worktree::make(Arc::clone(&self.processes), cwd, directory.join(name)).await
     }
@@ -152,26 +161,36 @@ impl RaisesAgents for Nursery {
     fn raise<'a>(&'a self, rearing: Rearing) -> BoxFuture<'a, Result<Raised, String>> {
         Box::pin(self.made(rearing))
     }
+
+    fn forget<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()> {
+        self.known().retain(|whose, _| whose.len() <= path.len() || !whose.starts_with(path));
+        Box::pin(self.worktrees.forget(path))
+    }
+}
+
+/// Where an agent works by itself, and where what it changed is kept.
+struct Desk {
+    worktree: Arc<Worktree>,
+    kept: Spill,
 }
 
 /// An agent's session, as whoever drives it wants it.
-fn raised(
-    made: Made,
-    path: &[String],
-    words: Arc<Words>,
-    worktree: Option<Arc<Worktree>>,
-) -> Result<Raised, String> {
+fn raised(made: Made, path: &[String], words: Arc<Words>, desk: Option<Desk>) -> Result<Raised, String> {
     let Made { id, recorder, toolgate, servers, session, .. } = made;
     let session = session.ok_or("an agent has no model; this is a bug")?;
     let notice = Entry::Notice { text: format!("the agent {}", path.join("/")) };
     recorder.write(&notice).map_err(|fault| fault.to_string())?;
     let gate = toolgate.router().gate().clone();
-    let changed = worktree.clone().map(|worktree| -> Changes {
+    let desk = desk.map(Arc::new);
+    let changed = desk.clone().map(|desk| -> Changes {
         Arc::new(move || {
-            let (worktree, gate) = (Arc::clone(&worktree), gate.clone());
-            Box::pin(async move { worktree.changed(&gate).await })
+            let (desk, gate) = (Arc::clone(&desk), gate.clone());
+            Box::pin(async move { desk.worktree.changed(&gate, &desk.kept).await })
         })
     });
+    if let Some(desk) = &desk {
+        desk.worktree.is_open.store(true, Ordering::Relaxed);
+    }
     let close = Box::new(move || -> BoxFuture<'static, ()> {
         Box::pin(async move {
             // Those that it started are closed by whoever drives it.
@@ -179,8 +198,8 @@ fn raised(
             if let Err(fault) = close(&recorder, "closed") {
                 tracing::warn!(%fault, "the end of an agent could not be written down");
             }
-            if let Some(worktree) = worktree {
-                worktree.remove().await;
+            if let Some(desk) = desk {
+                desk.worktree.is_open.store(false, Ordering::Relaxed);
             }
         })
     });

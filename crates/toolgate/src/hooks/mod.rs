@@ -24,6 +24,8 @@ use crate::BuildFault;
 
 /// How long a hook may take if nothing else is said.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes that it may write.
+const OUTPUT: u64 = 64 << 10;
 /// What tools of servers are called: those may come and go.
 const OF_SERVERS: &str = "mcp__";
 
@@ -165,6 +167,7 @@ impl Prepared {
             directory: &call.place.cwd,
             input: event.as_bytes(),
             at_most: self.hook.timeout,
+            output: OUTPUT,
         };
         let ran = errand.run(&self.spawner, &self.permit).await.map_err(|fault| fault.to_string());
         ran.and_then(|ran| says::read(&ran)).unwrap_or_else(|why| self.failed(&why))

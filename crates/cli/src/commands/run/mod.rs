@@ -28,7 +28,7 @@ use crate::servers::Told;
 pub(crate) use crate::session::Chosen;
 use crate::session::model::{self, Whereabouts};
 use crate::session::nursery::Nursery;
-use crate::session::{self, Made, Wanted, one_shell};
+use crate::session::{self, Made, Wanted, Worktrees, one_shell};
 use desk::Desk;
 use lines::Lines;
 use talk::{Talk, signals};
@@ -159,6 +159,7 @@ fn nursery(
         sources: Vec::new(),
         processes: Arc::new(processes.apart()),
         known: Mutex::default(),
+        worktrees: Worktrees::default(),
     })
 }
 

@@ -27,7 +27,7 @@ use crate::config::{Approval, Config, Sandbox, ServerSetting, ServerTable, Setti
 use crate::fault::Fault;
 use crate::session::model::{self, Whereabouts};
 use crate::session::nursery::Nursery;
-use crate::session::{self, Made, Wanted, one_shell};
+use crate::session::{self, Made, Wanted, Worktrees, one_shell};
 
 /// Where settings of a client come from.
 const ASKED: Source = Source::Flag("session/start");
@@ -142,6 +142,7 @@ fn nursery(
         sources: vec![source],
         processes: Arc::new(hall.processes.apart()),
         known: Mutex::default(),
+        worktrees: Worktrees::default(),
     }))
 }
 

@@ -1,0 +1,116 @@
+//! A place for a worktree, claimed by a lock that ends with us: what a program that was killed has left is recognised by it.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+
+/// How a file is called that claims the place of the same name.
+const ENDING: &str = "claim";
+/// Bytes of a path.
+const LONGEST: u64 = 4096;
+
+/// A place that is ours.
+pub(super) struct Claim {
+    /// The repository that is copied to it.
+    of: PathBuf,
+    at: PathBuf,
+    /// Held as long as there is something at the place.
+    lock: Mutex<Option<File>>,
+}
+
+impl Claim {
+    /// Claims the place `at` for a copy of the repository `of`.
+    pub(super) fn stake(of: &Path, at: PathBuf) -> io::Result<Self> {
+        let file = name(&at);
+        // Locked before it has its name: whoever finds it finds it locked.
+        let draft = at.with_extension("draft");
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut lock = File::from(rustix::fs::open(&draft, flags, Mode::RUSR | Mode::WUSR)?);
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        lock.write_all(of.as_os_str().as_bytes())?;
+        rustix::fs::rename(&draft, &file)?;
+        Ok(Self { of: of.to_owned(), at, lock: Mutex::new(Some(lock)) })
+    }
+
+    /// Those in `directory` that nobody holds any more; they are held now.
+    #[expect(clippy::disallowed_methods, reason = "our own files, in the user's own state directory")]
+    pub(super) fn abandoned(directory: &Path) -> Vec<Self> {
+        let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+        let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let claims = files.filter(|file| file.extension().is_some_and(|ending| ending == ENDING));
+        claims.filter_map(|file| Self::taken_over(&file)).collect()
+    }
+
+    /// That of `file`, if nobody holds it.
+    fn taken_over(file: &Path) -> Option<Self> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let lock = File::from(rustix::fs::open(file, flags, Mode::empty()).ok()?);
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+        let mut of = Vec::new();
+        (&lock).take(LONGEST).read_to_end(&mut of).ok()?;
+        let of = PathBuf::from(std::ffi::OsString::from_vec(of));
+        Some(Self { of, at: file.with_extension(""), lock: Mutex::new(Some(lock)) })
+    }
+
+    /// The repository.
+    pub(super) fn of(&self) -> &Path {
+        &self.of
+    }
+
+    /// The place.
+    pub(super) fn at(&self) -> &Path {
+        &self.at
+    }
+
+    /// Whether there is still something at the place.
+    pub(super) fn is_held(&self) -> bool {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Gives it up, with all that is left there.
+    pub(super) fn clear(&self) -> io::Result<()> {
+        match std::fs::remove_dir_all(&self.at) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        rustix::fs::unlink(name(&self.at))?;
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(())
+    }
+}
+
+fn name(at: &Path) -> PathBuf {
+    at.with_extension(ENDING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_holds_any_more_is_found_and_what_somebody_holds_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let claim = |name: &str| Claim::stake(Path::new("/repository"), home.path().join(name)).unwrap();
+        let (left, held) = (claim("left"), claim("held"));
+        for claim in [&left, &held] {
+            std::fs::create_dir_all(claim.at().join("sub")).unwrap();
+        }
+        drop(left);
+        let found = Claim::abandoned(home.path());
+        let places: Vec<(&Path, &Path)> = found.iter().map(|claim| (claim.of(), claim.at())).collect();
+        assert_eq!(places, [(Path::new("/repository"), home.path().join("left").as_path())]);
+        assert!(Claim::abandoned(home.path()).is_empty(), "somebody has it now");
+        found[0].clear().unwrap();
+        assert!(!found[0].is_held() && held.is_held());
+        drop(found);
+        assert!(!home.path().join("left").exists() && home.path().join("held").exists());
+        assert!(
+            Claim::stake(Path::new("/repository"), home.path().join("held")).is_ok(),
+            "the name is the caller's"
+        );
+    }
+}
