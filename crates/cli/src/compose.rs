@@ -241,6 +241,12 @@ impl Composed {
         self
     }
 
+    /// No rule lets a command leave the sandbox.
+    pub(crate) fn always_confined(mut self) -> Self {
+        self.builder = self.builder.always_confined();
+        self
+    }
+
     /// Judges as `gate` does, and no looser.
     pub(crate) fn inheriting(mut self, gate: toolgate::Gate) -> Self {
         self.builder = self.builder.inheriting(gate);

@@ -113,18 +113,26 @@ impl Gate {
     #[must_use]
     pub fn inherited(&self, sandbox: SandboxPolicy, approval: ApprovalPolicy) -> Self {
         let sandbox = self.sandbox.narrower(sandbox);
-        let mut confinement = Arc::clone(&self.confinement);
-        if sandbox == SandboxPolicy::ReadOnly && self.sandbox != sandbox {
-            // What was writable under the wider policy stands in there.
-            confinement = Arc::new(Confinement { writable: Vec::new(), ..Confinement::clone(&confinement) });
-        }
-        Self {
+        let inherited = Self {
             sandbox,
             approval: self.approval.inherited(approval),
-            confinement,
             store: Arc::new(self.store.inherit()),
             ..self.clone()
+        };
+        if sandbox != SandboxPolicy::ReadOnly || self.sandbox == sandbox {
+            return inherited;
         }
+        // What was writable under the wider policy stands in there, and rules that lead out of it were made for it.
+        let confinement = Confinement { writable: Vec::new(), ..Confinement::clone(&self.confinement) };
+        inherited.confined_to(confinement).ruled_by(Rules::clone(&self.rules()).confined())
+    }
+
+    /// The same bounds, without what people have said about commands: for what we run ourselves, which nobody else chose.
+    #[must_use]
+    pub fn for_ourselves(&self) -> Self {
+        Self { store: Arc::default(), ..self.clone() }
+            .asking(ApprovalPolicy::OnRequest)
+            .ruled_by(Rules::default())
     }
 
     /// When it asks.

@@ -139,6 +139,13 @@ impl Builder {
         self
     }
 
+    /// No rule lets a command leave the sandbox.
+    #[must_use]
+    pub fn always_confined(mut self) -> Self {
+        self.asking.rules = self.asking.rules.confined();
+        self
+    }
+
     /// Asks `approver` what has to be asked; without one, that is refused.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {

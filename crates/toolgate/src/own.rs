@@ -15,7 +15,7 @@ pub struct Own<'a> {
     /// The program and its arguments.
     pub argv: &'a [&'a str],
     /// Variables beside those that commands get.
-    pub env: &'a [(&'a str, &'a str)],
+    pub env: &'a [(String, String)],
     /// Where it runs.
     pub directory: &'a Path,
     /// When it is ended.
@@ -31,6 +31,7 @@ impl Own<'_> {
     /// Why it could not be run, in a sentence.
     pub async fn confined(&self, processes: &Processes, gate: &Gate) -> Result<Ran, String> {
         let argv = self.found()?;
+        let gate = gate.for_ourselves();
         let permit = match gate.decide("git", &Intent::run(argv.clone(), self.directory)) {
             Verdict::Allow(permit) => permit,
             Verdict::Forbid(denial) => return Err(denial.to_string()),

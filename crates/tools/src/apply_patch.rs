@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use patch::{Change, Disk, Milestone, Patch, Plan};
+use patch::{Change, Disk, Milestone, Patch, Plan, Step};
 use policy::{Denial, Effect, Intent, Permit};
 use serde_json::json;
 use tool::{
@@ -14,6 +14,7 @@ use tool::{
 };
 
 use crate::edits::Edits;
+use crate::git_directory::laid_out;
 
 const ABOUT: &str = "Changes files: all of the patch, or nothing if a part does not fit. ` ` is context, `-` removes a line, `+` adds one. \
 Give three lines of context, and `@@ ` with a line above (a function, a class) where that is not unique.
@@ -193,6 +194,9 @@ impl Work {
         let stale = paths.filter(|path| is_stale(&edits, &disk, path));
         let stale: Vec<String> = stale.map(|path| spelling.back(path)).collect();
         let steps = plan.steps();
+        if let Some(why) = lays_out_git(&steps, &permit, cx.cwd()) {
+            return Ok(refused(&why));
+        }
         let kinds: HashMap<&str, char> =
             plan.told().map(|change| (change.path.as_str(), change.letter())).collect();
         let mut tell = |milestone: Milestone<'_>| {
@@ -214,6 +218,15 @@ impl Work {
 
 fn refused(why: &str) -> ToolOutput {
     ToolOutput::failure(format!("The patch was not applied, and nothing was changed.\n{why}"))
+}
+
+/// Why these steps may not be taken, if they would make a directory one of git's.
+pub(crate) fn lays_out_git(steps: &[Step], permit: &Permit, cwd: &Path) -> Option<String> {
+    let directory = laid_out(steps, cwd, &permit.confinement()?.writable)?;
+    let name = directory.display();
+    Some(format!(
+        "git would take `{name}` for a repository of its own, with HEAD, objects and refs in it; make one with `git init` in a command"
+    ))
 }
 
 /// What was refused, if something was.

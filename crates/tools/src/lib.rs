@@ -10,6 +10,7 @@ mod door;
 mod edits;
 mod encoding;
 mod exec_command;
+mod git_directory;
 mod grep_files;
 mod grep_hits;
 mod grep_search;

@@ -10,6 +10,8 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
 /// How a file is called that claims the place of the same name.
 const ENDING: &str = "claim";
+/// The same for an index that git may have made there.
+pub(super) const INDEX: &str = "index";
 /// Bytes of a path.
 const LONGEST: u64 = 4096;
 
@@ -25,7 +27,7 @@ pub(super) struct Claim {
 impl Claim {
     /// Claims the place `at` for a copy of the repository `of`.
     pub(super) fn stake(of: &Path, at: PathBuf) -> io::Result<Self> {
-        let file = name(&at);
+        let file = at.with_extension(ENDING);
         // Locked before it has its name: whoever finds it finds it locked.
         let draft = at.with_extension("draft");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -66,6 +68,11 @@ impl Claim {
         &self.at
     }
 
+    /// A file beside the place that goes with it.
+    pub(super) fn beside(&self, ending: &str) -> PathBuf {
+        self.at.with_extension(ending)
+    }
+
     /// Whether there is still something at the place.
     pub(super) fn is_held(&self) -> bool {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_some()
@@ -77,14 +84,11 @@ impl Claim {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        rustix::fs::unlink(name(&self.at))?;
+        let _was_not_there = rustix::fs::unlink(self.beside(INDEX));
+        rustix::fs::unlink(self.beside(ENDING))?;
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(())
     }
-}
-
-fn name(at: &Path) -> PathBuf {
-    at.with_extension(ENDING)
 }
 
 #[cfg(test)]

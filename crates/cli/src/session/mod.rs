@@ -19,7 +19,7 @@ use agent::{
 };
 use journal::SessionId;
 use toolgate::mcp::{Means, Servers};
-use toolgate::{Hook, Observer, Toolgate};
+use toolgate::{Hook, Observer, ToolHandler, Toolgate};
 
 use crate::compose::Composed;
 use crate::config::{Config, Dirs, Setting, Source};
@@ -135,6 +135,10 @@ pub(crate) fn make(wanted: Wanted) -> Result<Made, Fault> {
 pub(crate) fn unwritten(fault: journal::JournalFault) -> Fault {
     Fault::failed(AgentFault::from(fault).to_string())
 }
+
+/// What the tools are called that are about other agents.
+const AGENT_TOOLS: [&str; 6] =
+    [SpawnAgent::NAME, SendInput::NAME, ResumeAgent::NAME, Wait::NAME, CloseAgent::NAME, ListAgents::NAME];
 
 /// Adds the tools that are about other agents.
 fn with_agents(composed: Composed, agents: &Arc<Agents>) -> Composed {

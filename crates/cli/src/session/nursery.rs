@@ -16,7 +16,7 @@ use toolgate::{
 
 use super::words::Words;
 use super::worktree::{Worktree, sweep};
-use super::{Chosen, Made, Wanted, Worktrees, close, make, one_shell};
+use super::{AGENT_TOOLS, Chosen, Made, Wanted, Worktrees, close, make, one_shell};
 use crate::args::Place;
 use crate::compose::{Composed, compose_in};
 use crate::config::{Config, Dirs, Sandbox, Setting, Source};
@@ -63,7 +63,7 @@ impl Nursery {
         let above = self.known().get(&parent).cloned();
         let (cwd, gate) = above.ok_or("whoever started it is not there any more")?;
         if rearing.workspace == Workspace::Shared {
-            let composed = self.composed(&rearing, &cwd)?.inheriting(gate);
+            let composed = self.composed(&rearing, &rearing.bounds, &cwd)?.inheriting(gate);
             return self.raised(rearing, composed, None);
         }
         if gate.sandbox() == SandboxPolicy::ReadOnly {
@@ -81,9 +81,12 @@ impl Nursery {
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for what it changes")?;
         // What it changed is for whoever started it.
         let desk = Desk { worktree: Arc::clone(&worktree), kept: Spill::new(state.join("outputs"), &cwd) };
-        let raised = self
-            .composed(&rearing, worktree.cwd())
-            .and_then(|composed| self.raised(rearing, composed, Some(desk)));
+        let raised = match self.filled(&rearing, &worktree, is_new).await {
+            Ok(()) => self
+                .composed(&rearing, &rearing.bounds, worktree.cwd())
+                .and_then(|composed| self.raised(rearing, composed, Some(desk))),
+            Err(why) => Err(why),
+        };
         match (&raised, is_new) {
             (Ok(_), true) => self.worktrees.keep(path, worktree).await,
             (Err(_), true) => worktree.remove().await,
@@ -92,20 +95,31 @@ impl Nursery {
         raised
     }
 
+    /// Puts the files into a worktree that `is_new`.
+    async fn filled(&self, rearing: &Rearing, worktree: &Worktree, is_new: bool) -> Result<(), String> {
+        if !is_new {
+            return Ok(());
+        }
+        // Whoever may change nothing still has something to look at.
+        let composed = self.composed(rearing, &Bounds::default(), worktree.top())?;
+        let toolgate = composed.build().map_err(Fault::sentence)?;
+        worktree.check_out(toolgate.router().gate()).await
+    }
+
     /// The tools of an agent that works in `cwd`. The configuration is that of the first session, wherever the agent works: what narrows the one narrows
     /// the other.
-    fn composed(&self, rearing: &Rearing, cwd: &Path) -> Result<Composed, String> {
-        let change = |config: &mut Config| self.narrow(config, &rearing.bounds);
+    fn composed(&self, rearing: &Rearing, bounds: &Bounds, cwd: &Path) -> Result<Composed, String> {
+        let change = |config: &mut Config| self.narrow(config, bounds, rearing.agents.is_some());
         let mut composed = compose_in(&self.place, self.dirs.clone(), change).map_err(Fault::sentence)?;
         if exec::fs::real(composed.cwd()).ok().as_deref() != Some(cwd) {
             composed = composed.moved(cwd);
         }
         composed = composed.sharing(Arc::clone(&self.processes));
-        if !rearing.bounds.read_only {
+        composed = match bounds.read_only {
+            true => composed.always_confined(),
             // Nobody knows what these change.
-            composed =
-                self.sources.iter().cloned().fold(composed, |composed, source| composed.source(source));
-        }
+            false => self.sources.iter().cloned().fold(composed, |composed, source| composed.source(source)),
+        };
         Ok(match &self.approver {
             Some(approver) => composed
                 .asking(Arc::new(Bubbling { approver: Arc::clone(approver), path: rearing.path.clone() })),
@@ -138,12 +152,17 @@ impl Nursery {
     }
 
     /// What an agent may do is what the first may, and less.
-    fn narrow(&self, config: &mut Config, bounds: &Bounds) {
+    fn narrow(&self, config: &mut Config, bounds: &Bounds, starts_others: bool) {
         one_shell(config);
-        let lists = self.only.iter().chain(&bounds.tools).cloned();
+        // At the bottom there are no such tools, which a list from above may name.
+        let there = |name: &&String| starts_others || !AGENT_TOOLS.contains(&name.as_str());
+        let lists = self.only.iter().chain(&bounds.tools);
+        let lists = lists.map(|list| list.iter().filter(there).cloned().collect());
         config.tools.only.extend(lists.map(|value| Setting { value, source: Source::Flag("spawn_agent") }));
         if bounds.read_only {
             config.sandbox.value = Sandbox::ReadOnly;
+            // Nobody knows what these change.
+            config.servers.clear();
         }
     }
 

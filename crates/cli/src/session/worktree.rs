@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use agent::Diff;
 use exec::errand::Ran;
-use toolgate::{Gate, Intent, Own, Processes, Spill, Verdict};
+use toolgate::{Gate, Intent, Own, Processes, SandboxPolicy, Spill, Verdict};
 
-use super::claim::Claim;
+use super::claim::{Claim, INDEX as INDEX_BESIDE};
 
 /// How long git may take.
 const TIME: Duration = Duration::from_secs(60);
@@ -19,32 +19,34 @@ const MOST: u64 = 64 << 20;
 const SHORT: usize = 16 << 10;
 /// Files of a diff that may not be read, at the most.
 const UNREAD: usize = 1000;
-/// Nothing that the repository says is run, and what the user likes to see changes nothing.
-const INERT: [&str; 10] = [
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.untrackedCache=false",
-    "-c",
-    "core.safecrlf=false",
-    "-c",
-    "advice.addEmbeddedRepo=false",
+/// What git obeys before it obeys anybody else: no hook, no monitor, no repository that somebody has laid out where none should be, and what
+/// the user likes to see changes nothing. In the environment: those who judge commands take it for what it is, git.
+const SETTINGS: [(&str, &str); 6] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.untrackedCache", "false"),
+    ("core.safecrlf", "false"),
+    ("safe.bareRepository", "explicit"),
+    ("diff.orderFile", "/dev/null"),
 ];
+/// Nothing is fetched: neither objects that are not there, nor files that are kept elsewhere.
+const OFFLINE: [(&str, &str); 2] = [("GIT_NO_LAZY_FETCH", "1"), ("GIT_LFS_SKIP_SMUDGE", "1")];
 /// A diff that every reader of patches takes, whatever the user's configuration says.
 const DIFF: [&str; 8] = [
     "diff",
     "--no-ext-diff",
     "--no-textconv",
     "--no-color",
-    "--no-relative",
+    "--relative",
     "--submodule=short",
     "--src-prefix=a/",
     "--dst-prefix=b/",
 ];
-/// Where the index is that a diff is made with.
+/// Where the index is that a diff is made with, in a directory that only the sandbox has.
 const INDEX: &str = "/tmp/toolgate-agent-index";
+/// What only git can apply: links, submodules, and what is no text.
+const NOT_TEXT: [&str; 5] =
+    ["\nGIT binary patch\n", " mode 120000\n", " mode 160000\n", " 120000\n", " 160000\n"];
 
 /// A worktree.
 pub(super) struct Worktree {
@@ -57,10 +59,12 @@ pub(super) struct Worktree {
     cwd: PathBuf,
     /// Whether its agent is there.
     pub(super) is_open: AtomicBool,
+    /// One looks at a time what changed: there is one index for it.
+    looking: tokio::sync::Mutex<()>,
 }
 
 impl Worktree {
-    /// Makes one of the repository that `cwd` is in, at `at`.
+    /// Makes one of the repository that `cwd` is in, at `at`. There is nothing in it yet.
     pub(super) async fn make(processes: Arc<Processes>, cwd: &Path, at: PathBuf) -> Result<Self, String> {
         let git = |args: &'static [&'static str]| run(&processes, cwd, args);
         let top = git(&["rev-parse", "--show-toplevel"])
@@ -74,22 +78,38 @@ impl Worktree {
         let claim = Claim::stake(&of, at).map_err(|error| format!("a worktree cannot be made: {error}"))?;
         let place = claim.at().to_string_lossy().into_owned();
         let cwd = claim.at().join(below);
-        let made = Self { processes, claim, base, cwd, is_open: AtomicBool::new(true) };
-        let added = made.own(&["worktree", "add", "--quiet", "--detach", &place, &made.base]).await;
-        // What was checked out may lead elsewhere.
-        let straight = |path: &Path| exec::fs::real(&path.join(".")).is_ok_and(|real| real == path);
-        let fault = match added {
-            Ok(_) if straight(made.claim.at()) && straight(&made.cwd) => return Ok(made),
-            Ok(_) => "the directory to work in is not there in the last commit, or is a link".to_owned(),
-            Err(why) => why,
-        };
-        made.remove().await;
-        Err(fault)
+        let (is_open, looking) = (AtomicBool::new(true), tokio::sync::Mutex::default());
+        let made = Self { processes, claim, base, cwd, is_open, looking };
+        let add = ["worktree", "add", "--quiet", "--no-checkout", "--detach", &place, &made.base];
+        match run(&made.processes, made.claim.of(), &add).await {
+            Ok(_) => Ok(made),
+            Err(why) => {
+                made.remove().await;
+                Err(why)
+            }
+        }
+    }
+
+    /// Where all of it is.
+    pub(super) fn top(&self) -> &Path {
+        self.claim.at()
     }
 
     /// Where the agent works.
     pub(super) fn cwd(&self) -> &Path {
         &self.cwd
+    }
+
+    /// Puts the files there. What was committed, perhaps by a model, decides which of the user's filters run on it, so that is done under `gate`,
+    /// which lets everything below [`Self::top`] be written and nothing else.
+    pub(super) async fn check_out(&self, gate: &Gate) -> Result<(), String> {
+        self.confined(gate, self.top(), &["reset", "--quiet", "--hard", &self.base], &[]).await?;
+        // What was checked out may lead elsewhere.
+        let straight = |path: &Path| exec::fs::real(&path.join(".")).is_ok_and(|real| real == path);
+        match straight(self.top()) && straight(&self.cwd) {
+            true => Ok(()),
+            false => Err("the directory to work in is not there in the last commit, or is a link".to_owned()),
+        }
     }
 
     /// What became of it; what is too much for a model goes to `kept`. What is in there decides what git does, so it is run as the agent's own
@@ -98,53 +118,66 @@ impl Worktree {
         if !self.claim.is_held() {
             return Err("its worktree was taken away to make room for others".to_owned());
         }
-        self.confined(gate, &["read-tree", &self.base]).await?;
-        let unread = self.unread(gate).await?;
-        let but = |words: &[&'static str], last: &[&str]| -> Vec<String> {
-            let words = words.iter().copied().chain(last.iter().copied()).map(str::to_owned);
-            words.chain(["--".to_owned(), ".".to_owned()]).chain(unread.iter().cloned()).collect()
+        if gate.sandbox() == SandboxPolicy::ReadOnly {
+            return Ok(Diff::Nothing);
+        }
+        let _alone = self.looking.lock().await;
+        let index = match gate.sandbox().confines() {
+            true => INDEX.to_owned(),
+            false => self.claim.beside(INDEX_BESIDE).to_string_lossy().into_owned(),
         };
+        let env = [("GIT_INDEX_FILE", index.as_str())];
         let git = |args: Vec<String>| async move {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
-            self.confined(gate, &args).await
+            self.confined(gate, &self.cwd, &args, &env).await
         };
-        git(but(&["add", "--all", "--intent-to-add"], &[])).await?;
-        let diff = git(but(&DIFF, &["--unified=3", "--binary", "--full-index", &self.base])).await?;
+        git(words(&["read-tree", &self.base])).await?;
+        let listed = git(words(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])).await?;
+        let but = [words(&["--", "."]), self.unread(gate, &listed)].concat();
+        let with = |args: &[&str]| [words(args), but.clone()].concat();
+        // A repository in it without a commit is an error, after all else was added.
+        let added = git(with(&["add", "--all", "--intent-to-add", "--ignore-errors"])).await;
+        let diff = git(with(&[&DIFF[..], &["--unified=3", "--binary", &self.base]].concat())).await;
+        let diff = diff.map_err(|why| added.err().unwrap_or(why))?;
         if diff.is_empty() {
             return Ok(Diff::Nothing);
         }
         match String::from_utf8(diff) {
-            Ok(text) if text.len() <= SHORT && !text.contains("\nGIT binary patch\n") => {
+            Ok(text) if text.len() <= SHORT && !NOT_TEXT.iter().any(|mark| text.contains(mark)) => {
                 Ok(Diff::Short(text))
             }
             other => {
                 let bytes = other.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
-                let about = git(but(&DIFF, &["--stat=100", "--stat-count=40", &self.base])).await?;
+                let stat = [&DIFF[..], &["--stat=100", "--stat-count=40", &self.base]].concat();
+                let about = git(with(&stat)).await?;
                 let path = kept.keep("agent", &bytes).map_err(|error| error.to_string())?;
                 Ok(Diff::Kept { path, about: String::from_utf8_lossy(&about).into_owned() })
             }
         }
     }
 
-    /// Pathspecs that leave out what may not be read: git would stop at it.
-    async fn unread(&self, gate: &Gate) -> Result<Vec<String>, String> {
-        let listed =
-            self.confined(gate, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).await?;
+    /// Pathspecs that leave out those of the `listed` files that may not be read: git would stop at them.
+    fn unread(&self, gate: &Gate, listed: &[u8]) -> Vec<String> {
         let may_not = |name: &&str| {
-            let path = self.claim.at().join(name);
+            let path = self.cwd.join(name);
             matches!(gate.decide("git", &Intent::read(&path)), Verdict::Forbid(_))
         };
-        let listed = String::from_utf8_lossy(&listed);
+        let listed = String::from_utf8_lossy(listed);
         let unread = listed.split('\0').filter(|name| !name.is_empty()).filter(may_not);
-        Ok(unread.take(UNREAD).map(|name| format!(":(exclude,literal){name}")).collect())
+        unread.take(UNREAD).map(|name| format!(":(exclude,literal){name}")).collect()
     }
 
-    /// What git writes, run as the agent's own commands are.
-    async fn confined(&self, gate: &Gate, args: &[&str]) -> Result<Vec<u8>, String> {
-        let argv: Vec<&str> = ["git"].into_iter().chain(INERT).chain(args.iter().copied()).collect();
-        // An index of its own, in a directory that only the sandbox has: that of the worktree stays as the agent left it.
-        let env = [("GIT_INDEX_FILE", INDEX)];
-        let own = Own { argv: &argv, env: &env, directory: self.claim.at(), at_most: TIME, output: MOST };
+    /// What git writes, run as commands are that `gate` confines.
+    async fn confined(
+        &self,
+        gate: &Gate,
+        directory: &Path,
+        args: &[&str],
+        env: &[(&str, &str)],
+    ) -> Result<Vec<u8>, String> {
+        let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
+        let env = [&settings()[..], &owned(env)[..]].concat();
+        let own = Own { argv: &argv, env: &env, directory, at_most: TIME, output: MOST };
         said(own.confined(&self.processes, gate).await?)
     }
 
@@ -153,10 +186,26 @@ impl Worktree {
         self.is_open.store(false, Ordering::Relaxed);
         clear(&self.processes, &self.claim).await;
     }
+}
 
-    async fn own(&self, args: &[&str]) -> Result<String, String> {
-        run(&self.processes, self.claim.of(), args).await
-    }
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// The variables that git reads [`SETTINGS`] from.
+fn settings() -> Vec<(String, String)> {
+    let count = [("GIT_CONFIG_COUNT".to_owned(), SETTINGS.len().to_string())];
+    let pairs = SETTINGS.iter().enumerate().flat_map(|(at, (key, value))| {
+        [
+            (format!("GIT_CONFIG_KEY_{at}"), (*key).to_owned()),
+            (format!("GIT_CONFIG_VALUE_{at}"), (*value).to_owned()),
+        ]
+    });
+    owned(&OFFLINE).into_iter().chain(count).chain(pairs).collect()
 }
 
 /// Takes away what was claimed: as git does it, or by hand where git cannot.
@@ -180,8 +229,8 @@ pub(super) async fn sweep(processes: &Processes, directory: &Path) {
 
 /// What git writes, without the newline at its end. Not confined: nothing of it may depend on what an agent wrote.
 async fn run(processes: &Processes, directory: &Path, args: &[&str]) -> Result<String, String> {
-    let argv: Vec<&str> = ["git"].into_iter().chain(INERT).chain(args.iter().copied()).collect();
-    let own = Own { argv: &argv, env: &[], directory, at_most: TIME, output: MOST };
+    let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
+    let own = Own { argv: &argv, env: &settings(), directory, at_most: TIME, output: MOST };
     let said = said(own.unconfined(processes).await?)?;
     Ok(String::from_utf8_lossy(&said).trim_end_matches('\n').to_owned())
 }

@@ -195,6 +195,13 @@ impl Rules {
         self
     }
 
+    /// The same rules, of which none lets a command leave the sandbox.
+    #[must_use]
+    pub fn confined(mut self) -> Self {
+        self.rules.iter_mut().for_each(|rule| rule.unsandboxed = false);
+        self
+    }
+
     /// Every rule, in the order they were read.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.rules.iter()

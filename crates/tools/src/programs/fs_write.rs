@@ -10,7 +10,7 @@ use serde_json::json;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 
 use super::{answer, given};
-use crate::apply_patch::writable;
+use crate::apply_patch::{lays_out_git, writable};
 use crate::edits::Edits;
 
 /// The tool.
@@ -53,6 +53,9 @@ impl ToolHandler for FsWrite {
             let size = bytes.len();
             let put = Some(Put { bytes: Arc::new(bytes), executable: None, like: None });
             let step = Step { path: real.clone(), found, put };
+            if let Some(why) = lays_out_git(std::slice::from_ref(&step), &permit, &place.cwd) {
+                return Ok(ToolOutput::failure(why));
+            }
             if let Err(refusal) = disk.commit(&[step], &edits.records) {
                 return match crate::apply_patch::denial(&denied) {
                     Some(denial) => Err(ToolError::Blocked(denial)),
