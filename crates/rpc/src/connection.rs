@@ -89,15 +89,16 @@ pub async fn serve(host: Arc<dyn Host>, mut frames: impl Frames, limits: Limits)
         // ends: when the connection is closed, or nobody reads
         while let Some(message) = peer.outbox().next().await {
             let flush = peer.outbox().is_empty();
-            match tokio::time::timeout(limits.stalled, write.send(message, flush)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => break,
-                Err(_) => {
+            match write.send(message, flush, limits.stalled).await {
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
                     tracing::warn!("a client does not read what it is sent; its connection is closed");
-                    break;
+                    return;
                 }
+                Err(_) => return,
             }
         }
+        write.finish().await;
     };
     let desk = Desk { host: Arc::clone(&host), peer: peer.clone(), limits, open: Arc::default() };
     let reading = async {

@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::io;
+use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::tungstenite::{Message as WsMessage, http};
+use tokio_tungstenite::tungstenite::{Error as WsError, Message as WsMessage, http};
 
 use crate::message::MAX_MESSAGE;
 
@@ -73,8 +74,21 @@ pub trait FrameRead: Send {
 
 /// Where messages go.
 pub trait FrameWrite: Send {
-    /// Writes one, which has no newline in it; at once if `flush`.
-    fn send(&mut self, message: String, flush: bool) -> impl Future<Output = io::Result<()>> + Send;
+    /// Writes one, which has no newline in it; at once if `flush`. Gives up when nothing of it is taken for as long as `stalled`.
+    fn send(
+        &mut self,
+        message: String,
+        flush: bool,
+        stalled: Duration,
+    ) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Says that nothing more comes.
+    fn finish(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+/// What a writer gives up with when nobody reads.
+async fn within<T>(stalled: Duration, writing: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    tokio::time::timeout(stalled, writing).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 /// A line for each message.
@@ -151,16 +165,21 @@ pub struct LineWriter<W> {
 const TOGETHER: usize = 64 << 10;
 
 impl<W: AsyncWrite + Unpin + Send> FrameWrite for LineWriter<W> {
-    async fn send(&mut self, message: String, flush: bool) -> io::Result<()> {
+    async fn send(&mut self, message: String, flush: bool, stalled: Duration) -> io::Result<()> {
         self.pending.extend_from_slice(message.as_bytes());
         self.pending.push(b'\n');
         if flush || self.pending.len() >= TOGETHER {
-            self.to.write_all(&self.pending).await?;
+            // Whoever reads slowly reads.
+            for piece in self.pending.chunks(TOGETHER) {
+                within(stalled, self.to.write_all(piece)).await?;
+            }
             self.pending.clear();
-            self.to.flush().await?;
+            within(stalled, self.to.flush()).await?;
         }
         Ok(())
     }
+
+    async fn finish(&mut self) {}
 }
 
 /// What a client says of itself in its handshake.
@@ -219,21 +238,38 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Frames for WebSocket<S> {
 
     fn split(self) -> (WsReader<S>, WsWriter<S>) {
         let (write, read) = self.0.split();
-        (WsReader(read), WsWriter(write))
+        (WsReader { read, is_over: false }, WsWriter(write))
+    }
+
+    fn probe(&mut self) -> Option<Probe> {
+        // Whoever says nothing more over a WebSocket has closed all of it.
+        Some(Box::new(|| true))
     }
 }
 
 /// Reads messages of a WebSocket.
 #[derive(Debug)]
-pub struct WsReader<S>(futures_util::stream::SplitStream<WebSocketStream<S>>);
+pub struct WsReader<S> {
+    read: futures_util::stream::SplitStream<WebSocketStream<S>>,
+    /// What came cannot be passed over, so nothing more is read.
+    is_over: bool,
+}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameRead for WsReader<S> {
     async fn next(&mut self) -> Option<Frame> {
+        if self.is_over {
+            return None;
+        }
         // ends: with a message, or with the stream
         loop {
-            match self.0.next().await? {
+            match self.read.next().await? {
                 Ok(WsMessage::Text(text)) => return Some(Frame::Message(text.as_bytes().to_vec())),
                 Ok(WsMessage::Binary(bytes)) => return Some(Frame::Message(bytes.to_vec())),
+                // What is too long ends the connection, after it was said.
+                Err(WsError::Capacity(_)) => {
+                    self.is_over = true;
+                    return Some(Frame::TooLong);
+                }
                 Ok(WsMessage::Close(_)) | Err(_) => return None,
                 Ok(WsMessage::Ping(_) | WsMessage::Pong(_) | WsMessage::Frame(_)) => {}
             }
@@ -246,10 +282,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameRead for WsReader<S> {
 pub struct WsWriter<S>(futures_util::stream::SplitSink<WebSocketStream<S>, WsMessage>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWrite for WsWriter<S> {
-    async fn send(&mut self, message: String, flush: bool) -> io::Result<()> {
+    async fn send(&mut self, message: String, flush: bool, stalled: Duration) -> io::Result<()> {
         let message = WsMessage::text(message);
-        let sent = if flush { self.0.send(message).await } else { self.0.feed(message).await };
-        sent.map_err(io::Error::other)
+        let sending = async {
+            let sent = if flush { self.0.send(message).await } else { self.0.feed(message).await };
+            sent.map_err(io::Error::other)
+        };
+        within(stalled, sending).await
+    }
+
+    async fn finish(&mut self) {
+        // Whoever is gone needs no goodbye.
+        let _gone = self.0.close().await;
     }
 }
 

@@ -141,10 +141,15 @@ pub fn reply<M: Method>(given: Result<M::Result, RpcFault>) -> Result<Value, Rpc
 /// # Errors
 /// If they do not fit.
 pub fn fitting<T: DeserializeOwned>(params: Value) -> Result<T, RpcFault> {
-    serde_path_to_error::deserialize(params).map_err(|error| {
+    read(params).map_err(|why| Code::Params.fault(format!("the params do not fit{why}")))
+}
+
+/// `value` as what it should be, or where it is not.
+pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let at = if path == "." { String::new() } else { format!(" at `{path}`") };
-        Code::Params.fault(format!("the params do not fit{at}: {}", error.inner()))
+        format!("{at}: {}", error.inner())
     })
 }
 

@@ -43,7 +43,14 @@ pub fn openrpc() -> Value {
 fn method(row: &Row, params: &Value, result: &Value, definitions: &Map<String, Value>) -> Value {
     let described = named(params, definitions);
     let required = described["required"].as_array().cloned().unwrap_or_default();
-    let members = described["properties"].as_object().cloned().unwrap_or_default();
+    let mut members = described["properties"].as_object().cloned().unwrap_or_default();
+    // What only some forms have, none needs.
+    for form in described["oneOf"].as_array().into_iter().flatten() {
+        for (name, schema) in form["properties"].as_object().into_iter().flatten() {
+            let schema = if schema["const"].is_null() { schema.clone() } else { json!({ "type": "string" }) };
+            members.entry(name.clone()).or_insert(schema);
+        }
+    }
     let params: Vec<Value> = members
         .iter()
         .map(|(name, schema)| json!({ "name": name, "required": required.contains(&json!(name)), "schema": schema }))

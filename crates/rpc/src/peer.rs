@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::TakeBack;
 use crate::fault::{Code, RpcFault};
 use crate::message::{self, Id};
-use crate::methods::{Method, fitting};
+use crate::methods::{Method, read};
 use crate::outbox::Outbox;
 
 static PEERS: AtomicU64 = AtomicU64::new(1);
@@ -85,8 +85,8 @@ impl Peer {
     pub async fn ask<M: Method>(&self, params: &M::Params) -> Result<M::Result, RpcFault> {
         let params = serde_json::to_value(params).map_err(|error| Code::Internal.fault(error.to_string()))?;
         let answer = self.request(M::NAME, &params).await?;
-        fitting(answer).map_err(|fault| {
-            Code::Peer.fault(format!("the client's answer to `{}` is none: {}", M::NAME, fault.message))
+        read(answer).map_err(|why| {
+            Code::Peer.fault(format!("the client's answer to `{}` cannot be read{why}", M::NAME))
         })
     }
 

@@ -73,6 +73,7 @@ pub struct Invocation {
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "an object with `content_items` and `success`")]
 pub struct Invoked {
     /// What the model is told.
     pub content_items: Vec<Content>,

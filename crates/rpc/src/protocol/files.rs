@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 /// Reads a file, as far as the session may.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FsRead {
     /// The session.
     pub session_id: String,
@@ -37,6 +38,7 @@ pub struct FsReadDone {
 
 /// Writes a whole file, at once or not at all, as far as the session may.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FsWrite {
     /// The session.
     pub session_id: String,
@@ -64,6 +66,7 @@ pub struct FsWritten {
 
 /// Lists a directory, as far as the session may.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FsList {
     /// The session.
     pub session_id: String,
@@ -115,6 +118,7 @@ pub enum FsKind {
 
 /// Searches files, as `grep_files` does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FsSearch {
     /// The session.
     pub session_id: String,
@@ -156,6 +160,7 @@ pub struct FsHit {
 
 /// Applies a patch in any format that models write, all of it or nothing (docs/edits.md).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct PatchApply {
     /// The session.
     pub session_id: String,
@@ -173,6 +178,9 @@ pub struct PatchApplied {
     pub changes: Vec<PatchChange>,
     /// The same, as a model reads it.
     pub text: String,
+    /// Whether this is the answer of an earlier call with the same key.
+    #[serde(default)]
+    pub repeated: bool,
 }
 
 /// A file that changed.
@@ -189,6 +197,7 @@ pub struct PatchChange {
 
 /// Asks what would be decided about a call, and why; nothing is done.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct PolicyExplain {
     /// The session.
     pub session_id: String,

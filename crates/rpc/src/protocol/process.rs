@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "an object with `rows` and `cols`")]
 pub struct Size {
     /// Lines.
     #[schemars(range(min = 1, max = 1000))]
@@ -16,6 +17,7 @@ pub struct Size {
 
 /// Starts a process, judged and confined as a command of the model's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ProcessStart {
     /// The session.
     pub session_id: String,
@@ -45,6 +47,7 @@ pub struct ProcessStarted {
 
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ProcessId {
     /// The session.
     pub session_id: String,
@@ -54,6 +57,7 @@ pub struct ProcessId {
 
 /// Reads what a process has written. Nothing is lost: a process that writes more than is read waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ProcessRead {
     /// The session.
     pub session_id: String,
@@ -111,6 +115,7 @@ pub enum ProcessState {
 
 /// Types into a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ProcessWrite {
     /// The session.
     pub session_id: String,
@@ -126,6 +131,7 @@ pub struct ProcessWrite {
 
 /// Changes the size of a process's terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ProcessResize {
     /// The session.
     pub session_id: String,
@@ -137,6 +143,7 @@ pub struct ProcessResize {
 
 /// Sends a signal to a process and its group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ProcessSignal {
     /// The session.
     pub session_id: String,

@@ -22,6 +22,7 @@ pub struct Initialize {
 
 /// A program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "an object with a `name`")]
 pub struct Named {
     /// What it is called.
     pub name: String,
@@ -80,7 +81,7 @@ pub enum Wire {
 
 /// Which model a session has. Keys are read from the server's environment and nowhere else.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "an object, e.g. {\"name\": \"gpt-5\"}")]
 pub struct Model {
     /// What the provider calls it; by default what the configuration names.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,6 +156,7 @@ pub struct Started {
 
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct SessionRef {
     /// What it is called.
     pub session_id: String,
@@ -163,6 +165,7 @@ pub struct SessionRef {
 /// Follows a session: everything that happened after `cursor` is told, and then what happens. If the server does not have it, it goes on from
 /// its journal: calls that were running when its server died are answered `interrupted; effects unknown`, and not run again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Attach {
     /// What it is called.
     pub session_id: String,
@@ -194,6 +197,7 @@ pub struct Attached {
 /// Asks the model for something. The answer comes when it is done. While a turn runs, the text is added to what was asked, and the answer comes at
 /// once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Prompt {
     /// The session.
     pub session_id: String,
@@ -238,7 +242,7 @@ pub struct Prompted {
 
 /// Asks which sessions there are, the newest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct ListSessions {
     /// How many at the most (100).
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 /// A tool that a client answers for: when it is called, the client gets `tool/invoke`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `name`, `description` and `input_schema`")]
 pub struct DynamicTool {
     /// What the model calls it: letters, digits, `_` and `-`, at most 128.
     pub name: String,
@@ -24,6 +24,7 @@ pub struct DynamicTool {
 
 /// Gives tools to a session that runs. One of the same name, of any client, is replaced.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Register {
     /// The session.
     pub session_id: String,
@@ -33,6 +34,7 @@ pub struct Register {
 
 /// Takes tools back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Unregister {
     /// The session.
     pub session_id: String,
@@ -68,6 +70,7 @@ pub struct Described {
 
 /// Calls a tool, with no model at all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ToolCall {
     /// The session.
     pub session_id: String,
