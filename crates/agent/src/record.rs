@@ -83,6 +83,13 @@ impl Recorder {
         resumed.abandoned.iter().try_for_each(|call| self.answered(call, &interrupted()).map(drop))
     }
 
+    /// Takes the journal away: of a session that never began.
+    pub fn discard(&self) {
+        if let Err(error) = std::fs::remove_file(self.path()) {
+            tracing::warn!(%error, "the journal of a session that never began stays");
+        }
+    }
+
     /// Waits until all that was written is on the disk.
     ///
     /// # Errors

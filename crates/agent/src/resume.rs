@@ -17,6 +17,8 @@ pub struct Resumed {
     pub(crate) abandoned: Vec<ToolCall>,
     /// The turn that ran then.
     pub(crate) cut_off: Option<String>,
+    /// What was added to it, and not read.
+    pub(crate) added: Vec<String>,
 }
 
 impl Resumed {
@@ -68,11 +70,17 @@ pub fn resumed(records: &[Record], dialect: Dialect) -> Result<Resumed, AgentFau
         round: Round::default(),
         of_clients: Vec::new(),
     };
-    let mut turn = None;
+    let (mut turn, mut added) = (None, Vec::new());
     for record in records {
         match &record.entry {
-            // What is added to a turn is a prompt too.
-            Entry::Prompt { .. } => drop(turn.get_or_insert(turn_id(record.seq))),
+            Entry::Added { text } => added.push(text.clone()),
+            Entry::Prompt { text, .. } => {
+                // What is added to a turn is a prompt too, once it is read.
+                turn.get_or_insert(turn_id(record.seq));
+                if added.first() == Some(text) {
+                    added.remove(0);
+                }
+            }
             Entry::Turn { .. } => turn = None,
             _ => {}
         }
@@ -80,7 +88,7 @@ pub fn resumed(records: &[Record], dialect: Dialect) -> Result<Resumed, AgentFau
     }
     reader.close();
     let Reader { pieces, lost, of_clients: abandoned, .. } = reader;
-    Ok(Resumed { pieces, lost, abandoned, cut_off: turn })
+    Ok(Resumed { pieces, lost, abandoned, cut_off: turn, added })
 }
 
 /// What the turn is called whose prompt is the line `number`.
@@ -149,6 +157,8 @@ impl Reader {
             | Entry::Diff { .. }
             | Entry::Usage { .. }
             | Entry::Turn { .. }
+            | Entry::Added { .. }
+            | Entry::Agent { .. }
             | Entry::Interrupted { .. }
             | Entry::Notice { .. }
             | Entry::End { .. }

@@ -114,7 +114,7 @@ pub struct Script {
 /// One response that is played.
 pub(crate) enum Played {
     Refused { status: u16, retry_after: Option<String>, body: String },
-    Spoken { delay: Duration, pace: Duration, events: Vec<Value>, breaks: bool },
+    Spoken { delay: Duration, pace: Duration, events: Vec<Value>, breaks: bool, whole: Value },
 }
 
 impl Script {
@@ -154,13 +154,15 @@ impl Script {
         let length = u64::try_from(body.len()).unwrap_or(u64::MAX) / 4;
         let usage = Usage { input: length, cached: 0, output: 10, reasoning: 0 };
         let id = format!("{:04}", number.min(9999));
-        let mut events = dialect.spoken(&id, &turn.lines(number), usage);
+        let lines = turn.lines(number);
+        let whole = dialect.spoken_whole(&id, &lines, usage);
+        let mut events = dialect.spoken(&id, &lines, usage);
         let breaks = turn.break_after.is_some_and(|after| after < events.len());
         if let Some(after) = turn.break_after.or(turn.end_after) {
             events.truncate(after);
         }
         let [delay, pace] = [turn.delay_ms, turn.pace_ms].map(Duration::from_millis);
-        Played::Spoken { delay, pace, events, breaks }
+        Played::Spoken { delay, pace, events, breaks, whole }
     }
 }
 
@@ -175,7 +177,7 @@ impl Model for Script {
                 Played::Refused { status, retry_after, body } => {
                     Err(self.dialect.refused(status, retry_after.as_deref(), &body))
                 }
-                Played::Spoken { delay, pace, events, breaks } => {
+                Played::Spoken { delay, pace, events, breaks, whole: _ } => {
                     wait(delay).await;
                     let end = breaks.then(|| Err(broken("the script says so")));
                     let events = iter(events.into_iter().map(Ok).chain(end));

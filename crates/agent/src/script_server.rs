@@ -97,9 +97,13 @@ async fn answer(request: Request<Incoming>, script: &Script, heard: &impl Fn(&st
             }
             answer
         }
-        Played::Spoken { delay, pace, events, breaks } => {
+        Played::Spoken { delay, pace, events, breaks, whole } => {
             wait(delay).await;
-            spoken(dialect, pace, &events, breaks)
+            let request: Value = serde_json::from_str(&body).unwrap_or_default();
+            match request["stream"] == true || breaks {
+                true => spoken(dialect, pace, &events, breaks),
+                false => plain(StatusCode::OK, &whole.to_string()),
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One conversation: what it needs, and what it holds between turns.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use engine::ToolRouter;
 use journal::{Entry, JournalFault};
@@ -10,8 +10,9 @@ use tokio_util::sync::CancellationToken;
 use tool::{ErrorKind, Facts, ToolOutput};
 use wire::{Reasoning, Request, Style, Usage};
 
-use crate::history::History;
-use crate::{Ended, Gauge, Model, Recorder, Resumed, Watch};
+use crate::history::{History, Piece};
+use crate::resume::turn_id;
+use crate::{Agents, Ended, Gauge, Model, Recorder, Resumed, Watch};
 
 /// What a call is told that was running when the program died.
 const INTERRUPTED: &str = "interrupted; effects unknown: the program ended while this ran. Look at what is there before you run it again.";
@@ -70,6 +71,8 @@ pub struct Setup {
     pub ready: Option<Ready>,
     /// Knows how long the conversation is.
     pub gauge: Arc<Gauge>,
+    /// Those that the model may start: they stop when its turn is stopped.
+    pub agents: Option<Arc<Agents>>,
     /// Keeps requests on machines that have the conversation in their cache.
     pub cache_key: Option<String>,
 }
@@ -91,6 +94,8 @@ pub struct Session {
 pub struct Handle {
     turn: Arc<Mutex<Turn>>,
     steer: mpsc::UnboundedSender<String>,
+    /// Not held: a journal is given up with its session, whoever can still reach that.
+    recorder: Option<Weak<Recorder>>,
 }
 
 /// The turn that runs, or ran last.
@@ -99,6 +104,8 @@ struct Turn {
     stop: CancellationToken,
     /// What it is called.
     id: String,
+    /// It is announced, and has not begun.
+    awaited: bool,
 }
 
 impl Handle {
@@ -116,15 +123,30 @@ impl Handle {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds to what was asked: the model reads it with its next request.
-    pub fn steer(&self, text: String) {
-        let _over = self.steer.send(text);
+    /// A turn is about to begin: whoever interrupts from now on means that one.
+    pub fn announce(&self) {
+        *self.lock() = Turn { awaited: true, ..Turn::default() };
     }
 
-    /// Begins a turn, which an earlier interrupt does not stop.
+    /// Adds to what was asked: the model reads it with its next request. It is written down, so that it is not lost with the program.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn steer(&self, text: String) -> Result<(), JournalFault> {
+        if let Some(recorder) = self.recorder.as_ref().and_then(Weak::upgrade) {
+            recorder.write(&Entry::Added { text: text.clone() })?;
+        }
+        // A session that is gone reads nothing.
+        let _gone = self.steer.send(text);
+        Ok(())
+    }
+
+    /// Begins a turn, which an interrupt does not stop that came before it was announced.
     pub(crate) fn begin(&self) -> CancellationToken {
         let mut turn = self.lock();
-        *turn = Turn::default();
+        if !std::mem::take(&mut turn.awaited) {
+            *turn = Turn::default();
+        }
         turn.stop.clone()
     }
 
@@ -145,11 +167,16 @@ impl Session {
     /// # Errors
     /// If that cannot be written down.
     pub fn new(setup: Setup, resumed: Option<Resumed>) -> Result<Self, JournalFault> {
-        let Resumed { pieces, lost, cut_off, .. } = resumed.unwrap_or_default();
+        let Resumed { pieces, lost, added, mut cut_off, .. } = resumed.unwrap_or_default();
         let mut history = History::new(setup.model.dialect(), pieces);
         if let Some(recorder) = &setup.recorder {
             for call in &lost {
                 recorder.answered(call, &interrupted())?;
+            }
+            // What was added, and never read, is asked for all the same.
+            for text in &added {
+                let number = recorder.write(&Entry::Prompt { text: text.clone(), images: Vec::new() })?;
+                cut_off.get_or_insert(turn_id(number));
             }
             if let Some(id) = cut_off {
                 let detail = Some("the program ended while it ran".to_owned());
@@ -157,8 +184,10 @@ impl Session {
             }
         }
         history.answer(&lost, INTERRUPTED);
+        added.into_iter().for_each(|text| history.push(Piece::User { text, images: Vec::new() }));
         let (steer, steered) = mpsc::unbounded_channel();
-        let handle = Handle { turn: Arc::default(), steer };
+        let handle =
+            Handle { turn: Arc::default(), steer, recorder: setup.recorder.as_ref().map(Arc::downgrade) };
         Ok(Self { setup, history, handle, steered, tools: Default::default(), last: None })
     }
 

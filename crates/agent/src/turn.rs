@@ -74,6 +74,9 @@ impl Session {
             self.write(&Entry::Notice { text: fault.to_string() })?;
         }
         if let Ok(Ended::Interrupted) = ended {
+            if let Some(agents) = &self.setup.agents {
+                agents.interrupt();
+            }
             self.write(&Entry::Interrupted { why: "the user stopped it".to_owned() })?;
         }
         let (word, detail) = match &ended {

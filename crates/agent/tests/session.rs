@@ -76,6 +76,7 @@ fn router(directory: &Path) -> ToolRouter {
 
 fn setup(router: ToolRouter, model: Arc<dyn Model>, watch: Arc<dyn Watch>, limits: Limits) -> Setup {
     Setup {
+        agents: None,
         router,
         model,
         name: "m".to_owned(),

@@ -146,8 +146,9 @@ impl ToolRegistry {
         if let Some(tool) = self.tools.get(name) {
             return Ok(Arc::clone(tool));
         }
-        let mut found = self.sources.iter().filter_map(|source| source.find(name));
-        found.find(|tool| self.admits(tool.as_ref())).ok_or_else(|| {
+        let found = self.sources.iter().filter_map(|source| Some((source, source.find(name)?)));
+        let mut admitted = found.filter(|(source, tool)| self.admits(source.as_ref(), tool.as_ref()));
+        admitted.next().map(|(_, tool)| tool).ok_or_else(|| {
             if let Some(why) = self.sources.iter().find_map(|source| source.absent(name)) {
                 return ToolError::io(why);
             }
@@ -178,19 +179,27 @@ impl ToolRegistry {
 
     fn tools(&self) -> BTreeMap<String, Arc<dyn AnyTool>> {
         let mut tools = self.tools.clone();
-        for tool in self.sources.iter().flat_map(|source| source.offered()) {
-            let name = tool.spec().name().to_owned();
-            if self.admits(tool.as_ref()) && !self.aliases.contains_key(&name) {
-                tools.entry(name).or_insert(tool);
+        for source in &self.sources {
+            for tool in source.offered() {
+                let name = tool.spec().name().to_owned();
+                if self.admits(source.as_ref(), tool.as_ref()) && !self.aliases.contains_key(&name) {
+                    tools.entry(name).or_insert(tool);
+                }
             }
         }
         tools
     }
 
-    /// Whether a tool that came later is given to the model.
-    fn admits(&self, tool: &dyn AnyTool) -> bool {
+    /// Whether a tool that came later from `source` is given to the model.
+    fn admits(&self, source: &dyn ToolSource, tool: &dyn AnyTool) -> bool {
         let name = tool.spec().name();
-        is_name(name) && !RESERVED.contains(&name) && self.config.gives(tool)
+        self.could_be(name) && (!source.is_limited() || self.config.gives(tool))
+    }
+
+    /// Whether a tool that comes later may have this name: no other has it, and no provider means something else by it.
+    pub fn could_be(&self, name: &str) -> bool {
+        let taken = self.tools.contains_key(name) || self.aliases.contains_key(name);
+        is_name(name) && !RESERVED.contains(&name) && !taken
     }
 
     /// Why foreign tools were left out.

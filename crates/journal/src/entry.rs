@@ -157,6 +157,18 @@ pub enum Entry {
         /// How many items are gone.
         dropped: u64,
     },
+    /// The session is that of an agent which another session started.
+    Agent {
+        /// What it is called there, and what those above it are called: `a1`, `a1/a2`.
+        path: String,
+        /// The session that started it.
+        of: String,
+    },
+    /// Something was added to what was asked; a prompt follows when the model reads it.
+    Added {
+        /// What.
+        text: String,
+    },
     /// A turn is over.
     Turn {
         /// What it is called: `t` and the number of the line with its prompt.

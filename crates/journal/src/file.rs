@@ -151,6 +151,12 @@ pub(crate) fn is_locked(file: &File) -> bool {
     holders(file).is_some_and(|holders| !holders.is_empty())
 }
 
+/// Whether somebody writes to the journal at `path`, where the kernel tells.
+#[must_use]
+pub fn is_in_use(path: &Path) -> bool {
+    open(path).is_ok_and(|file| is_locked(&file))
+}
+
 /// The process that has a file locked, where the kernel tells.
 fn holder(file: &File) -> Option<u32> {
     // Nobody is 0, which stands for those whom we cannot see.

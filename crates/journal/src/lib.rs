@@ -21,6 +21,7 @@ mod walk;
 pub use chain::{Broken, Flaw, MAX_LINE};
 pub use entry::{Entry, Form, Picture, Remote, Ruling, Spilled, Step};
 pub use fault::JournalFault;
+pub use file::is_in_use;
 pub use id::SessionId;
 pub use journal::{Journal, Reopened};
 pub use list::{Listed, find, list, names};

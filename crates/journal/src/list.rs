@@ -41,6 +41,8 @@ pub struct Listed {
     pub ended: Option<String>,
     /// Why the last turn was stopped; nothing if it was not.
     pub interrupted: Option<String>,
+    /// The agent that it is of, if another session started it.
+    pub agent: Option<String>,
     /// Whether somebody is writing to it, as far as the kernel tells.
     pub is_open: bool,
 }
@@ -103,8 +105,9 @@ fn listed(directory: &Directory, path: &Path, id: SessionId) -> Listed {
         let _fault = sketch.look(&file);
         sketch.is_open = file::is_locked(&file);
     }
-    let Sketch { started, last, cwd, prompts, first_prompt, calls, ended, interrupted, is_open } = sketch;
-    Listed { id, path, started, last, cwd, prompts, first_prompt, calls, ended, interrupted, is_open }
+    let Sketch { started, last, cwd, prompts, first_prompt, calls, ended, interrupted, agent, is_open } =
+        sketch;
+    Listed { id, path, started, last, cwd, prompts, first_prompt, calls, ended, interrupted, agent, is_open }
 }
 
 /// What is known of a journal so far.
@@ -118,6 +121,7 @@ struct Sketch {
     calls: u64,
     ended: Option<String>,
     interrupted: Option<String>,
+    agent: Option<String>,
     is_open: bool,
 }
 
@@ -169,6 +173,7 @@ impl Sketch {
                 }
                 self.prompts += 1;
             }
+            b"agent" => self.agent = Some(member(line, "path")),
             b"call" => self.calls += 1,
             b"interrupted" => self.interrupted = Some(member(line, "why")),
             b"end" => self.ended = Some(member(line, "why")),

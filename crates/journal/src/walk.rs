@@ -61,6 +61,8 @@ pub(crate) fn walk(entry: &mut Entry, walker: &mut impl Walker) {
             walker.list(steps);
             steps.iter_mut().for_each(|Step { step, status }| texts([step, status], walker));
         }
+        Entry::Agent { path, of } => texts([path, of], walker),
+        Entry::Added { text } => walker.text(text),
         Entry::Turn { id, ended, detail } => {
             texts([id, ended], walker);
             texts(detail, walker);

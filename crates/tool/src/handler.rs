@@ -100,6 +100,11 @@ pub trait ToolSource: Send + Sync {
     /// The tool of that name, whether a model was told of it or not.
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>>;
 
+    /// Whether the configuration says which of them a model gets; those that somebody gives to one session it gets all.
+    fn is_limited(&self) -> bool {
+        true
+    }
+
     /// Resolves when it is known whether there is a tool of that name; `None` if it is known now.
     fn awaited(&self, _name: &str) -> Option<BoxFuture<'static, ()>> {
         None

@@ -32,6 +32,58 @@ impl Dialect {
     }
 }
 
+impl Dialect {
+    /// The same response in one piece, for whoever did not ask for a stream.
+    pub fn spoken_whole(self, id: &str, lines: &[Line], usage: Usage) -> Value {
+        let calls = lines.iter().any(|line| matches!(line, Line::Call(_)));
+        let text: String = lines.iter().filter_map(Line::text).collect();
+        let last = self.spoken(id, lines, usage).pop().unwrap_or_default();
+        sorted(match self {
+            Self::Responses => last["response"].clone(),
+            Self::Chat => {
+                let calls_made: Vec<Value> = lines.iter().filter_map(Line::call).map(|call| {
+                    json!({"id": call.id.as_str(), "type": "function", "function": {"name": call.name, "arguments": arguments(call)}})
+                }).collect();
+                let mut message = json!({"role": "assistant", "content": text});
+                if calls {
+                    message["tool_calls"] = json!(calls_made);
+                }
+                let why = if calls { "tool_calls" } else { "stop" };
+                json!({"id": format!("chatcmpl_{id}"), "object": "chat.completion", "created": 0, "model": "script", "usage": last["usage"],
+                    "choices": [{"index": 0, "message": message, "finish_reason": why}]})
+            }
+            Self::Anthropic => {
+                let block = |line: &Line| match line {
+                    Line::Text(text) => json!({"type": "text", "text": text}),
+                    Line::Call(call) => {
+                        json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": object(call)})
+                    }
+                };
+                let blocks: Vec<Value> = lines.iter().map(block).collect();
+                let usage = json!({"input_tokens": usage.input.saturating_sub(usage.cached), "cache_read_input_tokens": usage.cached, "output_tokens": usage.output});
+                json!({"id": format!("msg_{id}"), "type": "message", "role": "assistant", "model": "script", "content": blocks,
+                    "stop_reason": if calls { "tool_use" } else { "end_turn" }, "stop_sequence": null, "usage": usage})
+            }
+        })
+    }
+}
+
+impl Line {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Call(_) => None,
+        }
+    }
+
+    fn call(&self) -> Option<&ToolCall> {
+        match self {
+            Self::Text(_) => None,
+            Self::Call(call) => Some(call),
+        }
+    }
+}
+
 /// The text in pieces, cut where words end.
 fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();

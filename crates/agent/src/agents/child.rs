@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{Agents, Changes, Diff, Place, Raised, Status, Task};
-use crate::{Ended, Handle};
+use crate::{AgentFault, Ended, Handle};
 
 /// How long the end of an agent may take.
 const CLOSE: Duration = Duration::from_secs(10);
@@ -131,18 +131,7 @@ impl Child {
                     }
                 }
             };
-            // What was added at the last moment is the next task, and nobody is told that it is done before.
-            if let Some(more) = raised.session.added() {
-                let _nobody_listens = lock(&self.work).as_ref().map(|work| work.inbox.send(more));
-                continue;
-            }
-            self.status.send_replace(match ended {
-                Ok(Ended::Done) => Status::Completed((raised.last)()),
-                Ok(Ended::Interrupted) => Status::Interrupted,
-                Ok(Ended::CutShort { why }) => Status::Errored(format!("its provider cut it short: {why}")),
-                Ok(Ended::OutOfRounds) => Status::Errored("it took as many requests as it may".to_owned()),
-                Err(fault) => Status::Errored(fault.to_string()),
-            });
+            self.settle(&mut raised, &told, ended);
         }
         drop(raised.session);
         if let Some(agents) = agents {
@@ -154,13 +143,37 @@ impl Child {
         self.status.send_replace(Status::Shutdown);
     }
 
+    /// Says how a turn ended. What was added at the last moment is the next task, and nobody is told that all is done before that is; nor while more waits.
+    fn settle(
+        &self,
+        raised: &mut Raised,
+        told: &mpsc::UnboundedReceiver<String>,
+        ended: Result<Ended, AgentFault>,
+    ) {
+        let work = lock(&self.work);
+        if let Some(more) = raised.session.added() {
+            let _nobody_listens = work.as_ref().map(|work| work.inbox.send(more));
+        }
+        if !told.is_empty() {
+            return;
+        }
+        self.status.send_replace(match ended {
+            Ok(Ended::Done) => Status::Completed((raised.last)()),
+            Ok(Ended::Interrupted) => Status::Interrupted,
+            Ok(Ended::CutShort { why }) => Status::Errored(format!("its provider cut it short: {why}")),
+            Ok(Ended::OutOfRounds) => Status::Errored("it took as many requests as it may".to_owned()),
+            Err(fault) => Status::Errored(fault.to_string()),
+        });
+    }
+
     /// Tells it something: what it does next, or beside what it does. `None` if it is closed.
     pub(crate) fn tell(&self, message: String, interrupt: bool) -> Option<()> {
-        let work = lock(&self.work).clone()?;
+        // Held to the end: whoever looks whether more waits looks before it or after it.
+        let work = lock(&self.work);
+        let work = work.as_ref()?;
         let running = !self.status().is_final();
         if running && !interrupt {
-            work.handle.steer(message);
-            return Some(());
+            return work.handle.steer(message).ok();
         }
         if interrupt {
             work.handle.interrupt();
@@ -168,6 +181,13 @@ impl Child {
         work.inbox.send(message).ok()?;
         self.status.send_replace(Status::Running);
         Some(())
+    }
+
+    /// Stops what it does; it waits for what it is told next.
+    pub(super) fn interrupt(&self) {
+        if let Some(work) = lock(&self.work).as_ref() {
+            work.handle.interrupt();
+        }
     }
 
     /// Resolves when nothing more comes of it by itself.

@@ -162,6 +162,11 @@ impl Agents {
         self.nursery.forget(&self.path).await;
     }
 
+    /// Stops what all of them do; each waits for what it is told next.
+    pub fn interrupt(&self) {
+        self.all().iter().for_each(|child| child.interrupt());
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Child>>> {
         // A map is whole between any two statements.
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
@@ -187,7 +192,11 @@ impl Agents {
         let id = format!("a{}", family.named.fetch_add(1, Ordering::Relaxed) + 1);
         let child = Child::new(id.clone(), task, place, self.stop.child_token());
         self.lock().insert(id, Arc::clone(&child));
-        self.start(&child, None).await.map(|()| child)
+        // Whoever starts it may be stopped meanwhile.
+        let unfinished = Unfinished(&child);
+        let started = self.start(&child, None).await;
+        drop(unfinished);
+        started.map(|()| child)
     }
 
     /// Makes the session of `child`, and has it work.
@@ -232,6 +241,17 @@ impl Agents {
 impl Drop for Agents {
     fn drop(&mut self) {
         self.stop.cancel();
+    }
+}
+
+/// An agent whose session is being made: if that is given up, so is the agent.
+struct Unfinished<'a>(&'a Child);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if self.0.status() == Status::PendingInit {
+            self.0.gave_up("its start was interrupted");
+        }
     }
 }
 

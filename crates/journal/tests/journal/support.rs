@@ -74,6 +74,8 @@ pub(crate) fn every() -> Vec<Entry> {
         Entry::Diff { text: text("--- a\n+++ b\n") },
         Entry::Usage { input_tokens: 1, cached_tokens: 2, output_tokens: 3, request_bytes: 4, model_ms: 5 },
         Entry::Compacted { summary: text("so far"), dropped: 4 },
+        Entry::Agent { path: text("a1"), of: text("20261116-213602-4f9a1c") },
+        Entry::Added { text: text("and this") },
         Entry::Turn { id: text("t2"), ended: text("interrupted"), detail: Some(text("ctrl-c")) },
         Entry::Interrupted { why: text("ctrl-c") },
         notice("a word"),
