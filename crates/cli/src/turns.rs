@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolgate::{Toolgate, TurnDiff, TurnDiffTracker};
 
@@ -59,7 +60,10 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
     }
-    let part = path.with_extension(format!("{}.part", std::process::id()));
+    // Several sessions of one program may end a turn in the same directory at the same moment.
+    static PARTS: AtomicU64 = AtomicU64::new(0);
+    let number = PARTS.fetch_add(1, Ordering::Relaxed);
+    let part = path.with_extension(format!("{}.{number}.part", std::process::id()));
     let mut file =
         std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
     io::Write::write_all(&mut file, text.as_bytes())?;

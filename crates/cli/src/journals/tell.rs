@@ -89,7 +89,8 @@ impl Teller {
                 What::Compacted { summary: shears.cut(summary), dropped: *dropped }
             }
             // What matters of it has a line of its own: what was said last, that it was stopped, what went wrong.
-            Entry::Turn { .. } => return None,
+            Entry::Turn { .. } | Entry::Added { .. } => return None,
+            Entry::Agent { path, of } => What::Notice(shears.cut(&format!("the agent {path} of {of}"))),
             Entry::Interrupted { why } => What::Interrupted(shears.cut(why)),
             Entry::Notice { text } => What::Notice(shears.cut(text)),
             Entry::End { why } => What::End(shears.cut(why)),

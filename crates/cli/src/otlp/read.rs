@@ -118,6 +118,8 @@ impl Reader {
             | Entry::Diff { .. }
             | Entry::Compacted { .. }
             | Entry::Turn { .. }
+            | Entry::Added { .. }
+            | Entry::Agent { .. }
             | Entry::Interrupted { .. }
             | Entry::Notice { .. }
             | Entry::Unknown(_) => {}

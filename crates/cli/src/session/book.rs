@@ -99,7 +99,8 @@ pub(crate) fn close(recorder: &Recorder, why: &str) -> Result<(), JournalFault> 
 fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, Fault> {
     if prefix == "last" {
         let listed = journal::list(sessions, LOOKED_AT).map_err(|fault| unread(&fault))?;
-        let here = listed.into_iter().find(|session| session.cwd == cwd);
+        // Agents that a session started are not what the user did last.
+        let here = listed.into_iter().find(|session| session.cwd == cwd && session.agent.is_none());
         return here.map(|session| session.id).ok_or_else(|| {
             Fault::usage(format!("no session worked in `{cwd}` lately"))
                 .hint("`toolgate log` lists them; --resume takes the start of an ID")

@@ -87,12 +87,21 @@ impl Made {
     }
 }
 
-/// Puts a session together. Must be called in a runtime.
+/// Puts a session together. Must be called in a runtime. One that cannot be made leaves nothing.
 pub(crate) fn make(wanted: Wanted) -> Result<Made, Fault> {
-    let Wanted { composed, dirs, model, new, resume, limits, instructions, watch, person, means, agents } =
-        wanted;
-    let about = About::of(&composed, model.as_ref());
-    let book = Book::open(dirs.sessions.clone(), new, resume.as_deref(), about)?;
+    let about = About::of(&wanted.composed, wanted.model.as_ref());
+    let (sessions, resume) = (wanted.dirs.sessions.clone(), wanted.resume.clone());
+    let book = Book::open(sessions, wanted.new.clone(), resume.as_deref(), about)?;
+    let recorder = Arc::clone(&book.recorder);
+    put_together(wanted, book).inspect_err(|_| {
+        if resume.is_none() {
+            recorder.discard();
+        }
+    })
+}
+
+fn put_together(wanted: Wanted, book: Book) -> Result<Made, Fault> {
+    let Wanted { composed, dirs, model, limits, instructions, watch, person, means, agents, .. } = wanted;
     let (style, gauge) = (composed.style(), Arc::<Gauge>::default());
     let composed = match &model {
         Some(_) => with_own_tools(composed, person, &gauge, dirs.state.as_deref()),
@@ -123,6 +132,7 @@ pub(crate) fn make(wanted: Wanted) -> Result<Made, Fault> {
             changed: Some(changed),
             ready: Some(ready),
             gauge,
+            agents: agents.clone(),
             cache_key: Some(book.id.as_str().to_owned()),
         };
         Session::new(setup, book.resumed).map_err(unwritten)

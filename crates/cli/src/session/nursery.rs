@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent::{
-    AgentLimits, Agents, Bounds, Changes, Limits, Nursery as RaisesAgents, Raised, Rearing, Watch, Workspace,
+    AgentLimits, Agents, Bounds, Changes, Handle, Limits, Nursery as RaisesAgents, Raised, Rearing, Watch,
+    Workspace,
 };
 use journal::{Entry, SessionId};
 use toolgate::mcp::Means;
@@ -37,8 +38,21 @@ pub(crate) struct Nursery {
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
     pub(crate) processes: Arc<Processes>,
     /// Where each works, by its path, and what it may do.
-    pub(crate) known: Mutex<HashMap<Vec<String>, (PathBuf, Gate)>>,
+    pub(crate) known: Mutex<HashMap<Vec<String>, Known>>,
     pub(crate) worktrees: Worktrees,
+}
+
+/// What is known of a session that may start others.
+#[derive(Clone)]
+pub(crate) struct Known {
+    /// Where it works.
+    cwd: PathBuf,
+    /// What it may do.
+    gate: Gate,
+    /// What its journal is called.
+    session: String,
+    /// Stops its turn.
+    handle: Option<Handle>,
 }
 
 impl Nursery {
@@ -50,10 +64,12 @@ impl Nursery {
     /// A session is there: where it works, and what it may do.
     pub(crate) fn knows(&self, path: Vec<String>, made: &Made) {
         let router = made.toolgate.router();
-        self.known().insert(path, (router.place().cwd.clone(), router.gate().clone()));
+        let (cwd, gate) = (router.place().cwd.clone(), router.gate().clone());
+        let known = Known { cwd, gate, session: made.id.as_str().to_owned(), handle: made.handle() };
+        self.known().insert(path, known);
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Vec<String>, (PathBuf, Gate)>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<Vec<String>, Known>> {
         // A map is whole between any two statements.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -61,10 +77,10 @@ impl Nursery {
     async fn made(&self, rearing: Rearing) -> Result<Raised, String> {
         let parent = rearing.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
         let above = self.known().get(&parent).cloned();
-        let (cwd, gate) = above.ok_or("whoever started it is not there any more")?;
+        let Known { cwd, gate, session, .. } = above.ok_or("whoever started it is not there any more")?;
         if rearing.workspace == Workspace::Shared {
             let composed = self.composed(&rearing, &rearing.bounds, &cwd)?.inheriting(gate);
-            return self.raised(rearing, composed, None);
+            return self.raised(rearing, composed, &session, None);
         }
         if gate.sandbox() == SandboxPolicy::ReadOnly {
             return Err(
@@ -84,7 +100,7 @@ impl Nursery {
         let raised = match self.filled(&rearing, &worktree, is_new).await {
             Ok(()) => self
                 .composed(&rearing, &rearing.bounds, worktree.cwd())
-                .and_then(|composed| self.raised(rearing, composed, Some(desk))),
+                .and_then(|composed| self.raised(rearing, composed, &session, Some(desk))),
             Err(why) => Err(why),
         };
         match (&raised, is_new) {
@@ -121,13 +137,22 @@ impl Nursery {
             false => self.sources.iter().cloned().fold(composed, |composed, source| composed.source(source)),
         };
         Ok(match &self.approver {
-            Some(approver) => composed
-                .asking(Arc::new(Bubbling { approver: Arc::clone(approver), path: rearing.path.clone() })),
+            Some(approver) => {
+                let first = self.known().get(&[][..]).and_then(|first| first.handle.clone());
+                let bubbling = Bubbling { approver: Arc::clone(approver), path: rearing.path.clone(), first };
+                composed.asking(Arc::new(bubbling))
+            }
             None => composed,
         })
     }
 
-    fn raised(&self, rearing: Rearing, composed: Composed, desk: Option<Desk>) -> Result<Raised, String> {
+    fn raised(
+        &self,
+        rearing: Rearing,
+        composed: Composed,
+        of: &str,
+        desk: Option<Desk>,
+    ) -> Result<Raised, String> {
         let Rearing { path, role, resume, budget, agents, .. } = rearing;
         let words = Arc::new(Words::default());
         let made = make(Wanted {
@@ -148,7 +173,9 @@ impl Nursery {
         })
         .map_err(Fault::sentence)?;
         self.knows(path.clone(), &made);
-        raised(made, &path, words, desk)
+        let whose = Entry::Agent { path: path.join("/"), of: of.to_owned() };
+        made.recorder.write(&whose).map_err(|fault| fault.to_string())?;
+        raised(made, words, desk)
     }
 
     /// What an agent may do is what the first may, and less.
@@ -194,11 +221,9 @@ struct Desk {
 }
 
 /// An agent's session, as whoever drives it wants it.
-fn raised(made: Made, path: &[String], words: Arc<Words>, desk: Option<Desk>) -> Result<Raised, String> {
+fn raised(made: Made, words: Arc<Words>, desk: Option<Desk>) -> Result<Raised, String> {
     let Made { id, recorder, toolgate, servers, session, .. } = made;
     let session = session.ok_or("an agent has no model; this is a bug")?;
-    let notice = Entry::Notice { text: format!("the agent {}", path.join("/")) };
-    recorder.write(&notice).map_err(|fault| fault.to_string())?;
     let gate = toolgate.router().gate().clone();
     let desk = desk.map(Arc::new);
     let changed = desk.clone().map(|desk| -> Changes {
@@ -242,6 +267,8 @@ fn told(instructions: Option<&str>, role: Option<&str>) -> String {
 struct Bubbling {
     approver: Arc<dyn Approver>,
     path: Vec<String>,
+    /// The first session, which stops if somebody says so to one of its agents.
+    first: Option<Handle>,
 }
 
 impl Approver for Bubbling {
@@ -249,7 +276,11 @@ impl Approver for Bubbling {
         Box::pin(async move {
             let mut question = question.clone();
             question.agents.clone_from(&self.path);
-            self.approver.ask(call, &question).await
+            let decision = self.approver.ask(call, &question).await;
+            if let (ReviewDecision::Abort, Some(first)) = (&decision, &self.first) {
+                first.interrupt();
+            }
+            decision
         })
     }
 }

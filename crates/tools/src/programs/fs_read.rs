@@ -49,10 +49,12 @@ impl ToolHandler for FsRead {
             let mut file = found.open().map_err(crate::door::told)?;
             let length = args.length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);
             let mut bytes = Vec::new();
-            file.seek(SeekFrom::Start(args.offset))
+            // Beyond the end there is nothing, however far.
+            let offset = args.offset.min(found.size());
+            file.seek(SeekFrom::Start(offset))
                 .and_then(|_| file.take(length).read_to_end(&mut bytes))
                 .map_err(|fault| reading(&path, &fault))?;
-            let end = args.offset + bytes.len() as u64;
+            let end = offset + bytes.len() as u64;
             let (size, read) = (found.size(), bytes.len());
             let mut data = spelled(bytes);
             data["size"] = json!(size);

@@ -37,11 +37,20 @@ fn answer(about: impl Into<String>, data: Value) -> ToolOutput {
 
 /// Bytes as text if all of them are, else in base64: members of an answer.
 fn spelled(bytes: Vec<u8>) -> Value {
+    // Spelled in JSON, some bytes take six: then it is longer than in base64, and than a message may be.
+    let odd = bytes.iter().filter(|byte| byte.is_ascii_control() || matches!(byte, b'"' | b'\\')).count();
+    let is_long = odd > bytes.len() / 4 && bytes.len() > SHORT;
     match String::from_utf8(bytes) {
-        Ok(text) => json!({ "text": text }),
-        Err(odd) => json!({ "base64": base64::engine::general_purpose::STANDARD.encode(odd.into_bytes()) }),
+        Ok(text) if !is_long => json!({ "text": text }),
+        other => {
+            let bytes = other.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
+            json!({ "base64": base64::engine::general_purpose::STANDARD.encode(bytes) })
+        }
     }
 }
+
+/// Bytes that are text however they are spelled.
+const SHORT: usize = 1 << 20;
 
 /// The bytes that a call has as text or in base64.
 fn given(text: Option<&str>, base64: Option<&str>) -> Result<Vec<u8>, ToolError> {

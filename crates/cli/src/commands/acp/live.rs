@@ -80,8 +80,6 @@ impl Live {
         taken_back: CancellationToken,
     ) -> Result<StopReason, RpcFault> {
         let stop = self.stop().clone();
-        // What comes next is for a task that can be woken: the first step of a request is taken where none is.
-        tokio::task::yield_now().await;
         let stopped = async {
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -92,8 +90,11 @@ impl Live {
         let mut session = tokio::select! {
             biased;
             () = &mut stopped => return Ok(StopReason::Cancelled),
+            // In the order in which they came: the first step of a request is taken before the next is read.
             session = self.session.lock() => session,
         };
+        // What comes next is for a task that can be woken, and in that first step none is.
+        tokio::task::yield_now().await;
         let ended = {
             let turn = session.prompt(text, images);
             tokio::pin!(turn);

@@ -93,7 +93,7 @@ mod tests {
             {"type": "resource", "resource": {"uri": "file:///w/c.rs", "text": "fn c() {}"}},
             {"type": "text", "text": " and "},
             {"type": "resource_link", "uri": "https://example.org/x", "name": "the page"},
-            {"type": "image", "mimeType": "image/png", "data": "aGk="},
+            {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="},
         ]);
         let text = "Look at `/w/a b.rs` and `/w/c.rs` and the page <https://example.org/x>\n\n\
             What is in `/w/c.rs`, as the user sees it:\nfn c() {}";

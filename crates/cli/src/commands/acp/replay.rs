@@ -59,6 +59,8 @@ fn told(records: &[Record], updates: &Updates) -> Vec<Update> {
             | Entry::Usage { .. }
             | Entry::Compacted { .. }
             | Entry::Turn { .. }
+            | Entry::Added { .. }
+            | Entry::Agent { .. }
             | Entry::Interrupted { .. }
             | Entry::Notice { .. }
             | Entry::End { .. }

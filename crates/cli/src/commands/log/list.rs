@@ -77,7 +77,8 @@ fn table(sessions: &[Listed], home: Option<&Path>, width: Option<usize>) -> Stri
         let state = State::of(session).as_str().replace('_', " ");
         let id = session.id.as_str();
         let rest = row("", &amount::minute(&session.started), [&prompts, &calls, &state]);
-        let about = format!("{}  {}", tail(&short(&session.cwd, home)), session.first_prompt);
+        let agent = session.agent.as_ref().map(|agent| format!("[{agent}] ")).unwrap_or_default();
+        let about = format!("{}  {agent}{}", tail(&short(&session.cwd, home)), session.first_prompt);
         let line =
             clipped(&format!("{}{}", rest.trim_start(), screen::one_line(&about)), width, id.len() + 2);
         text += &format!("{NAME}{id}{NAME:#}  {}\n", line.trim_end());
@@ -122,7 +123,7 @@ fn as_json(session: &Listed) -> Value {
     json!({
         "id": session.id.as_str(), "path": session.path.to_string_lossy(), "started": session.started,
         "last": session.last, "cwd": session.cwd, "prompts": session.prompts, "calls": session.calls,
-        "first_prompt": session.first_prompt, "state": state.as_str(), "why": state.why(),
+        "first_prompt": session.first_prompt, "state": state.as_str(), "why": state.why(), "agent": session.agent,
     })
 }
 
@@ -142,6 +143,7 @@ mod tests {
             calls: 1204,
             ended: None,
             interrupted: None,
+            agent: None,
             is_open: false,
         }
     }
@@ -175,6 +177,6 @@ mod tests {
         assert_eq!(tail(&"é".repeat(41)), format!("…{}", "é".repeat(40)));
         assert_eq!(tail(&"é".repeat(40)), "é".repeat(40));
         assert!(plain(Some(80)).lines().skip(1).all(|line| line.chars().count() < 80));
-        insta::assert_snapshot!(as_json(&sessions[2]), @r#"{"calls":1204,"cwd":"/srv","first_prompt":"x","id":"20261116-213602-4f9a1c","last":"2026-11-16T21:36:09.000Z","path":"/s/20261116-213602-4f9a1c.jsonl","prompts":1,"started":"2026-11-16T21:36:02.123Z","state":"interrupted","why":"ctrl-c"}"#);
+        insta::assert_snapshot!(as_json(&sessions[2]), @r#"{"agent":null,"calls":1204,"cwd":"/srv","first_prompt":"x","id":"20261116-213602-4f9a1c","last":"2026-11-16T21:36:09.000Z","path":"/s/20261116-213602-4f9a1c.jsonl","prompts":1,"started":"2026-11-16T21:36:02.123Z","state":"interrupted","why":"ctrl-c"}"#);
     }
 }

@@ -73,7 +73,8 @@ impl Desktop<'_> {
             if let Some(state) = self.state {
                 turns::keep(state, &self.toolgate.router().place().cwd, "");
             }
-            self.handle.steer("(I have taken back all that your last turn changed in files.)".to_owned());
+            let told = "(I have taken back all that your last turn changed in files.)".to_owned();
+            self.handle.steer(told).map_err(crate::session::unwritten)?;
         }
         Ok(())
     }

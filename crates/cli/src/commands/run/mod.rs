@@ -21,6 +21,7 @@ use toolgate::{Approver, Image, Observer};
 
 use crate::approve::TerminalApprover;
 use crate::args::Run;
+use crate::commands::serve::content::kind_of;
 use crate::compose::compose_in;
 use crate::config::Dirs;
 use crate::fault::Fault;
@@ -182,12 +183,7 @@ fn pictures(args: &Run) -> Result<Vec<Image>, Fault> {
 fn picture(file: &Path) -> Result<Image, Fault> {
     let wrong = |why: &str| Fault::usage(format!("the picture `{}` {why}", file.display()));
     let bytes = std::fs::read(file).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
-    let mime = match bytes.as_slice() {
-        [0x89, b'P', b'N', b'G', ..] => "image/png",
-        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
-        [b'G', b'I', b'F', b'8', ..] => "image/gif",
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
-        _ => return Err(wrong("is none that models read: there are png, jpeg, gif and webp")),
-    };
+    let mime = kind_of(&bytes)
+        .ok_or_else(|| wrong("is none that models read: there are png, jpeg, gif and webp"))?;
     Ok(Image { mime, bytes })
 }

@@ -95,7 +95,8 @@ impl Talk<'_> {
                         // It answers a question, or it is one more thing to heed; Ctrl-D answers nothing.
                         match line.map(|line| desk.take(line)) {
                             None => desk.leave(),
-                            Some(Some(line)) if !line.trim().is_empty() => handle.steer(line),
+                            // What cannot be written down stops the turn, which says so.
+                            Some(Some(line)) if !line.trim().is_empty() => drop(handle.steer(line)),
                             Some(_) => {}
                         }
                     }

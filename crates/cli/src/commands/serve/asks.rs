@@ -32,7 +32,9 @@ impl Approver for Asks {
             let Some(p::Decision { decision: word, note }) =
                 self.company.ask::<method::ApprovalRequest>(params, can).await
             else {
-                return denied("nobody is connected who could be asked");
+                return denied(
+                    "nobody was asked: no client that follows the session answers approvals (`capabilities.approvals` of `initialize`)",
+                );
             };
             let rule = asked.proposal.as_ref().map(|proposal| &proposal.rule);
             let said = json!({ "decision": word, "note": note });

@@ -1,6 +1,6 @@
 //! Calls that programs make: each written down before and after, and those with a key made once.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -9,6 +9,7 @@ use journal::{Entry, Form, Record};
 use rpc::protocol as p;
 use rpc::{Code, Peer, RpcFault};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use toolgate::{CancellationToken, ErrorKind, ToolCall, ToolOutput, ToolPayload, ToolRouter};
 
@@ -16,8 +17,12 @@ use super::content::{content, text};
 use super::deltas::millis;
 use super::live::Live;
 
-/// What ids of calls with a key begin with.
+/// What ids of calls with a key begin with. What comes then is made of the key and of the call: a key may be a secret, and is then not what
+/// the journal has.
 const KEYED: &str = "key-";
+/// Digits of an id that stand for the key, and for the call.
+const KEY: usize = 20;
+const CALL: usize = 8;
 /// How long a key may be.
 const LONGEST_KEY: usize = 128;
 /// Answers that are kept in memory; older ones are read from the journal.
@@ -38,7 +43,16 @@ struct State {
     /// The answers of the last calls with a key.
     answers: VecDeque<p::ToolAnswer>,
     /// The ids of all that are answered.
-    answered: HashSet<String>,
+    answered: BTreeSet<String>,
+}
+
+impl State {
+    /// The id of the call with the key that `id` is made of, if there was one.
+    fn first(&self, id: &str) -> Option<&String> {
+        let key = &id[..KEYED.len() + KEY];
+        let answered = self.answered.range(key.to_owned()..).next();
+        answered.into_iter().chain(self.running.keys()).find(|known| known.starts_with(key))
+    }
 }
 
 impl Calls {
@@ -49,7 +63,7 @@ impl Calls {
             _ => None,
         };
         // One that has no answer gets one when the session goes on.
-        let answered = records.iter().filter_map(id).filter(|id| id.starts_with(KEYED)).collect();
+        let answered = records.iter().filter_map(id).filter(|id| is_keyed(id)).collect();
         Self { state: Mutex::new(State { answered, ..State::default() }), ..Self::default() }
     }
 
@@ -82,6 +96,8 @@ impl Drop for Running<'_> {
 
 /// What becomes of a call with a key.
 enum Keyed {
+    /// The key was that of another call.
+    Other,
     New(watch::Sender<Option<p::ToolAnswer>>),
     Running(watch::Receiver<Option<p::ToolAnswer>>),
     Answered(Option<p::ToolAnswer>),
@@ -117,7 +133,7 @@ impl Live {
             return Err(Code::Params
                 .fault(format!("the params do not fit at `key`: it has 1 to {LONGEST_KEY} letters")));
         }
-        let made = ToolCall { id: format!("{KEYED}{key}").into(), name: call.tool, payload };
+        let made = ToolCall { id: keyed(&key, &call.tool, &payload).into(), name: call.tool, payload };
         self.once(&router, made, cancel).await
     }
 
@@ -130,6 +146,10 @@ impl Live {
     ) -> Result<p::ToolAnswer, RpcFault> {
         let id = call.id.as_str().to_owned();
         let mut running = match self.keyed(&id) {
+            Keyed::Other => {
+                let why = "the params do not fit at `key`: it was used for another call; take another key";
+                return Err(Code::Params.fault(why));
+            }
             Keyed::Answered(answer) => {
                 let answer = answer.or_else(|| self.recorded(&id));
                 return answer.ok_or_else(|| {
@@ -156,11 +176,19 @@ impl Live {
                 return waited(&mut first).await;
             }
         };
-        waited(&mut running).await.map(|answer| p::ToolAnswer { repeated: true, ..answer })
+        // Taken back, it goes on for whoever made it first.
+        let answer = tokio::select! {
+            answer = waited(&mut running) => answer,
+            () = cancel.cancelled() => return Err(Code::Cancelled.fault("the request was taken back; the call goes on")),
+        };
+        answer.map(|answer| p::ToolAnswer { repeated: true, ..answer })
     }
 
     fn keyed(&self, id: &str) -> Keyed {
         let mut state = self.calls.lock();
+        if state.first(id).is_some_and(|first| first != id) {
+            return Keyed::Other;
+        }
         if let Some(running) = state.running.get(id) {
             return Keyed::Running(running.clone());
         }
@@ -185,7 +213,8 @@ impl Live {
 
     /// The answer that the journal has.
     fn recorded(&self, id: &str) -> Option<p::ToolAnswer> {
-        let reading = journal::read(self.recorder.path()).ok()?;
+        // A long one takes a while, and others have work to do.
+        let reading = tokio::task::block_in_place(|| journal::read(self.recorder.path())).ok()?;
         // A call of the model's may have the same id: the answer that counts is that of a client's.
         let mut ours = false;
         reading.records.into_iter().find_map(|record| match record.entry {
@@ -260,6 +289,28 @@ impl Live {
             false => Err(refused(&answer)),
         }
     }
+}
+
+/// The id of a call with a key.
+fn keyed(key: &str, tool: &str, payload: &ToolPayload) -> String {
+    let digits = |parts: &[&str], count: usize| -> String {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>()[..count].to_owned()
+    };
+    let call = match payload {
+        ToolPayload::Custom { input } => digits(&[tool, "input", input], CALL),
+        other => digits(&[tool, "arguments", &format!("{other:?}")], CALL),
+    };
+    format!("{KEYED}{}-{call}", digits(&[key], KEY))
+}
+
+fn is_keyed(id: &str) -> bool {
+    let digits = id.strip_prefix(KEYED).unwrap_or_default();
+    digits.len() == KEY + 1 + CALL && digits.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
 /// A call that came to nothing, as a fault.

@@ -25,10 +25,30 @@ struct Follower {
     capabilities: Capabilities,
     /// Stops telling it what happens.
     stop: CancellationToken,
+    /// It is told nothing more.
+    told: CancellationToken,
     /// When it left, if it has: it may come back.
     left: Option<Instant>,
     /// Since when it says nothing more, so that it cannot be asked; what happens it is still told.
     silent: Option<Instant>,
+}
+
+/// How long a follower is told something.
+pub(super) struct Joined {
+    /// Cancelled when it is to be told nothing more.
+    pub(super) stop: CancellationToken,
+    /// Cancelled when it is told nothing more as the follower that it was before.
+    pub(super) before: Option<CancellationToken>,
+    _told: Told,
+}
+
+/// A follower that is told things, until this is dropped.
+struct Told(CancellationToken);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
 }
 
 impl Default for Company {
@@ -43,14 +63,16 @@ impl Company {
         self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more, or the same one anew; cancelled when it is to be told nothing more.
-    pub(super) fn join(&self, peer: &Peer, capabilities: Capabilities) -> CancellationToken {
-        let stop = peer.gone().child_token();
+    /// One more, or the same one anew.
+    pub(super) fn join(&self, peer: &Peer, capabilities: Capabilities) -> Joined {
+        let (stop, told) = (peer.gone().child_token(), CancellationToken::new());
+        let mut before = None;
         let mut followers = self.lock();
         followers.retain(|one| {
             let same = one.peer.number() == peer.number();
             if same {
                 one.stop.cancel();
+                before = Some(one.told.clone());
             }
             let here = one.left.is_none_or(|left| left.elapsed() < ABSENCE);
             !same && here
@@ -59,12 +81,13 @@ impl Company {
             peer: peer.clone(),
             capabilities,
             stop: stop.clone(),
+            told: told.clone(),
             left: None,
             silent: None,
         });
         drop(followers);
         self.changes.send_modify(|count| *count += 1);
-        stop
+        Joined { stop, before, _told: Told(told) }
     }
 
     /// One less.

@@ -31,7 +31,22 @@ pub(crate) fn picture(kind: &str, data: &str) -> Result<Image, String> {
     let mime = KINDS.into_iter().find(|known| *known == kind);
     let mime = mime.ok_or_else(|| format!("a picture is one of {}", KINDS.join(", ")))?;
     let bytes = STANDARD.decode(data).map_err(|error| format!("a picture is in base64: {error}"))?;
-    Ok(Image { mime, bytes })
+    // A provider that is sent what is none refuses it, and with it every request after it.
+    match kind_of(&bytes) == Some(mime) {
+        true => Ok(Image { mime, bytes }),
+        false => Err(format!("the bytes of a picture do not begin as those of {mime} do")),
+    }
+}
+
+/// Which kind of picture these bytes are, of those that models read.
+pub(crate) fn kind_of(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
 }
 
 /// Pictures that go with a prompt.

@@ -85,6 +85,8 @@ fn probe(fd: OwnedFd) -> impl Fn() -> bool {
 struct Socket {
     listener: UnixListener,
     path: PathBuf,
+    /// Which file it is.
+    file: Option<(u64, u64)>,
 }
 
 impl Socket {
@@ -101,13 +103,18 @@ impl Socket {
         let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
         let listener = UnixListener::bind(path);
         rustix::process::umask(before);
-        Ok(Self { listener: listener.map_err(wrong)?, path: path.to_owned() })
+        Ok(Self { listener: listener.map_err(wrong)?, path: path.to_owned(), file: file(path) })
     }
+}
+
+fn file(path: &Path) -> Option<(u64, u64)> {
+    rustix::fs::lstat(path).ok().map(|stat| (stat.st_dev, stat.st_ino))
 }
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        if private::is_socket(&self.path) {
+        // Somebody else's may be there by now.
+        if private::is_socket(&self.path) && file(&self.path) == self.file {
             let _gone = rustix::fs::unlink(&self.path);
         }
     }

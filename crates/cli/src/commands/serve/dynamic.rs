@@ -1,7 +1,7 @@
 //! Tools that clients bring, and answer for.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use agent::Handle;
@@ -53,12 +53,12 @@ impl Dynamic {
         self.lock().keys().cloned().collect()
     }
 
-    /// Takes tools of `owner`, all or none; `taken` says whether a name is that of another tool.
+    /// Takes tools of `owner`, all or none; `could_be` says whether a tool may have a name.
     pub(super) fn register(
         self: &Arc<Self>,
         owner: &Peer,
         tools: &[p::DynamicTool],
-        taken: impl Fn(&str) -> bool,
+        could_be: impl Fn(&str) -> bool,
     ) -> Result<(), RpcFault> {
         let mut brought = BTreeMap::new();
         for tool in tools {
@@ -69,8 +69,10 @@ impl Dynamic {
                     "needs another name: 1 to 128 letters, digits, `_` and `-`, not beginning with `mcp__`",
                 ));
             }
-            if taken(&tool.name) && !self.lock().contains_key(&tool.name) {
-                return Err(wrong("has the name of a tool that is there already"));
+            if !could_be(&tool.name) {
+                return Err(wrong(
+                    "has the name of a tool that is there already, or one that providers mean something else by",
+                ));
             }
             let made = self.made(owner, tool).map_err(|why| wrong(&why))?;
             if brought.insert(tool.name.clone(), Brought { tool: made, owner: owner.clone() }).is_some() {
@@ -99,7 +101,7 @@ impl Dynamic {
         };
         let timeout = tool.timeout_ms.map_or(TIMEOUT, Duration::from_millis).min(LONGEST);
         let answers = Client {
-            all: Arc::clone(self),
+            all: Arc::downgrade(self),
             owner: owner.clone(),
             name: tool.name.clone(),
             timeout,
@@ -124,9 +126,27 @@ impl ToolSource for Dynamic {
     }
 }
 
+/// The same for the session that they are given to: it gets all of them, whatever else is chosen for it.
+pub(super) struct Given(pub(super) Arc<Dynamic>);
+
+impl ToolSource for Given {
+    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+        self.0.offered()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
+        self.0.find(name)
+    }
+
+    fn is_limited(&self) -> bool {
+        false
+    }
+}
+
 /// A client that answers for a tool.
 struct Client {
-    all: Arc<Dynamic>,
+    /// Not held: they hold it.
+    all: Weak<Dynamic>,
     owner: Peer,
     name: String,
     timeout: Duration,
@@ -135,9 +155,9 @@ struct Client {
 
 impl Client {
     async fn asked(&self, arguments: Value, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let all = self.all.upgrade().unwrap_or_default();
         // It may have been given anew, by a client that came back.
-        let owner =
-            self.all.lock().get(&self.name).map_or_else(|| self.owner.clone(), |now| now.owner.clone());
+        let owner = all.lock().get(&self.name).map_or_else(|| self.owner.clone(), |now| now.owner.clone());
         let name = &self.name;
         if owner.gone().is_cancelled() {
             return Err(ToolError::io(format!(
@@ -145,9 +165,9 @@ impl Client {
             )));
         }
         let params = p::Invocation {
-            session_id: self.all.session.get().cloned().unwrap_or_default(),
+            session_id: all.session.get().cloned().unwrap_or_default(),
             call_id: cx.call().as_str().to_owned(),
-            turn_id: self.all.turns.get().map(Handle::turn_id).unwrap_or_default(),
+            turn_id: all.turns.get().map(Handle::turn_id).unwrap_or_default(),
             tool: name.clone(),
             arguments,
         };
@@ -165,7 +185,7 @@ impl Client {
             Err(_) => {
                 let why = format!(
                     "the program that answers for `{name}` took longer than {} s; what it did is not known",
-                    self.timeout.as_secs()
+                    self.timeout.as_secs_f32()
                 );
                 return Err(ToolError::io(why));
             }

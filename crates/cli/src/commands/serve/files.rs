@@ -80,7 +80,7 @@ impl Live {
         }
         let text = text(&answer.content_items);
         let changes = answer.structured.map(|mut data| data["changes"].take()).unwrap_or_else(|| json!([]));
-        fitting(json!({ "changes": changes, "text": text }))
+        fitting(json!({ "changes": changes, "text": text, "repeated": answer.repeated }))
     }
 
     /// What would be decided about a call. Nothing is done, and nothing is written down.

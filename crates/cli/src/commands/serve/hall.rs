@@ -104,11 +104,15 @@ impl Hall {
         })
     }
 
-    fn start(&self, guest: &Guest, start: p::Start) -> Result<p::Started, RpcFault> {
+    async fn start(&self, guest: &Guest, start: p::Start) -> Result<p::Started, RpcFault> {
         self.room()?;
         let tools = start.tools.clone();
         let live = open::begin(self, start)?;
-        self.welcome(&live, guest, 0, &tools)?;
+        if let Err(fault) = self.welcome(&live, guest, 0, &tools) {
+            live.close("it never began").await;
+            live.recorder.discard();
+            return Err(fault);
+        }
         Ok(live.started())
     }
 
@@ -198,7 +202,7 @@ impl Hall {
         }
         match call {
             Call::Initialize(_) => Err(Code::Initialize.fault("`initialize` was called before")),
-            Call::SessionStart(start) => reply::<method::SessionStart>(self.start(&guest, start)),
+            Call::SessionStart(start) => reply::<method::SessionStart>(self.start(&guest, start).await),
             Call::SessionAttach(attach) => reply::<method::SessionAttach>(self.attach(&guest, attach).await),
             Call::SessionDetach(which) => at!(SessionDetach, which, live => Ok(live.detach(&guest.peer))),
             Call::SessionPrompt(prompt) => at!(SessionPrompt, prompt, live => live.prompt(&prompt).await),

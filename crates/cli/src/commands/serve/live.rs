@@ -76,11 +76,11 @@ impl Live {
 
     /// Tells `peer` everything after `cursor`, and asks it what it can be asked.
     pub(super) fn follow(&self, peer: &Peer, capabilities: p::Capabilities, cursor: u64) {
-        let stop = self.company.join(peer, capabilities);
+        let joined = self.company.join(peer, capabilities);
         let whose = (self.about.id.clone(), cursor);
         match Tail::open(self.recorder.path()) {
             Ok(tail) => {
-                let telling = tail.tell(peer.clone(), whose, self.recorder.follow(), stop);
+                let telling = tail.tell(peer.clone(), whose, self.recorder.follow(), joined);
                 #[expect(
                     clippy::disallowed_methods,
                     reason = "no call: it ends with its peer or its session"
@@ -148,7 +148,7 @@ impl Live {
 
     pub(super) fn register(&self, peer: &Peer, tools: &[p::DynamicTool]) -> Result<p::Registered, RpcFault> {
         let registry = self.toolgate.router().registry();
-        self.dynamic.register(peer, tools, |name| registry.find(name).is_ok())?;
+        self.dynamic.register(peer, tools, |name| registry.could_be(name))?;
         Ok(p::Registered { tools: self.dynamic.names() })
     }
 

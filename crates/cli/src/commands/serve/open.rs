@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use journal::{Entry, SessionId};
 use rpc::protocol as p;
 use rpc::{Code, RpcFault};
+use rustix::fs::FileType;
 use toolgate::mcp::Means;
 use toolgate::wire::Dialect;
 use toolgate::{Approver, Observer, ToolSource};
@@ -16,7 +17,7 @@ use super::asks::Asks;
 use super::calls::Calls;
 use super::company::Company;
 use super::deltas::Deltas;
-use super::dynamic::Dynamic;
+use super::dynamic::{Dynamic, Given};
 use super::hall::Hall;
 use super::live::{About, Live};
 use super::processes::Processes;
@@ -32,6 +33,9 @@ use crate::session::{self, Made, Wanted, Worktrees, one_shell};
 /// Where settings of a client come from.
 const ASKED: Source = Source::Flag("session/start");
 
+/// Bytes of a script.
+const LONGEST_SCRIPT: u64 = 64 << 20;
+
 /// Begins a session.
 pub(super) fn begin(hall: &Hall, start: p::Start) -> Result<Arc<Live>, RpcFault> {
     live(hall, start, SessionId::new(), None)
@@ -44,14 +48,21 @@ pub(super) fn resume(hall: &Hall, id: &str, start: p::Start) -> Result<Arc<Live>
     };
     let directory = hall.sessions().ok_or_else(|| gone("there is no directory for journals".to_owned()))?;
     let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
-    let reading = journal::read(&directory.join(id.file_name())).map_err(|fault| gone(fault.to_string()))?;
+    let file = directory.join(id.file_name());
+    // A long one takes a while, and others have work to do.
+    let reading =
+        tokio::task::block_in_place(|| journal::read(&file)).map_err(|fault| gone(fault.to_string()))?;
+    // Before anything is looked for that only whoever has it knows.
+    if journal::is_in_use(&file) {
+        return Err(Code::InUse.fault(format!("another program has the session `{}`", id.as_str())));
+    }
     let began = reading.records.iter().rev().find_map(|record| match &record.entry {
         Entry::Session { cwd, model, wire, sandbox, approval, .. } => {
             Some(((cwd, model, wire), (sandbox, approval)))
         }
         _ => None,
     });
-    let mut start = start;
+    let (mut start, mut is_known) = (start, true);
     if let Some(((cwd, name, wire), (sandbox, approval))) = began {
         start.cwd.get_or_insert_with(|| cwd.clone());
         start.sandbox.get_or_insert_with(|| sandbox.clone());
@@ -59,10 +70,18 @@ pub(super) fn resume(hall: &Hall, id: &str, start: p::Start) -> Result<Arc<Live>
         if start.model.is_none() && !name.is_empty() {
             let wire = Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == wire).map(told);
             start.model = Some(p::Model { name: Some(name.clone()), wire, ..p::Model::default() });
+            is_known = false;
         }
     }
     let calls = Calls::known(&reading.records);
-    live(hall, start, id, Some(calls))
+    live(hall, start, id, Some(calls)).map_err(|mut fault| {
+        if !is_known && fault.is(Code::Unusable) {
+            fault
+                .message
+                .push_str("; `start.model` says where the model is, which the journal does not know");
+        }
+        fault
+    })
 }
 
 fn live(hall: &Hall, start: p::Start, id: SessionId, known: Option<Calls>) -> Result<Arc<Live>, RpcFault> {
@@ -73,7 +92,7 @@ fn live(hall: &Hall, start: p::Start, id: SessionId, known: Option<Calls>) -> Re
     let processes = Arc::new(hall.processes.apart());
     let composed = composed(hall, &start)?
         .sharing(Arc::clone(&processes))
-        .source(Arc::clone(&dynamic) as Arc<dyn ToolSource>)
+        .source(Arc::new(Given(Arc::clone(&dynamic))) as Arc<dyn ToolSource>)
         .observed(Arc::clone(&deltas) as Arc<dyn Observer>)
         .asking(Arc::clone(&asks) as Arc<dyn Approver>);
     let model = start.model.as_ref().map(|model| chosen(model, &composed)).transpose()?;
@@ -222,6 +241,19 @@ fn chosen(model: &p::Model, composed: &Composed) -> Result<session::Chosen, RpcF
         p::Wire::Chat => Dialect::Chat,
         p::Wire::Anthropic => Dialect::Anthropic,
     });
+    if let Some(script) = &model.script {
+        // A pipe would be waited for, and a device read for ever; by a server that has others to serve.
+        let stat = rustix::fs::stat(script.as_str());
+        let fits = stat.is_ok_and(|stat| {
+            let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+            is_file && u64::try_from(stat.st_size).is_ok_and(|size| size <= LONGEST_SCRIPT)
+        });
+        if !fits {
+            let name = crate::screen::visible(script);
+            let why = format!("the script `{name}` is no file, or has more than {LONGEST_SCRIPT} bytes");
+            return Err(Code::Unusable.fault(why));
+        }
+    }
     let whereabouts = Whereabouts {
         wire,
         base_url: model.base_url.clone(),

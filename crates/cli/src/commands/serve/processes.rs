@@ -21,6 +21,8 @@ const READ: usize = 64 << 10;
 const MOST: usize = 1 << 20;
 /// The longest that a read waits.
 const LONGEST_WAIT: u64 = 30_000;
+/// How many rows and columns a terminal may have.
+const LARGEST: u16 = 1000;
 /// The signals that clients may send.
 const SIGNALS: [(&str, i32); 8] = [
     ("HUP", 1),
@@ -63,6 +65,11 @@ impl Reading {
 }
 
 impl Output {
+    /// How much of it is known.
+    fn end(&self) -> u64 {
+        self.from + self.waiting.iter().map(|(_, piece)| piece.len() as u64).sum::<u64>()
+    }
+
     /// Gives up what is before `from`; what was given up already does not come again.
     fn forget(&mut self, from: u64) {
         // ends: each round takes a piece, or is the last
@@ -161,6 +168,13 @@ impl Live {
             let stage = reading.session.stage();
             let (pieces, next) = {
                 let mut output = reading.lock();
+                if read.from > output.end() {
+                    let why = format!(
+                        "the params do not fit at `from`: only {} bytes were read so far",
+                        output.end()
+                    );
+                    return Err(Code::Params.fault(why));
+                }
                 output.forget(read.from);
                 output.fill(most);
                 output.pieces(most)
@@ -206,6 +220,11 @@ impl Live {
 
     pub(super) fn resize_process(&self, resize: &p::ProcessResize) -> Result<p::Empty, RpcFault> {
         let p::Size { rows, cols } = resize.size;
+        if !(1..=LARGEST).contains(&rows) || !(1..=LARGEST).contains(&cols) {
+            return Err(Code::Params.fault(format!(
+                "the params do not fit at `size`: a terminal has 1 to {LARGEST} rows and columns"
+            )));
+        }
         let resized = self.reading(resize.process_id)?.session.resize(Size { rows, cols });
         resized
             .map(|()| p::Empty {})

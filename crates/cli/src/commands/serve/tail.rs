@@ -7,7 +7,8 @@ use std::path::Path;
 
 use rpc::Peer;
 use tokio::sync::watch;
-use toolgate::CancellationToken;
+
+use super::company::Joined;
 
 /// Bytes that are read at a time.
 const PIECE: usize = 64 << 10;
@@ -28,14 +29,17 @@ impl Tail {
         Ok(Self { file: File::open(path)?, offset: 0, lines: 0 })
     }
 
-    /// Tells `peer` every line after the first `cursor`, and then those that come, until it is gone or `stop` is cancelled.
+    /// Tells `peer` every line after the first `cursor`, and then those that come, until it is gone or to be told nothing more.
     pub(super) async fn tell(
         mut self,
         peer: Peer,
         (session, cursor): (String, u64),
         mut last: watch::Receiver<u64>,
-        stop: CancellationToken,
+        joined: Joined,
     ) {
+        if let Some(before) = &joined.before {
+            before.cancelled().await;
+        }
         let telling = async {
             // ends: when the peer is gone, or whoever writes it
             loop {
@@ -58,7 +62,7 @@ impl Tail {
         };
         tokio::select! {
             () = telling => {}
-            () = stop.cancelled() => {}
+            () = joined.stop.cancelled() => {}
         }
     }
 

@@ -20,12 +20,26 @@ pub(super) struct Turns {
 /// Whether a turn runs. Changed only together with what decides it.
 #[derive(Default)]
 struct Busy {
-    now: Mutex<bool>,
+    now: Mutex<Now>,
     over: Notify,
 }
 
+/// What a session does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Now {
+    /// It waits for a prompt.
+    #[default]
+    Idle,
+    /// A turn runs, or is about to.
+    Busy,
+    /// The last turn runs, and no other begins.
+    Closing,
+    /// No turn runs, and none begins.
+    Closed,
+}
+
 impl Busy {
-    fn lock(&self) -> MutexGuard<'_, bool> {
+    fn lock(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -51,46 +65,56 @@ impl Turns {
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        *self.busy.lock()
+        matches!(*self.busy.lock(), Now::Busy | Now::Closing)
     }
 
-    /// Stops the turn, and waits until it is over.
+    /// Stops the turn, has no other begin, and waits until it is over.
     pub(super) async fn stopped(&self) {
-        // ends: nothing is asked for any more, and the turn ends
-        loop {
-            let over = self.busy.over.notified();
-            tokio::pin!(over);
-            over.as_mut().enable();
-            if !self.is_busy() {
+        let over = self.busy.over.notified();
+        tokio::pin!(over);
+        over.as_mut().enable();
+        {
+            let mut now = self.busy.lock();
+            *now = match *now {
+                Now::Idle | Now::Closed => Now::Closed,
+                Now::Busy | Now::Closing => Now::Closing,
+            };
+            if *now == Now::Closed {
                 return;
             }
             self.handle.interrupt();
-            over.await;
         }
+        over.await;
     }
 
     /// Begins a turn and waits for its end, or adds to the one that runs.
     pub(super) async fn prompt(&self, text: String, images: Vec<Image>) -> Result<p::Prompted, RpcFault> {
+        let closed = || Code::NoSession.fault("the session is closed");
         let answered = {
-            let mut busy = self.busy.lock();
-            if *busy {
-                if !images.is_empty() {
+            let mut now = self.busy.lock();
+            match *now {
+                Now::Idle => {}
+                Now::Closing | Now::Closed => return Err(closed()),
+                Now::Busy if !images.is_empty() => {
                     return Err(Code::Params
                         .fault("a turn runs, and pictures cannot be added to it; wait for its end"));
                 }
-                self.handle.steer(text);
-                let turn_id = self.handle.turn_id();
-                return Ok(p::Prompted {
-                    turn_id,
-                    ended: p::Ended::Steered,
-                    detail: None,
-                    text: String::new(),
-                });
+                Now::Busy => {
+                    let unwritten = |fault: journal::JournalFault| Code::Journal.fault(fault.to_string());
+                    self.handle.steer(text).map_err(unwritten)?;
+                    return Ok(p::Prompted {
+                        turn_id: self.handle.turn_id(),
+                        ended: p::Ended::Steered,
+                        detail: None,
+                        text: String::new(),
+                    });
+                }
             }
             let (answer, answered) = oneshot::channel();
-            let over = || Code::NoSession.fault("the session is closed");
-            self.asked.send(Asked { text, images, answer: Some(answer) }).map_err(|_| over())?;
-            *busy = true;
+            self.asked.send(Asked { text, images, answer: Some(answer) }).map_err(|_| closed())?;
+            // Whoever interrupts from now on means this turn, though it has not begun.
+            self.handle.announce();
+            *now = Now::Busy;
             answered
         };
         answered.await.map_err(|_| Code::NoSession.fault("the session was closed before the turn was over"))
@@ -112,11 +136,12 @@ impl Driver {
             // ends: when nothing was added after the end
             while let Some(Asked { text, images, answer }) = next.take() {
                 let prompted = self.turn(&text, images).await;
+                // Before the answer: whoever has it may ask for the next thing at once.
+                next = self.added();
                 if let Some(answer) = answer {
                     // Whoever asked may have left; what happened is in the journal.
                     let _left = answer.send(prompted);
                 }
-                next = self.added();
             }
         }
     }
@@ -137,12 +162,19 @@ impl Driver {
 
     /// What was added when the turn had just ended: another turn. If nothing was, the next prompt begins one.
     fn added(&mut self) -> Option<Asked> {
-        let mut busy = self.busy.lock();
-        let added = self.session.added().map(|text| Asked { text, images: Vec::new(), answer: None });
-        *busy = added.is_some();
+        let mut now = self.busy.lock();
+        let added = match *now {
+            Now::Idle | Now::Busy => self.session.added(),
+            Now::Closing | Now::Closed => None,
+        };
+        match (&added, *now) {
+            (Some(_), _) => self.session.handle().announce(),
+            (None, Now::Closing | Now::Closed) => *now = Now::Closed,
+            (None, Now::Idle | Now::Busy) => *now = Now::Idle,
+        }
         if added.is_none() {
             self.busy.over.notify_waiters();
         }
-        added
+        added.map(|text| Asked { text, images: Vec::new(), answer: None })
     }
 }
