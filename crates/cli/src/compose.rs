@@ -241,6 +241,18 @@ impl Composed {
         self
     }
 
+    /// What may not be read or done below `from` may not below `to` either, which is a copy of it.
+    pub(crate) fn mirrored(mut self, from: &Path, to: &Path) -> Self {
+        let patterns = self.config.files.deny_read.iter().map(|pattern| Path::new(&pattern.value));
+        let there: Vec<String> = patterns
+            .filter_map(|pattern| pattern.strip_prefix(from).ok())
+            .map(|below| to.join(below).to_string_lossy().into_owned())
+            .collect();
+        self.builder =
+            there.iter().fold(self.builder.mirrored(from, to), |builder, pattern| builder.deny_read(pattern));
+        self
+    }
+
     /// No rule lets a command leave the sandbox.
     pub(crate) fn always_confined(mut self) -> Self {
         self.builder = self.builder.always_confined();

@@ -124,7 +124,74 @@ fn an_agent_has_no_more_rights_than_whoever_started_it_and_no_agent_that_it_star
     let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions")).unwrap();
     let all: String = sessions.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
     assert!(all.contains("there is no tool `read_file`"), "{all}");
+    // The one below it worked, as far as it may.
+    assert!(all.contains(r#""path":"a1/a2""#) && all.contains("Read-only file system"), "{all}");
     assert!(all.contains("there is no tool `spawn_agent`"), "{all}");
+    // An agent's session is not what the user did last.
+    let listed = home.run(&workspace.path(), &["log", "--json"], "");
+    let agents: Vec<Value> = listed
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["agent"].clone())
+        .collect();
+    assert!(
+        agents.contains(&json!("a1")) && agents.contains(&json!("a1/a2")) && agents.contains(&Value::Null),
+        "{agents:?}"
+    );
+    let script = home.path().join("script.jsonl");
+    let again = home.run(
+        &workspace.path(),
+        &["run", "--json", "--script", script.to_str().unwrap(), "--resume", "last", "again"],
+        "",
+    );
+    assert!(
+        again
+            .out
+            .lines()
+            .next()
+            .unwrap()
+            .contains(ran.out.lines().next().unwrap().split('"').nth(3).unwrap_or("?")),
+        "{}",
+        again.out
+    );
+}
+
+#[test]
+fn an_agent_that_may_change_nothing_has_no_way_out() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let rules = home.path().join(".config/toolgate");
+    fs::create_dir_all(&rules).unwrap();
+    fs::write(
+        rules.join("rules.toml"),
+        "[[rule]]\npattern = [\"touch\"]\ndecision = \"allow\"\nunsandboxed = true\n",
+    )
+    .unwrap();
+    fs::write(rules.join("config.toml"), "[mcp_servers.mine]\ncommand = \"/nowhere/server\"\n").unwrap();
+    let touch = |file: &str| call("exec_command", &json!({"cmd": format!("touch {file}")}));
+    let (ran, answers) = run(
+        &home,
+        &workspace,
+        &[
+            turn(
+                PROMPT,
+                &[
+                    touch("by-the-first"),
+                    call("spawn_agent", &json!({"message": "the reader", "read_only": true})),
+                ],
+            ),
+            turn(PROMPT, &[call("wait", &json!({"ids": ["a1"], "timeout_ms": 60_000}))]),
+            turn("the reader", &[touch("by-the-reader"), call("mcp__mine__x", &json!({}))]),
+            say("the reader", "read"),
+        ],
+        &[],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(told(&answers[2])["status"]["a1"], json!({"completed": "read"}));
+    let there = |file: &str| workspace.path().join(file).exists();
+    assert_eq!((there("by-the-first"), there("by-the-reader")), (true, false));
+    let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions")).unwrap();
+    let all: String = sessions.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
+    assert!(all.contains("there is no tool `mcp__mine__x`"), "{all}");
 }
 
 #[test]
@@ -132,13 +199,21 @@ fn an_agent_in_a_worktree_changes_nothing_here_and_its_diff_can_be_applied() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let root = workspace.path();
     workspace.file("a.txt", "one\ntwo\n");
+    workspace.file("plans/next.txt", "K=secret\n");
     commit(&root);
     // What may not be read here may not be read from there, nor does it get there; what is left out here is left out there.
     workspace.file(".env", "K=secret\n");
-    workspace.file("toolgate.toml", "[tools]\nwithout = [\"view_image\"]\n");
+    let plans = root.join("plans");
+    workspace.file(
+        "toolgate.toml",
+        &format!("[tools]\nwithout = [\"view_image\"]\n[files]\ndeny_read = [\"{}\"]\n", plans.display()),
+    );
     let start = json!({"message": "in its own tree", "workspace": "worktree"});
     let secret = root.join(".env");
-    let command = format!("cat {}; cat a.txt; echo three >> a.txt; echo new > c.txt", secret.display());
+    let command = format!(
+        "cat {}; cat plans/next.txt; cat a.txt; echo three >> a.txt; echo new > c.txt",
+        secret.display()
+    );
     let (ran, answers) = run(
         &home,
         &workspace,
@@ -238,6 +313,35 @@ fn an_agent_that_is_opened_again_finds_its_work_and_what_is_too_long_to_repeat_i
 }
 
 #[test]
+fn an_agent_below_the_top_of_a_repository_comes_back_with_paths_from_there() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    // Not where the sandbox has a directory of its own.
+    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let root = outside.path().canonicalize().unwrap();
+    let sub = root.join("sub");
+    fs::create_dir(&sub).unwrap();
+    fs::write(sub.join("a.txt"), "one\n").unwrap();
+    commit(&root);
+    let start = json!({"message": "below", "workspace": "worktree"});
+    let turns = [
+        turn(PROMPT, &[call("spawn_agent", &start)]),
+        turn(PROMPT, &[call("wait", &json!({"ids": ["a1"], "timeout_ms": 60_000}))]),
+        turn("below", &[call("exec_command", &json!({"cmd": "echo two >> a.txt; git status --short"}))]),
+        say("below", "done"),
+    ];
+    let (ran, answers) = run(&home, &workspace, &turns, &["--cwd", sub.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let told = told(&answers[1]);
+    let diff = told["status"]["a1"]["diff"].as_str().unwrap_or_else(|| panic!("{told}"));
+    assert!(diff.contains("+++ b/a.txt\n"), "{diff}");
+    let applied = home.run(&sub, &["patch"], diff);
+    assert_eq!(
+        (applied.code, fs::read_to_string(sub.join("a.txt")).unwrap().as_str()),
+        (Some(0), "one\ntwo\n")
+    );
+}
+
+#[test]
 fn what_a_kill_leaves_of_a_worktree_is_taken_away_by_the_next() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let root = workspace.path();
@@ -297,6 +401,28 @@ fn a_worktree_leads_nowhere_else_and_what_is_in_it_runs_nothing_outside() {
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert_eq!(told(&answers[1])["status"]["a1"]["status"], json!({"completed": "set"}), "{answers:?}");
     assert!(!ran.exists(), "git ran what an agent wrote");
+    // What is committed says which of the user's filters run on it; they run inside.
+    let smudge = format!("touch {}; cat", ran.display());
+    git(&root, &["config", "filter.x.smudge", &smudge]);
+    workspace.file(".gitattributes", "* filter=x\n");
+    git(&root, &["add", "-A"]);
+    git(&root, &["commit", "-qm", "attributes"]);
+    // And a directory that is laid out like a repository is none, even where a patch could make it one.
+    let laid_out = format!(
+        "*** Begin Patch\n*** Add File: sub/HEAD\n+ref: refs/heads/x\n*** Add File: sub/config\n+[core]\n+fsmonitor = touch {}\n*** Add File: sub/objects/x\n+x\n*** Add File: sub/refs/x\n+x\n*** End Patch\n",
+        ran.display()
+    );
+    let turns = [
+        turn(PROMPT, &[json!({"type": "custom_tool_call", "name": "apply_patch", "input": laid_out})]),
+        turn(PROMPT, &[call("spawn_agent", &json!({"message": "look", "workspace": "worktree"}))]),
+        wait(),
+        say("look", "seen"),
+    ];
+    let (_, answers) = run(&home, &workspace, &turns, &["--approval", "never"]);
+    let worked: Vec<&Value> = answers.iter().map(|answer| &answer["success"]).collect();
+    assert_eq!(worked, [&json!(false), &json!(true), &json!(true)], "{answers:?}");
+    assert_eq!(told(&answers[2])["status"]["a1"], json!({"status": {"completed": "seen"}, "diff": null}));
+    assert!(!ran.exists(), "a filter ran outside");
     // The directory to work in is a link in the last commit.
     fs::rename(root.join("sub"), home.path().join("kept")).unwrap();
     std::os::unix::fs::symlink(&victim, root.join("sub")).unwrap();

@@ -405,7 +405,9 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
             assert!(began.elapsed() < PATIENCE);
             std::thread::sleep(Duration::from_millis(10));
         }
-        let mut seen = client.until("attempt");
+        let added = client.ok("session/prompt", &json!({"session_id": id, "text": "and this"}));
+        assert_eq!(added["ended"], "steered");
+        let mut seen = client.until("added");
         seen.extend(client.events.drain(..));
         // Killed, with the turn under way.
         (id, seen)
@@ -429,7 +431,15 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
     let append = json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "echo k >> k.txt"}, "key": "k"});
     assert_eq!(client.ok("tool/call", &append)["repeated"], true);
     seen.iter().for_each(|event| assert_eq!(event["session_id"], id));
-    let all: Vec<Value> = seen.into_iter().chain(client.until("turn")).collect();
+    let turns = |events: &[Value]| events.iter().filter(|event| event["event"]["kind"] == "turn").count();
+    let mut all = seen;
+    while turns(&all) < 2 {
+        all.extend(client.until("turn"));
+    }
+    // What was added to it is not lost, though the model never read it.
+    let prompts = all.iter().filter(|event| event["event"]["kind"] == "prompt");
+    let prompts: Vec<&Value> = prompts.map(|event| &event["event"]["text"]).collect();
+    assert_eq!(prompts, ["go", "and this", "go on"]);
     // The turn that was cut off has an end too.
     let turns = all.iter().filter(|event| event["event"]["kind"] == "turn");
     let ended: Vec<&Value> = turns.map(|event| &event["event"]["ended"]).collect();
@@ -480,6 +490,140 @@ fn whoever_does_not_read_is_cut_off_or_waited_for_and_the_session_lives_on() {
         }
     }
     assert_eq!(idle.ok("session/list", &json!({"live": true}))["sessions"][0]["session_id"], id);
+}
+
+#[test]
+fn what_comes_right_behind_something_is_heard_after_it() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let server = Server::start(&home, "s");
+    let mut client = server.client();
+    let said = vec![json!({"items": [{"type": "message", "text": "So."}]}); 40];
+    let id = client.start(&workspace, &json!({"model": {"script": script(&home, "said", &said)}}));
+    // Whoever has the answer may ask for the next thing: it begins a turn, and is not added to one that is over.
+    for number in 0..40 {
+        let done = client.ok("session/prompt", &json!({"session_id": id, "text": number.to_string()}));
+        assert_eq!((&done["ended"], &done["text"]), (&json!("done"), &json!("So.")), "{number}");
+    }
+    // Stopped before it has begun, and all the same stopped.
+    let slow = vec![json!({"delay_ms": 600_000, "items": []}); 8];
+    let model = json!({"model": {"script": script(&home, "slow", &slow)}});
+    let id = client.start(&workspace, &model);
+    let stopped = |client: &mut Client<UnixStream>, method: &str| {
+        let turn = client.next + 1;
+        let message = |id: i64, method: &str, params: Value| {
+            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+        };
+        client.next += 2;
+        let prompt = message(turn, "session/prompt", json!({"session_id": id, "text": "go"}));
+        client.line(&format!("{prompt}\n{}", message(turn + 1, method, json!({"session_id": id}))));
+        client.result(turn)["result"]["ended"].clone()
+    };
+    for _ in 0..5 {
+        assert_eq!(stopped(&mut client, "session/interrupt"), "interrupted");
+    }
+    assert_eq!(stopped(&mut client, "session/close"), "interrupted");
+    // What was added begins no turn in a session that is closed.
+    let id = client.start(&workspace, &model);
+    let turn = client.send("session/prompt", &json!({"session_id": id, "text": "go"}));
+    assert_eq!(client.ok("session/prompt", &json!({"session_id": id, "text": "on"}))["ended"], "steered");
+    client.send("session/close", &json!({"session_id": id}));
+    assert_eq!(client.result(turn)["result"]["ended"], "interrupted");
+    let (code, _) = client.fault("session/prompt", &json!({"session_id": id, "text": "and?"}));
+    assert_eq!(code, -32001);
+}
+
+#[test]
+fn who_stops_a_turn_stops_the_agents_that_it_started() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let server = Server::start(&home, "s");
+    let mut client = server.client();
+    let turns = [
+        json!({"when": "the first prompt", "items": [call("spawn_agent", &json!({"message": "go slowly"}))]}),
+        json!({"when": "the first prompt", "items": [call("wait", &json!({"ids": ["a1"], "timeout_ms": 300_000}))]}),
+        json!({"when": "go slowly", "items": [call("exec_command", &json!({"cmd": "touch begun; sleep 600", "yield_time_ms": 30_000}))]}),
+        json!({"when": "go slowly", "items": [call("exec_command", &json!({"cmd": "touch after"}))]}),
+        json!({"when": "how far", "items": [call("list_agents", &json!({}))]}),
+    ];
+    let model = json!({"model": {"script": script(&home, "agents", &turns)}, "agents": true});
+    let id = client.start(&workspace, &model);
+    let turn = client.send("session/prompt", &json!({"session_id": id, "text": "the first prompt"}));
+    let began = Instant::now();
+    while !workspace.path().join("begun").exists() {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    client.ok("session/interrupt", &json!({"session_id": id}));
+    assert_eq!(client.result(turn)["result"]["ended"], "interrupted");
+    // It is told so as soon as the agent has stopped.
+    let mut listed = String::new();
+    while !listed.contains("interrupted") {
+        assert!(began.elapsed() < PATIENCE, "{listed}");
+        let call = json!({"session_id": id, "tool": "list_agents"});
+        listed = client.ok("tool/call", &call)["content_items"][0]["text"].as_str().unwrap().to_owned();
+    }
+    assert!(!workspace.path().join("after").exists());
+}
+
+#[test]
+fn a_key_is_for_one_call_whatever_it_looks_like() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let call = |id: &str, key: &str, cmd: &str| json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": cmd}, "key": key});
+    let keys = ["order-1", "token=order42abcdef", "https://u:pw12345678@h/x"];
+    let id = {
+        let server = Server::start(&home, "s");
+        let mut client = server.client();
+        let id = client.start(&workspace, &json!({}));
+        for key in keys {
+            assert_eq!(client.ok("tool/call", &call(&id, key, "echo x >> n.txt"))["repeated"], false);
+        }
+        let (code, why) = client.fault("tool/call", &call(&id, keys[0], "echo y >> n.txt"));
+        assert!(code == -32602 && why.contains("used for another call"), "{why}");
+        let patch = json!({"session_id": id, "patch": "*** Begin Patch\n*** Add File: a\n+a\n*** End Patch", "key": "p"});
+        assert_eq!(client.ok("patch/apply", &patch)["repeated"], false);
+        assert_eq!(client.ok("patch/apply", &patch)["repeated"], true);
+        id
+    };
+    let server = Server::start(&home, "s");
+    let mut client = server.client();
+    client.ok("session/attach", &json!({"session_id": id}));
+    for key in keys {
+        assert_eq!(client.ok("tool/call", &call(&id, key, "echo x >> n.txt"))["repeated"], true, "{key}");
+    }
+    assert_eq!(client.fault("tool/call", &call(&id, keys[1], "echo y >> n.txt")).0, -32602);
+    assert_eq!(fs::read_to_string(workspace.path().join("n.txt")).unwrap(), "x\nx\nx\n");
+}
+
+#[test]
+fn what_is_misspelled_is_not_passed_over_and_what_cannot_begin_leaves_nothing() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    workspace.file("a.txt", "old");
+    let server = Server::start(&home, "s");
+    let mut client = server.client();
+    let journals =
+        || fs::read_dir(home.path().join(".local/state/toolgate/sessions")).map_or(0, Iterator::count);
+    let bad = json!([{"name": "web_search", "description": "", "input_schema": {}}]);
+    for wrong in [
+        json!({"cwd": "/nowhere/at/all"}),
+        json!({"cwd": workspace.path(), "tools": bad}),
+        json!({"cwd": workspace.path(), "model": {"script": "/dev/zero"}}),
+    ] {
+        client.fault("session/start", &wrong);
+    }
+    assert_eq!(journals(), 0);
+    // A tool of the client's is there whatever else is chosen.
+    let id = client.start(&workspace, &json!({"only_tools": ["read_file"], "tools": [weather()]}));
+    let tools = client.ok("tool/list", &json!({"session_id": id}));
+    let names: Vec<&str> =
+        tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["read_file", "weather"]);
+    let (code, why) =
+        client.fault("fs/write", &json!({"session_id": id, "path": "a.txt", "text": "new", "New": true}));
+    assert!(code == -32602 && why.contains("unknown field `New`"), "{why}");
+    assert_eq!(fs::read_to_string(workspace.path().join("a.txt")).unwrap(), "old");
+    // Bytes that are long in JSON come in base64.
+    fs::write(workspace.path().join("odd"), vec![1; 3 << 20]).unwrap();
+    let read = client.ok("fs/read", &json!({"session_id": id, "path": "odd", "length": 8 << 20}));
+    assert!(read["text"].is_null() && read["base64"].as_str().unwrap().len() == 4 << 20);
 }
 
 #[test]

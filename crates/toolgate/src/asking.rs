@@ -139,6 +139,13 @@ impl Builder {
         self
     }
 
+    /// What rules take away below `from` they take away below `to` too.
+    #[must_use]
+    pub fn mirrored(mut self, from: &Path, to: &Path) -> Self {
+        self.asking.rules = self.asking.rules.mirrored(from, to);
+        self
+    }
+
     /// No rule lets a command leave the sandbox.
     #[must_use]
     pub fn always_confined(mut self) -> Self {

@@ -100,6 +100,7 @@ impl Nursery {
         let raised = match self.filled(&rearing, &worktree, is_new).await {
             Ok(()) => self
                 .composed(&rearing, &rearing.bounds, worktree.cwd())
+                .map(|composed| composed.mirrored(worktree.of(), worktree.top()))
                 .and_then(|composed| self.raised(rearing, composed, &session, Some(desk))),
             Err(why) => Err(why),
         };
@@ -128,7 +129,8 @@ impl Nursery {
         let change = |config: &mut Config| self.narrow(config, bounds, rearing.agents.is_some());
         let mut composed = compose_in(&self.place, self.dirs.clone(), change).map_err(Fault::sentence)?;
         if exec::fs::real(composed.cwd()).ok().as_deref() != Some(cwd) {
-            composed = composed.moved(cwd);
+            let first = composed.cwd().to_owned();
+            composed = composed.moved(cwd).mirrored(&first, cwd);
         }
         composed = composed.sharing(Arc::clone(&self.processes));
         composed = match bounds.read_only {

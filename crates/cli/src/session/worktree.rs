@@ -90,6 +90,11 @@ impl Worktree {
         }
     }
 
+    /// What it is a copy of.
+    pub(super) fn of(&self) -> &Path {
+        self.claim.of()
+    }
+
     /// Where all of it is.
     pub(super) fn top(&self) -> &Path {
         self.claim.at()

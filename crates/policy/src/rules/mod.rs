@@ -202,6 +202,22 @@ impl Rules {
         self
     }
 
+    /// The same rules, of which those that take something away hold below `to` as they do below `from`.
+    #[must_use]
+    pub fn mirrored(mut self, from: &Path, to: &Path) -> Self {
+        let there = |place: &Where| match place {
+            Where::At(path) => path.strip_prefix(from).ok().map(|below| Where::At(to.join(below))),
+            Where::Home(_) | Where::Glob(_) => None,
+        };
+        for rule in self.rules.iter_mut().filter(|rule| rule.decision != Decision::Allow) {
+            if let On::Path { paths, .. } = &mut rule.on {
+                let more: Vec<Where> = paths.iter().filter_map(there).collect();
+                paths.extend(more);
+            }
+        }
+        self
+    }
+
     /// Every rule, in the order they were read.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.rules.iter()
