@@ -210,6 +210,7 @@ fn anthropic(id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::{CallReader, Reading};
     use crate::{End, Heard};
 
     #[test]
@@ -234,6 +235,15 @@ mod tests {
             let calls: Vec<(&str, &str)> =
                 said.calls().map(|call| (call.id.as_str(), call.name.as_str())).collect();
             assert_eq!(calls, [("c1", "read_file"), ("c2", "apply_patch")], "{dialect}");
+            // In one piece it is the same.
+            let whole = dialect.spoken_whole("1", &lines, usage);
+            let read: Vec<String> = CallReader::new(dialect)
+                .push(&whole)
+                .into_iter()
+                .filter_map(|reading| if let Reading::Call(call) = reading { Some(call.name) } else { None })
+                .collect();
+            assert_eq!(read, ["read_file", "apply_patch"], "{dialect}: {whole}");
+            assert!(whole.to_string().contains(text), "{dialect}: {whole}");
         }
     }
 
