@@ -206,7 +206,7 @@ fn an_agent_in_a_worktree_changes_nothing_here_and_its_diff_can_be_applied() {
     let plans = root.join("plans");
     workspace.file(
         "toolgate.toml",
-        &format!("[tools]\nwithout = [\"view_image\"]\n[files]\ndeny_read = [\"{}\"]\n", plans.display()),
+        format!("[tools]\nwithout = [\"view_image\"]\n[files]\ndeny_read = [\"{}\"]\n", plans.display()),
     );
     let start = json!({"message": "in its own tree", "workspace": "worktree"});
     let secret = root.join(".env");

@@ -53,7 +53,7 @@ mod tests {
             std::fs::create_dir_all(root.join(directory)).unwrap();
         }
         for file in ["bare/HEAD", "given/HEAD"] {
-            std::fs::File::create(root.join(file)).unwrap();
+            workspace.file(file, "ref: refs/heads/main\n");
         }
         let step = |path: &&str| Step {
             path: (*path).to_owned(),
