@@ -145,7 +145,7 @@ impl Company {
             tokio::select! {
                 Some(answer) = answers.join_next(), if !answers.is_empty() => match answer {
                     Ok(Ok(answer)) => return Some(answer),
-                    Ok(Err(fault)) => tracing::warn!(%fault, "a client was asked in vain"),
+                    Ok(Err(fault)) => tracing::debug!(%fault, "a client was asked in vain"),
                     Err(_) => {}
                 },
                 _ = changes.changed() => {}

@@ -98,6 +98,9 @@ impl Socket {
                 return Err(Fault::usage(format!("another server has the socket `{}`", path.display())));
             }
             rustix::fs::unlink(path).map_err(|errno| wrong(errno.into()))?;
+        } else if file(path).is_some() {
+            let wrong = format!("there is something else at `{}` than a socket of yours", path.display());
+            return Err(Fault::usage(wrong).hint("take another path; the socket is made there"));
         }
         // Made with the mode that it is to have: nobody else gets in, not even for a moment.
         let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);

@@ -49,6 +49,9 @@ pub(super) fn resume(hall: &Hall, id: &str, start: p::Start) -> Result<Arc<Live>
     let directory = hall.sessions().ok_or_else(|| gone("there is no directory for journals".to_owned()))?;
     let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
     let file = directory.join(id.file_name());
+    if exec::fs::real(&file).is_err() {
+        return Err(gone("`session/list` has those there are".to_owned()));
+    }
     // A long one takes a while, and others have work to do.
     let reading =
         tokio::task::block_in_place(|| journal::read(&file)).map_err(|fault| gone(fault.to_string()))?;
@@ -259,7 +262,11 @@ fn chosen(model: &p::Model, composed: &Composed) -> Result<session::Chosen, RpcF
         base_url: model.base_url.clone(),
         script: model.script.as_ref().map(PathBuf::from),
     };
-    model::chosen(&whereabouts, composed.model()).map_err(unusable)
+    // The hint of a command line would be of no use here.
+    model::chosen(&whereabouts, composed.model()).map_err(|fault| {
+        let hint = "`model` has a `name`, and a `base_url` for a server of your own; keys are in the server's environment";
+        unusable(fault.hint(hint))
+    })
 }
 
 fn told(dialect: Dialect) -> p::Wire {

@@ -237,7 +237,10 @@ impl Live {
         let known = SIGNALS.iter().find(|(known, _)| *known == name);
         let (_, number) = known.ok_or_else(|| {
             let all: Vec<&str> = SIGNALS.iter().map(|(name, _)| *name).collect();
-            Code::Params.fault(format!("the params do not fit at `signal`: there are {}", all.join(", ")))
+            Code::Params.fault(format!(
+                "the params do not fit at `signal`: there are {}; `process/kill` ends it",
+                all.join(", ")
+            ))
         })?;
         reading.session.signal(*number);
         Ok(p::Empty {})
