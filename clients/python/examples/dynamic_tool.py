@@ -24,7 +24,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         (script := Path(folder, "script.jsonl")).write_text(SCRIPT)
         async with Client.spawn(*sys.argv[1:2]) as client:
-            session = await client.start_session(cwd=folder, model={"script": str(script)}, tools=[temperature])
+            session = await client.start_session(cwd=folder, model={"script": script}, tools=[temperature])
             turn = await session.prompt("How warm is it in Lisbon?")
             print("the model says:", turn.text)
 

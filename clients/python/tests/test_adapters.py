@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, Tool, set_tracing_disabled
 from agents.items import ToolCallOutputItem
 from agents.mcp import MCPServer, MCPServerStdio
@@ -112,5 +113,7 @@ async def test_langchain_calls_tools(world: World) -> None:
         assert isinstance(answer, ToolMessage) and "hi" in answer.content and answer.tool_call_id == "1"
         assert "patched.txt" in await tools["apply_patch"].ainvoke({"input": PATCH})
         assert (world.work / "patched.txt").exists()
+        with pytest.raises(NotImplementedError, match=r"`exec_command` of Toolgate is async only: `await tool.ainvoke"):
+            tools["exec_command"].invoke({"cmd": "true"})
         picture = await tools["view_image"].ainvoke({"path": "dot.png"})
         assert picture[-1]["image_url"]["url"].startswith("data:image/")

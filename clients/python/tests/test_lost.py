@@ -125,6 +125,16 @@ async def test_a_prompt_that_never_came_is_sent_again(talk: Talk) -> None:
     assert (await prompting).text == "ok"
 
 
+async def test_a_prompt_that_was_added_to_a_turn_is_not_sent_again(talk: Talk) -> None:
+    prompting = await prompted(talk)
+    talk.guest.drop()
+    guest = await talk.fake.guest()
+    await guest.welcome(cursor=1, busy=True)
+    guest.event(2, "added", text="go")
+    guest.event(3, "turn", id="t0", ended="done")
+    assert (await prompting).turn_id == "t0"
+
+
 async def test_a_turn_that_died_with_its_server_is_lost(talk: Talk) -> None:
     prompting = await prompted(talk)
     talk.guest.event(2, "prompt", text="go")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from conftest import Server, World, call, message
 from toolgate import (
     Approval,
+    Decision,
     Event,
     Invocation,
     Question,
@@ -51,7 +53,7 @@ async def test_a_model_calls_a_tool_of_this_program(world: World) -> None:
         assert (turn.ended, turn.text, turn.detail) == ("done", "Sunny.", None)
         events = await told(session)
     answers = [(event["success"], event.text) for event in events if event.kind == "answered"]
-    assert answers == [(True, f"sun in Lisbon for {turn.turn_id}"), (False, "nobody knows Atlantis")]
+    assert answers == [(True, f"sun in Lisbon for {turn.turn_id}"), (False, "LookupError: nobody knows Atlantis")]
     assert [event.text for event in events if event.kind == "said" and event.text] == ["Sunny."]
     assert [event["id"] for event in events if event.kind == "turn"] == [turn.turn_id]
     assert events[-1].kind == "end"
@@ -97,15 +99,63 @@ async def test_an_approval_decides(world: World, said: bool | str, decision: str
     assert [event["decision"] for event in events if event.kind == "decided"] == [decision]
 
 
-async def test_without_a_handler_it_is_denied_and_a_note_comes_to_the_model(world: World) -> None:
+async def test_without_a_handler_it_is_denied_and_a_note_comes_to_the_model(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     async with world.client() as client:
         ways: Json = {"cwd": world.work, "sandbox": "workspace-write", "approval": "untrusted"}
         session = await client.start_session(**ways)
         answer = await session.call("exec_command", {"cmd": WRITES})
         assert not answer.success and answer.error == "denied"
+        assert session.id in caplog.text and "`exec_command` has to be approved" in caplog.text
+        assert "start_session(on_approval=…)" in caplog.text
         noted = await client.start_session(**ways, on_approval=lambda approval: approval.deny("use git"))
         answer = await noted.call("exec_command", {"cmd": WRITES})
         assert "use git" in answer.text and not (world.work / "said.txt").exists()
+
+
+@pytest.mark.parametrize("said", ["yes", None, 1, Decision("maybe")])
+async def test_a_handler_that_says_nothing_of_use_denies_and_hears_of_it(
+    world: World, said: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with world.client() as client:
+        session = await client.start_session(
+            cwd=world.work, sandbox="workspace-write", approval="untrusted", on_approval=lambda _: said
+        )
+        answer = await session.call("exec_command", {"cmd": WRITES})
+        assert not answer.success and f"the handler returned {said!r}; it returns True, False, one of 'approved'" in caplog.text
+
+
+async def test_a_question_that_gets_no_text_stays_unanswered(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    options = [{"label": "blue", "description": "as the sea"}, {"label": "red", "description": "as blood"}]
+    questions = [{"id": "colour", "question": "Which colour?", "options": options}]
+    script = world.script([call("request_user_input", questions=questions)], [message("Ok.")])
+    async with world.client() as client:
+        odd: Any = object()
+        session = await client.start_session(cwd=world.work, model={"script": script}, on_question=lambda _: odd)
+        assert (await asyncio.wait_for(session.prompt("paint"), 20)).text == "Ok."
+        assert "it returns a text, or None" in caplog.text
+        session = await client.start_session(cwd=world.work, model={"script": script})
+        assert (await asyncio.wait_for(session.prompt("paint"), 20)).text == "Ok."
+        assert "'Which colour?', and this program gave no `on_question`" in caplog.text
+
+
+async def test_what_a_session_cannot_begin_with_is_refused_here(world: World) -> None:
+    async with world.client() as client:
+        wrong: Json = {"folder": "."}
+        with pytest.raises(TypeError, match="no 'folder' to begin with; it has cwd, sandbox,"):
+            await client.start_session(**wrong)
+        tools: list[Any] = [print]
+        with pytest.raises(TypeError, match="`print` is no tool"):
+            await client.start_session(tools=tools)
+        with pytest.raises(TypeError, match="`print` is no tool"):
+            await client.attach("s", tools=tools)
+        session = await client.start_session(cwd=world.work)
+        with pytest.raises(TypeError, match="`print` is no tool"):
+            await session.register(*tools)
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            await session.call("list_dir", {"depth": float("nan")})
+        assert repr(session) == f"<Session {session.id}>"
 
 
 async def test_a_second_program_approves_what_the_first_does_not(server: Server, world: World) -> None:
@@ -219,6 +269,10 @@ async def test_a_session_goes_on_when_its_first_server_has_ended(world: World) -
     async with world.client() as client:
         listed = await client.sessions()
         assert [(each.session_id, each.live, each.first_prompt) for each in listed] == [(session.id, False, "hi")]
-        again = await client.attach(session.id, cursor=session.cursor, model={"script": script})
+        again = await client.attach(session.id, cursor=session.cursor, model={"script": Path(script)})
         assert (await again.prompt("hi again")).text == "Hello."
         assert await client.sessions(live=True) != []
+        # All that this program is told is what came after, from the `end` that the first did not wait for.
+        await again.close()
+        events = [event async for event in again.events()]
+        assert [event.cursor for event in events] == list(range(session.cursor + 1, session.cursor + 1 + len(events)))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import enum
+from datetime import date
+from pathlib import Path
 from typing import Annotated, Any, Literal, Optional, TypedDict
 
 import pytest
 
 from toolgate import Image, Invocation, Tool, tool
 from toolgate._schema import schema_of, value_of
-from toolgate.tools import content
+from toolgate.tools import checked, content
 
 
 class Color(enum.Enum):
@@ -99,7 +102,7 @@ def test_a_function_becomes_a_tool() -> None:
     def look(path: str, depth: Annotated[int, "how deep"] = 1, *, at: Invocation) -> None:
         """Looks."""
 
-    assert look.describe() == {
+    assert look._describe() == {
         "name": "look",
         "description": "Looks.",
         "input_schema": {
@@ -121,7 +124,7 @@ def test_parameters_without_a_name_are_refused() -> None:
 
 
 async def answer(of: Tool, **arguments: Any) -> tuple[bool, str]:
-    told = await of.invoke(Invocation("s", "c", "t", of.name, arguments))
+    told = await of._invoke(Invocation("s", "c", "t", of.name, arguments))
     return told["success"], told["content_items"][0]["text"]
 
 
@@ -140,7 +143,65 @@ async def test_plain_and_async_functions_are_called_and_what_they_raise_is_told(
 
     assert await answer(plain, point={"x": 1}) == (True, "2 0.5")
     assert await answer(slow, color="red") == (True, "RED c")
-    assert await answer(wrong) == (False, "the city is not known")
+    assert await answer(wrong) == (False, "ValueError: the city is not known")
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (KeyError("city"), "KeyError: 'city'"),
+        (ValueError(), "ValueError"),
+        # Out of a thread it would be lost before Python 3.13, and the call would hang.
+        (StopIteration(), "RuntimeError: StopIteration"),
+    ],
+)
+async def test_what_a_tool_raises_is_logged_and_told_with_its_type(
+    raised: Exception, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @tool
+    def lookup() -> None:
+        raise raised
+
+    assert await asyncio.wait_for(answer(lookup), 5) == (False, told)
+    (record,) = caplog.records
+    assert record.levelname == "ERROR" and "`lookup`" in record.getMessage()
+    assert record.exc_info and record.exc_info[1] is not None and "in lookup" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("odd", "kind"),
+    [
+        (object(), "`object`"),
+        (b"bytes", "`bytes`"),
+        ({"deep": [len]}, "`builtin_function_or_method`"),
+        ((each for each in "ab"), "`generator`"),
+        ({(1, 2): 3}, "tuple"),
+    ],
+)
+async def test_what_json_does_not_have_is_refused_with_the_name_of_the_tool(odd: Any, kind: str) -> None:
+    @tool
+    def peculiar() -> Any:
+        return odd
+
+    is_success, told = await answer(peculiar)
+    assert not is_success and "`peculiar`" in told and kind in told and "return text" in told and " at 0x" not in told
+
+
+async def test_a_parameter_may_have_any_name() -> None:
+    @tool
+    def search(function: str, args: int, self: str) -> str:
+        return f"{function} {args} {self}"
+
+    assert await answer(search, function="f", args=1, self="s") == (True, "f 1 s")
+
+
+def test_a_function_that_is_no_tool_is_named() -> None:
+    def forecast() -> None: ...
+
+    with pytest.raises(TypeError, match=r"`forecast` is no tool: put `@tool` above `def forecast`, or give `tool\(forecast\)`"):
+        checked([forecast])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="'forecast' is no tool; a function with `@tool` above it is one"):
+        checked(["forecast"])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(
@@ -154,6 +215,9 @@ async def test_plain_and_async_functions_are_called_and_what_they_raise_is_told(
         (Image(b"x"), [{"type": "image", "mime_type": "image/png", "data": "eA=="}]),
         (["a", Image(b"x")], [{"type": "text", "text": "a"}, {"type": "image", "mime_type": "image/png", "data": "eA=="}]),
         ([{"type": "text", "text": "b"}], [{"type": "text", "text": "b"}]),
+        # Of the user's own, and no content item.
+        ({"type": "image", "url": "u"}, [{"type": "text", "text": '{"type": "image", "url": "u"}'}]),
+        ({"at": date(2026, 1, 2), "in": Path("a")}, [{"type": "text", "text": '{"at": "2026-01-02", "in": "a"}'}]),
     ],
 )
 def test_what_is_returned_becomes_content(result: Any, items: list[Any]) -> None:

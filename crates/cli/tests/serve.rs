@@ -503,6 +503,7 @@ fn what_comes_right_behind_something_is_heard_after_it() {
     for number in 0..40 {
         let done = client.ok("session/prompt", &json!({"session_id": id, "text": number.to_string()}));
         assert_eq!((&done["ended"], &done["text"]), (&json!("done"), &json!("So.")), "{number}");
+        assert!(done["turn_id"].as_str().unwrap().starts_with('t'), "{done}");
     }
     // Stopped before it has begun, and all the same stopped.
     let slow = vec![json!({"delay_ms": 600_000, "items": []}); 8];

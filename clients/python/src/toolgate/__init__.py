@@ -31,10 +31,11 @@ from .errors import (
 from .process import Process
 from .session import Session
 from .tools import Image, Invocation, Tool, tool
-from .types import Delta, Event, Piece, Prompted, ToolAnswer
+from .types import ApprovalPolicy, Delta, Event, Piece, Prompted, Sandbox, ToolAnswer, Wire
 
 __all__ = [
     "Approval",
+    "ApprovalPolicy",
     "Cancelled",
     "CannotConnect",
     "Choice",
@@ -69,6 +70,7 @@ __all__ = [
     "Reconnect",
     "Refused",
     "RpcError",
+    "Sandbox",
     "Session",
     "Start",
     "TooMany",
@@ -77,5 +79,6 @@ __all__ = [
     "ToolgateError",
     "TurnLost",
     "Unusable",
+    "Wire",
     "tool",
 ]

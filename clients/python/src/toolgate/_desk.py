@@ -42,10 +42,6 @@ class Desk:
         await self.link.close()
         self._end(None)
 
-    def follows(self, session_id: str) -> bool:
-        """Whether a session is followed here."""
-        return session_id in self._sessions
-
     @contextlib.contextmanager
     def starting(self) -> Any:
         """Keeps what is told of sessions that are not known yet, for `adopt`."""
@@ -66,25 +62,38 @@ class Desk:
             self._hear(method, params)
 
     async def attach(self, session: Session) -> None:
-        """Follows a session that there is."""
+        """Follows a session that there is. If the connection is lost meanwhile, it is followed again with the others."""
         connection = await self.link.ready()
+        if session.id in self._sessions:
+            raise ValueError(f"this client follows session {session.id} already; use the one it has")
         # Known first: events and questions may come before the answer does.
         self._sessions[session.id] = session
         try:
-            session.started = await session.follower.attach(connection)
+            try:
+                session.started = await session._follower.attach(connection)
+            except ConnectionLost:
+                if self.link.reconnect is None:
+                    raise
+                await self.link.ready()
+                if session._follower.failure is not None:
+                    raise session._follower.failure from None
         except BaseException:
             self._sessions.pop(session.id, None)
             raise
 
     async def leave(self, session: Session, method: str) -> None:
         """Closes a session, or detaches from it. One that is gone already is left as well."""
-        session.is_leaving = True
-        with contextlib.suppress(NoSuchSession):
-            await self.link.request(method, {"session_id": session.id}, again=True)
+        session._is_leaving = True
+        try:
+            with contextlib.suppress(NoSuchSession):
+                await self.link.request(method, {"session_id": session.id}, again=True)
+        except BaseException:
+            session._is_leaving = False
+            raise
         if method == "session/close":
-            await session.follower.last_words()
+            await session._follower.last_words()
         self._sessions.pop(session.id, None)
-        session.follower.end()
+        session._follower.end()
 
     def _hear(self, method: str, params: Json) -> None:
         session = self._sessions.get(params.get("session_id", ""))
@@ -92,16 +101,16 @@ class Desk:
             if self._starting and "session_id" in params:
                 self._early.append((method, params))
         elif method == "session/event":
-            session.follower.hear_event(params)
+            session._follower.hear_event(params)
         elif method == "session/delta":
-            session.follower.hear_delta(params)
+            session._follower.hear_delta(params)
 
     async def _answer(self, method: str, params: Json) -> Json:
         session = self._sessions.get(params.get("session_id", ""))
         if session is None:
             raise NoSuchSession(-32001, "this client does not follow that session")
         if method == "tool/invoke":
-            return await session.invoke(params)
+            return await session._invoke(params)
         if method == "approval/request":
             return await asking.decide(session.on_approval, params)
         if method == "user/ask":
@@ -109,23 +118,26 @@ class Desk:
         raise NoSuchMethod(NO_METHOD, f"this client has no method `{method}`")
 
     async def _greet(self, connection: Connection) -> None:
-        self.server = parse(Initialized, await connection.request("initialize", self._hello))
+        try:
+            self.server = parse(Initialized, await connection.request("initialize", self._hello))
+        except ConnectionLost as lost:
+            raise connection.transport.unanswered(connection.why) from lost
         connection.longest = self.server.limits.message_bytes
         some = asyncio.Semaphore(ATTACH_TOGETHER)
 
         async def again(session: Session) -> None:
             async with some:
                 try:
-                    session.started = await session.follower.attach_again(connection)
+                    session.started = await session._follower.attach_again(connection)
                 except (RpcError, JournalBehind) as error:
                     # The others go on; who uses this one is told why it does not.
                     self._sessions.pop(session.id, None)
-                    session.follower.end(error)
+                    session._follower.end(error)
 
-        await asyncio.gather(*(again(each) for each in list(self._sessions.values()) if not each.is_leaving))
+        await asyncio.gather(*(again(each) for each in list(self._sessions.values()) if not each._is_leaving))
 
     def _end(self, error: Exception | None) -> None:
         lost = None if error is None else ConnectionLost(str(error))
         for session in self._sessions.values():
-            session.follower.end(lost)
+            session._follower.end(lost)
         self._sessions.clear()

@@ -56,7 +56,7 @@ class Follower:
         params: Json = {
             "session_id": self.log.session_id,
             "cursor": self.log.cursor,
-            "tools": [each.describe() for each in self.tools.values()],
+            "tools": [each._describe() for each in self.tools.values()],
             "start": self._start,
         }
         attached = parse(Attached, await connection.request("session/attach", params))

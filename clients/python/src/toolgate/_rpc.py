@@ -16,20 +16,27 @@ from .types import Json
 log = logging.getLogger("toolgate")
 
 CANCELLED, INTERNAL, REQUEST = -32800, -32603, -32600
+# How long a connection on which nothing can be sent may still say why.
+LAST_WORDS = 2.0
 
 Answering = Callable[[str, Json], Awaitable[Json]]
 Hearing = Callable[[str, Json], None]
+# Hears the answer to a request that was taken back, and answered all the same.
+Late = Callable[[Any], None]
 
 
 class Connection:
     """A connection from its beginning to its end; what was asked and not answered by then is `ConnectionLost`."""
 
     def __init__(self, transport: Transport, answer: Answering, hear: Hearing) -> None:
-        self._transport = transport
+        self.transport = transport
+        # How it ended, once it has.
+        self.why = ""
         self._answer = answer
         self._hear = hear
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._late: dict[int, Late] = {}
         self._answering: dict[Any, asyncio.Future[Json]] = {}
         # Tasks are held here until they end: the loop itself does not hold them.
         self._loose: set[asyncio.Task[None]] = set()
@@ -38,46 +45,72 @@ class Connection:
         self.longest = 16 << 20
         self._reading = asyncio.create_task(self._read(), name="toolgate reader")
 
-    async def request(self, method: str, params: Json) -> Any:
-        """Asks for something. Who is cancelled while waiting takes the request back."""
+    async def request(self, method: str, params: Json, late: Late | None = None) -> Any:
+        """Asks for something. Who is cancelled while waiting takes the request back; `late` hears what is answered then."""
         if self.ended.is_set():
-            raise ConnectionLost("the connection has ended")
+            raise ConnectionLost(f"the connection has ended: {self.why}")
         id = next(self._ids)
         answer = self._waiting[id] = asyncio.get_running_loop().create_future()
+        # Looked at here: when the connection ends, who waited may be gone, and asyncio would complain that nobody did.
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             await self._send({"id": id, "method": method, "params": params})
             return await answer
         except asyncio.CancelledError:
-            self._later(self._send({"method": "$/cancel", "params": {"id": id}}))
+            self._take_back(id, answer, late)
             raise
         finally:
             self._waiting.pop(id, None)
 
+    def undo(self, method: str, params: Json) -> None:
+        """Asks for something that nobody waits for."""
+        self._later(self.request(method, params))
+
     async def close(self) -> None:
         """Ends the connection."""
-        await self._transport.close()
+        self._end("this client closed it")
+        await self.transport.close()
         self._reading.cancel()
         await asyncio.gather(self._reading, *self._loose, return_exceptions=True)
 
+    def _take_back(self, id: int, answer: asyncio.Future[Any], late: Late | None) -> None:
+        if answer.done() and not answer.cancelled():
+            # The answer came in the same moment.
+            if late is not None and answer.exception() is None:
+                late(answer.result())
+        elif not self.ended.is_set():
+            if late is not None:
+                self._late[id] = late
+            self._later(self._send({"method": "$/cancel", "params": {"id": id}}))
+
     async def _send(self, message: Json) -> None:
-        text = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False, separators=(",", ":"))
+        # No NaN, which Python would write: a server that cannot read a message cannot say which it was.
+        text = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         # Lone surrogates, which a file name may have, are no UTF-8 and would end the connection.
         data = text.encode("utf-8", "replace")
         if len(data) > self.longest:
             raise InvalidRequest(REQUEST, f"a message has at most {self.longest} bytes; this one has {len(data)}")
         try:
-            await self._transport.send(data)
+            await self.transport.send(data)
         except (OSError, RuntimeError) as error:
-            # Whoever reads may not know yet; whoever asks again must not be given this connection.
-            self._end()
-            raise ConnectionLost(f"the connection has ended: {error}") from error
+            # Whoever reads may not know yet, but hears why.
+            await asyncio.wait([self._reading], timeout=LAST_WORDS)
+            # Whoever asks again must not be given this connection.
+            self._end(str(error))
+            raise ConnectionLost(f"the connection has ended: {self.why}") from error
 
     async def _read(self) -> None:
         try:
-            while (line := await self._transport.receive()) is not None:
-                self._take(line)
+            while (line := await self.transport.receive()) is not None:
+                try:
+                    # What comes after the end is read, so that nobody waits for that, and not taken.
+                    if not self.ended.is_set():
+                        self._take(line)
+                except Exception:
+                    log.exception("the server wrote what cannot be understood; it is passed over: %r", line[:200])
+            self._end(await self.transport.why())
         finally:
-            self._end()
+            self._end("it cannot be read")
 
     def _take(self, line: bytes) -> None:
         try:
@@ -102,6 +135,9 @@ class Connection:
             self._hear(method, message.get("params", {}))
 
     def _answered(self, id: Any, message: Json) -> None:
+        late = self._late.pop(id, None)
+        if late is not None and message.get("error") is None:
+            late(message.get("result"))
         waiting = self._waiting.get(id)
         if waiting is None or waiting.done():
             # Late answers to what was taken back are expected; an error without an id is about a message of ours.
@@ -120,6 +156,9 @@ class Connection:
             await self._send({"id": id, **_reply(method, answering)})
         except InvalidRequest as fault:
             await self._send({"id": id, "error": {"code": fault.code, "message": fault.message}})
+        except (TypeError, ValueError) as error:
+            log.exception("the answer to %s is no JSON", method)
+            await self._send({"id": id, "error": {"code": INTERNAL, "message": f"the client's answer is no JSON: {error}"}})
 
     def _later(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(work)
@@ -132,14 +171,18 @@ class Connection:
         if not task.cancelled() and isinstance(error := task.exception(), Exception):
             log.debug("nobody waits for this: %s", error)
 
-    def _end(self) -> None:
-        """Nobody is left who could answer, or take an answer."""
+    def _end(self, why: str) -> None:
+        """Nobody is left who could answer, or take an answer; the first to say why is right."""
+        if self.ended.is_set():
+            return
+        self.why = why
         self.ended.set()
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(ConnectionLost("the connection ended before the answer came"))
+                waiting.set_exception(ConnectionLost(f"the connection ended before the answer came: {self.why}"))
         for answering in self._answering.values():
             answering.cancel()
+        self._late.clear()
 
 
 def _reply(method: str, answering: asyncio.Future[Json]) -> Json:

@@ -11,7 +11,7 @@ class TurnWatch:
     """Follows what comes of one prompt: its `prompt`, what the model `said`, and the `turn` that is over."""
 
     def __init__(self) -> None:
-        # Whether the server has written the prompt down.
+        # Whether the server has written the prompt down: as one, or as what was added to a turn that ran.
         self.is_taken = False
         # The prompt was written down, or a turn is over: one of both comes while the server is busy.
         self.moved = asyncio.Event()
@@ -21,9 +21,9 @@ class TurnWatch:
 
     def see(self, event: Event) -> None:
         """Takes the next event of the session."""
-        if event.kind in ("prompt", "turn"):
+        if event.kind in ("prompt", "added", "turn"):
             self.moved.set()
-        if event.kind == "prompt":
+        if event.kind in ("prompt", "added"):
             self.is_taken = True
         elif not self.is_taken or self._is_cut_off or self.over.done():
             return  # of a turn before this one, or after it

@@ -103,26 +103,51 @@ async def decide(handler: OnApproval | None, params: Json) -> Json:
     does, the server denies it.
     """
     if handler is None:
-        raise PeerFault(NOBODY, "this program approves nothing in this session")
+        log.warning(
+            "session %s: `%s` has to be approved, and this program gave no `on_approval`; it is denied unless somebody else "
+            "approves it (`start_session(on_approval=…)` takes a function that decides)",
+            params.get("session_id"),
+            params.get("question", {}).get("tool", "a call"),
+        )
+        raise PeerFault(NOBODY, "this program gave the session no `on_approval`, so it approves nothing")
+    approval = parse(Approval, params)
     try:
-        said: Any = await called(handler, parse(Approval, params))
+        return _told(_decision(approval, await called(handler, approval)))
     except Exception as error:
         log.exception("the approval handler stumbled; it is denied")
         return _told(Decision("denied", f"the approval could not be given: {error}"))
-    if isinstance(said, bool):
-        return _told(Decision("approved" if said else "denied"))
-    return _told(said if isinstance(said, Decision) else Decision(str(said)))
 
 
 async def answer(handler: OnQuestion | None, params: Json) -> Json:
     """Asks the handler; there is no answer if it raises. Without one somebody else may answer."""
     if handler is None:
-        raise PeerFault(NOBODY, "this program answers no questions in this session")
+        log.warning(
+            "session %s: the model asks %r, and this program gave no `on_question`; it gets no answer unless somebody else "
+            "gives one",
+            params.get("session_id"),
+            params.get("question"),
+        )
+        raise PeerFault(NOBODY, "this program gave the session no `on_question`, so it answers nothing")
     try:
-        return {"answer": await called(handler, parse(Question, params))}
+        said: Any = await called(handler, parse(Question, params))
+        if said is not None and not isinstance(said, str):
+            raise TypeError(f"the handler returned {said!r}; it returns a text, or None")
+        return {"answer": said}
     except Exception:
         log.exception("the question handler stumbled; the question stays unanswered")
         return {"answer": None}
+
+
+def _decision(approval: Approval, said: Any) -> Decision:
+    """What a handler means by what it returned; what means nothing is an error, so that its author hears of it."""
+    if isinstance(said, bool):
+        return approval.approve() if said else approval.deny()
+    decision = Decision(said) if isinstance(said, str) else said
+    choices = approval.choices
+    if not isinstance(decision, Decision) or (choices and decision.decision not in choices):
+        ways = f"True, False, one of {', '.join(map(repr, choices))}, or `approval.deny(…)`"
+        raise ValueError(f"the handler returned {said!r}; it returns {ways}")
+    return decision
 
 
 def _told(decision: Decision) -> Json:

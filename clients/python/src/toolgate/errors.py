@@ -116,7 +116,14 @@ class ConnectionLost(ToolgateError):
 
 
 class CannotConnect(ToolgateError):
-    """There is no way to the server, and trying again would not help: no program, no right token."""
+    """There is no way to the server: no program, nobody at the socket, no right token. The message says what to try.
+
+    `is_passing` says whether trying again may help, as it does while a server is about to start; `reconnect` does that.
+    """
+
+    def __init__(self, message: str, *, is_passing: bool = False) -> None:
+        super().__init__(message)
+        self.is_passing = is_passing
 
 
 class TurnLost(ToolgateError):

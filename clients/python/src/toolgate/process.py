@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from .types import Output, Piece
+from .errors import NoSuchProcess
+from .types import Json, Output, Piece
 
 if TYPE_CHECKING:
+    from ._rpc import Late
     from .session import Session
 
 # How long the server waits for output before it answers that there is none: the most it takes.
@@ -23,20 +25,28 @@ class Process:
         self.exit_code: int | None = None
         # How much of its output was read, in bytes.
         self.position = 0
-        self._is_over = False
+        # The last that was read: that it is over.
+        self._over: Output | None = None
 
     async def read(self, *, wait_ms: int = WAIT_MS, max_bytes: int | None = None) -> Output:
         """Reads what comes next; nothing lost, nothing twice, also if it is cancelled or the connection is made anew."""
+        if self._over is not None:
+            return self._over
         params = {"from": self.position, "wait_ms": wait_ms, "max_bytes": max_bytes}
-        output = Output.of(await self._request("process/read", params, again=True))
+        try:
+            output = Output.of(await self._request("process/read", params, again=True, late=self._note_end))
+        except NoSuchProcess:
+            # The server forgets one whose end it has told; a read that was cancelled may have heard it.
+            if self._over is None:
+                raise
+            return self._over
         self.position = output.next
-        if output.state != "running":
-            self._is_over, self.exit_code = True, output.exit_code
+        self._note(output)
         return output
 
     async def __aiter__(self) -> AsyncIterator[Piece]:
         """Tells all that it writes, until it is over."""
-        while not self._is_over:
+        while self._over is None:
             for piece in (await self.read()).pieces:
                 yield piece
 
@@ -71,5 +81,13 @@ class Process:
         """Ends it and all that came of it."""
         await self._request("process/kill", {}, again=True)
 
-    async def _request(self, method: str, params: dict[str, Any], *, again: bool = False) -> Any:
-        return await self.session.request(method, {"process_id": self.process_id, **params}, again=again)
+    def _note(self, output: Output) -> None:
+        if output.state != "running":
+            self._over, self.exit_code = output, output.exit_code
+
+    def _note_end(self, answer: Json) -> None:
+        """Hears the answer to a read that was cancelled. Pieces in it come again with the next read; an end does not."""
+        self._note(Output.of(answer))
+
+    async def _request(self, method: str, params: Json, *, again: bool = False, late: Late | None = None) -> Any:
+        return await self.session._request(method, {"process_id": self.process_id, **params}, again=again, late=late)

@@ -9,10 +9,11 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._follow import Follower
+from ._rpc import Late
 from .asking import OnApproval, OnQuestion
 from .errors import ConnectionLost, RpcError
 from .process import Process
-from .tools import Image, Invocation, Tool, content
+from .tools import Image, Invocation, Tool, checked, content
 from .types import (
     Delta,
     Described,
@@ -54,28 +55,31 @@ class Session:
         self.id = session_id
         self.on_approval = on_approval
         self.on_question = on_question
-        self.tools = {each.name: each for each in tools}
-        self.follower = Follower(session_id, self.tools, start, cursor, keep_events)
+        self._tools = {each.name: each for each in tools}
+        self._follower = Follower(session_id, self._tools, start, cursor, keep_events)
         # What the server said of it last; unknown until the first answer.
         self.started: Started | None = None
         # It was closed or detached from, and is not to be followed again.
-        self.is_leaving = False
+        self._is_leaving = False
+
+    def __repr__(self) -> str:
+        return f"<Session {self.id}>"
 
     @property
     def cursor(self) -> int:
         """The number of the last event that came: keep it to `client.attach` from another program, or later."""
-        return self.follower.log.cursor
+        return self._follower.log.cursor
 
     def events(self, after: int | None = None) -> AsyncIterator[Event]:
         """Tells every event after a cursor, each once and in order, also over lost connections; by default all.
 
         It ends when the session is closed or detached from here, or the client is closed.
         """
-        return self.follower.log.follow(after)
+        return self._follower.log.follow(after)
 
     def deltas(self) -> AsyncIterator[Delta]:
         """Tells what is on its way: text as it streams, output as it is written. Some may be left out."""
-        return self.follower.deltas()
+        return self._follower.deltas()
 
     async def prompt(self, text: str, images: Sequence[Image] = ()) -> Prompted:
         """Has the model work, and waits until the turn is over; while one runs, adds to what was asked ("steered").
@@ -87,13 +91,13 @@ class Session:
         pictures = [piece for each in images for piece in content(each)]
         params = {"text": text, **({"images": pictures} if pictures else {})}
         while True:  # ends: each round is a connection that was lost, and the link gives up within bounds
-            with self.follower.watching() as watch:
+            with self._follower.watching() as watch:
                 try:
                     return parse(Prompted, await self.request("session/prompt", params))
                 except ConnectionLost:
                     if self._desk.link.reconnect is None:
                         raise
-                    turn = await self.follower.settle(watch, self._desk.link)
+                    turn = await self._follower.settle(watch, self._desk.link)
                 if turn is not None:
                     return turn
 
@@ -111,22 +115,22 @@ class Session:
 
     async def register(self, *tools: Tool) -> list[str]:
         """Gives tools to the session; one of the same name is replaced. Says which there are of clients."""
-        before = dict(self.tools)
+        before, given = dict(self._tools), checked(tools)
         # Known first: a call may come before the answer does.
-        self.tools.update({each.name: each for each in tools})
+        self._tools.update({each.name: each for each in given})
         try:
-            params = {"tools": [each.describe() for each in tools]}
+            params = {"tools": [each._describe() for each in given]}
             return list((await self.request("tool/register", params, again=True))["tools"])
         except RpcError:
-            self.tools.clear()
-            self.tools.update(before)
+            self._tools.clear()
+            self._tools.update(before)
             raise
 
     async def unregister(self, *names: str) -> list[str]:
         """Takes tools back. Says which are left of clients."""
         left = await self.request("tool/unregister", {"names": list(names)}, again=True)
         for name in names:
-            self.tools.pop(name, None)
+            self._tools.pop(name, None)
         return list(left["tools"])
 
     async def start_process(
@@ -139,6 +143,11 @@ class Session:
         stdin: bool = False,
     ) -> Process:
         """Starts a script, or a program with its arguments; `tty` gives it a terminal of so many rows and columns."""
+
+        def unwanted(started: Json) -> None:
+            # Who wanted it was cancelled: nobody would read it.
+            self._desk.link.undo("process/kill", {"session_id": self.id, "process_id": started["process_id"]})
+
         params = {
             "command": command,
             "argv": None if argv is None else list(argv),
@@ -146,7 +155,7 @@ class Session:
             "tty": None if tty is None else {"rows": tty[0], "cols": tty[1]},
             "stdin": stdin,
         }
-        return Process(self, (await self.request("process/start", params))["process_id"])
+        return Process(self, (await self._request("process/start", params, late=unwanted))["process_id"])
 
     async def read_file(self, path: Path, *, offset: int = 0, length: int | None = None) -> FilePart:
         """Reads a file, or a part of it; `next` says where to go on if there is more."""
@@ -204,14 +213,17 @@ class Session:
 
     async def request(self, method: str, params: Json, *, again: bool = False) -> Any:
         """Asks the server something about this session: for what has no method here. What is None is left out."""
-        said = {name: value for name, value in params.items() if value is not None}
-        return await self._desk.link.request(method, {"session_id": self.id, **said}, again=again)
+        return await self._request(method, params, again=again)
 
-    async def invoke(self, params: Json) -> Json:
+    async def _request(self, method: str, params: Json, *, again: bool = False, late: Late | None = None) -> Any:
+        said = {name: value for name, value in params.items() if value is not None}
+        return await self._desk.link.request(method, {"session_id": self.id, **said}, again=again, late=late)
+
+    async def _invoke(self, params: Json) -> Json:
         """Answers a `tool/invoke`."""
         invocation = parse(Invocation, params)
-        tool = self.tools.get(invocation.tool)
+        tool = self._tools.get(invocation.tool)
         if tool is None:
             said = f"the client has no tool `{invocation.tool}` any more"
             return {"content_items": content(said), "success": False}
-        return await tool.invoke(invocation)
+        return await tool._invoke(invocation)

@@ -8,14 +8,29 @@ import dataclasses
 import enum
 import inspect
 import json
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import date, time
+from decimal import Decimal
+from pathlib import PurePath
 from typing import Any, get_type_hints, overload
+from uuid import UUID
 
 from ._schema import object_of, value_of
 from .types import Json
 
-CONTENT_TYPES = ("text", "input_text", "image", "input_image")
+log = logging.getLogger("toolgate")
+
+# The kinds of content items, and what each must have.
+CONTENT_TYPES: dict[Any, set[str]] = {
+    "text": {"text"},
+    "input_text": {"text"},
+    "image": {"mime_type", "data"},
+    "input_image": {"image_url"},
+}
+# What JSON does not have, but words for.
+WORDS = (PurePath, date, time, Decimal, UUID)
 
 
 @dataclass(frozen=True)
@@ -53,7 +68,7 @@ class Tool:
         """Calls the function itself."""
         return self.function(*args, **kwargs)
 
-    def describe(self) -> Json:
+    def _describe(self) -> Json:
         """Says what the server is told of it."""
         told = {
             "name": self.name,
@@ -63,14 +78,27 @@ class Tool:
         }
         return told if self.timeout is None else {**told, "timeout_ms": round(self.timeout * 1000)}
 
-    async def invoke(self, invocation: Invocation) -> Json:
-        """Answers a call. What the function raises is told to the model, and is no success."""
+    async def _invoke(self, invocation: Invocation) -> Json:
+        """Answers a call. What the function raises is logged, told to the model, and is no success."""
         try:
             arguments = {name: value_of(self.hints.get(name, Any), value) for name, value in invocation.arguments.items()}
             arguments |= {name: invocation for name, hint in self.hints.items() if hint is Invocation}
-            return {"content_items": content(await called(self.function, **arguments)), "success": True}
+            result = await called(self.function, **arguments)
+            return {"content_items": self._content(result), "success": True}
         except Exception as error:
-            return {"content_items": content(str(error) or type(error).__name__), "success": False}
+            log.exception("the tool `%s` stumbled; the model is told", self.name)
+            # The words alone may say little: those of a KeyError are the key.
+            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            return {"content_items": content(said), "success": False}
+
+    def _content(self, result: Any) -> list[Json]:
+        try:
+            return content(result)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"the tool `{self.name}` returned what the model cannot be told: {error}; "
+                "return text, an `Image`, a list of them, or what JSON has"
+            ) from error
 
 
 @overload
@@ -114,6 +142,18 @@ def tool(
     return made if function is None else made(function)
 
 
+def checked(tools: Iterable[Tool]) -> list[Tool]:
+    """The same as a list; what is no tool is named."""
+    given = list(tools)
+    for each in given:
+        if isinstance(each, Tool):
+            continue
+        if name := getattr(each, "__name__", None):
+            raise TypeError(f"`{name}` is no tool: put `@tool` above `def {name}`, or give `tool({name})`")
+        raise TypeError(f"{each!r} is no tool; a function with `@tool` above it is one")
+    return given
+
+
 def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> Json:
     parameters = inspect.signature(function).parameters
     for each in parameters.values():
@@ -125,16 +165,27 @@ def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> Json:
     return object_of({name: hints.get(name, Any) for name in taken}, required, defaults)
 
 
-async def called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+async def called(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Calls a function of the user's: on the loop if it is async, in a thread if it is not, so that it may block."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         return await function(*args, **kwargs)
-    result = await asyncio.to_thread(function, *args, **kwargs)
+    result = await asyncio.to_thread(_blocking, function, *args, **kwargs)
     return await result if inspect.isawaitable(result) else result
 
 
+def _blocking(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    try:
+        return function(*args, **kwargs)
+    except StopIteration as error:
+        # Before Python 3.13 nobody would ever hear of one that comes out of a thread.
+        raise RuntimeError("StopIteration") from error
+
+
 def content(result: Any) -> list[Json]:
-    """Makes what a model is told of what a function returned: text and pictures as they are, all else as JSON."""
+    """Makes what a model is told of what a function returned: text and pictures as they are, all else as JSON.
+
+    What JSON does not have is a `TypeError`: the model could do nothing with `<object object at 0x7f…>`.
+    """
     if isinstance(result, Sequence) and not isinstance(result, (str, bytes)) and any(_is_piece(each) for each in result):
         return [piece for each in result for piece in content(each)]
     if isinstance(result, Image):
@@ -149,7 +200,11 @@ def content(result: Any) -> list[Json]:
 
 
 def _is_piece(value: Any) -> bool:
-    return isinstance(value, Image) or (isinstance(value, dict) and value.get("type") in CONTENT_TYPES)
+    if isinstance(value, Image):
+        return True
+    if not isinstance(value, dict) or not isinstance(kind := value.get("type"), str):
+        return False
+    return kind in CONTENT_TYPES and CONTENT_TYPES[kind] <= value.keys()
 
 
 def _plain(value: Any) -> Any:
@@ -159,4 +214,6 @@ def _plain(value: Any) -> Any:
         return value.value
     if isinstance(value, (set, frozenset)):
         return list(value)
-    return str(value)
+    if isinstance(value, WORDS):
+        return str(value)
+    raise TypeError(f"JSON has nothing for the type `{type(value).__name__}`")

@@ -12,6 +12,13 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 Json = dict[str, Any]
 T = TypeVar("T")
 
+# What commands of a session may do (docs/sandbox.md).
+Sandbox = Literal["read-only", "workspace-write", "external", "danger-full-access"]
+# When somebody is asked (docs/approval.md).
+ApprovalPolicy = Literal["untrusted", "on-failure", "on-request", "never"]
+# How a model is spoken to: OpenAI Responses, OpenAI Chat Completions, Anthropic Messages.
+Wire = Literal["responses", "chat", "anthropic"]
+
 
 def parse(cls: type[T], value: Json) -> T:
     """Makes a dataclass of a JSON object."""
@@ -257,10 +264,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Patched:
-    """A patch that was applied."""
+    """A patch that was applied; `repeated` says that this is the answer of an earlier one with the same key."""
 
     changes: list[Change]
     text: str
+    repeated: bool = False
 
 
 @dataclass(frozen=True)

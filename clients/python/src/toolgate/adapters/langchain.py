@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NoReturn
 
 from langchain_core.tools import StructuredTool
 
@@ -13,7 +13,7 @@ from ._offer import call, image_url, offered, schema
 
 
 async def structured_tools(session: Session, only: Collection[str] | None = None) -> list[StructuredTool]:
-    """Gives the tools of a session, or those that are named, as structured tools. They are async: use `ainvoke`."""
+    """Gives the tools of a session, or those that are named, as structured tools. They are async only: use `ainvoke`."""
     return [_structured_tool(session, each) for each in await offered(session, only)]
 
 
@@ -21,7 +21,11 @@ def _structured_tool(session: Session, tool: Described) -> StructuredTool:
     async def run(**arguments: Any) -> str | list[Json]:
         return _output(await call(session, tool, arguments))
 
-    return StructuredTool(name=tool.name, description=tool.description, args_schema=schema(tool), coroutine=run)
+    def blocked(**_: Any) -> NoReturn:
+        # The session lives on an event loop, which a plain call would have to stop.
+        raise NotImplementedError(f"`{tool.name}` of Toolgate is async only: `await tool.ainvoke(…)` instead of `tool.invoke(…)`")
+
+    return StructuredTool(name=tool.name, description=tool.description, args_schema=schema(tool), func=blocked, coroutine=run)
 
 
 def _output(answer: ToolAnswer) -> str | list[Json]:

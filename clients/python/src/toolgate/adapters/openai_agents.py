@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from agents import FunctionTool
+from agents import FunctionTool, Tool
 from agents.tool import ToolOutputImage, ToolOutputText
 from agents.tool_context import ToolContext
 
@@ -15,8 +15,8 @@ from ..types import Described, ToolAnswer
 from ._offer import call, image_url, offered, schema
 
 
-async def function_tools(session: Session, only: Collection[str] | None = None) -> list[FunctionTool]:
-    """Gives the tools of a session, or those that are named, as function tools."""
+async def function_tools(session: Session, only: Collection[str] | None = None) -> list[Tool]:
+    """Gives the tools of a session, or those that are named, as function tools: a list that `Agent(tools=…)` takes."""
     return [_function_tool(session, each) for each in await offered(session, only)]
 
 

@@ -111,9 +111,9 @@ impl Turns {
                 }
             }
             let (answer, answered) = oneshot::channel();
-            self.asked.send(Asked { text, images, answer: Some(answer) }).map_err(|_| closed())?;
-            // Whoever interrupts from now on means this turn, though it has not begun.
+            // Whoever interrupts from now on means this turn, though it has not begun; said before it can.
             self.handle.announce();
+            self.asked.send(Asked { text, images, answer: Some(answer) }).map_err(|_| closed())?;
             *now = Now::Busy;
             answered
         };

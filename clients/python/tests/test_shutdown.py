@@ -1,0 +1,129 @@
+"""Programs that end: with nothing left open, nothing unsaid, and nothing that Python warns of."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import textwrap
+
+import pytest
+
+from conftest import World, message
+
+BEGIN = """
+import asyncio, sys
+from toolgate import Client, ConnectionLost, _transport, tool
+from toolgate._transport import LEAVE
+
+binary, script = sys.argv[1:]
+
+@tool
+async def never() -> str:
+    "Never ends."
+    await asyncio.sleep(60)
+    return ""
+"""
+
+PROGRAMS = {
+    "a turn": """
+        async def main():
+            async with Client.spawn(binary) as client:
+                session = await client.start_session(model={"script": script}, tools=[never])
+                async for event in session.events():
+                    break
+                print((await session.prompt("hi")).text)
+    """,
+    "a tool, a read and a call under way": """
+        async def main():
+            async with Client.spawn(binary, reconnect=True) as client:
+                session = await client.start_session(sandbox="workspace-write", approval="never", tools=[never])
+                process = await session.start_process("cat", stdin=True)
+                tasks = [asyncio.create_task(work) for work in (session.call("never"), process.wait())]
+                await asyncio.sleep(0.3)
+                loop = asyncio.get_running_loop()
+                began = loop.time()
+            # What nobody waits for any more keeps nobody waiting.
+            assert loop.time() - began < LEAVE
+            print(*await asyncio.gather(*tasks, return_exceptions=True), sep="\\n")
+            async with Client.spawn(binary) as client:
+                again = await client.attach(session.id)
+                print([event.kind async for event in until_resumed(again)][-2:])
+
+        async def until_resumed(session):
+            async for event in session.events():
+                yield event
+                if event.kind == "session" and event.cursor > 1:
+                    return
+    """,
+    "a main task that is cancelled": """
+        async def work():
+            async with Client.spawn(binary) as client:
+                session = await client.start_session(tools=[never])
+                await session.call("never")
+
+        async def main():
+            try:
+                await asyncio.wait_for(work(), 1)
+            except asyncio.TimeoutError:
+                print("timed out")
+    """,
+    "a server that was killed": """
+        async def main():
+            client = Client.spawn("sh", ["-c", f"echo $$ > pid; exec {binary} serve"])
+            async with client:
+                session = await client.start_session(tools=[never])
+                calling = asyncio.create_task(session.call("never"))
+                await asyncio.sleep(0.3)
+                import os
+                os.kill(int(open_and_close("pid")), 9)
+                try:
+                    await calling
+                except ConnectionLost:
+                    print("lost")
+
+        def open_and_close(path):
+            with open(path) as file:
+                return file.read()
+    """,
+    "a program that ends at once": """
+        async def main():
+            try:
+                await Client.spawn("true", []).open()
+            except Exception as error:
+                print(type(error).__name__)
+    """,
+    "one that does not read and one that does not leave": """
+        async def main():
+            _transport.LEAVE = 0.5
+            for script in ("sleep 60 > /dev/null", "trap '' TERM; while :; do sleep 1; done"):
+                try:
+                    await asyncio.wait_for(Client.spawn("sh", ["-c", script]).open(), 0.5)
+                except asyncio.TimeoutError:
+                    print("gone")
+    """,
+}
+SAYS = {
+    "a turn": "Hi.",
+    "a tool, a read and a call under way": "the client is closed\nthe client is closed\n['end', 'session']",
+    "a main task that is cancelled": "timed out",
+    "a server that was killed": "lost",
+    "a program that ends at once": "CannotConnect",
+    "one that does not read and one that does not leave": "gone\ngone",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+async def test_a_program_ends_cleanly(world: World, name: str) -> None:
+    program = BEGIN + textwrap.dedent(PROGRAMS[name]) + "\nasyncio.run(main())\n"
+    script = world.script([message("Hi.")])
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-X", "dev", "-W", "error", "-c", program, world.binary, script),
+        env={**os.environ, **world.env},
+        cwd=world.work,
+        stdout=pipe,
+        stderr=pipe,
+    )
+    out, err = await asyncio.wait_for(process.communicate(), 40)
+    assert (out.decode().strip(), err.decode(), process.returncode) == (SAYS[name], "", 0)

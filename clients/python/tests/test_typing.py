@@ -1,0 +1,90 @@
+"""What a type checker and `help` say: mypy is strict, the examples of the README pass it, and each member has words."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from toolgate import Client, Model, Start
+from toolgate import client as source
+
+PROJECT = Path(__file__).parents[1]
+BLOCKS = re.findall(r"```python\n(.*?)```", (PROJECT / "README.md").read_text(), re.DOTALL)
+
+ADAPTERS = """
+from langchain_core.language_models import BaseChatModel
+from toolgate import Session
+
+
+async def use(session: Session, model: BaseChatModel) -> None:
+"""
+
+WRONG = """
+from toolgate import Client
+
+
+def plain() -> None: ...
+
+
+async def use(client: Client) -> None:
+    await client.start_session(sandbox="read-only", approval="on-request", model={"wire": "chat"}, only_tools=["list_dir"])
+    await client.start_session(sandbox="workspace")  # wrong
+    await client.start_session(approval="always")  # wrong
+    await client.start_session(model={"wire": "openai"})  # wrong
+    await client.start_session(tools=[plain])  # wrong
+    await client.start_session(folder=".")  # wrong
+"""
+
+
+def mypy(*files: Path) -> list[str]:
+    """The errors, each with its file and line."""
+    # Kept with the environment: all of it anew takes half a minute.
+    cache = Path(sys.prefix) / "mypy-cache"
+    said = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", cache, *files],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.stderr == ""
+    return [line for line in said.stdout.splitlines() if ": note:" not in line]
+
+
+@pytest.mark.timeout(300)
+def test_the_package_and_the_readme_are_strictly_typed(tmp_path: Path) -> None:
+    first, adapters = BLOCKS
+    (tmp_path / "first.py").write_text(first)
+    (tmp_path / "adapters.py").write_text(ADAPTERS + textwrap.indent(adapters, "    "))
+    assert mypy(*(PROJECT / each for each in ("src", "tests", "examples")), *tmp_path.iterdir()) == []
+
+
+@pytest.mark.timeout(300)
+def test_what_no_server_takes_is_an_error_of_types(tmp_path: Path) -> None:
+    (program := tmp_path / "wrong.py").write_text(WRONG)
+    wrong = {number for number, line in enumerate(WRONG.splitlines(), 1) if line.endswith("# wrong")}
+    said = mypy(program)
+    assert {int(line.split(":")[1]) for line in said} == wrong, said
+
+
+def test_help_says_what_a_session_begins_with() -> None:
+    words = inspect.getdoc(Client.start_session) or ""
+    for name in inspect.signature(Client.start_session).parameters.keys() - {"self", "start"} | Start.__annotations__.keys():
+        assert re.search(rf"^{name}: \w", words, re.MULTILINE), name
+    assert all(f"`{name}`" in words for name in Model.__annotations__)
+
+
+@pytest.mark.parametrize("which", ["Model", "Start"])
+def test_each_member_has_words(which: str) -> None:
+    classes = {each.name: each for each in ast.parse(inspect.getsource(source)).body if isinstance(each, ast.ClassDef)}
+    _, *body = classes[which].body
+    for member, words in zip(body[::2], body[1::2], strict=True):
+        assert isinstance(member, ast.AnnAssign)
+        assert isinstance(words, ast.Expr) and isinstance(words.value, ast.Constant), ast.unparse(member)
