@@ -342,6 +342,33 @@ fn an_agent_below_the_top_of_a_repository_comes_back_with_paths_from_there() {
 }
 
 #[test]
+fn git_is_not_taken_from_where_a_model_may_write() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let root = workspace.path();
+    workspace.file("a.txt", "one\n");
+    commit(&root);
+    // As a virtual environment of the project's is on many a PATH.
+    let ran = home.path().join("ran");
+    workspace.file("bin/git", format!("#!/bin/sh\ntouch {}\nexec /usr/bin/git \"$@\"\n", ran.display()));
+    fs::set_permissions(root.join("bin/git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let script = home.path().join("script.jsonl");
+    let start = turn(PROMPT, &[call("spawn_agent", &json!({"message": "look", "workspace": "worktree"}))]);
+    fs::write(&script, format!("{start}\n{}\n", say("look", "seen"))).unwrap();
+    let done = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["run", "--agents", "--json", "--sandbox", "workspace-write", "--script"])
+        .args([script.to_str().unwrap(), PROMPT])
+        .current_dir(&root)
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", root.join("bin").display()))
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&done.stdout);
+    assert!(out.contains(r#"\"agent_id\":\"a1\""#), "{out}");
+    assert!(!ran.exists(), "a git of the workspace's ran outside");
+}
+
+#[test]
 fn what_a_kill_leaves_of_a_worktree_is_taken_away_by_the_next() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let root = workspace.path();

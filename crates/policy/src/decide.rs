@@ -1,7 +1,7 @@
 //! Intent → verdict. The strictest effect wins.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::judge::Judgement;
@@ -138,6 +138,11 @@ impl Gate {
     /// When it asks.
     pub fn approval(&self) -> ApprovalPolicy {
         self.approval
+    }
+
+    /// Where commands may write, if they are confined.
+    pub fn writable(&self) -> &[PathBuf] {
+        &self.confinement.writable
     }
 
     /// What confines commands.

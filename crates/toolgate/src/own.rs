@@ -1,7 +1,7 @@
 //! Programs that we run ourselves, for the user and not for a model: git, for a worktree.
 
-use std::ffi::OsString;
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use exec::errand::{Errand, Ran, find};
@@ -22,6 +22,8 @@ pub struct Own<'a> {
     pub at_most: Duration,
     /// Bytes that it may write.
     pub output: u64,
+    /// Where models may write: no program is taken from there, though the PATH leads there.
+    pub but_from: &'a [PathBuf],
 }
 
 impl Own<'_> {
@@ -56,7 +58,7 @@ impl Own<'_> {
 
     fn found(&self) -> Result<Vec<String>, String> {
         let name = self.argv.first().copied().unwrap_or_default();
-        let path = std::env::var_os("PATH");
+        let path = std::env::var_os("PATH").map(|path| trusted(&path, self.but_from));
         let program = find(name, path.as_deref())
             .ok_or_else(|| format!("there is no program `{name}` along the PATH"))?;
         let mut argv: Vec<String> = self.argv.iter().map(|&word| word.to_owned()).collect();
@@ -72,5 +74,36 @@ impl Own<'_> {
         let Self { directory, at_most, output, .. } = *self;
         let errand = Errand { argv, env: &env, directory, input: b"", at_most, output };
         errand.run(processes.spawner(), permit).await.map_err(|fault| fault.to_string())
+    }
+}
+
+/// The directories of `path` that lie in none of `roots`: a virtual environment of the project's is on many a PATH.
+fn trusted(path: &OsStr, roots: &[PathBuf]) -> OsString {
+    let lies_in_none = |place: &PathBuf| {
+        let real = exec::fs::real(place).unwrap_or_else(|_| place.clone());
+        !roots.iter().any(|root| place.starts_with(root) || real.starts_with(root))
+    };
+    // What was split can be joined.
+    std::env::join_paths(std::env::split_paths(path).filter(lies_in_none)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_program_is_taken_from_where_a_model_may_write() {
+        let path = OsStr::new("/w/.venv/bin:/usr/bin:/w2/bin:/w:/bin");
+        let rows: [(&[&str], &str); 3] = [
+            (&[], "/w/.venv/bin:/usr/bin:/w2/bin:/w:/bin"),
+            (&["/w"], "/usr/bin:/w2/bin:/bin"),
+            (&["/w", "/usr"], "/w2/bin:/bin"),
+        ];
+        for (roots, left) in rows {
+            let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
+            // `/bin` may be a link to `/usr/bin`.
+            let trusted = trusted(path, &roots).into_string().unwrap();
+            assert!(left.starts_with(&trusted) && trusted.len() + ":/bin".len() >= left.len(), "{trusted}");
+        }
     }
 }

@@ -16,7 +16,7 @@ use toolgate::{
 };
 
 use super::words::Words;
-use super::worktree::{Worktree, sweep};
+use super::worktree::{Git, Worktree};
 use super::{AGENT_TOOLS, Chosen, Made, Wanted, Worktrees, close, make, one_shell};
 use crate::args::Place;
 use crate::compose::{Composed, compose_in};
@@ -199,9 +199,11 @@ impl Nursery {
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for a worktree")?;
         let directory = state.join("worktrees");
         crate::private::directory(&directory).map_err(|error| error.to_string())?;
-        sweep(&self.processes, &directory).await;
+        let but_from = self.known().values().flat_map(|known| known.gate.writable().to_vec()).collect();
+        let git = Git { processes: Arc::clone(&self.processes), but_from };
+        git.sweep(&directory).await;
         let name = format!("{}-{}", SessionId::new().as_str(), path.join("-"));
-        Worktree::make(Arc::clone(&self.processes), cwd, directory.join(name)).await
+        Worktree::make(git, cwd, directory.join(name)).await
     }
 }
 

@@ -50,7 +50,7 @@ const NOT_TEXT: [&str; 5] =
 
 /// A worktree.
 pub(super) struct Worktree {
-    processes: Arc<Processes>,
+    git: Git,
     /// The repository that it is of, where it is, and that it is ours.
     claim: Claim,
     /// The commit that it began as.
@@ -65,23 +65,23 @@ pub(super) struct Worktree {
 
 impl Worktree {
     /// Makes one of the repository that `cwd` is in, at `at`. There is nothing in it yet.
-    pub(super) async fn make(processes: Arc<Processes>, cwd: &Path, at: PathBuf) -> Result<Self, String> {
-        let git = |args: &'static [&'static str]| run(&processes, cwd, args);
-        let top = git(&["rev-parse", "--show-toplevel"])
+    pub(super) async fn make(git: Git, cwd: &Path, at: PathBuf) -> Result<Self, String> {
+        let top = git
+            .run(cwd, &["rev-parse", "--show-toplevel"])
             .await
             .map_err(|why| format!("there is no git repository to make a worktree of: {why}"))?;
         let of = PathBuf::from(top);
         let below = cwd.strip_prefix(&of).map(Path::to_owned).unwrap_or_default();
         // Not what is not committed: a commit of that would be read by whoever may not read the files.
-        let base =
-            git(&["rev-parse", "HEAD"]).await.map_err(|_| "the repository has no commit yet".to_owned())?;
+        let base = git.run(cwd, &["rev-parse", "HEAD"]).await;
+        let base = base.map_err(|_| "the repository has no commit yet".to_owned())?;
         let claim = Claim::stake(&of, at).map_err(|error| format!("a worktree cannot be made: {error}"))?;
         let place = claim.at().to_string_lossy().into_owned();
         let cwd = claim.at().join(below);
         let (is_open, looking) = (AtomicBool::new(true), tokio::sync::Mutex::default());
-        let made = Self { processes, claim, base, cwd, is_open, looking };
+        let made = Self { git, claim, base, cwd, is_open, looking };
         let add = ["worktree", "add", "--quiet", "--no-checkout", "--detach", &place, &made.base];
-        match run(&made.processes, made.claim.of(), &add).await {
+        match made.git.run(made.claim.of(), &add).await {
             Ok(_) => Ok(made),
             Err(why) => {
                 made.remove().await;
@@ -182,14 +182,14 @@ impl Worktree {
     ) -> Result<Vec<u8>, String> {
         let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
         let env = [&settings()[..], &owned(env)[..]].concat();
-        let own = Own { argv: &argv, env: &env, directory, at_most: TIME, output: MOST };
-        said(own.confined(&self.processes, gate).await?)
+        let own = self.git.own(&argv, &env, directory);
+        said(own.confined(&self.git.processes, gate).await?)
     }
 
     /// Takes it away, with all that is in it.
     pub(super) async fn remove(&self) {
         self.is_open.store(false, Ordering::Relaxed);
-        clear(&self.processes, &self.claim).await;
+        self.git.clear(&self.claim).await;
     }
 }
 
@@ -213,31 +213,44 @@ fn settings() -> Vec<(String, String)> {
     owned(&OFFLINE).into_iter().chain(count).chain(pairs).collect()
 }
 
-/// Takes away what was claimed: as git does it, or by hand where git cannot.
-async fn clear(processes: &Processes, claim: &Claim) {
-    let place = claim.at().to_string_lossy().into_owned();
-    let args = ["worktree", "remove", "--force", "--force", &place];
-    if let Err(why) = run(processes, claim.of(), &args).await {
-        tracing::debug!(%why, "git does not remove a worktree");
-    }
-    if let Err(error) = claim.clear() {
-        tracing::warn!(%error, "a worktree could not be removed");
-    }
+/// Runs git.
+#[derive(Clone)]
+pub(super) struct Git {
+    pub(super) processes: Arc<Processes>,
+    /// Where models may write: git is not taken from there.
+    pub(super) but_from: Vec<PathBuf>,
 }
 
-/// Takes away what programs that were killed have left in `directory`.
-pub(super) async fn sweep(processes: &Processes, directory: &Path) {
-    for claim in Claim::abandoned(directory) {
-        clear(processes, &claim).await;
+impl Git {
+    fn own<'a>(&'a self, argv: &'a [&'a str], env: &'a [(String, String)], directory: &'a Path) -> Own<'a> {
+        Own { argv, env, directory, at_most: TIME, output: MOST, but_from: &self.but_from }
     }
-}
 
-/// What git writes, without the newline at its end. Not confined: nothing of it may depend on what an agent wrote.
-async fn run(processes: &Processes, directory: &Path, args: &[&str]) -> Result<String, String> {
-    let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
-    let own = Own { argv: &argv, env: &settings(), directory, at_most: TIME, output: MOST };
-    let said = said(own.unconfined(processes).await?)?;
-    Ok(String::from_utf8_lossy(&said).trim_end_matches('\n').to_owned())
+    /// What git writes, without the newline at its end. Not confined: nothing of it may depend on what an agent wrote.
+    async fn run(&self, directory: &Path, args: &[&str]) -> Result<String, String> {
+        let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
+        let said = said(self.own(&argv, &settings(), directory).unconfined(&self.processes).await?)?;
+        Ok(String::from_utf8_lossy(&said).trim_end_matches('\n').to_owned())
+    }
+
+    /// Takes away what was claimed: as git does it, or by hand where git cannot.
+    async fn clear(&self, claim: &Claim) {
+        let place = claim.at().to_string_lossy().into_owned();
+        let args = ["worktree", "remove", "--force", "--force", &place];
+        if let Err(why) = self.run(claim.of(), &args).await {
+            tracing::debug!(%why, "git does not remove a worktree");
+        }
+        if let Err(error) = claim.clear() {
+            tracing::warn!(%error, "a worktree could not be removed");
+        }
+    }
+
+    /// Takes away what programs that were killed have left in `directory`.
+    pub(super) async fn sweep(&self, directory: &Path) {
+        for claim in Claim::abandoned(directory) {
+            self.clear(&claim).await;
+        }
+    }
 }
 
 fn said(ran: Ran) -> Result<Vec<u8>, String> {
