@@ -44,9 +44,9 @@ const DIFF: [&str; 8] = [
 ];
 /// Where the index is that a diff is made with, in a directory that only the sandbox has.
 const INDEX: &str = "/tmp/toolgate-agent-index";
-/// What only git can apply: links, submodules, and what is no text.
-const NOT_TEXT: [&str; 5] =
-    ["\nGIT binary patch\n", " mode 120000\n", " mode 160000\n", " 120000\n", " 160000\n"];
+/// What only git can apply: what is no text, links, submodules, and names that end in a blank.
+const NOT_TEXT: [&str; 6] =
+    ["\nGIT binary patch\n", " mode 120000\n", " mode 160000\n", " 120000\n", " 160000\n", " \t\n"];
 
 /// A worktree.
 pub(super) struct Worktree {
