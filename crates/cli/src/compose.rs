@@ -379,7 +379,7 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Fault> {
     #[expect(clippy::disallowed_methods, reason = "this is the composition root")]
     let here = std::env::current_dir()
         .map_err(|error| Fault::usage(format!("the current directory is gone: {error}")))?;
-    // Joins, and takes out `.`: what `--cwd .` shows should look like what no `--cwd` shows.
+    // Joins, and takes out `.` and a `/` at the end: one directory is spelled in one way, however it was asked for.
     let asked = here.join(path);
-    Ok(std::path::absolute(&asked).unwrap_or(asked))
+    Ok(std::path::absolute(&asked).unwrap_or(asked).components().collect())
 }
