@@ -79,6 +79,16 @@ async def test_an_agent_of_the_openai_sdk_works_through_the_adapter(world: World
         assert (world.work / "patched.txt").read_text() == "by the model\n"
 
 
+async def test_it_works_without_a_stream_too(world: World) -> None:
+    script = world.script(WORK[0], WORK[3], WORK[0], WORK[3])
+    async with scripted(world, script) as openai, session(world) as ours:
+        tools = await function_tools(ours, only=["exec_command"])
+        for model in OpenAIResponsesModel("script", openai), OpenAIChatCompletionsModel("script", openai):
+            result = await Runner.run(Agent(name="coder", model=model, tools=tools), "work")
+            told = [item.output for item in result.new_items if isinstance(item, ToolCallOutputItem)]
+            assert result.final_output == "All done." and "by a command" in told[0]
+
+
 async def test_the_chat_api_and_pictures_work_as_well(world: World) -> None:
     (world.work / "dot.png").write_bytes(PNG)
     script = world.script([call("view_image", path="dot.png")], [message("A dot.")])
