@@ -114,7 +114,7 @@ pub struct Script {
 /// One response that is played.
 pub(crate) enum Played {
     Refused { status: u16, retry_after: Option<String>, body: String },
-    Spoken { delay: Duration, pace: Duration, events: Vec<Value>, breaks: bool, whole: Value },
+    Spoken { delay: Duration, pace: Duration, events: Vec<Value>, breaks: bool, whole: Option<Value> },
 }
 
 impl Script {
@@ -155,7 +155,7 @@ impl Script {
         let usage = Usage { input: length, cached: 0, output: 10, reasoning: 0 };
         let id = format!("{:04}", number.min(9999));
         let lines = turn.lines(number);
-        let whole = dialect.spoken_whole(&id, &lines, usage);
+        let whole = (request["stream"] != true).then(|| dialect.spoken_whole(&id, &lines, usage));
         let mut events = dialect.spoken(&id, &lines, usage);
         let breaks = turn.break_after.is_some_and(|after| after < events.len());
         if let Some(after) = turn.break_after.or(turn.end_after) {

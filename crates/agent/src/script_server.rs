@@ -99,10 +99,9 @@ async fn answer(request: Request<Incoming>, script: &Script, heard: &impl Fn(&st
         }
         Played::Spoken { delay, pace, events, breaks, whole } => {
             wait(delay).await;
-            let request: Value = serde_json::from_str(&body).unwrap_or_default();
-            match request["stream"] == true || breaks {
-                true => spoken(dialect, pace, &events, breaks),
-                false => plain(StatusCode::OK, &whole.to_string()),
+            match whole.filter(|_| !breaks) {
+                Some(whole) => plain(StatusCode::OK, &whole.to_string()),
+                None => spoken(dialect, pace, &events, breaks),
             }
         }
     }

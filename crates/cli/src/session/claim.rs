@@ -10,8 +10,6 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
 /// How a file is called that claims the place of the same name.
 const ENDING: &str = "claim";
-/// The same for an index that git may have made there.
-pub(super) const INDEX: &str = "index";
 /// Bytes of a path.
 const LONGEST: u64 = 4096;
 
@@ -68,9 +66,9 @@ impl Claim {
         &self.at
     }
 
-    /// A file beside the place that goes with it.
-    pub(super) fn beside(&self, ending: &str) -> PathBuf {
-        self.at.with_extension(ending)
+    /// Where an index can be that goes with the place.
+    pub(super) fn index(&self) -> PathBuf {
+        self.at.with_extension("index")
     }
 
     /// Whether there is still something at the place.
@@ -84,8 +82,8 @@ impl Claim {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let _was_not_there = rustix::fs::unlink(self.beside(INDEX));
-        rustix::fs::unlink(self.beside(ENDING))?;
+        let _was_not_there = rustix::fs::unlink(self.index());
+        rustix::fs::unlink(self.at.with_extension(ENDING))?;
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(())
     }

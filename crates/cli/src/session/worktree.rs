@@ -9,7 +9,7 @@ use agent::Diff;
 use exec::errand::Ran;
 use toolgate::{Gate, Intent, Own, Processes, SandboxPolicy, Spill, Verdict};
 
-use super::claim::{Claim, INDEX as INDEX_BESIDE};
+use super::claim::Claim;
 
 /// How long git may take.
 const TIME: Duration = Duration::from_secs(60);
@@ -129,7 +129,7 @@ impl Worktree {
         let _alone = self.looking.lock().await;
         let index = match gate.sandbox().confines() {
             true => INDEX.to_owned(),
-            false => self.claim.beside(INDEX_BESIDE).to_string_lossy().into_owned(),
+            false => self.claim.index().to_string_lossy().into_owned(),
         };
         let env = [("GIT_INDEX_FILE", index.as_str())];
         let git = |args: Vec<String>| async move {
