@@ -72,7 +72,7 @@ pub(crate) fn updated(
             reading::hunks(&text, hunks, &placed).map_err(|misses| missed(edit, &text, hunks, misses))?;
         if let Some((how, read)) = read {
             let (written, places) = updated(edit, bytes, &read, effort)?;
-            return Ok((written, places.into_iter().map(|(at, _)| (at, Pass::Read(how))).collect()));
+            return Ok((written, read_as(how, places)));
         }
     }
     let (whole, places) = match turned {
@@ -91,6 +91,17 @@ pub(crate) fn updated(
     }
     let written = text.write(whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
     Ok((written, places))
+}
+
+/// Where hunks landed that were read in another way.
+fn read_as(how: reading::Reading, places: Places) -> Places {
+    let mut read: Places = places
+        .into_iter()
+        .flat_map(|(at, pass)| [Some((at, Pass::Read(how))), (pass == Pass::Header).then_some((at, pass))])
+        .flatten()
+        .collect();
+    read.dedup();
+    read
 }
 
 /// How `hunks` say that new lines end.
@@ -133,9 +144,9 @@ fn made(
     endings: Endings,
 ) -> Result<(String, Places), Vec<(usize, Miss)>> {
     let landings: Vec<&Landing> = placed.iter().filter_map(landing).map(|(_, landing)| landing).collect();
-    let places = placed.iter().map(|placed| match placed {
-        Placed::Here(pass, landing) => (first(landing), *pass),
-        Placed::Already(at) => (at + 1, Pass::Done),
+    let places = placed.iter().flat_map(|placed| match placed {
+        Placed::Here(pass, landing) => overlooked(*pass, landing),
+        Placed::Already(at) => vec![(at + 1, Pass::Done)],
     });
     let whole = rewrite(text, &landings, endings);
     if landings.len() < hunks.len() {
@@ -145,6 +156,16 @@ fn made(
         }
     }
     Ok((whole, places.collect()))
+}
+
+/// Where a landing is, once for each thing that was overlooked.
+fn overlooked(pass: Pass, landing: &Landing) -> Places {
+    let passes: &[Pass] = match (landing.unheaded, pass) {
+        (true, Pass::Exact) => &[Pass::Header],
+        (true, pass) => &[pass, Pass::Header],
+        (false, pass) => &[pass],
+    };
+    passes.iter().map(|pass| (first(landing), *pass)).collect()
 }
 
 /// Where a line is looked for by its text, its end is the file's.
@@ -251,7 +272,7 @@ fn in_turn(text: &Text<'_>, hunks: &[Hunk], endings: Endings) -> Option<(String,
     for hunk in hunks {
         let placed = place(&text, std::slice::from_ref(hunk)).ok()?;
         let (pass, landing) = placed.first().and_then(landing).filter(|(pass, _)| *pass <= Pass::Trailing)?;
-        places.push((first(landing), pass));
+        places.extend(overlooked(pass, landing));
         text = text.rewritten(rewrite(&text, &[landing], endings));
     }
     Some((text.as_str().to_owned(), places))

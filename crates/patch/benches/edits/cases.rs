@@ -10,7 +10,7 @@ use crate::damage::{KINDS, Kind};
 use crate::draft::{Draft, Format, Goal, Sign};
 use crate::evidence::{Evidence, is_exact, weigh};
 use crate::histories::Revision;
-use crate::patches;
+use crate::{headers, patches};
 
 /// How often a change is drawn that a damage may be done to.
 const TRIES: usize = 400;
@@ -74,7 +74,7 @@ impl Maker<'_> {
         let revision = &history[chance.below(history.len())];
         let format = chance.of_these(kind.formats)?;
         let mut draft = Draft::of(revision, format, chance)?;
-        patches::give_headers(&mut draft, chance);
+        headers::give(&mut draft, chance);
         if !(kind.harm)(&mut draft, chance) {
             return None;
         }

@@ -1,4 +1,5 @@
-//! Histories: successive versions of real crates, as cargo fetches them, and which files changed between them.
+//! Histories: successive versions of real packages, as cargo, npm and pip fetch them, or the commits of git repositories,
+//! and which files changed between them.
 
 use std::collections::HashSet;
 use std::fs;
@@ -8,6 +9,9 @@ use std::sync::OnceLock;
 use std::thread;
 
 use similar::DiffOp;
+
+use crate::commits;
+use crate::registry::{self, PackageClient};
 
 /// Files with more lines are left out.
 const MOST_LINES: usize = 5_000;
@@ -36,6 +40,18 @@ const CRATES: &[(&str, &[&str])] = &[
     ("ring", &["0.16.15", "0.16.20", "0.17.3", "0.17.8", "0.17.14"]),
 ];
 
+/// Packages in other languages: JavaScript, TypeScript, Python, Markdown, YAML.
+const FOREIGN: &[(PackageClient, &str, &[&str])] = &[
+    (PackageClient::Npm, "express", &["4.16.4", "4.17.3", "4.18.2", "4.19.2", "4.21.2"]),
+    (PackageClient::Npm, "commander", &["7.2.0", "9.5.0", "11.1.0", "12.1.0"]),
+    (PackageClient::Npm, "zod", &["3.20.6", "3.21.4", "3.22.5", "3.23.8"]),
+    (PackageClient::Npm, "socket.io", &["4.5.4", "4.6.2", "4.7.5", "4.8.1"]),
+    (PackageClient::Pip, "flask", &["2.0.3", "2.2.5", "2.3.3", "3.0.3", "3.1.0"]),
+    (PackageClient::Pip, "requests", &["2.22.0", "2.25.1", "2.28.2", "2.31.0", "2.32.3"]),
+    (PackageClient::Pip, "click", &["7.1.2", "8.0.4", "8.1.7", "8.1.8"]),
+    (PackageClient::Pip, "rich", &["10.16.2", "12.6.0", "13.5.3", "13.9.4"]),
+];
+
 /// A file in two successive versions.
 pub(crate) struct Revision {
     /// Crate and version that it is in, and its path there.
@@ -46,8 +62,23 @@ pub(crate) struct Revision {
     pub(crate) groups: OnceLock<Vec<Vec<DiffOp>>>,
 }
 
-/// For each crate every file that differs between two successive versions; and what could not be had.
-pub(crate) fn revisions() -> (Vec<Vec<Revision>>, Vec<String>) {
+/// Every file that differs between two successive versions, for each of the `repositories`, or else for each package; and
+/// what could not be had.
+pub(crate) fn revisions(repositories: &[PathBuf]) -> (Vec<Vec<Revision>>, Vec<String>) {
+    let (mut revisions, mut missing) =
+        if repositories.is_empty() { packages() } else { commits(repositories) };
+    // Licences change in the same way everywhere.
+    let mut seen = HashSet::new();
+    for history in &mut revisions {
+        history.retain(|revision| seen.insert((revision.old.clone(), revision.new.clone())));
+    }
+    missing.sort();
+    revisions.retain(|history| !history.is_empty());
+    (revisions, missing)
+}
+
+/// The histories of packages.
+fn packages() -> (Vec<Vec<Revision>>, Vec<String>) {
     let (mut revisions, mut missing) = (Vec::new(), Vec::new());
     let half = CRATES.len().div_ceil(2);
     thread::scope(|scope| {
@@ -63,20 +94,43 @@ pub(crate) fn revisions() -> (Vec<Vec<Revision>>, Vec<String>) {
             }
         }
     });
-    // Licences change in the same way everywhere.
-    let mut seen = HashSet::new();
-    for history in &mut revisions {
-        history.retain(|revision| seen.insert((revision.old.clone(), revision.new.clone())));
+    for (manager, name, versions) in FOREIGN {
+        let places = versions.iter().map(|version| (*version, registry::unpacked(*manager, name, version)));
+        let (more, lacking) = compared(name, places);
+        revisions.push(more);
+        missing.extend(lacking);
     }
-    revisions.retain(|history| !history.is_empty());
+    (revisions, missing)
+}
+
+/// The histories of git repositories.
+fn commits(repositories: &[PathBuf]) -> (Vec<Vec<Revision>>, Vec<String>) {
+    let (mut revisions, mut missing) = (Vec::new(), Vec::new());
+    for repository in repositories {
+        let pairs = commits::changes(repository);
+        if pairs.is_empty() {
+            missing.push(repository.display().to_string());
+        }
+        let usual = pairs.into_iter().filter(|(_, old, new)| is_usual(old) && is_usual(new));
+        let revision = |(path, old, new)| Revision { path, old, new, groups: OnceLock::new() };
+        revisions.push(usual.map(revision).collect());
+    }
     (revisions, missing)
 }
 
 fn history((name, versions): &(&str, &[&str])) -> (Vec<Revision>, Vec<String>) {
+    compared(name, versions.iter().map(|version| (*version, source(name, version))))
+}
+
+/// Each version of `name` that is there, compared with the next; and which are not there.
+fn compared<'v>(
+    name: &str,
+    versions: impl Iterator<Item = (&'v str, Option<PathBuf>)>,
+) -> (Vec<Revision>, Vec<String>) {
     let (mut sources, mut missing) = (Vec::new(), Vec::new());
-    for version in *versions {
-        match source(name, version) {
-            Some(at) => sources.push((*version, at)),
+    for (version, place) in versions {
+        match place {
+            Some(at) => sources.push((version, at)),
             None => missing.push(format!("{name} {version}")),
         }
     }
@@ -151,12 +205,16 @@ fn files(root: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A file that people write: text, not too long, with one kind of line endings.
+/// A file that people write.
 fn text(path: &Path) -> Option<String> {
-    let text = String::from_utf8(fs::read(path).ok()?).ok()?;
+    String::from_utf8(fs::read(path).ok()?).ok().filter(|text| is_usual(text))
+}
+
+/// Whether people write such a file: text, not too long, with one kind of line endings.
+fn is_usual(text: &str) -> bool {
     let windows = text.matches("\r\n").count();
     let lines = text.matches('\n').count();
     let usual = !text.contains('\0') && (windows == 0 && !text.contains('\r') || windows == lines);
     let modest = lines <= MOST_LINES && text.lines().all(|line| line.len() <= LONGEST_LINE);
-    (usual && modest && !text.is_empty()).then_some(text)
+    usual && modest && !text.is_empty()
 }

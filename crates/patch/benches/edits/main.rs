@@ -1,6 +1,6 @@
 //! How many edits land right, are refused, or land wrong: real changes, written as models write patches, and damaged.
 //!
-//! `cargo bench -p toolgate-patch --bench edits -- [--quick] [--cases N] [--case NUMBER] [--seed S] [--show KIND [--wrong]] [--again] [--no-peers]`
+//! `cargo bench -p toolgate-patch --bench edits -- [--quick] [--cases N] [--case NUMBER] [--seed S] [--show KIND [--wrong]] [--again] [--no-peers] [--git DIR]…`
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -9,16 +9,20 @@
 
 mod cases;
 mod chance;
+mod commits;
 mod damage;
 mod draft;
 mod evidence;
+mod headers;
 mod histories;
 mod patches;
 mod peers;
+mod registry;
 mod report;
 mod show;
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -43,6 +47,8 @@ struct Wish {
     /// Only those that landed wrong.
     only_wrong: bool,
     peers: bool,
+    /// Git repositories to take changes from, and not packages.
+    repositories: Vec<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -53,9 +59,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let (histories, missing) = histories::revisions();
+    let (histories, missing) = histories::revisions(&wish.repositories);
     let files: usize = histories.iter().map(Vec::len).sum();
-    println!("{files} changed files of {} crates, seed {}", histories.len(), wish.seed);
+    println!("{files} changed files of {} histories, seed {}", histories.len(), wish.seed);
     if !missing.is_empty() {
         println!("not to be had: {}", missing.join(", "));
     }
@@ -108,8 +114,16 @@ impl Wish {
 }
 
 fn wish() -> Result<Wish, String> {
-    let mut wish =
-        Wish { cases: FULL, case: None, seed: 1, show: None, again: false, only_wrong: false, peers: true };
+    let mut wish = Wish {
+        cases: FULL,
+        case: None,
+        seed: 1,
+        show: None,
+        again: false,
+        only_wrong: false,
+        peers: true,
+        repositories: Vec::new(),
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -123,6 +137,7 @@ fn wish() -> Result<Wish, String> {
             "--case" => wish.case = Some(value()?.parse().map_err(|_| "--case needs a number")?),
             "--seed" => wish.seed = value()?.parse().map_err(|_| "--seed needs a number")?,
             "--show" => wish.show = Some(value()?),
+            "--git" => wish.repositories.push(value()?.into()),
             other => return Err(format!("what is {other}?")),
         }
     }

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use crate::chance::Chance;
 use crate::draft::{Draft, Format, Numbers, Part, Sign, There, Wrap, indent, is_telling};
 
 /// The text of the patch.
@@ -22,25 +21,6 @@ pub(crate) fn text(draft: &Draft) -> String {
         patch.replace('\n', "\r\n")
     } else {
         patch
-    }
-}
-
-/// Gives about half of the hunks the line that they are headed by.
-pub(crate) fn give_headers(draft: &mut Draft, chance: &mut Chance) {
-    for at in 0..draft.parts.len() {
-        if chance.once_in(2) {
-            continue;
-        }
-        let mut headers = enclosing(draft, &draft.parts[at]);
-        match draft.manner.format {
-            Format::Envelope if chance.once_in(4) => headers.truncate(2),
-            Format::Envelope | Format::Unified => headers.truncate(1),
-            Format::Replace => headers.clear(),
-        }
-        headers.reverse();
-        let trimmed = chance.once_in(2);
-        let spell = |header: String| if trimmed { header.trim().to_owned() } else { header };
-        draft.parts[at].headers = headers.into_iter().map(spell).collect();
     }
 }
 

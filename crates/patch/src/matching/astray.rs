@@ -1,75 +1,108 @@
-//! Whether a hunk fits only outside of what its header names: then one of them is wrong, and nobody can tell which.
+//! Weighs the header of a hunk against the places where its lines stand: the header decides between several.
 
 use super::align::{Sought, weight};
 use super::elsewhere::likely;
 use super::find::Miss;
 use super::fit::{Fit, Pass};
-use super::header::{depth, known, opens, reach, scope, spans};
+use super::header::{follows, known, places, reach, scope, spans};
+use super::line::is_blank;
 use super::near::ENOUGH;
-use super::sure::TELLING;
-use crate::edit::{Hunk, Line};
+use super::nearest::{context, is_full};
+use crate::edit::Hunk;
 use crate::text::Text;
 
-/// So many lines around a change that stand once, just so, say more than a header.
+/// So many lines around a change say more than a header, unless most of the hunk stands below that: fewer, if the place is
+/// below the header.
 const STRONG: usize = 3;
+const WEAK: usize = 1;
+/// A line that weighs as much is more than what ends a block.
+const SPEAKING: f64 = 1.6;
+/// How much of a hunk with fewer lines must stand below its header for that to say more.
+const RESEMBLING: f64 = 0.3;
 
-/// Leaves those of `fits` that lie below a header of `hunk`, the innermost of which is at these lines. An error if there is such a header, and nothing below it.
+/// Leaves those of `fits` that lie below a header of `hunk`, the innermost of which is at these lines. A single place lands
+/// wherever its header stands, unless something below the header resembles the hunk.
 pub(super) fn below_headers(
     text: &Text<'_>,
     hunk: &Hunk,
     innermost: &[usize],
     mut fits: Vec<Fit>,
 ) -> Result<Vec<Fit>, Miss> {
-    let outer = innermost.is_empty() && hunk.headers.len() > 1;
-    let headers = if outer { known(text, &hunk.headers) } else { innermost.to_vec() };
+    let headers = named(text, hunk, innermost);
     let (Some(header), Some(first)) = (headers.first(), fits.first()) else { return Ok(fits) };
     let spans = spans(text, &headers, reach);
     if !text.effort().spend(spans.len().saturating_mul(fits.len())) {
         return Err(Miss::Costly);
     }
-    let below = |fit: &Fit| spans.iter().any(|span| is_below(text, hunk, *span, fit));
+    // Brackets, `end` and empty lines stand anywhere: a definition that has ended does not say which.
+    let says_nothing = fits.len() > 1 && !hunk.old().any(|line| weight(line) >= SPEAKING);
+    let ends = |fit: &Fit| spans.iter().any(|(header, end)| *header < fit.end() && fit.first() < *end);
+    let below = |fit: &Fit| if says_nothing { ends(fit) } else { is_below(text, hunk, &spans, fit) };
     if fits.iter().any(below) {
         fits.retain(below);
         // There may have been many, for each of many hunks.
         fits.shrink_to_fit();
         return Ok(fits);
     }
-    let says_more = fits.len() == 1 && first.pass == Pass::Exact && context(hunk) >= STRONG;
-    if says_more && !resembles(text, hunk, &spans, &fits) {
-        return Ok(fits);
+    match fits.as_slice() {
+        _ if first.pass == Pass::Near => Err(Miss::Absent),
+        [fit] if resembles(text, hunk, &spans, &fits) => Err(Miss::Astray(*header, fit.first())),
+        [_] => Ok(fits),
+        _ => further_below(text, hunk, *header, fits),
     }
-    Err(Miss::Astray(*header, first.first()))
 }
 
-/// Whether `fit` lies in what the line at `header` heads, or holds that line.
-fn is_below(text: &Text<'_>, hunk: &Hunk, (header, end): (usize, usize), fit: &Fit) -> bool {
-    if header >= fit.end() {
+/// Those of `fits` that stand below the first header, whatever is between, if the hunk has all its context.
+fn further_below(text: &Text<'_>, hunk: &Hunk, header: usize, mut fits: Vec<Fit>) -> Result<Vec<Fit>, Miss> {
+    let mut below = (0..fits.len()).filter(|at| header < fits[*at].end());
+    let full = |at: usize| fits[at].pass == Pass::Exact && is_full(text, hunk, &fits[at]);
+    match (below.next(), below.next()) {
+        (Some(first), _) if full(first) => {
+            fits.retain(|fit| header < fit.end());
+            Ok(fits)
+        }
+        (_, _) => Err(Miss::Ambiguous(fits.iter().map(Fit::first).collect())),
+    }
+}
+
+/// Whether `hunk` has a header, and `fit` does not lie below it.
+pub(super) fn is_overlooked(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
+    if hunk.headers.iter().all(|header| is_blank(header)) {
         return false;
     }
-    if fit.first() < end {
+    let headers = named(text, hunk, &places(text, &hunk.headers));
+    !is_below(text, hunk, &spans(text, &headers, reach), fit)
+}
+
+/// Where the innermost header of `hunk` stands: at `innermost`, or else where the last that is in the file does.
+fn named(text: &Text<'_>, hunk: &Hunk, innermost: &[usize]) -> Vec<usize> {
+    let outer = innermost.is_empty() && hunk.headers.len() > 1;
+    if outer { known(text, &hunk.headers) } else { innermost.to_vec() }
+}
+
+/// Whether `fit` lies in what one of the headers at `spans` heads, or holds that line, or has it for the nearest definition
+/// above: git and models name that one, even where its block has ended.
+fn is_below(text: &Text<'_>, hunk: &Hunk, spans: &[(usize, usize)], fit: &Fit) -> bool {
+    let above = || spans.iter().filter(|(header, _)| *header < fit.end());
+    if above().any(|(_, end)| fit.first() < *end) {
         return true;
     }
-    // A diff names the last line above that begins something, wherever that ends.
-    let Some(number) = hunk.at else { return false };
-    let own = depth(text.line(header));
-    let begins = |at: usize| depth(text.line(at)) <= own && opens(text, at);
-    text.effort().spend(4 * (fit.first() - header));
-    fit.pass <= Pass::Trailing
-        && (number == fit.first() + 1 || !(scope(text, header)..fit.first()).any(begins))
+    let Some((header, _)) = above().next_back() else { return false };
+    text.effort().spend(4 * fit.first().saturating_sub(*header));
+    fit.pass <= Pass::Trailing && hunk.at == Some(fit.first() + 1)
+        || !(scope(text, *header)..fit.first()).any(|at| follows(text, *header, at))
 }
 
-/// How many lines of `hunk` stay and say something.
-fn context(hunk: &Hunk) -> usize {
-    hunk.lines.iter().filter(|line| matches!(line, Line::Keep(text) if weight(text) >= TELLING)).count()
-}
-
-/// Whether most of `hunk` stands below one of the headers at `spans`, though not just so; or nearly all of it after one.
+/// Whether enough of `hunk` stands below one of the headers at `spans`, though not just so; or nearly all of it after one.
 fn resembles(text: &Text<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits: &[Fit]) -> bool {
     let below = |fit: &Fit| spans.iter().any(|(header, end)| *header < fit.end() && fit.first() < *end);
     // What fits above all of them is not where they say; what fits below one may be, however far that reaches.
     let above = spans.iter().all(|(header, _)| fits.iter().all(|fit| fit.first() < *header));
     let after = |fit: &Fit| above && spans.iter().any(|(header, _)| *header < fit.first());
     let sought = Sought::of(text, hunk);
-    sought.places(false, fits).any(|(share, fit)| share >= ENOUGH && below(&fit))
+    let after_one = spans.iter().any(|(header, _)| fits.iter().any(|fit| *header < fit.end()));
+    let strong = context(hunk) >= if after_one { WEAK } else { STRONG };
+    let enough = if strong { ENOUGH } else { RESEMBLING };
+    sought.places(false, fits).any(|(share, fit)| share >= enough && below(&fit))
         || likely(&sought, fits).any(|fit| after(&fit))
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::align::{ALIKE, Old, Sought, weight};
 use super::fit::{Fit, Pass};
-use super::line::{fold, indent, is_blank, similarity};
+use super::line::{Likeness, fold, indent, is_blank, similarity};
 use super::near::ENOUGH;
 use super::sure::TELLING;
 use crate::edit::{Hunk, Line};
@@ -147,7 +147,22 @@ pub(crate) fn made(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
         !changes || place.at[pair[0]].zip(place.at[pair[1]]).is_some_and(blank)
     };
     let together = rows.len() > 1 && rows.windows(2).all(beside);
-    (together && weigh(&after, &place) >= weigh(&before, fit)).then(|| place.first())
+    let here = place.first() < fit.end() && fit.first() < place.end();
+    let made = together && weigh(&after, &place) >= weigh(&before, fit);
+    (made && !(here && is_undone(text, hunk, fit))).then(|| place.first())
+}
+
+/// Whether all that goes stands at `fit` but for blanks at the ends of lines, and of what comes not all stands around it: a
+/// hunk that changes blanks alone is not done because what it makes looks the same.
+fn is_undone(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).zip(&fit.at);
+    let mut goes = olds.filter(|(line, _)| matches!(line, Line::Drop(_))).peekable();
+    let same = |line: &str, at: usize| Likeness::Trailing.holds(line, text.line(at));
+    let stands = goes.peek().is_some()
+        && goes.all(|(line, at)| matches!((line, at), (Line::Drop(line), Some(at)) if same(line, *at)));
+    let there = |line: &str| (fit.first()..fit.end()).any(|at| same(line, at));
+    let comes = |line: &Line| matches!(line, Line::Add(line) if !there(line));
+    stands && text.effort().spend(hunk.lines.len() * fit.at.len()) && hunk.lines.iter().any(comes)
 }
 
 /// Another place than `fit` where nearly all of `hunk` is.

@@ -87,38 +87,14 @@ pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, M
     if fits.is_empty() {
         return Err(Miss::Absent);
     }
-    // The header says here, the lines say there.
-    let strays = !headers.is_empty() && !fits.iter().any(|fit| heads(fit.first()));
-    if fits[0].pass == Pass::Near && (strays || is_lost(hunk, &headers, &fits[0])) {
+    if fits[0].pass == Pass::Near && is_lost(hunk, &headers, &fits[0]) {
         return Err(Miss::Absent);
-    }
-    if strays {
-        let resembling = near(text, hunk).into_iter().filter(|fit| heads(fit.first()));
-        let more: Vec<usize> = resembling.map(|fit| fit.first()).collect();
-        if !more.is_empty() {
-            return Err(Miss::Ambiguous(fits.iter().map(Fit::first).chain(more).collect()));
-        }
     }
     let fits = below_headers(text, hunk, &headers, fits)?;
     if hunk.at_end && !fits.iter().any(|fit| is_at_end(text, fit)) {
         return Err(Miss::NotLast(fits[0].first()));
     }
-    let mut found = doubts(text, hunk, chosen(text, hunk, fits, &heads), &heads);
-    if let Ok(Found::Fits(fits)) = &mut found
-        && let [fit] = fits.as_mut_slice()
-        && fit.pass == Pass::Exact
-        && !is_where_it_says(text, hunk, &headers, fit)
-    {
-        fit.pass = Pass::Header;
-    }
-    found
-}
-
-/// Whether a header of the hunk stands above, if it has one, and the end of the file below, if it says so.
-fn is_where_it_says(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fit: &Fit) -> bool {
-    let named = hunk.headers.iter().any(|header| !is_blank(header));
-    let headed = !named || headers.iter().any(|header| *header <= fit.first());
-    headed && (!hunk.at_end || is_at_end(text, fit))
+    doubts(text, hunk, chosen(text, hunk, fits, &heads), &heads)
 }
 
 /// Whether nothing but empty lines stands below.
@@ -291,7 +267,7 @@ fn search(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
         Pass::Fold => contiguous(text, hunk, Likeness::Folded, pass),
         Pass::Blanks => spaced(text, hunk),
         Pass::Near => near(text, hunk),
-        Pass::Done | Pass::Header | Pass::Read(_) => Vec::new(),
+        Pass::Done | Pass::Header | Pass::Nearest | Pass::Read(_) => Vec::new(),
     });
     fits.into_iter().find(|fits| !fits.is_empty()).unwrap_or_default()
 }

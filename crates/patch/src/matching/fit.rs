@@ -14,8 +14,10 @@ pub enum Pass {
     Done,
     /// Every line as the patch has it.
     Exact,
-    /// The same, but not where its header or its end says.
+    /// The same, but not below its header.
     Header,
+    /// The same, and in other places too, further below its header.
+    Nearest,
     /// But for blanks at the ends of lines.
     Trailing,
     /// But for the indentation.
@@ -35,7 +37,8 @@ impl Pass {
     pub fn overlooks(self) -> Option<&'static str> {
         match self {
             Self::Done | Self::Exact => None,
-            Self::Header => Some("its `@@` or `*** End of File`"),
+            Self::Header => Some("its `@@` header"),
+            Self::Nearest => Some("that it also fits further below its `@@` header"),
             Self::Trailing => Some("blanks at the ends of lines"),
             Self::Indent => Some("indentation"),
             Self::Fold => Some("quotes, dashes or blanks"),

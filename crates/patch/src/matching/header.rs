@@ -84,16 +84,18 @@ fn stands(text: &Text<'_>, header: &str) -> Vec<usize> {
 /// The line after the last that belongs to what the line at `header` begins, as its indentation has it.
 pub(crate) fn scope(text: &Text<'_>, header: usize) -> usize {
     let own = depth(text.line(header));
-    let goes_on = |line: &str| {
-        let line = line.trim_start();
-        let word = line.split(|char: char| !char.is_alphanumeric() && char != '#').next().unwrap_or_default();
-        line.starts_with(['}', ')', ']', '{']) || CONTINUES.contains(&word)
-    };
     let outside = |at: &usize| {
         let line = text.line(*at);
-        !is_blank(line) && (depth(line) < own || depth(line) == own && !goes_on(line))
+        !is_blank(line) && (depth(line) < own || depth(line) == own && !continues(line))
     };
     (header + 1..text.len()).find(outside).unwrap_or(text.len())
+}
+
+/// Whether a line goes on with the block above it.
+pub(super) fn continues(line: &str) -> bool {
+    let line = line.trim_start();
+    let word = line.split(|char: char| !char.is_alphanumeric() && char != '#').next().unwrap_or_default();
+    line.starts_with(['}', ')', ']', '{']) || CONTINUES.contains(&word)
 }
 
 /// The line after the last that may belong below the line at `header`: where it opens no block by its indentation, what
@@ -148,13 +150,19 @@ fn section<'a>(text: &'a Text<'_>, at: usize) -> Option<&'a str> {
     (apart && signs > 0 && line[signs..].starts_with(' ')).then_some(&line[..signs])
 }
 
+/// Whether the line at `at` begins something of its own after what the line at `header` does.
+pub(super) fn follows(text: &Text<'_>, header: usize, at: usize) -> bool {
+    let sections = section(text, header).is_some() && section(text, at).is_some();
+    sections || depth(text.line(at)) <= depth(text.line(header)) && opens(text, at)
+}
+
 /// Whether the line at `at` begins a block, as its indentation has it.
 pub(super) fn opens(text: &Text<'_>, at: usize) -> bool {
     let below = (at + 1..text.len()).find(|at| !is_blank(text.line(*at)));
     below.is_some_and(|below| depth(text.line(below)) > depth(text.line(at)))
 }
 
-pub(super) fn depth(line: &str) -> usize {
+fn depth(line: &str) -> usize {
     indent(line).chars().map(|blank| if blank == '\t' { 4 } else { 1 }).sum()
 }
 

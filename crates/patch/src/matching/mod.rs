@@ -14,6 +14,7 @@ mod header;
 mod indent;
 mod line;
 mod near;
+mod nearest;
 mod place;
 mod settle;
 mod spelling;

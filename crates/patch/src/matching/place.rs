@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::find::{Found, Miss, find};
 use super::fit::{Fit, Pass};
 use super::line::indent;
+use super::nearest::nearest;
 use super::settle::Landing;
 use super::spelling::Manner;
 use crate::edit::{Hunk, Line};
@@ -46,6 +47,7 @@ pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<
         return Err(misses);
     }
     narrow(hunks, &mut founds);
+    choose(text, hunks, &mut founds);
     text.effort().spend(text.len());
     let mut manner = Manner::of(text);
     for (hunk, found) in hunks.iter().zip(&founds) {
@@ -184,7 +186,7 @@ fn settle(
         Found::Already(at) => Ok((Placed::Already(at), None)),
         Found::Adds(at) => {
             let adds = hunk.new_lines().map(|line| (at, line.to_owned())).collect();
-            Ok((Placed::Here(Pass::Exact, Landing { drops: Vec::new(), adds }), Some((at, at))))
+            Ok((Placed::Here(Pass::Exact, Landing { adds, ..Landing::default() }), Some((at, at))))
         }
         Found::Fits(fits) => match fits.as_slice() {
             [fit] => {
@@ -198,6 +200,28 @@ fn settle(
             }
             fits => Err(Miss::Ambiguous(fits.iter().map(Fit::first).collect())),
         },
+    }
+}
+
+/// Leaves a hunk that is open after that the place that its header decides for. One whose lines another hunk has too is for
+/// their order to place.
+fn choose(text: &Text<'_>, hunks: &[Hunk], founds: &mut [Found]) {
+    let mut seen: HashMap<Vec<&str>, usize> = HashMap::new();
+    for hunk in hunks {
+        *seen.entry(hunk.old().collect()).or_default() += 1;
+    }
+    let mut chose = false;
+    for (hunk, found) in hunks.iter().zip(founds.iter_mut()) {
+        let alone = seen.get(&hunk.old().collect::<Vec<_>>()) == Some(&1);
+        if let Found::Fits(fits) = found
+            && let Some(fit) = nearest(text, hunk, fits).filter(|_| alone)
+        {
+            *fits = vec![fit];
+            chose = true;
+        }
+    }
+    if chose {
+        narrow(hunks, founds);
     }
 }
 

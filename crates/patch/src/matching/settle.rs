@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::astray::is_overlooked;
 use super::fit::{Fit, Pass};
 use super::line::{indent, is_blank, similarity};
 use super::spelling::{Manner, Spelling};
@@ -18,6 +19,8 @@ pub(crate) struct Landing {
     pub(crate) drops: Vec<usize>,
     /// Lines that come, each before the line of that number.
     pub(crate) adds: Vec<(usize, String)>,
+    /// Its place is not below its header.
+    pub(crate) unheaded: bool,
 }
 
 /// Why a place is not enough to go by.
@@ -34,7 +37,7 @@ impl Landing {
         }
         let old: Vec<&str> = hunk.old().collect();
         let spelling = Spelling::of(text, hunk, fit, manner)?;
-        let mut landing = Self::default();
+        let mut landing = Self { unheaded: is_overlooked(text, hunk, fit), ..Self::default() };
         let mut seen = 0;
         let mut index = 0;
         // ends: each round takes lines

@@ -56,7 +56,7 @@ fn is_added(line: &Line) -> bool {
 }
 
 /// Whether a line is a comment or an attribute.
-fn is_remark(line: &str) -> bool {
+pub(super) fn is_remark(line: &str) -> bool {
     ["#", "//", "/*", "*/", "* ", "@", "--", "<!--", ";", "%"].iter().any(|sign| line.starts_with(sign))
 }
 

@@ -7,6 +7,8 @@ use super::{Format, Syntax, clip, path};
 use crate::edit::{Action, Edit, Patch};
 
 const PATH: &[&str] = &["file_path", "path"];
+/// The same, for a whole file: the first name is the one that an error gives.
+const WHOLE_PATH: &[&str] = &["path", "file_path"];
 const OLD: &[&str] = &["original_content", "old_string", "old_str", "search"];
 const NEW: &[&str] = &["updated_content", "new_string", "new_str", "replace"];
 const CONTENT: &[&str] = &["content"];
@@ -63,10 +65,24 @@ impl Fields {
         names.iter().any(|name| self.left.contains_key(*name))
     }
 
+    /// What an object of the list `files` must be; one with texts to replace is told to be of another kind.
+    fn in_files(&self) -> Asked {
+        if self.has(OLD) || self.has(NEW) { Asked::Either } else { Asked::WholeFile }
+    }
+
     /// ` in edits[2]`, or nothing.
     fn within(&self) -> String {
         if self.place.is_empty() { String::new() } else { format!(" in `{}`", self.place) }
     }
+}
+
+/// The kind of edit that an object must describe.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// A whole file or a text to replace, as its fields say.
+    Either,
+    /// A whole file.
+    WholeFile,
 }
 
 /// Reads values; JSON has no lines that matter, so all of it is at its first.
@@ -98,7 +114,7 @@ impl Reader {
             self.nothing_left(&fields, &[name])?;
             return self.list(name, items, path.as_deref());
         }
-        let (format, edit) = self.edit(fields, None)?;
+        let (format, edit) = self.edit(fields, None, Asked::Either)?;
         Ok(Document::Edits(format, Patch { edits: vec![edit] }))
     }
 
@@ -110,7 +126,9 @@ impl Reader {
             let Value::Object(left) = item else {
                 return Err(self.wrong(format!("`{place}` is no object"), SHAPES));
             };
-            let (format, edit) = self.edit(Fields { place, left }, shared)?;
+            let fields = Fields { place, left };
+            let asked = if name == "files" { fields.in_files() } else { Asked::Either };
+            let (format, edit) = self.edit(fields, shared, asked)?;
             let expected = if name == "files" { Format::Files } else { *found.get_or_insert(format) };
             if format != expected {
                 let what = format!("`{name}[{index}]` is of another kind than what stands before it");
@@ -126,13 +144,17 @@ impl Reader {
     }
 
     /// A text to replace, or a whole file.
-    fn edit(&self, mut fields: Fields, shared: Option<&str>) -> Result<(Format, Edit), Syntax> {
+    fn edit(&self, mut fields: Fields, shared: Option<&str>, asked: Asked) -> Result<(Format, Edit), Syntax> {
+        let names = match asked {
+            Asked::Either => PATH,
+            Asked::WholeFile => WHOLE_PATH,
+        };
         let path = match shared {
             Some(shared) if !fields.has(PATH) => shared.to_owned(),
-            Some(_) | None => self.text(&mut fields, PATH)?,
+            Some(_) | None => self.text(&mut fields, names)?,
         };
         let path = path::unquoted(&path, self.line)?;
-        if fields.has(CONTENT) {
+        if fields.has(CONTENT) || asked == Asked::WholeFile {
             let content = self.text(&mut fields, CONTENT)?;
             self.nothing_left(&fields, &["path", "content"])?;
             let action = Action::Write { content, executable: None };

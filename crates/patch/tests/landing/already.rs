@@ -227,3 +227,18 @@ fn what_another_hunk_makes_is_still_to_be_changed() {
         11 fat = 1
     ");
 }
+
+#[test]
+fn a_change_of_blanks_alone_is_not_taken_for_done() {
+    let file = "| code | text |\n|---|---|\n| a | one |\n| b | two |\n";
+    let body =
+        "@@\n | code | text | \n-|---|---|\n-| a | one |\n+|---|---|\n+| a    | one  |\n | b | two |\n";
+    insta::assert_snapshot!(update(file, body), @"
+    M f
+      at line 2, overlooking blanks at the ends of lines
+    || code | text |
+    ||---|---|
+    || a    | one  |
+    || b | two |
+    ");
+}

@@ -194,7 +194,7 @@ fn a_header_that_is_nowhere_does_not_decide() {
 fn a_header_that_is_nowhere_does_not_hinder() {
     insta::assert_snapshot!(update("one\ntwo\nthree\n", "@@ def h(self):\n-two\n+2\n"), @"
     M f
-      at line 2, overlooking its `@@` or `*** End of File`
+      at line 2, overlooking its `@@` header
     |one
     |2
     |three
@@ -207,13 +207,12 @@ fn in_short(file: &str, body: &str) -> String {
 }
 
 #[test]
-fn a_header_that_is_there_is_not_overlooked() {
+fn a_header_over_what_resembles_is_not_overlooked() {
     let classes = "class Cart:\n    def total(self):\n        tax = rate\n        return tax\n\nclass Order:\n    def total(self):\n        tax = rate * 2\n        return tax\n";
     let functions = "def a():\n    x = 1\n    return x\n\ndef b():\n    x = 2\n    return x\n";
     let rows = [
         ("dev:\n  debug: true\nprod:\n  debug: false\n", "@@ prod:\n-  debug: true\n+  debug: maybe\n", 2, 3),
         ("dev:\n  debug: true\nprod:\n  debug: false\n", "@@ dev:\n-  debug: false\n+  debug: maybe\n", 4, 1),
-        ("dev:\n  debug: true\nprod:\n  log: x\n", "@@ prod:\n   debug: true\n+  more: true\n", 2, 3),
         ("[a]\nport = 1\n[b]\nport = 2\n", "@@ [b]\n-port = 1\n+port = 3\n", 2, 3),
         ("[a]\nport = 1\n[b]\nport = 2\n", "@@ [a]\n-port = 2\n+port = 3\n", 4, 1),
         (
@@ -227,7 +226,6 @@ fn a_header_that_is_there_is_not_overlooked() {
         (functions, "@@ def a():\n-    x = 2\n+    x = 3\n", 6, 1),
         (functions, "@@ -6 +6 @@ def b():\n-    x = 1\n+    x = 3\n", 2, 5),
         (functions, "@@ -2 +2 @@ def b():\n-    x = 1\n+    x = 3\n", 2, 5),
-        ("@x\ndef a():\n    p\n\n@y\ndef b():\n    q\n", "@@ @x\n-    q\n+    r\n", 7, 1),
     ];
     for (file, body, at, header) in rows {
         let told = in_short(file, body);
@@ -260,6 +258,7 @@ fn three_lines_around_it_that_stand_once_say_more_than_a_header() {
     let file = "def f():\n    one()\n\ndef g():\n    alpha()\n    beta()\n    gamma()\n    delta()\n";
     insta::assert_snapshot!(update(file, "@@ def f():\n     alpha()\n-    beta()\n+    b()\n     gamma()\n     delta()\n"), @"
     M f
+      at line 6, overlooking its `@@` header
     |def f():
     |    one()
     |
@@ -276,6 +275,136 @@ fn a_header_over_what_resembles_beats_what_stands_once_as_it_is() {
     let file = "def f():\n    alpha()\n    beta(1)\n    gamma()\n\ndef g():\n    alpha()\n    beta(2)\n    gamma()\n    delta()\n";
     let body = "@@ def f():\n     alpha()\n-    beta(2)\n+    beta(3)\n     gamma()\n     delta()\n";
     insta::assert_snapshot!(in_short(file, body), @"`f` is unchanged: the hunk at line 3 of the patch fits at line 7 alone, which is not below its header `def f():` (line 1); write the lines as they stand below that, or give the header of the place that is meant");
+}
+
+#[test]
+fn a_place_that_is_unique_lands_below_a_definition_that_has_ended() {
+    let python = "def a():\n    p('x')\n\nx = 1\ny = \"2\"\n";
+    let c = "int f(void)\n{\n  a();\n}\n\nstatic int n = 1;\n\nint g(void)\n{\n  b();\n}\n";
+    let markdown = "# A\n\ntext\n\n```sh\nrun\n```\n\nmore\n";
+    let rows = [
+        (python, "@@ def a():\n-x = 1\n+x = 2\n"),
+        (python, "@@ def a():\n x = 1\n-y = \"2\"\n+y = 3\n"),
+        // Blanks at the end, typographic quotes, and both hunks of one definition.
+        (python, "@@ def a():\n x = 1  \n-y = \"2\" \n+y = 3\n"),
+        (python, "@@ def a():\n x = 1\n-y = “2”\n+y = 3\n"),
+        (python, "@@ def a():\n-    p('x')\n+    q('x')\n@@ def a():\n-x = 1\n+x = 2\n"),
+        (c, "@@ int f(void)\n-static int n = 1;\n+static int n = 2;\n"),
+        (c, "@@ int f(void)\n static int n = 1;\n \n int g(void)\n {\n-  b();\n+  c();\n"),
+        (markdown, "@@ # A\n-more\n+less\n"),
+    ];
+    for (file, body) in rows {
+        assert_eq!(in_short(file, body), "M f", "{body}");
+        assert!(!update(file, body).contains("header"), "{body}");
+    }
+}
+
+#[test]
+fn a_header_that_is_elsewhere_is_overlooked_and_told() {
+    let file = "def a():\n    one()\n\ndef b():\n    two()\n    three()\n\ndef c():\n    four()\n";
+    let rows = [
+        ("@@ def a():\n     two()\n-    three()\n+    3\n", "at line 6, overlooking its `@@` header"),
+        ("@@ def c():\n     two()\n-    three()\n+    3\n", "at line 6, overlooking its `@@` header"),
+        ("@@ def c():\n     two()  \n-    three()\n+    3\n", "at line 6, overlooking its `@@` header"),
+        ("@@ def c():\n     two()  \n-    three()\n+    3\n", "overlooking blanks at the ends of lines"),
+    ];
+    for (body, told) in rows {
+        assert!(update(file, body).contains(told), "{body}{}", update(file, body));
+    }
+    let rows = [
+        ("dev:\n  debug: true\nprod:\n  log: x\n", "@@ prod:\n   debug: true\n+  more: true\n"),
+        ("@x\ndef a():\n    p\n\n@y\ndef b():\n    q\n", "@@ @x\n-    q\n+    r\n"),
+    ];
+    for (file, body) in rows {
+        let done = update(file, body);
+        assert!(done.starts_with("M f\n") && done.contains("overlooking its `@@` header"), "{done}");
+    }
+}
+
+const TWICE: &str = "\
+def f():
+    start()
+    one()
+    two()
+    three()
+    four()
+    five()
+    six()
+    between()
+    one()
+    two()
+    three()
+    four()
+    five()
+    six()
+    end()
+
+def g():
+    if ready:
+        one()
+        two()
+";
+
+#[test]
+fn of_several_places_the_nearest_below_the_header_wins() {
+    let body =
+        "@@ def f():\n     one()\n     two()\n     three()\n-    four()\n+    4\n     five()\n     six()\n";
+    insta::assert_snapshot!(in_short(TWICE, body), @"`f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it");
+    let body =
+        "@@ def f():\n     one()\n     two()\n     three()\n-    four()\n+    4\n     five()\n     six()\n";
+    let body = body.replace(
+        "     one()\n     two()\n     three()\n-    four()\n+    4\n",
+        "     one()\n     two()\n-    three()\n+    3\n     four()\n",
+    );
+    insta::assert_snapshot!(in_short(TWICE, &body), @"`f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it");
+    let wide = TWICE
+        .replace("    between()\n", "    between()\n    zero()\n")
+        .replace("    start()\n", "    start()\n    zero()\n");
+    let body = "@@ def f():\n     zero()\n     one()\n     two()\n-    three()\n+    3\n     four()\n     five()\n     six()\n";
+    insta::assert_snapshot!(update(&wide, body).lines().take(9).collect::<Vec<_>>().join("\n"), @"
+    M f
+      at line 6, overlooking that it also fits further below its `@@` header
+    |def f():
+    |    start()
+    |    zero()
+    |    one()
+    |    two()
+    |    3
+    |    four()
+    ");
+}
+
+#[test]
+fn a_header_with_another_definition_nearer_does_not_decide() {
+    let test = |name: &str| {
+        format!(
+            "    def {name}(self):\n        a = 1\n        b = 2\n        c = 3\n        d = 4\n        e = 5\n        f = 6\n        g = 7\n\n"
+        )
+    };
+    let file = format!("class T:\n{}{}", test("one"), test("two"));
+    let hunk = "         a = 1\n         b = 2\n         c = 3\n-        d = 4\n+        d = 0\n         e = 5\n         f = 6\n         g = 7\n";
+    let told = in_short(&file, &format!("@@ class T:\n{hunk}"));
+    assert!(told.contains("fits in 2 places"), "{told}");
+    for (name, line) in [("one", 6), ("two", 15)] {
+        let done = update(&file, &format!("@@ def {name}(self):\n{hunk}"));
+        assert!(done.lines().nth(line).is_some_and(|line| line == "|        d = 0"), "{done}");
+    }
+}
+
+#[test]
+fn a_header_decides_for_the_only_place_below_it() {
+    let block = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\nf = 6\ng = 7\n";
+    let file = format!("{block}\ndef f():\n    x\n\ndef g():\n    y\n\n{block}");
+    let hunk = " a = 1\n b = 2\n c = 3\n-d = 4\n+d = 0\n e = 5\n f = 6\n g = 7\n";
+    let done = update(&file, &format!("@@ def f():\n{hunk}"));
+    assert!(done.contains("at line 18, overlooking its `@@` header"), "{done}");
+}
+
+#[test]
+fn brackets_below_a_definition_that_has_ended_are_not_told_apart() {
+    let file = "def load\n  x\nend\n\ntask :a do\n  y\nend\n\n";
+    let told = in_short(file, "@@ def load\n end\n \n+task :b\n");
+    assert!(told.contains("fits in 2 places"), "{told}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::chance::Chance;
 use crate::draft::{Cell, Draft, Format, Numbers, There, indent, is_telling};
 use crate::evidence::block_end;
+use crate::headers::{as_git, as_model};
 use crate::patches::enclosing;
 
 /// Lines between a copy and the hunks.
@@ -71,6 +72,42 @@ pub(crate) fn other_header(draft: &mut Draft, chance: &mut Chance) -> bool {
     let Some(head) = chance.of_these(&heads) else { return false };
     draft.parts[at].headers = vec![rows[head].text.trim().to_owned()];
     true
+}
+
+/// The header is the nearest definition above, as git writes it: its block may have ended.
+pub(crate) fn git_header(draft: &mut Draft, _: &mut Chance) -> bool {
+    let headers: Vec<Option<String>> = draft.parts.iter().map(|part| as_git(draft, part)).collect();
+    give(draft, headers)
+}
+
+/// The same, as models write it.
+pub(crate) fn model_header(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let headers: Vec<Option<String>> = draft.parts.iter().map(|part| as_model(draft, part, chance)).collect();
+    give(draft, headers)
+}
+
+/// Gives each part its header; false if there is none at all.
+fn give(draft: &mut Draft, headers: Vec<Option<String>>) -> bool {
+    let some = headers.iter().any(Option::is_some);
+    for (part, header) in draft.parts.iter_mut().zip(headers) {
+        part.headers = header.into_iter().collect();
+    }
+    some
+}
+
+/// What a hunk names stands in the file once more further down, and its header is the nearest definition above.
+pub(crate) fn duplicated_below(draft: &mut Draft, chance: &mut Chance) -> bool {
+    let part = chance.below(draft.parts.len());
+    let Some(header) = as_model(draft, &draft.parts[part], chance) else { return false };
+    let Some(region) = region(draft, part) else { return false };
+    let rows = draft.rows();
+    let once = rows.iter().filter(|cell| cell.text.trim() == header.trim()).count() == 1;
+    let end = rows.len();
+    let apart: Vec<usize> = far(draft).into_iter().filter(|at| *at > region.1).collect();
+    let to = chance.of_these(&apart).unwrap_or(end);
+    draft.parts[part].headers = vec![header];
+    copy(draft, region, to, str::to_owned);
+    once
 }
 
 /// The line numbers are wrong.

@@ -1,0 +1,34 @@
+//! The commits of a git repository: the files that they change, before and after.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Commits that are looked at.
+const COMMITS: &str = "-n600";
+/// Files of one commit: more are a mechanical change.
+const FILES: usize = 6;
+
+/// The path, the text before and the text after, of each file that a commit changes.
+pub(crate) fn changes(repository: &Path) -> Vec<(String, String, String)> {
+    let listed = git(repository, &["log", "--no-merges", "--format=%H", COMMITS]).unwrap_or_default();
+    let mut changes = Vec::new();
+    for commit in listed.lines() {
+        let asked = ["diff-tree", "-r", "--no-commit-id", "--name-only", "--diff-filter=M", "-z", commit];
+        let names = git(repository, &asked).unwrap_or_default();
+        for path in names.split_terminator('\0').take(FILES).filter(|path| !path.contains("lock")) {
+            let text = |of: String| git(repository, &["show", &of]);
+            if let (Some(old), Some(new)) =
+                (text(format!("{commit}^:{path}")), text(format!("{commit}:{path}")))
+            {
+                changes.push((format!("{}/{path}", &commit[..10.min(commit.len())]), old, new));
+            }
+        }
+    }
+    changes
+}
+
+/// What git says, if it is text.
+fn git(repository: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").arg("-C").arg(repository).args(arguments).output().ok()?;
+    String::from_utf8(output.stdout).ok().filter(|_| output.status.success())
+}

@@ -1,0 +1,115 @@
+//! Headers as git and models write them: the nearest definition above a hunk, whether its block has ended or not.
+
+use crate::chance::Chance;
+use crate::draft::{Draft, Format, Part};
+use crate::patches::enclosing;
+
+/// How much of a line git gives.
+const GIT_WIDTH: usize = 80;
+/// A name that is shorter is not cut off.
+const SHORTEST: usize = 6;
+
+/// Words that a definition begins with, in one language or another.
+const WORDS: &[&str] = &[
+    "def",
+    "class",
+    "fn",
+    "func",
+    "function",
+    "impl",
+    "struct",
+    "enum",
+    "trait",
+    "mod",
+    "module",
+    "interface",
+    "type",
+    "namespace",
+    "describe",
+    "it",
+    "test",
+    "macro_rules!",
+    "union",
+    "sub",
+];
+/// Words that may stand before these.
+const BEFORE: &[&str] = &[
+    "pub",
+    "pub(crate)",
+    "pub(super)",
+    "export",
+    "default",
+    "async",
+    "static",
+    "public",
+    "private",
+    "protected",
+    "final",
+    "abstract",
+    "unsafe",
+    "const",
+    "virtual",
+    "inline",
+    "override",
+];
+
+/// Gives about half of the hunks a header.
+pub(crate) fn give(draft: &mut Draft, chance: &mut Chance) {
+    for at in 0..draft.parts.len() {
+        let part = &draft.parts[at];
+        let headers = match (draft.manner.format, chance.below(8)) {
+            (Format::Replace, _) | (_, 0..4) => continue,
+            (Format::Unified, _) | (Format::Envelope, 4) => as_git(draft, part).into_iter().collect(),
+            (Format::Envelope, 5) => as_model(draft, part, chance).into_iter().collect(),
+            (Format::Envelope, _) => around(draft, part, chance),
+        };
+        draft.parts[at].headers = headers;
+    }
+}
+
+/// The lines that a hunk is within: one, or two of them.
+fn around(draft: &Draft, part: &Part, chance: &mut Chance) -> Vec<String> {
+    let mut headers = enclosing(draft, part);
+    headers.truncate(if chance.once_in(4) { 2 } else { 1 });
+    headers.reverse();
+    let trimmed = chance.once_in(2);
+    let spell = |header: String| if trimmed { header.trim().to_owned() } else { header };
+    headers.into_iter().map(spell).collect()
+}
+
+/// The last line above a hunk that begins with a letter, which git gives unless it knows the language.
+pub(crate) fn as_git(draft: &Draft, part: &Part) -> Option<String> {
+    let named = |line: &str| line.starts_with(|char: char| char.is_ascii_alphabetic() || "_$".contains(char));
+    let header = nearest(draft, part, named)?;
+    Some(header[..header.floor_char_boundary(GIT_WIDTH)].trim_end().to_owned())
+}
+
+/// The last definition above a hunk, as models give it: as it is, without its indentation, or without its parameters.
+pub(crate) fn as_model(draft: &Draft, part: &Part, chance: &mut Chance) -> Option<String> {
+    let header = nearest(draft, part, is_definition)?;
+    let name = header.trim().split('(').next().unwrap_or_default().trim_end();
+    Some(match chance.below(4) {
+        0 => header,
+        1 if name.len() >= SHORTEST => name.to_owned(),
+        _ => header.trim().to_owned(),
+    })
+}
+
+/// The last row above a hunk that is so.
+fn nearest(draft: &Draft, part: &Part, is: impl Fn(&str) -> bool) -> Option<String> {
+    let first = part.old().find_map(|said| draft.row(said.cell?))?;
+    draft.rows()[..first].iter().rev().map(|cell| &cell.text).find(|text| is(text)).cloned()
+}
+
+/// Whether a line begins a definition, a section or a table.
+fn is_definition(line: &str) -> bool {
+    let mut words = line.split_whitespace().skip_while(|word| BEFORE.contains(word));
+    let first = words.next().unwrap_or_default();
+    let word = first.split(['(', '<']).next().unwrap_or_default();
+    let heading = line.starts_with("# ") || line.starts_with("## ") || line.starts_with("### ");
+    let table = line.starts_with('[') && line.trim_end().ends_with(']');
+    let function = line.starts_with(|char: char| char.is_ascii_alphabetic())
+        && line.contains('(')
+        && !line.trim_end().ends_with([';', ',']);
+    WORDS.contains(&word) || heading || table || function
+}
