@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::fed::{self, SINKS};
-use crate::known::{Known, commands_inside, dangerous_variable, is_interpreter, known, known_partly};
-use crate::moved;
+use crate::known::{Known, alters, commands_inside, dangerous_variable, is_interpreter, known, known_partly};
 use crate::rules::{Decision, Matched, On, Rule, Rules};
 use crate::shell::{Analysis, Command, Redirect, Undecided, Word, analyse_argv};
 use crate::started::Starts;
+use crate::together;
 use crate::{CommandLine, Machine, Matter, Program};
 
 /// A script longer than this, not counting the texts of its here-documents, is shown to somebody.
@@ -80,7 +80,9 @@ pub fn reads_only(line: &CommandLine) -> bool {
 impl Account {
     /// Takes `line` apart.
     pub(crate) fn of(line: &CommandLine, rules: &Rules) -> Self {
-        let Analysis { commands, undecided, defined, assigned } = analyse_argv(&line.argv);
+        let analysis = analyse_argv(&line.argv);
+        let dangers = together::dangers(&analysis);
+        let Analysis { commands, undecided, defined, assigned, .. } = analysis;
         let wraps: Vec<bool> = (0..commands.len()).map(|at| is_wrapper(&commands, at)).collect();
         let length: usize = line.argv.iter().map(String::len).sum();
         let long = length - texts(&commands).min(length) > LONG;
@@ -88,12 +90,10 @@ impl Account {
         let parts = commands.into_iter().zip(wraps).enumerate();
         let mut parts: Vec<Part> =
             parts.map(|(at, (command, wraps))| Part::of(command, wraps, starts.reads(at), rules)).collect();
-        let moved = moved::to(parts.iter().map(|part| &part.command));
-        for part in parts.iter_mut().filter(|part| !matches!(part.known, Known::Dangerous(_))) {
-            let danger = fed::by_variable(&part.command, &assigned);
-            let danger = danger.or_else(|| moved::danger(&part.command, &moved));
-            let danger = danger.or_else(|| moved::by_variable(&part.command, &assigned));
-            part.known = danger.map_or(part.known, Known::Dangerous);
+        for (part, danger) in parts.iter_mut().zip(dangers) {
+            if !matches!(part.known, Known::Dangerous(_)) {
+                part.known = danger.unwrap_or(part.known);
+            }
         }
         // From a directory that the line itself chose, one step up may be all there is, and a script another one.
         if parts.iter().any(Part::moves) {
@@ -141,8 +141,9 @@ impl Account {
                 Some(Decision::Allow) => Matter::Allowed,
                 None => match part.known {
                     Known::Dangerous(_) => Matter::Dangerous,
+                    Known::Risky(_) if !confined => Matter::Dangerous,
                     Known::ReadOnly => reads,
-                    Known::Ordinary => runs,
+                    Known::Ordinary | Known::Risky(_) => runs,
                 },
             };
             matters.push((matter, Some(part)));
@@ -285,8 +286,16 @@ impl Part {
                 (Some(program), _) => program.trusted,
                 (None, by_name) => !by_name,
             };
-            lies_right && (!matches!(self.known, Known::Dangerous(_)) || said.names_the_danger(&argv))
+            let harmless = !matches!(self.known, Known::Dangerous(_)) || said.names_the_danger(&argv);
+            lies_right && harmless && said.beyond(&argv).is_none()
         })
+    }
+
+    /// The rule that allows the command by its first words, and the word that it does not cover: an option that changes what
+    /// runs, or where it writes.
+    pub fn uncovered(&self) -> Option<(&Rule, &str)> {
+        let argv = self.argv()?;
+        self.rules.iter().find_map(|said| Some((&said.rule, said.beyond(&argv)?)))
     }
 
     fn bind(&mut self, look: &mut dyn FnMut(&str) -> Option<Program>, moves: bool) {
@@ -307,6 +316,17 @@ impl Part {
 }
 
 impl Said {
+    /// The word of `argv` that the rule does not cover, though it allows the command by its first words: it changes what the
+    /// command runs, or where it writes.
+    fn beyond<'a>(&self, argv: &[&'a str]) -> Option<&'a str> {
+        match &self.rule.on {
+            On::Command { pattern, exact: false } if self.rule.decision == Decision::Allow => {
+                alters(argv, pattern.len())
+            }
+            On::Command { .. } | On::Path { .. } | On::Tool { .. } | On::Host { .. } => None,
+        }
+    }
+
     /// Whether what is dangerous about `argv` stands in the rule's own words.
     fn names_the_danger(&self, argv: &[&str]) -> bool {
         let On::Command { pattern, .. } = &self.rule.on else { return false };
@@ -428,6 +448,11 @@ fn texts(commands: &[Command]) -> usize {
     texts.into_iter().map(str::len).sum()
 }
 
+/// Why a command deserves a look by itself, if it does so even confined.
+pub(crate) fn danger_of(command: &Command) -> Option<Known> {
+    Some(weigh(command, false, false)).filter(|known| matches!(known, Known::Dangerous(_)))
+}
+
 /// What is known about a command by its words, its variables and where its data comes from and goes to.
 /// With `starts`, whatever words it is given by `xargs` or `find` change nothing.
 fn weigh(command: &Command, wraps: bool, starts: bool) -> Known {
@@ -446,6 +471,12 @@ fn weigh(command: &Command, wraps: bool, starts: bool) -> Known {
     if let Some(danger) = dangers.into_iter().flatten().next() {
         return danger;
     }
+    // A word such as `~` is not known, and says enough.
+    if words.contains(&None)
+        && let risk @ Known::Risky(_) = crate::known::known(&written)
+    {
+        return risk;
+    }
     let known = if wraps || starts { Known::ReadOnly } else { known };
     let writes = command.redirects.iter().any(|redirect| match redirect {
         Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => {
@@ -460,5 +491,9 @@ fn weigh(command: &Command, wraps: bool, starts: bool) -> Known {
         Redirect::Text(text) => literal(text).is_none(),
         Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => false,
     });
-    if writes || expands || astray || !command.variables.is_empty() { Known::Ordinary } else { known }
+    match known {
+        Known::Risky(_) => known,
+        _ if writes || expands || astray || !command.variables.is_empty() => Known::Ordinary,
+        _ => known,
+    }
 }

@@ -14,18 +14,25 @@ pub enum ApprovalPolicy {
     OnRequest,
     /// Never: what would be asked is refused.
     Never,
+    /// As [`OnFailure`](Self::OnFailure), and what is dangerous runs without a question too, as long as the sandbox holds it.
+    Auto,
+    /// No tool is run at all.
+    Disabled,
 }
 
 impl ApprovalPolicy {
     /// Each of them, as the columns of the table stand.
-    pub const ALL: [Self; 4] = [Self::Untrusted, Self::OnFailure, Self::OnRequest, Self::Never];
+    pub const ALL: [Self; 6] =
+        [Self::Untrusted, Self::OnFailure, Self::OnRequest, Self::Never, Self::Auto, Self::Disabled];
 
     /// What holds for a sub-agent that is to ask as `theirs` says: never is there less to ask, or more to be had.
     pub(crate) fn inherited(self, theirs: Self) -> Self {
         match (self, theirs) {
+            (Self::Disabled, _) | (_, Self::Disabled) => Self::Disabled,
             // Neither of these is looser than the other, so they stay.
-            (Self::Untrusted | Self::Never, _) | (Self::OnRequest, Self::OnFailure) => self,
-            (Self::OnFailure | Self::OnRequest, theirs) => theirs,
+            (Self::Untrusted | Self::Never, _) => self,
+            (Self::OnRequest, Self::OnFailure | Self::Auto) | (Self::OnFailure, Self::Auto) => self,
+            (Self::OnFailure | Self::OnRequest | Self::Auto, theirs) => theirs,
         }
     }
 
@@ -36,6 +43,8 @@ impl ApprovalPolicy {
             Self::OnFailure => "on-failure",
             Self::OnRequest => "on-request",
             Self::Never => "never",
+            Self::Auto => "auto",
+            Self::Disabled => "disabled",
         }
     }
 }
@@ -59,8 +68,10 @@ pub enum Matter {
     RunsUnconfined,
     /// A rule of the user's allows it.
     Allowed,
-    /// It is known to do harm if it is a mistake, or cannot be understood.
+    /// It is known to do harm if it is a mistake, or cannot be understood, and is confined.
     Dangerous,
+    /// The same, and it is not confined.
+    DangerousUnconfined,
     /// A rule or a hook asks for a look at it.
     MustAsk,
     /// It needs something that the sandbox does not give, and nothing more.
@@ -75,13 +86,14 @@ pub enum Matter {
 
 impl Matter {
     /// Each of them, as the rows of the table stand.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Reads,
         Self::ReadsUnconfined,
         Self::Runs,
         Self::RunsUnconfined,
         Self::Allowed,
         Self::Dangerous,
+        Self::DangerousUnconfined,
         Self::MustAsk,
         Self::Beyond,
         Self::Leaves,
@@ -97,7 +109,8 @@ impl Matter {
             Self::Runs => "runs anything else, confined",
             Self::RunsUnconfined => "runs anything else, not confined",
             Self::Allowed => "a rule allows it",
-            Self::Dangerous => "is dangerous, or cannot be understood",
+            Self::Dangerous => "is dangerous or cannot be understood, confined",
+            Self::DangerousUnconfined => "is dangerous or cannot be understood, not confined",
             Self::MustAsk => "a rule or a hook asks",
             Self::Beyond => "needs a path or a host that the sandbox does not give",
             Self::Leaves => "asks to leave the sandbox",
@@ -138,23 +151,37 @@ impl Requirement {
 /// assert_eq!(requirement(ApprovalPolicy::Never, Matter::Leaves), Requirement::Forbidden);
 /// ```
 pub fn requirement(policy: ApprovalPolicy, matter: Matter) -> Requirement {
-    use ApprovalPolicy::{Never, OnFailure, OnRequest, Untrusted};
+    use ApprovalPolicy::{Auto, Disabled, Never, OnFailure, OnRequest, Untrusted};
     use Requirement::{Forbidden, NeedsApproval, Skip};
     match (matter, policy) {
-        (Matter::Forbidden, _) => Forbidden,
+        (Matter::Forbidden, _) | (_, Disabled) => Forbidden,
         (Matter::Reads | Matter::Allowed, _) => Skip,
         (Matter::ReadsUnconfined | Matter::Runs | Matter::RunsUnconfined, Untrusted) => NeedsApproval,
-        (Matter::ReadsUnconfined | Matter::Runs | Matter::RunsUnconfined, OnFailure | OnRequest | Never) => {
-            Skip
-        }
-        (Matter::Dangerous | Matter::MustAsk | Matter::Beyond | Matter::Leaves | Matter::Refused, Never) => {
-            Forbidden
-        }
-        // It is tried in the sandbox first; what comes of that may be asked.
-        (Matter::Leaves, OnFailure) => Skip,
         (
-            Matter::Dangerous | Matter::MustAsk | Matter::Beyond | Matter::Leaves | Matter::Refused,
-            Untrusted | OnFailure | OnRequest,
+            Matter::ReadsUnconfined | Matter::Runs | Matter::RunsUnconfined,
+            OnFailure | OnRequest | Never | Auto,
+        ) => Skip,
+        // The sandbox holds it.
+        (Matter::Dangerous, Auto) => Skip,
+        // It is tried in the sandbox first; what comes of that may be asked.
+        (Matter::Leaves, OnFailure | Auto) => Skip,
+        (
+            Matter::Dangerous
+            | Matter::DangerousUnconfined
+            | Matter::MustAsk
+            | Matter::Beyond
+            | Matter::Leaves
+            | Matter::Refused,
+            Never,
+        ) => Forbidden,
+        (
+            Matter::Dangerous
+            | Matter::DangerousUnconfined
+            | Matter::MustAsk
+            | Matter::Beyond
+            | Matter::Leaves
+            | Matter::Refused,
+            Untrusted | OnFailure | OnRequest | Auto,
         ) => NeedsApproval,
     }
 }
@@ -167,18 +194,19 @@ mod tests {
     fn the_table() {
         #[rustfmt::skip]
         let table = [
-            // untrusted, on-failure, on-request, never
-            (Matter::Reads,           ["allow",  "allow",  "allow",  "allow"]),
-            (Matter::ReadsUnconfined, ["ask",    "allow",  "allow",  "allow"]),
-            (Matter::Runs,            ["ask",    "allow",  "allow",  "allow"]),
-            (Matter::RunsUnconfined,  ["ask",    "allow",  "allow",  "allow"]),
-            (Matter::Allowed,         ["allow",  "allow",  "allow",  "allow"]),
-            (Matter::Dangerous,       ["ask",    "ask",    "ask",    "forbid"]),
-            (Matter::MustAsk,         ["ask",    "ask",    "ask",    "forbid"]),
-            (Matter::Beyond,          ["ask",    "ask",    "ask",    "forbid"]),
-            (Matter::Leaves,          ["ask",    "allow",  "ask",    "forbid"]),
-            (Matter::Refused,         ["ask",    "ask",    "ask",    "forbid"]),
-            (Matter::Forbidden,       ["forbid", "forbid", "forbid", "forbid"]),
+            // untrusted, on-failure, on-request, never, auto, disabled
+            (Matter::Reads,               ["allow", "allow", "allow", "allow", "allow", "forbid"]),
+            (Matter::ReadsUnconfined,     ["ask"  , "allow", "allow", "allow", "allow", "forbid"]),
+            (Matter::Runs,                ["ask"  , "allow", "allow", "allow", "allow", "forbid"]),
+            (Matter::RunsUnconfined,      ["ask"  , "allow", "allow", "allow", "allow", "forbid"]),
+            (Matter::Allowed,             ["allow", "allow", "allow", "allow", "allow", "forbid"]),
+            (Matter::Dangerous,           ["ask"  , "ask"  , "ask"  , "forbid", "allow", "forbid"]),
+            (Matter::DangerousUnconfined, ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
+            (Matter::MustAsk,             ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
+            (Matter::Beyond,              ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
+            (Matter::Leaves,              ["ask"  , "allow", "ask"  , "forbid", "allow", "forbid"]),
+            (Matter::Refused,             ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
+            (Matter::Forbidden,           ["forbid", "forbid", "forbid", "forbid", "forbid", "forbid"]),
         ];
         assert_eq!(table.map(|(matter, _)| matter), Matter::ALL);
         let page = include_str!("../../../docs/approval.md");

@@ -90,7 +90,60 @@ fn words(name: &str) -> Vec<String> {
     words.iter().map(|word| word.trim_end_matches(|digit: char| digit.is_ascii_digit()).to_owned()).collect()
 }
 
-/// Whether `value` shows that it holds credentials, whatever its name is: a URL with a password, a private key.
+/// How tokens begin whose makers gave them a beginning to be known by, and how many letters come after that at least.
+const TOKENS: [(&str, usize); 31] = [
+    ("ghp_", 20),
+    ("gho_", 20),
+    ("ghu_", 20),
+    ("ghs_", 20),
+    ("ghr_", 20),
+    ("github_pat_", 20),
+    ("glpat-", 16),
+    ("gldt-", 16),
+    ("glsa_", 16),
+    ("sk-", 20),
+    ("sk_live_", 10),
+    ("sk_test_", 10),
+    ("rk_live_", 10),
+    ("rk_test_", 10),
+    ("whsec_", 16),
+    ("AIza", 30),
+    ("ya29.", 16),
+    ("xoxa-", 10),
+    ("xoxb-", 10),
+    ("xoxe-", 10),
+    ("xoxp-", 10),
+    ("xoxr-", 10),
+    ("xoxs-", 10),
+    ("xapp-", 10),
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("npm_", 30),
+    ("pypi-", 30),
+    ("hf_", 20),
+    ("dop_v1_", 20),
+    ("AGE-SECRET-KEY-1", 20),
+];
+
+/// Whether `text` holds a token that is known by how it begins, or one that says of itself what it is (JWT).
+fn holds_token(text: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+    let mut words = text.split(|letter: char| !is_letter(letter) && letter != '.');
+    words.any(|word| {
+        let known = TOKENS.iter().any(|(begins, least)| {
+            let rest = word.strip_prefix(begins).unwrap_or_default();
+            rest.len() >= *least
+                && rest.contains(|letter: char| letter.is_ascii_digit() || letter.is_ascii_uppercase())
+        });
+        let parts = || word.split('.').filter(|part| part.len() >= 10);
+        known
+            || (word.starts_with("eyJ") && parts().count() >= 3)
+            || (word.starts_with("SG.") && parts().count() >= 2)
+    })
+}
+
+/// Whether `value` shows that it holds credentials, whatever its name is: a URL with a password, a private key, a token that
+/// begins as its maker's do.
 pub(crate) fn value_looks_so(value: &OsStr) -> bool {
     let text = value.to_string_lossy();
     let in_url = text.match_indices("://").any(|(at, mark)| {
@@ -102,7 +155,10 @@ pub(crate) fn value_looks_so(value: &OsStr) -> bool {
             None => false,
         }
     });
-    in_url || text.contains("PRIVATE KEY-----") || text.to_ascii_lowercase().contains("password=")
+    in_url
+        || holds_token(&text)
+        || text.contains("PRIVATE KEY-----")
+        || text.to_ascii_lowercase().contains("password=")
 }
 
 #[cfg(test)]
@@ -150,6 +206,17 @@ mod tests {
             ("url='https://a:b@c'", true),
             ("jdbc:mysql://host/db?user=a&Password=b", true),
             ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl", true),
+            ("ghp_0123456789abcdefghijABCDEFGHIJ012345", true),
+            ("sk_live_4eC39HqLyjWDarjtT1zdp7dc", true),
+            ("sk-proj-abcdefghijklmnopqrstuvwxyz0123456789", true),
+            ("{\"token\": \"glpat-abcDEF0123456789abcd\"}", true),
+            ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlc2lnbmF0dXJl", true),
+            ("AKIAIOSFODNN7EXAMPLE", true),
+            ("SG.abcdefghijklmnop.abcdefghijklmnopqrstuvwxyz", true),
+            ("sk-learn-and-other-python-packages", false),
+            ("npm_config_cache", false),
+            ("ghp_short1", false),
+            ("/usr/share/hf_models_of_the_whole_team", false),
             ("postgres://me@host/db", false),
             ("postgres://me:@host/db", false),
             ("ssh://git@github.com/a/b", false),

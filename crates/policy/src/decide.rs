@@ -4,14 +4,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::host_files::host_file;
 use crate::judge::Judgement;
 use crate::lookup::{forbids_host, forbids_writing, on_path};
 use crate::machine::Unknown;
 use crate::rules::{Access, Decision, Rules};
 use crate::{
     Account, ApprovalPolicy, ApprovalStore, Cause, Confinement, Denial, Effect, Escalation, Grant, Grants,
-    Host, Intent, Machine, Matter, Permit, Question, Reach, Requirement, ReviewDecision, SandboxPolicy,
-    Unasked, requirement,
+    Host, HostFile, HostRole, Intent, Machine, Matter, Permit, Question, Reach, Requirement, ReviewDecision,
+    SandboxPolicy, Unasked, requirement,
 };
 
 /// How often a call may ask for more after it was refused something.
@@ -101,6 +102,11 @@ impl Gate {
     pub fn on(mut self, machine: Arc<dyn Machine>) -> Self {
         self.machine = machine;
         self
+    }
+
+    /// How far reading goes.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// A gate that lets calls read within `reach` and change nothing.
@@ -301,10 +307,32 @@ impl Gate {
         }))
     }
 
+    /// The part that `path` plays on the user's machine: by its name, or because git's configuration names it.
+    pub fn host_file(&self, path: &Path) -> Option<HostFile> {
+        let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.reach.roots());
+        host_file(path, roots, self.confinement.home.as_deref()).or_else(|| self.machine.host_file(path))
+    }
+
+    /// The piece of configuration that `path` belongs to: itself if it is there, else the outermost directory of it, which a
+    /// sandbox can open.
+    fn configuration_at(&self, path: &Path) -> PathBuf {
+        if self.machine.standing(path) == path {
+            return path.to_owned();
+        }
+        let is_part =
+            |above: &&Path| self.host_file(above).is_some_and(|file| file.role == HostRole::Configuration);
+        path.ancestors().take_while(is_part).last().unwrap_or(path).to_owned()
+    }
+
     /// The smallest thing that takes `denial` away.
     pub(crate) fn grant(&self, denial: &Denial) -> Option<Grant> {
         let rules = self.rules();
         match denial {
+            Denial::HostConfiguration { path, .. } => {
+                let denied = self.reach.deny().denies(path).is_some() || self.is_closed(path);
+                let forbidden = forbids_writing(&rules, path, self.confinement.home.as_deref());
+                (!denied && !forbidden).then(|| Grant::Write(self.configuration_at(path)))
+            }
             Denial::MayNotWrite { path, .. } => {
                 let standing = self.machine.standing(path);
                 // The sandbox must be what is in the way.
@@ -368,7 +396,7 @@ impl Gate {
                 Effect::Read(path) => reads.push(path.clone()),
                 Effect::Write(path) => writes.push(path.clone()),
                 Effect::Exec(line) => runs.push(line.argv.clone()),
-                Effect::Network(_) | Effect::Type(_) | Effect::Foreign(_) => {}
+                Effect::Network(_) | Effect::Type(_) | Effect::Foreign(_) | Effect::Remember(_) => {}
             }
         }
         let leaves = grants.contains(&Grant::Unconfined);
@@ -377,7 +405,8 @@ impl Gate {
             true => Arc::clone(&self.confinement),
             false => Arc::new(crate::grant::widened(&self.confinement, &grants)),
         };
-        Permit::new(reads, writes, runs, Arc::clone(&self.reach), sandbox, confinement).with(grants, climbs)
+        let permit = Permit::new(reads, writes, runs, Arc::clone(&self.reach), sandbox, confinement);
+        permit.on(Arc::clone(&self.machine)).with(grants, climbs)
     }
 
     /// A key that opens what `intent` would change for reading, as far as reading goes, and nothing else: for showing

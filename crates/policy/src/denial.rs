@@ -60,6 +60,17 @@ pub enum Denial {
         /// What the policy says.
         network: Network,
     },
+    /// A program of the user's obeys the file, so changing it needs their word.
+    #[error(
+        "{}; only the user can allow it: ask them, or have them add a rule that allows the path",
+        obeyed(path, when)
+    )]
+    HostConfiguration {
+        /// The file.
+        path: PathBuf,
+        /// The action of the user's that makes it take effect.
+        when: String,
+    },
     /// A socket of another program that is not on the list.
     #[error(
         "{}; only the user can change that, with `confinement.unix_sockets` in their own configuration or `--unix-socket`",
@@ -68,6 +79,12 @@ pub enum Denial {
     MayNotReach {
         /// Its path, or `@` and its abstract name.
         name: String,
+    },
+    /// It took more of the machine than a command may, and was ended.
+    #[error("the command was ended: {}", excess.sentence())]
+    Ended {
+        /// What it took too much of.
+        excess: Excess,
     },
     /// A rule forbids it.
     #[error("{what} is forbidden by the rule at {rule}{}", reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
@@ -87,6 +104,11 @@ pub enum Denial {
         /// What it says.
         reason: String,
     },
+    /// No tool is run at all.
+    #[error(
+        "tool calls are switched off (the approval policy is disabled), and only the user can change that: answer without tools"
+    )]
+    Disabled,
     /// Somebody would have to be asked, and is not.
     #[error("this needs approval: {why}; {}", unasked.sentence())]
     Unasked {
@@ -95,6 +117,30 @@ pub enum Denial {
         /// Why nobody is asked.
         unasked: Unasked,
     },
+}
+
+/// What a command took too much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Excess {
+    /// Room on the disk, in the directory that is private to its session.
+    Scratch {
+        /// Bytes that may be there.
+        most: u64,
+    },
+    /// Memory, when the machine had hardly any left.
+    Memory,
+}
+
+impl Excess {
+    fn sentence(self) -> String {
+        match self {
+            Self::Scratch { most } => format!(
+                "there were more than {} MB in the session's `/tmp`, `/var/tmp` and package caches; remove what is not needed, or have the user allow more with `confinement.tmp_mb`",
+                most >> 20
+            ),
+            Self::Memory => "the machine had hardly any memory left, and the command held more than half of it; try with less at a time, e.g. fewer jobs".to_owned(),
+        }
+    }
 }
 
 /// Why nobody is asked.
@@ -137,6 +183,7 @@ impl Denial {
             Self::MayNotWrite { path, roots } => unwritable(path, roots),
             Self::MayNotConnect { target, network } => unconnected(target, *network),
             Self::MayNotReach { name } => unreached(name),
+            Self::HostConfiguration { path, when } => obeyed(path, when),
             Self::Outside { .. }
             | Self::LeadsOutside { .. }
             | Self::DenyRead { .. }
@@ -144,6 +191,8 @@ impl Denial {
             | Self::NotStatedRun { .. }
             | Self::ByRule { .. }
             | Self::ByHook { .. }
+            | Self::Ended { .. }
+            | Self::Disabled
             | Self::Unasked { .. } => self.to_string(),
         }
     }
@@ -166,6 +215,10 @@ fn unwritable(path: &Path, roots: &[PathBuf]) -> String {
         roots => format!("it lies outside the writable roots ({}) or is protected there", spell(roots)),
     };
     format!("`{}` may not be changed: {why}", path.display())
+}
+
+fn obeyed(path: &Path, when: &str) -> String {
+    format!("`{}` is configuration that takes effect on this machine next time you {when}", path.display())
 }
 
 fn unconnected(target: &str, network: Network) -> String {

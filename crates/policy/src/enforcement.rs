@@ -85,11 +85,13 @@ pub enum Gap {
     Hosts,
     /// The network is on: hosts that may not be reached can be.
     Forbidden,
+    /// The kernel does not list sockets: whose one is cannot be known.
+    BoundSockets,
 }
 
 impl Gap {
     /// Each of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Writes,
         Self::Protected,
         Self::DenyRead,
@@ -111,6 +113,7 @@ impl Gap {
         Self::MemoryLimit,
         Self::Hosts,
         Self::Forbidden,
+        Self::BoundSockets,
     ];
 
     /// What it means, in one sentence without a capital or a full stop.
@@ -118,9 +121,9 @@ impl Gap {
         match self {
             Self::Writes => "files outside the writable roots can be changed",
             Self::Protected => {
-                "`.git`, `.toolgate`, `.codex`, `.claude`, `.agents` and read-only paths inside a writable root can be changed"
+                "git hooks and configuration, `.toolgate`, `.claude` and their like, and read-only paths inside a writable root can be changed"
             }
-            Self::DenyRead => "what may not be read can be read by commands",
+            Self::DenyRead => "secrets (`~/.ssh`, `.env` …) can be read by commands",
             Self::Metadata => {
                 "mode, owner, times and attributes of files outside the roots can be changed if the user owns them"
             }
@@ -146,12 +149,73 @@ impl Gap {
             Self::MemoryLimit => "memory is limited for each process, and not for all of them together",
             Self::Hosts => "hosts that are allowed one by one cannot be reached",
             Self::Forbidden => "hosts that are forbidden can be reached: the network is on",
+            Self::BoundSockets => {
+                "unix sockets outside `/tmp` cannot be connected to: this kernel does not say who has bound them"
+            }
             Self::Pipes => "named pipes outside the roots can be written to",
         }
     }
 }
 
+/// The gaps under which a command can do more than its policy says, the worst first.
+const WEAKENING: [Gap; 14] = [
+    Gap::Writes,
+    Gap::DenyRead,
+    Gap::Protected,
+    Gap::Globs,
+    Gap::OtherProcesses,
+    Gap::Forbidden,
+    Gap::Metadata,
+    Gap::SharedMemory,
+    Gap::Pipes,
+    Gap::OldLandlock,
+    Gap::Proc,
+    Gap::Processes,
+    Gap::ProcessLimit,
+    Gap::MemoryLimit,
+];
+/// How many gaps a warning names.
+const NAMED: usize = 3;
+
 impl Enforcement {
+    /// What to tell a person before the first command runs, if it is confined less than the policy says: one sentence without a full stop.
+    ///
+    /// ```
+    /// use toolgate_policy::{Enforcement, Gap};
+    /// assert_eq!(Enforcement::Full.warning(), None);
+    /// // This refuses more than the policy does, not less.
+    /// assert_eq!(Enforcement::Partial(vec![Gap::Caches]).warning(), None);
+    /// assert!(Enforcement::Partial(vec![Gap::DenyRead]).warning().unwrap().contains("secrets"));
+    /// ```
+    pub fn warning(&self) -> Option<String> {
+        const MENDS: &str = "`toolgate doctor` says what mends it";
+        match self {
+            Self::Full | Self::None { why: Why::FullAccess | Why::External } => None,
+            Self::None { why: Why::Unable } => Some(format!(
+                "commands are NOT confined: this system can enforce nothing of what the policy says; {MENDS}"
+            )),
+            Self::Partial(gaps) => {
+                let weaker: Vec<&Gap> = WEAKENING.iter().filter(|gap| gaps.contains(gap)).collect();
+                let named: Vec<&str> = weaker.iter().take(NAMED).map(|gap| gap.sentence()).collect();
+                let more = match weaker.len().saturating_sub(NAMED) {
+                    0 => String::new(),
+                    more => format!("; and {more} more"),
+                };
+                let all = named.join("; ");
+                (!weaker.is_empty())
+                    .then(|| format!("commands are confined LESS than the policy says: {all}{more}; {MENDS}"))
+            }
+        }
+    }
+
+    /// What is not enforced, each in one sentence.
+    pub fn gaps(&self) -> Vec<&'static str> {
+        match self {
+            Self::Partial(gaps) => gaps.iter().map(|gap| gap.sentence()).collect(),
+            Self::Full | Self::None { .. } => Vec::new(),
+        }
+    }
+
     /// `full`, `partial` or `none`.
     pub fn as_str(&self) -> &'static str {
         match self {

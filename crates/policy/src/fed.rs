@@ -158,9 +158,16 @@ fn names_output(name: &str, rest: &[Word]) -> bool {
     }
 }
 
-/// Why somebody should look at an interpreter whose text is a variable that another command filled.
+/// Why somebody should look at an interpreter whose text is a variable that another command filled, or at a command whose
+/// name is one.
 pub(crate) fn by_variable(command: &Command, assigned: &[(String, Word)]) -> Option<&'static str> {
     let (name, rest) = command.words.split_first()?;
+    if let Word::Unknown(raw) = name {
+        let variable = raw.trim_matches('"').trim_start_matches('$').trim_matches(['{', '}']);
+        let read = |value: &Word| matches!(text(value), "read" | "mapfile" | "readarray");
+        let named = assigned.iter().any(|(set, value)| set == variable && read(value));
+        return (command.fed && named).then_some(RUNS);
+    }
     let name = base(literal(name)?);
     let filled = |word: &Word| {
         let variable = text(word).trim_matches('"').strip_prefix('$').unwrap_or_default();

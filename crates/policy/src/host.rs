@@ -232,13 +232,29 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     let special = match address.octets() {
         // "This network", and what providers share among their customers.
         [0, ..] | [100, 64..=127, ..] => true,
-        // Of protocols, and of measurements.
-        [192, 0, 0, _] | [198, 18 | 19, ..] => true,
+        // Of protocols, of measurements, and of relays to IPv6.
+        [192, 0, 0, _] | [198, 18 | 19, ..] | [192, 88, 99, _] => true,
         // Multicast, reserved, broadcast.
         [224..=255, ..] => true,
         _ => false,
     };
-    !(special || address.is_loopback() || address.is_private() || address.is_link_local())
+    !(special
+        || is_platform(address)
+        || address.is_loopback()
+        || address.is_private()
+        || address.is_link_local())
+}
+
+/// Whether a cloud serves its own machines at an address that looks public: their metadata, credentials and internal
+/// services, which nobody else reaches.
+fn is_platform(address: Ipv4Addr) -> bool {
+    match address.octets() {
+        // The host of a virtual machine in Azure: its agent's configuration, DNS and DHCP.
+        [168, 63, 129, 16] => true,
+        // Service endpoints of IBM Cloud.
+        [161, 26, ..] | [166, 8..=11, ..] => true,
+        _ => false,
+    }
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
@@ -251,7 +267,9 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         [0, 0, 0, 0, 0, 0, ..] => false,
         // Ways to IPv4 that a network may have.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => embedded(high, low),
-        [0x64, 0xff9b, ..] | [0x2001, 0, ..] => false,
+        [0x64, 0xff9b, ..] => false,
+        // Of protocols: tunnels, measurements and identifiers that are no addresses.
+        [0x2001, 0..=0x1ff, ..] => false,
         // All that is given out begins with these three bits; the rest is local, multicast or reserved.
         [first, ..] => first & 0xe000 == 0x2000,
     }

@@ -19,6 +19,8 @@ pub enum Effect {
     Network(String),
     /// Has somebody else's code do something.
     Foreign(Foreign),
+    /// Has later sessions read a text.
+    Remember(Remembering),
 }
 
 /// A program and its arguments, and where it is started.
@@ -41,6 +43,17 @@ pub struct Typing {
     pub text: String,
     /// Whether the program is confined as the policy says: then it may do with its input what it likes.
     pub confined: bool,
+}
+
+/// A text that later sessions are told of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Remembering {
+    /// What it is called.
+    pub name: String,
+    /// Which sessions read it, e.g. `this project`.
+    pub scope: String,
+    /// The text.
+    pub text: String,
 }
 
 /// A tool of a server or of a client.
@@ -90,6 +103,8 @@ pub struct Intent {
     pub justification: Option<String>,
     /// What it would change, as a diff for whoever is asked.
     pub diff: Option<String>,
+    /// The first words of commands that the model would like a rule to allow. Nothing is allowed because of it.
+    pub prefix_rule: Option<Vec<String>>,
 }
 
 impl Intent {
@@ -137,6 +152,13 @@ impl Intent {
     pub fn escalated(mut self, escalation: Escalation, justification: Option<String>) -> Self {
         self.escalation = escalation;
         self.justification = justification;
+        self
+    }
+
+    /// Says which rule the model would like to have.
+    #[must_use]
+    pub fn proposing(mut self, prefix_rule: Option<Vec<String>>) -> Self {
+        self.prefix_rule = prefix_rule;
         self
     }
 }

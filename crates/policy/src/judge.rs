@@ -10,7 +10,8 @@ use crate::rules::{Access, Decision, Rule, Rules};
 use crate::store::Key;
 use crate::{
     Account, ApprovalPolicy, Cause, CommandLine, Denial, Effect, Escalation, Foreign, Gate, Grant, Grants,
-    Host, Intent, Matter, Network, Part, Requirement, Trust, Typing, Unasked, requirement,
+    Host, HostFile, HostRole, Intent, Matter, Network, Part, Remembering, Requirement, Trust, Typing,
+    Unasked, requirement,
 };
 
 /// What was found out about an intent.
@@ -42,8 +43,12 @@ impl Judgement {
     pub(crate) fn of(gate: &Gate, tool: &str, intent: &Intent, bound: bool) -> Self {
         let rules = gate.rules();
         let mut out = Self::default();
+        if gate.approval == ApprovalPolicy::Disabled {
+            out.forbid(Some(Denial::Disabled));
+            return out;
+        }
         let mut judging = Judging { gate, rules: &rules, allowed: false, bound };
-        let about = rules.tool(tool);
+        let about = rules.tool(tool).into_iter().chain(by_path(&rules, intent));
         if let Some(rule) = strictest(about) {
             let what = format!("the tool `{tool}`");
             match rule.decision {
@@ -63,6 +68,7 @@ impl Judgement {
                 Effect::Type(typing) => judging.typing(typing, &mut out),
                 Effect::Network(target) => judging.network(target, &mut out),
                 Effect::Foreign(foreign) => judging.foreign(foreign, &mut out),
+                Effect::Remember(remembering) => judging.remember(remembering, &mut out),
             }
         }
         if out.keys.is_empty() {
@@ -102,6 +108,18 @@ impl Judgement {
     }
 }
 
+/// The rules that name a tool of a server as `server/tool`.
+fn by_path<'a>(rules: &'a Rules, intent: &Intent) -> Vec<&'a Rule> {
+    // Only a tool has a definition; reading what a server has is not a call of one.
+    let paths = intent.effects.iter().filter_map(|effect| match effect {
+        Effect::Foreign(Foreign { server, tool, definition, .. }) if !definition.is_empty() => {
+            Some(format!("{server}/{tool}"))
+        }
+        _ => None,
+    });
+    paths.flat_map(|path| rules.tool(&path)).collect()
+}
+
 fn strictest<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Option<&'a Rule> {
     rules.into_iter().max_by_key(|rule| rule.decision)
 }
@@ -111,7 +129,11 @@ impl Judging<'_> {
         // Whoever allows a tool allows whatever it does where it is: not what it needs beyond that.
         let inside = matches!(
             matter,
-            Matter::ReadsUnconfined | Matter::Runs | Matter::RunsUnconfined | Matter::Dangerous
+            Matter::ReadsUnconfined
+                | Matter::Runs
+                | Matter::RunsUnconfined
+                | Matter::Dangerous
+                | Matter::DangerousUnconfined
         );
         let matter = if self.allowed && inside { Matter::Allowed } else { matter };
         requirement(self.gate.approval, matter)
@@ -119,6 +141,10 @@ impl Judging<'_> {
 
     fn confines(&self) -> bool {
         self.gate.sandbox.confines()
+    }
+
+    fn dangerous(&self) -> Matter {
+        if self.confines() { Matter::Dangerous } else { Matter::DangerousUnconfined }
     }
 
     fn runs(&self) -> Matter {
@@ -134,8 +160,14 @@ impl Judging<'_> {
             match rule.decision {
                 Decision::Forbid => return out.by_rule(self.gate, Matter::Forbidden, what, rule, true),
                 Decision::Ask => out.by_rule(self.gate, Matter::MustAsk, what.clone(), rule, true),
-                Decision::Allow => return,
+                Decision::Allow => {
+                    out.grants.insert(Grant::Write(path.to_owned()));
+                    return;
+                }
             }
+        }
+        if self.is_configuration(path, out) {
+            return;
         }
         // What is spelled `/tmp` may be a directory of the session's own.
         let may = |path: &Path| self.gate.confinement.may_write(path);
@@ -144,6 +176,27 @@ impl Judging<'_> {
         }
         let roots = self.gate.confinement.writable.clone();
         self.beyond(Denial::MayNotWrite { path: path.to_owned(), roots }, out);
+    }
+
+    /// Whether `path` is configuration that a program of the user's obeys: that is asked about under every policy.
+    fn is_configuration(&self, path: &Path, out: &mut Judgement) -> bool {
+        let real = self.gate.machine.standing(path);
+        let files = [path, real.as_path()].map(|path| (path, self.gate.host_file(path)));
+        let Some((path, when)) = files.into_iter().find_map(|(path, file)| match file {
+            Some(HostFile { role: HostRole::Configuration, when }) => Some((path.to_owned(), when)),
+            _ => None,
+        }) else {
+            return false;
+        };
+        let denial = Denial::HostConfiguration { path, when };
+        match (requirement(self.gate.approval, Matter::MustAsk), self.gate.grant(&denial)) {
+            (Requirement::NeedsApproval, Some(grant)) => {
+                out.grants.insert(grant);
+                out.raise(Requirement::NeedsApproval, Cause::Beyond(denial));
+            }
+            _ => out.forbid(Some(denial)),
+        }
+        true
     }
 
     fn network(&self, target: &str, out: &mut Judgement) {
@@ -159,6 +212,10 @@ impl Judging<'_> {
                 Decision::Ask => out.by_rule(self.gate, Matter::MustAsk, what.clone(), rule, true),
                 Decision::Allow => return,
             }
+        }
+        // Unlike a command, a tool of ours that talks to a host talks to no other: whoever allows the tool allows that.
+        if self.allowed {
+            return;
         }
         let network = self.gate.confinement.network;
         let reached = {
@@ -191,7 +248,7 @@ impl Judging<'_> {
         let what = format!("typing into `{into}`");
         if self.confines() {
             let why = "reaches a program that runs without the sandbox".to_owned();
-            return out.raise(self.asks(Matter::Dangerous), Cause::Dangerous { what, why });
+            return out.raise(self.asks(Matter::DangerousUnconfined), Cause::Dangerous { what, why });
         }
         out.raise(self.asks(Matter::RunsUnconfined), Cause::Untrusted { what });
     }
@@ -212,6 +269,15 @@ impl Judging<'_> {
         }
     }
 
+    /// What later sessions read steers them, so somebody has to want it.
+    fn remember(&self, remembering: &Remembering, out: &mut Judgement) {
+        out.keys.push(Key::Remember(remembering.clone()));
+        let Remembering { name, scope, .. } = remembering.clone();
+        if !self.allowed {
+            out.raise(self.asks(Matter::MustAsk), Cause::Remembers { name, scope });
+        }
+    }
+
     fn exec(&self, line: &CommandLine, intent: &Intent, out: &mut Judgement) {
         let mut account = Account::of(line, self.rules);
         // Where programs lie matters only if something is allowed for being the program it looks like, or is remembered so.
@@ -227,7 +293,8 @@ impl Judging<'_> {
         if leaves {
             out.grants.insert(Grant::Unconfined);
         }
-        self.about(&account, leaves, out);
+        let dangerous = if leaves { Matter::DangerousUnconfined } else { self.dangerous() };
+        self.about(&account, (leaves, dangerous), out);
         if self.confines() && !leaves && intent.escalation == Escalation::Required {
             let asks = self.asks(Matter::Leaves);
             if asks == Requirement::NeedsApproval {
@@ -244,12 +311,12 @@ impl Judging<'_> {
         });
         let programs = programs.collect();
         out.keys.push(Key::Run { line: line.clone(), programs, sandbox: self.gate.sandbox.as_str() });
-        out.proposal = propose::command(&account, &out.why, &out.grants);
+        out.proposal = propose::command(&account, &out.why, &out.grants, intent.prefix_rule.as_deref());
         out.account = Some(account);
     }
 
     /// What there is to be asked about the parts of a command.
-    fn about(&self, account: &Account, leaves: bool, out: &mut Judgement) {
+    fn about(&self, account: &Account, (leaves, dangerous): (bool, Matter), out: &mut Judgement) {
         for (matter, part) in account.matters(self.confines()) {
             // The rules that let it leave speak for all of it.
             if leaves && !matches!(matter, Matter::MustAsk | Matter::Forbidden | Matter::Dangerous) {
@@ -263,11 +330,11 @@ impl Judging<'_> {
                     }
                 }
                 (Matter::Dangerous, Some(part)) => {
-                    let Known::Dangerous(why) = part.known else { continue };
+                    let (Known::Dangerous(why) | Known::Risky(why)) = part.known else { continue };
                     let what = format!("`{}`", part.command.line());
-                    out.raise(self.asks(matter), Cause::Dangerous { what, why: why.to_owned() });
+                    out.raise(self.asks(dangerous), Cause::Dangerous { what, why: why.to_owned() });
                 }
-                (Matter::Dangerous, None) => self.not_understood(account, out),
+                (Matter::Dangerous, None) => self.not_understood(account, dangerous, out),
                 (_, Some(part)) => {
                     let what = format!("`{}`", part.command.line());
                     out.raise(self.asks(matter), Cause::Untrusted { what });
@@ -280,8 +347,8 @@ impl Judging<'_> {
         }
     }
 
-    fn not_understood(&self, account: &Account, out: &mut Judgement) {
-        let asks = self.asks(Matter::Dangerous);
+    fn not_understood(&self, account: &Account, dangerous: Matter, out: &mut Judgement) {
+        let asks = self.asks(dangerous);
         for doubt in account.undecided.iter().filter(|doubt| doubt.unread) {
             let (what, why) = (format!("`{}`", doubt.text), doubt.why.to_owned());
             out.raise(asks, Cause::NotUnderstood { what, why });

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::HostFile;
+
 /// A program that a name leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
@@ -22,6 +24,11 @@ pub trait Machine: Send + Sync {
 
     /// Whether the user could change `path`, were there no sandbox.
     fn may_write(&self, path: &Path) -> bool;
+
+    /// The part that `path` plays on this machine because git's configuration or a hook names it.
+    fn host_file(&self, _path: &Path) -> Option<HostFile> {
+        None
+    }
 }
 
 /// A machine that knows nothing: no program is trusted, and everything is where its path says.

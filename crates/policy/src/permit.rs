@@ -1,9 +1,12 @@
 //! The key to `exec`: what one attempt of one call may touch.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Confinement, Denial, Grants, Reach, SandboxPolicy};
+use crate::host_files::host_file;
+use crate::machine::Unknown;
+use crate::{Confinement, Denial, Grant, Grants, HostFile, HostRole, Machine, Reach, SandboxPolicy};
 
 /// Lets its holder read and run what the call stated and the policy allows, and nothing else.
 ///
@@ -14,7 +17,7 @@ use crate::{Confinement, Denial, Grants, Reach, SandboxPolicy};
 /// // Nobody else makes one: there is no constructor, and the fields are private.
 /// let forged = toolgate_policy::Permit { reads: Vec::new(), runs: Vec::new() };
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Permit {
     reads: Vec<PathBuf>,
     writes: Vec<PathBuf>,
@@ -24,6 +27,17 @@ pub struct Permit {
     confinement: Arc<Confinement>,
     grants: Grants,
     climbs: usize,
+    machine: Arc<dyn Machine>,
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reads, writes, runs, sandbox, grants, climbs, .. } = self;
+        write!(
+            f,
+            "Permit({sandbox:?}, reads {reads:?}, writes {writes:?}, runs {runs:?}, {grants:?}, {climbs})"
+        )
+    }
 }
 
 impl Permit {
@@ -35,7 +49,14 @@ impl Permit {
         sandbox: SandboxPolicy,
         confinement: Arc<Confinement>,
     ) -> Self {
-        Self { reads, writes, runs, reach, sandbox, confinement, grants: Grants::new(), climbs: 0 }
+        let (grants, machine) = (Grants::new(), Arc::new(Unknown));
+        Self { reads, writes, runs, reach, sandbox, confinement, grants, climbs: 0, machine }
+    }
+
+    /// Looks up on `machine` which files git's configuration names.
+    pub(crate) fn on(mut self, machine: Arc<dyn Machine>) -> Self {
+        self.machine = machine;
+        self
     }
 
     /// Notes what was given beyond the policy, and how often more was asked for.
@@ -86,10 +107,17 @@ impl Permit {
     }
 
     /// Says whether a file that really is at `real` may be changed, and so be read: the policy lets commands write there,
-    /// and no rule denies it to be read.
+    /// no rule denies it to be read, and no program of the user's takes it for its configuration.
     pub fn may_change(&self, real: &Path) -> Result<(), Denial> {
         if let Some(rule) = self.reach.deny().denies(real) {
             return Err(Denial::DenyRead { path: real.to_owned(), rule: rule.to_owned() });
+        }
+        let granted =
+            self.grants.iter().any(|grant| matches!(grant, Grant::Write(path) if real.starts_with(path)));
+        if let Some(HostFile { role: HostRole::Configuration, when }) = self.host_file(real)
+            && !granted
+        {
+            return Err(Denial::HostConfiguration { path: real.to_owned(), when });
         }
         match self.confinement() {
             Some(confinement) if !confinement.may_write(real) => {
@@ -97,6 +125,12 @@ impl Permit {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The part that the file at `real` plays on the user's machine.
+    pub fn host_file(&self, real: &Path) -> Option<HostFile> {
+        let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.reach.roots());
+        host_file(real, roots, self.confinement.home.as_deref()).or_else(|| self.machine.host_file(real))
     }
 
     /// Says whether this call may start `argv`: exactly that was stated, and allowed.

@@ -1,11 +1,12 @@
 //! What somebody is asked, and what they can answer.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::rules::{NewRule, Rule};
 use crate::store::Key;
-use crate::{Account, Confinement, Denial, Grants, Intent, Permit, SandboxPolicy};
+use crate::{Account, Confinement, Denial, Effect, Grants, Intent, Permit, SandboxPolicy, host_file_by_name};
 
 /// A question about one call. Whoever answers it sees all that the call would do; only [`Gate`](crate::Gate) makes one.
 #[derive(Debug, Clone)]
@@ -33,6 +34,20 @@ pub struct Question {
 }
 
 impl Question {
+    /// Sentences about the files it would change that take effect on the user's machine by themselves. For a command they are
+    /// read from its words, as [`touches`](Self::touches) is.
+    pub fn takes_effect(&self) -> Vec<String> {
+        let by_name = |path: &String| Some((host_file_by_name(Path::new(path))?, path.clone()));
+        let written = self.intent.effects.iter().filter_map(|effect| match effect {
+            Effect::Write(path) => Some((self.permit.host_file(path)?, path.display().to_string())),
+            _ => None,
+        });
+        let stated = written.collect::<Vec<_>>();
+        let touched = if stated.is_empty() { self.touches().writes } else { Vec::new() };
+        let named = touched.iter().filter_map(by_name);
+        stated.iter().cloned().chain(named).map(|(file, path)| file.sentence(&path)).collect()
+    }
+
     /// The policy that it would run under after a yes.
     pub fn sandbox(&self) -> SandboxPolicy {
         self.permit.sandbox()
@@ -46,6 +61,8 @@ pub struct Proposal {
     pub rule: NewRule,
     /// What else it would allow.
     pub allows: Vec<String>,
+    /// Whether the model chose its words.
+    pub of_model: bool,
 }
 
 /// An answer.
@@ -135,6 +152,13 @@ pub enum Cause {
         /// What they call it.
         tool: String,
     },
+    /// Later sessions would read a text.
+    Remembers {
+        /// What it is called.
+        name: String,
+        /// Which sessions.
+        scope: String,
+    },
     /// Somebody else's tool is not what it was when it was last used.
     Redefined {
         /// Whose.
@@ -183,6 +207,9 @@ impl Cause {
             }
             Self::Foreign { server, tool } => {
                 format!("`{tool}` is a tool of `{server}`, and nobody here knows what it does")
+            }
+            Self::Remembers { name, scope } => {
+                format!("every later session in {scope} would read what is remembered as `{name}`")
             }
             Self::Redefined { server, tool } => {
                 format!("`{server}` has changed what it says about its tool `{tool}` since it was last used")

@@ -10,12 +10,20 @@ pub struct Root {
     path: PathBuf,
     spelled: Option<PathBuf>,
     listed: bool,
+    own: Option<OwnPlace>,
+}
+
+/// Marks a root as the session's own directory in place of the host's at its spelling.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OwnPlace {
+    /// Directories below the spelling that are the host's all the same.
+    except: Vec<PathBuf>,
 }
 
 impl Root {
     /// A root at `path`, which must be absolute and free of symbolic links.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), spelled: None, listed: true }
+        Self { path: path.into(), spelled: None, listed: true, own: None }
     }
 
     /// Lets users write the root as `spelled` too: the same directory, through a symbolic link.
@@ -33,6 +41,14 @@ impl Root {
         self
     }
 
+    /// Marks the root as the session's own directory in place of the host's at its spelling, e.g. of `/tmp`. What lies in
+    /// it is gone with the session. `except` stays the host's, though it is spelled below.
+    #[must_use]
+    pub fn in_place_of_the_hosts(mut self, except: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.own = Some(OwnPlace { except: except.into_iter().collect() });
+        self
+    }
+
     pub(crate) fn is_listed(&self) -> bool {
         self.listed
     }
@@ -43,7 +59,9 @@ impl Root {
     }
 
     fn below<'a>(&self, path: &'a Path) -> Option<&'a Path> {
-        let by_name = || path.strip_prefix(self.spelled.as_ref()?).ok();
+        let is_the_hosts =
+            || self.own.as_ref().is_some_and(|own| own.except.iter().any(|shown| path.starts_with(shown)));
+        let by_name = || path.strip_prefix(self.spelled.as_ref()?).ok().filter(|_| !is_the_hosts());
         path.strip_prefix(&self.path).ok().or_else(by_name)
     }
 }
@@ -85,6 +103,23 @@ impl Reach {
         self.locate(path).map_or_else(|_| path.to_owned(), |(root, below)| root.path().join(below))
     }
 
+    /// The place of which the session has a directory of its own, e.g. `/tmp`, if `path` lies in that directory.
+    pub fn own_place(&self, path: &Path) -> Option<&Path> {
+        let (root, _) = self.locate(path).ok()?;
+        root.own.as_ref().and(root.spelled.as_deref())
+    }
+
+    /// `real` as commands of the session spell it: what lies in a directory of the session's own, below the place that it
+    /// stands for.
+    pub fn spelled(&self, real: &Path) -> PathBuf {
+        let spelled = || {
+            let (root, below) = self.locate(real).ok()?;
+            let place = root.own.as_ref().and(root.spelled.as_deref())?;
+            Some(place.components().chain(below.components()).collect())
+        };
+        spelled().unwrap_or_else(|| real.to_owned())
+    }
+
     /// Says whether `path` is a directory above a root, on the way to it.
     pub fn leads_to_a_root(&self, path: &Path) -> bool {
         self.roots.iter().any(|root| root.path.starts_with(path))
@@ -100,5 +135,34 @@ impl Reach {
             Some(rule) => Err(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() }),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_a_directory_of_the_sessions_own() {
+        let own = Root::new("/tmp/s/tmp").spelled("/tmp").unlisted();
+        let own = own.in_place_of_the_hosts(["/tmp/home".into()]);
+        let deny = DenyRead::new(std::iter::empty::<&str>(), None).unwrap();
+        let reach = Reach::new(vec![Root::new("/tmp/x/w"), own], deny);
+        for (path, place, real) in [
+            ("/tmp", Some("/tmp"), "/tmp/s/tmp"),
+            ("/tmp/evil", Some("/tmp"), "/tmp/s/tmp/evil"),
+            ("/tmp/x/evil", Some("/tmp"), "/tmp/s/tmp/x/evil"),
+            ("/tmp/s/tmp/evil", Some("/tmp"), "/tmp/s/tmp/evil"),
+            ("/tmp/x/w/a", None, "/tmp/x/w/a"),
+            ("/tmp/home/a", None, "/tmp/home/a"),
+            ("/etc/a", None, "/etc/a"),
+        ] {
+            let path = Path::new(path);
+            assert_eq!(reach.own_place(path), place.map(Path::new), "{path:?}");
+            assert_eq!(reach.real(path), Path::new(real), "{path:?}");
+            let spelled = if path.starts_with("/tmp/s") { Path::new("/tmp/evil") } else { path };
+            assert_eq!(reach.spelled(&reach.real(path)), spelled, "{path:?}");
+        }
+        assert!(reach.judge(Path::new("/tmp/home/a")).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Hosts;
+use crate::{Denial, HostFile, HostRole, Hosts, host_file_by_name};
 
 /// The policy for everything that is no reading by a tool itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,9 +56,6 @@ impl SandboxPolicy {
     }
 }
 
-/// What lies in a writable root and is not written all the same, whether or not it is there: it decides what agents may do.
-pub const PROTECTED: &[&str] = &[".toolgate", ".codex", ".claude", ".agents"];
-
 /// What confined commands may touch. Paths are absolute and free of symbolic links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confinement {
@@ -87,18 +84,33 @@ pub struct Confinement {
 }
 
 impl Confinement {
-    /// Whether `path` may be written, judged by its spelling. Below the top of a root, commands are let write what decides for
-    /// agents there; file tools are not.
+    /// Whether `path` may be written, judged by its spelling: it lies in a writable root, nothing inside that closes it, and no
+    /// program of the user's takes it for its configuration.
     pub fn may_write(&self, path: &Path) -> bool {
-        let below = |root: &PathBuf| path.strip_prefix(root).is_ok_and(|below| !is_protected(below));
+        self.is_private(path) || self.is_open(path) && !self.is_configuration(path)
+    }
+
+    /// Whether `path` lies in a writable root, and in no read-only one inside it.
+    pub(crate) fn is_open(&self, path: &Path) -> bool {
         let inner = |roots: &[PathBuf]| {
             roots.iter().filter(|root| path.starts_with(root)).map(|root| root.components().count()).max()
         };
-        if self.is_private(path) {
-            return true;
-        }
         // The innermost rule decides.
-        self.writable.iter().any(below) && inner(&self.read_only) < inner(&self.writable)
+        inner(&self.writable).is_some_and(|writable| inner(&self.read_only) < Some(writable))
+    }
+
+    fn is_configuration(&self, path: &Path) -> bool {
+        self.host_file(path).is_some_and(|file| file.role == HostRole::Configuration)
+    }
+
+    /// The refusal of a change of `path`, which is not let be written.
+    pub fn refusal_of_write(&self, path: PathBuf) -> Denial {
+        match self.host_file(&path).filter(|_| self.is_open(&path)) {
+            Some(HostFile { role: HostRole::Configuration, when }) => {
+                Denial::HostConfiguration { path, when }
+            }
+            _ => Denial::MayNotWrite { path, roots: self.writable.clone() },
+        }
     }
 }
 
@@ -110,24 +122,12 @@ impl Confinement {
     }
 }
 
-/// Whether this path, below a writable root, is one that decides what agents or git do: there, or in a directory of it.
-fn is_protected(below: &Path) -> bool {
-    let names: Vec<_> = below.components().map(|part| part.as_os_str()).collect();
-    let decides = |(at, name): (usize, &&std::ffi::OsStr)| match names.get(at + 1) {
-        Some(next) if *name == ".git" => *next == "hooks" || *next == "config" || *next == "commondir",
-        Some(_) | None => is_protected_name(name),
-    };
-    names.iter().enumerate().any(decides)
-}
-
-fn is_protected_name(name: &std::ffi::OsStr) -> bool {
-    PROTECTED.iter().any(|protected| name == *protected)
-}
-
-/// Whether `directory` lies in one that decides what agents or git do, as far as it is below `root`.
-pub fn is_in_protected(root: &Path, directory: &Path) -> bool {
+/// Whether `directory` lies in one that git, an agent or an editor obeys, as far as it is below `root`.
+pub fn is_in_configuration(root: &Path, directory: &Path) -> bool {
     let below = directory.strip_prefix(root).unwrap_or(directory);
-    below.components().any(|part| part.as_os_str() == ".git" || is_protected_name(part.as_os_str()))
+    let is_configuration =
+        || host_file_by_name(below).is_some_and(|file| file.role == HostRole::Configuration);
+    below.components().any(|part| part.as_os_str() == ".git") || is_configuration()
 }
 
 /// Whom a confined command may talk to.
@@ -158,18 +158,30 @@ impl Network {
 pub struct Limits {
     /// Processes and threads at a time: of a session where this user may make control groups, else of one command.
     pub processes: Option<u64>,
-    /// Bytes of memory: of a session where this user may make control groups, and of each process.
+    /// Bytes of memory: of a session where this user may make control groups, and of each process. If nothing is said, a session has
+    /// four fifths of the machine's where there are control groups, and else is ended when it takes the last of it.
     pub memory: Option<u64>,
     /// Bytes in one file.
     pub file_size: Option<u64>,
     /// Open files of one process.
     pub open_files: Option<u64>,
+    /// Bytes in `/tmp`, `/var/tmp` and the package caches of a session; half of what is free there if nothing is said.
+    pub scratch: Option<u64>,
+    /// Bytes in `/dev/shm`; a quarter of the memory if nothing is said, and never more than `memory`.
+    pub shared_memory: Option<u64>,
 }
 
 impl Default for Limits {
     /// What no honest command comes near, and a machine bears.
     fn default() -> Self {
-        Self { processes: Some(4096), memory: None, file_size: None, open_files: None }
+        Self {
+            processes: Some(4096),
+            memory: None,
+            file_size: None,
+            open_files: None,
+            scratch: None,
+            shared_memory: None,
+        }
     }
 }
 
@@ -199,13 +211,14 @@ impl Tier {
     }
 }
 
-/// The weakest tier that will do: [`Tier::Landlock`] unless somebody says otherwise.
+/// The weakest tier that will do: [`Tier::Namespaces`] unless somebody says otherwise, since below it secrets can be read and git hooks
+/// be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AtLeast(pub Tier);
 
 impl Default for AtLeast {
     fn default() -> Self {
-        Self(Tier::Landlock)
+        Self(Tier::Namespaces)
     }
 }
 
@@ -246,9 +259,9 @@ mod tests {
         for (directory, inside) in
             [("/w", false), ("/w/a", false), ("/w/.git", true), ("/w/a/.claude/x", true)]
         {
-            assert_eq!(is_in_protected(Path::new("/w"), Path::new(directory)), inside, "{directory}");
+            assert_eq!(is_in_configuration(Path::new("/w"), Path::new(directory)), inside, "{directory}");
         }
         // Whoever starts in such a directory means it.
-        assert!(!is_in_protected(Path::new("/w/.git"), Path::new("/w/.git/hooks")));
+        assert!(!is_in_configuration(Path::new("/w/.git"), Path::new("/w/.git/hooks")));
     }
 }

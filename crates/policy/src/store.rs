@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{CommandLine, Foreign, Grant, Grants, Host};
+use crate::{CommandLine, Foreign, Grant, Grants, Host, Remembering};
 
 /// One thing that somebody approved. Whatever would be different is another key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -40,6 +40,8 @@ pub enum Key {
         /// The hash of its definition.
         definition: String,
     },
+    /// Having later sessions read exactly this.
+    Remember(Remembering),
     /// Any call of this tool that states no effect. Nothing can be granted with it.
     Tool(String),
 }

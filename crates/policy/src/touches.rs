@@ -129,7 +129,7 @@ impl Question {
                 Effect::Exec(line) => {
                     out.writes.extend(crate::shell::patch(&line.argv).iter().flat_map(patched));
                 }
-                Effect::Type(_) | Effect::Foreign(_) => {}
+                Effect::Type(_) | Effect::Foreign(_) | Effect::Remember(_) => {}
             }
         }
         out.once()

@@ -17,6 +17,7 @@ use std::sync::LazyLock;
 
 use super::index::Index;
 use super::predicate::predicate;
+use super::risks::RISKS;
 use super::rows::ROWS;
 use super::{Word, git, last_part, lists, variables, wrapper};
 
@@ -30,9 +31,19 @@ pub(super) type Row = (&'static str, &'static str, &'static str);
 
 /// Why the command `argv` is dangerous, or one that it runs; `None` if nothing is known.
 pub(super) fn why(argv: &[Word<'_>]) -> Option<&'static str> {
+    search(argv, why_alone)
+}
+
+/// Why the command `argv`, or one that it runs, may do harm where nothing confines it.
+pub(super) fn risk(argv: &[Word<'_>]) -> Option<&'static str> {
+    search(argv, risk_alone)
+}
+
+/// What `alone` says about the command `argv`, or about one that it runs.
+fn search(argv: &[Word<'_>], alone: fn(&[Word<'_>]) -> Option<&'static str>) -> Option<&'static str> {
     let mut commands = vec![argv.iter().flat_map(|word| spread(*word)).collect::<Vec<_>>()];
     for _ in 0..DEPTH {
-        if let Some(why) = commands.iter().find_map(|argv| why_alone(argv)) {
+        if let Some(why) = commands.iter().find_map(|argv| alone(argv)) {
             return Some(why);
         }
         commands = commands.iter().flat_map(|argv| wrapper::inner(argv)).take(INSIDE + 1).collect();
@@ -86,6 +97,41 @@ fn why_alone(argv: &[Word<'_>]) -> Option<&'static str> {
         }
     };
     row.map(|(_, _, why)| *why).or_else(|| wrapper::set(argv).find_map(variables::dangerous_variable))
+}
+
+fn risk_alone(argv: &[Word<'_>]) -> Option<&'static str> {
+    let Some((Some(program), words)) = argv.split_first() else { return None };
+    let name = last_part(program);
+    static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RISKS.iter().map(|(names, ..)| *names)));
+    let mut rows = INDEX.rows(name).into_iter().map(|row| &RISKS[row]);
+    rows.find(|(_, when, _)| holds(name, when, words)).map(|(_, _, why)| *why)
+}
+
+/// Programs of the table whose name `fits`, and the shells; at the most `limit`.
+pub(crate) fn names_like(fits: impl Fn(&str) -> bool, limit: usize) -> Vec<&'static str> {
+    let rows = ROWS.iter().flat_map(|(names, ..)| names.split_whitespace());
+    let others = [
+        "git",
+        "bash",
+        "sh",
+        "dash",
+        "zsh",
+        "env",
+        "xargs",
+        "eval",
+        "python3",
+        "perl",
+        "mkfs",
+        "mkfs.ext4",
+        "mkfs.xfs",
+        "fsck",
+    ];
+    let mut names: Vec<&'static str> =
+        rows.chain(others).filter(|name| !name.ends_with('*') && fits(name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(limit);
+    names
 }
 
 /// Whether `words` hold all that `when` asks for. Options count only behind the sub-commands.

@@ -7,6 +7,7 @@ const WORK: &str = "loses work that is not committed";
 const COMMITS: &str = "loses commits";
 const OTHERS: &str = "overwrites or removes what others have";
 const RUNS: &str = "makes git run a program";
+const SENDS: &str = "changes where git fetches from or sends to";
 
 /// Read as those of `danger`.
 pub(super) const ROWS: &[Row] = &[
@@ -14,6 +15,9 @@ pub(super) const ROWS: &[Row] = &[
     ("git", "--exec-path", RUNS),
     ("git", "{remote}", RUNS),
     ("git", "config {config}", "changes how git works, or what it runs"),
+    ("git", "remote set-url,remove,rm,rename", SENDS),
+    ("git", "submodule set-url", SENDS),
+    ("git", "push {url}", "sends commits to an address that is no remote"),
     ("git", "read-tree -u,--reset", WORK),
     ("git", "checkout-index -f,--force", WORK),
     ("git", "submodule deinit -f,--force", WORK),
@@ -79,7 +83,8 @@ const KEYS: &str = "
     diff.external diff.*.command diff.*.textconv merge.*.driver mergetool.*.cmd mergetool.*.path difftool.*.cmd
     difftool.*.path guitool.*.cmd interactive.difffilter filter.*.clean filter.*.smudge filter.*.process
     credential.helper credential.*.helper gpg.program gpg.*.program gpg.ssh.defaultkeycommand
-    uploadpack.packobjectshook remote.*.uploadpack remote.*.receivepack remote.*.vcs remote.*.proxy remote.*.push remote.*.mirror protocol.allow
+    uploadpack.packobjectshook remote.*.uploadpack remote.*.receivepack remote.*.vcs remote.*.proxy remote.*.push remote.*.mirror remote.*.url remote.*.pushurl
+    remote.pushdefault submodule.*.url protocol.allow
     protocol.*.allow url.*.insteadof url.*.pushinsteadof include.path includeif.*.path submodule.*.update
     sendemail.* sendemail.*.* web.browser browser.*.cmd browser.*.path man.*.cmd man.*.path help.browser
     init.templatedir trailer.*.command trailer.*.cmd tar.*.command imap.tunnel instaweb.httpd instaweb.browser

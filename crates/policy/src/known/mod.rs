@@ -1,6 +1,6 @@
 //! What is known about one command by its words alone: that it only reads, that it is dangerous, or nothing.
 //!
-//! The two tables do not trust each other. `reading` lists what is allowed, option by option, and whatever it does not
+//! The tables do not trust each other. `reading` lists what is allowed, option by option, and whatever it does not
 //! list is not read-only. `danger` lists what somebody should look at, and whatever it does not list is ordinary: a gap
 //! there costs a question, never the confinement.
 
@@ -8,8 +8,10 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 mod added;
+mod altering;
 mod awk;
 mod danger;
+mod destroying;
 mod filter;
 mod find;
 mod git;
@@ -19,6 +21,7 @@ mod options;
 mod places;
 mod predicate;
 mod reading;
+mod risks;
 mod rows;
 mod sed;
 mod sending;
@@ -28,10 +31,13 @@ mod ways;
 mod wrapper;
 
 pub(crate) use added::{find_only_starts, prints_names, reads_whatever_is_added, xargs_only_starts};
+pub(crate) use altering::alters;
+pub(crate) use stem::is_unknown;
 pub use stem::{is_interpreter, stem};
 pub use variables::dangerous_variable;
 
-pub(crate) use danger::commands_inside;
+pub(crate) use danger::{commands_inside, names_like};
+pub(crate) use destroying::never_ends;
 pub(crate) use places::{is_lasting, plain};
 pub(crate) use predicate::drops_data;
 pub(crate) use ways::{leads_astray, may_be_read};
@@ -51,6 +57,8 @@ pub enum Known {
     ReadOnly,
     /// Nothing is known: it runs confined.
     Ordinary,
+    /// It may do harm where nothing confines it, for this reason; confined it is ordinary.
+    Risky(&'static str),
     /// Somebody should look at it even if it is confined, for this reason.
     Dangerous(&'static str),
 }
@@ -79,7 +87,10 @@ pub fn known_partly(argv: &[Option<&str>]) -> Known {
     if let Some(why) = danger::why(argv) {
         return Known::Dangerous(why);
     }
-    if reading::only_reads(last_part(program), words) { Known::ReadOnly } else { Known::Ordinary }
+    if reading::only_reads(last_part(program), words) {
+        return Known::ReadOnly;
+    }
+    danger::risk(argv).map_or(Known::Ordinary, Known::Risky)
 }
 
 /// The name of the program at a path.

@@ -2,7 +2,7 @@
 
 use super::danger::{self, values};
 use super::places::{is_lasting, is_named, plain};
-use super::{Word, git, last_part, lists, sed, sending, wrapper};
+use super::{Word, destroying, git, last_part, lists, sed, sending, wrapper};
 
 /// Whether `words` of `program` fit the predicate `name`, written with its braces.
 pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
@@ -62,7 +62,7 @@ pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
         }
         "{reference}" => operands(words).count() > 1,
         "{refs}" => any(|word| word.starts_with('+') || word.starts_with(':')),
-        _ => sending::predicate(name, program, words),
+        _ => destroying::predicate(name, program, words) || sending::predicate(name, program, words),
     }
 }
 
@@ -71,7 +71,7 @@ const SYSTEM: &str =
     "bin boot dev etc lib lib32 lib64 opt proc root run sbin srv sys usr var Applications Library System";
 
 /// Whether `word` is the root, a home, a directory above, or something that belongs to the system.
-fn is_system(word: &str) -> bool {
+pub(super) fn is_system(word: &str) -> bool {
     let word = if word.len() > 1 { word.trim_end_matches("/*").trim_end_matches('/') } else { word };
     let above = !word.is_empty() && word.split('/').all(|part| part == "..");
     let parts: Vec<&str> = word.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
@@ -131,7 +131,7 @@ fn is_host(word: &str) -> bool {
 }
 
 /// Whatever is no option.
-fn operands<'w, 'a>(words: &'w [Word<'a>]) -> impl Iterator<Item = Word<'a>> + 'w {
+pub(super) fn operands<'w, 'a>(words: &'w [Word<'a>]) -> impl Iterator<Item = Word<'a>> + 'w {
     let all = words.iter().position(|word| *word == Some("--")).unwrap_or(words.len());
     let is_operand = move |at: usize, word: Word<'_>| at > all || !word.is_some_and(|it| it.starts_with('-'));
     words.iter().copied().enumerate().filter(move |(at, word)| is_operand(*at, *word)).map(|(_, word)| word)

@@ -330,6 +330,11 @@ pub(super) fn said<'a>(name: &str, words: &[Word<'a>]) -> Option<Said<'a>> {
     scan(row(name)?.0, words)
 }
 
+/// Whether the table has the program `name`.
+pub(super) fn has(name: &str) -> bool {
+    row(name).is_some()
+}
+
 /// Whether the program `name` with `words` reads and prints and does nothing else.
 pub(super) fn only_reads(name: &str, words: &[Word<'_>]) -> bool {
     if lines::lists(name, words) {

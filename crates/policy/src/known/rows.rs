@@ -22,6 +22,8 @@ const TEXT: &str = "runs text as commands";
 const FILE: &str = "writes a download to a file";
 const BASE: &str = "removes the data of a database";
 const MANAGER: &str = "changes the configuration of a package manager";
+const FILLS: &str = "writes without end, until the disk is full";
+const ELSEWHERE: &str = "runs a program from another machine";
 
 pub(super) const ROWS: &[Row] = &[
     ("rm rmdir unlink", "{system}", "removes what belongs to the system"),
@@ -36,8 +38,12 @@ pub(super) const ROWS: &[Row] = &[
     ("zip", "-m,--move", REMOVES),
     ("7z 7za 7zr 7zz", "-sdel", REMOVES),
     ("rar", "m,mf", REMOVES),
-    ("shred srm wipe", "", "makes files unreadable for good"),
-    ("dd", "{device}", DISK),
+    ("shred srm wipe scrub sfill sswap smem nwipe", "", "makes files unreadable for good"),
+    ("mv cp ln install", "{void}", "loses what it moves or links there"),
+    ("mv", "{system-first}", "moves what belongs to the system"),
+    ("dd dcfldd dc3dd", "{device}", DISK),
+    ("dd dcfldd dc3dd", "{unbounded}", FILLS),
+    ("cp install", "{endless}", FILLS),
     ("cp mv tee truncate install ln", "{disk}", DISK),
     ("rm unlink tee truncate sponge dd patch", "{lasting}", LASTING),
     ("tar bsdtar gtar", "-C,--directory,--cd {lasting}", LASTING),
@@ -52,7 +58,7 @@ pub(super) const ROWS: &[Row] = &[
         DISK,
     ),
     ("diskutil", "!list,info", DISK),
-    ("mount umount fusermount fusermount3", "", DISK),
+    ("mount umount fusermount fusermount3 mknod partprobe kpartx ddrescue flashrom fwupdmgr newfs*", "", DISK),
     (
         "chmod chown chgrp setfacl chattr",
         "-R,--recursive {system}",
@@ -134,6 +140,21 @@ pub(super) const ROWS: &[Row] = &[
     ("op", "read,item,run,inject", SECRET),
     ("bw secret-tool security", "get,lookup,find-generic-password,find-internet-password,export", SECRET),
     ("gpg gpg2", "--export-secret-keys,--export-secret-subkeys", SECRET),
+    ("gpg gpg2", "--delete-secret-keys,--delete-secret-and-public-keys", SECRET),
+    ("deno bun", "run,x,eval {url}", ELSEWHERE),
+    ("npx bunx pnpx uvx", "{url}", ELSEWHERE),
+    ("uv pipx", "run {url}", ELSEWHERE),
+    ("npm pnpm yarn", "exec,dlx,x {url}", ELSEWHERE),
+    ("nix", "run,shell,develop {url}", ELSEWHERE),
+    ("hg", "purge,strip,rollback", "loses work or commits"),
+    ("hg", "update,up,checkout,co -C,--clean", "loses work that is not committed"),
+    ("hg", "push -f,--force", "overwrites what others have"),
+    ("svn", "revert -R,--recursive", "loses work that is not committed"),
+    ("svn", "cleanup --remove-unversioned,--remove-ignored", REMOVES),
+    ("jj", "abandon", "loses commits"),
+    ("jj", "op,operation abandon,restore", "loses commits"),
+    ("trash-empty trash-rm", "", REMOVES),
+    ("gio", "trash --empty", REMOVES),
     ("gcloud", "secrets versions access", SECRET),
     ("gcloud", "auth print-access-token,print-identity-token", SECRET),
     ("az", "account get-access-token", SECRET),
@@ -172,6 +193,7 @@ pub(super) const ROWS: &[Row] = &[
     ("crontab at batch atrm", "", LATER),
     ("systemctl", "!status,show,list*,is-*,cat,help,--version", SYSTEM),
     ("systemctl", "{bare}", SYSTEM),
+    ("rfkill update-initramfs update-grub grub-mkconfig dracut rtcwake zramctl", "", SYSTEM),
     ("service rc-service", "%start,stop,restart,reload,force-reload", SYSTEM),
     ("launchctl initctl update-rc.d chkconfig rc-update", "", SYSTEM),
     ("journalctl", "--vacuum-size,--vacuum-time,--vacuum-files,--rotate,--flush", SYSTEM),

@@ -1,6 +1,6 @@
 //! The words of a command that a rule may be made of.
 
-use super::{Known, known, last_part, lists};
+use super::{Known, known, last_part, lists, reading};
 
 /// Programs that run text as a program, with whatever number stands behind the name.
 const INTERPRETERS: &str = "
@@ -9,7 +9,12 @@ const INTERPRETERS: &str = "
     php lua luajit R Rscript julia tclsh wish expect guile racket sbcl clisp ecl scheme chicken csi emacs clojure
     clj bb ghci runghc runhaskell ocaml utop erl escript elixir iex scala groovy groovysh kotlin jshell swift
     osascript awk gawk mawk nawk gdb lldb sqlite psql mysql mariadb mongo mongosh redis-cli ed ex vi vim nvim m4
-    octave nix-shell";
+    octave nix-shell java javaw jjs jwebserver rhino nashorn d8 qjs quickjs txiki tjs coffee esno babel-node vite-node swc-node bunx
+    graaljs graalpy pypy python-config ptpython bython hy coconut sage maxima gp gnuplot dc bc octave-cli matlab scilab
+    swipl gprolog prolog gforth forth pike rexx regina newlisp picolisp chez chezscheme petite mit-scheme gosh kawa
+    janet fennel crystal nim rdmd tcc cling root factor mono csharp csi fsharpi fsi wine wine64 wasmtime wasmer wasm3
+    bpftrace stap dtrace ghc kotlinc scala-cli amm duckdb clickhouse clickhouse-client clickhouse-local cqlsh sqlcmd sqlplus isql usql
+    pgcli mycli litecli influx php-cgi phpdbg hhvm nush murex oil osh ysh rc es scsh posh zx ipython jupyter";
 
 /// Programs that run whatever their words say, or that a rule would let do too much.
 const NEVER: &str = "
@@ -22,7 +27,28 @@ const NEVER: &str = "
     npx bunx pnpx uvx pipx corepack git cargo npm pnpm yarn go gh rustup uv poetry pipenv pdm hatch bundle dotnet
     apply_patch applypatch just task rake invoke fab tox nox mix bazel buck nix direnv mise asdf rtx op doppler dotenv cross-env
     concurrently nodemon ssh-agent dbus-run-session xvfb-run export declare typeset local readonly set unset hash
-    enable read mapfile coproc function pry open xdg-open";
+    enable read mapfile coproc function pry open xdg-open
+    javac jar jarsigner jdb jcmd jlink jpackage appletviewer rmic groff nroff troff grops gropdf eqn pic tbl tex latex
+    pdftex pdflatex xetex xelatex luatex lualatex context latexmk gs ghostscript ps2pdf dvips convert magick mogrify
+    composite montage display animate import conjure stream identify gm ffmpeg ffprobe sox openssl certtool gpg gpg2
+    rustc rustdoc swiftc scalac gfortran f77 f95 as nasm yasm objcopy objdump strip ar dpkg rpm apt-key dnf yum zypper apk
+    pacman snap flatpak cp mv ln install rsync truncate split csplit patch ssh-keygen ssh-add meson ant sbt scons waf lein
+    cabal stack ghcup dune opam zig conda mamba helm skaffold tilt packer vault consul nomad mosquitto_sub lftp aria2c
+    yt-dlp rclone restic borg logrotate run-parts at systemd-analyze busctl dbus-send gdbus xdotool wmctrl ltrace
+    pm2 forever supervisorctl foreman overmind honcho lerna nx turbo rush gulp grunt webpack vite rollup parcel esbuild
+    storybook cypress wrangler vercel netlify firebase heroku fly serverless sls cdk sam pulumi ansible-galaxy
+    pre-commit husky lint-staged act skopeo buildah minikube kind k3d argocd flux gpgv gpgconf watchexec watchman
+    cscope ctags etags indent sponge pv dialog whiptail fzf sk peco pandoc asciidoctor sphinx-build mkdocs hugo jekyll
+    protoc flatc thrift swig bison yacc flex lex ragel gperf cython mypyc nuitka pyinstaller zipapp pip-compile
+    ld.gold lld mold wild gold emcc em++ clang-cl nvcc icc ifort dmd ldc2 gdc gnat gprbuild fpc ocamlopt ocamlc uniq xxd";
+
+/// Programs that do one thing, but for the options that `altering` lists. Of all others a rule names every word.
+const ALONE: &str = "
+    mkdir touch rmdir pytest py.test eslint prettier ruff black isort flake8 mypy pyright pylint bandit tsc vue-tsc
+    jest vitest mocha ava phpunit pest rspec rubocop standardrb brakeman golangci-lint staticcheck gofmt goimports revive
+    rustfmt clang-format clang-tidy cppcheck shellcheck shfmt yamllint markdownlint markdownlint-cli2 actionlint hadolint
+    stylelint biome oxlint xo standard tslint ctest swiftlint ktlint detekt phpstan psalm php-cs-fixer credo dialyzer
+    hlint ormolu fourmolu cmake-format taplo dprint typos codespell vale sqlfluff buf tflint ansible-lint helm-docs";
 
 /// Programs that are known by a sub-command, and those that take it only from a list or not at all.
 const BY_SUB_COMMAND: &[(&str, Takes)] = &[
@@ -73,7 +99,7 @@ const RUNNERS_DEEP: usize = 2;
 /// assert_eq!(stem(&["python3", "x.py"]), None);
 /// ```
 pub fn stem(argv: &[&str]) -> Option<Vec<String>> {
-    if matches!(known(argv), Known::Dangerous(_)) {
+    if matches!(known(argv), Known::Dangerous(_) | Known::Risky(_)) {
         return None;
     }
     let taken = words_taken(argv, RUNNERS_DEEP)?;
@@ -111,8 +137,21 @@ fn words_taken(argv: &[&str], deep: usize) -> Option<usize> {
         };
         return says.then_some(2);
     }
-    let never = has(NEVER) || is_interpreter(name) || !is_plain(name);
-    (!never).then_some(1)
+    let alone = has(ALONE) || reading::has(name);
+    (alone && !is_never(name)).then_some(1)
+}
+
+/// Whether no rule should be made of the program `name` alone.
+fn is_never(name: &str) -> bool {
+    lists(NEVER, name) || is_interpreter(name) || !is_plain(name)
+}
+
+/// Whether nothing is known about the program `name`: a rule for it should name all words of the command.
+pub(crate) fn is_unknown(name: &str) -> bool {
+    let by_words = BY_SUB_COMMAND.iter().any(|(names, _)| lists(names, name))
+        || BY_TWO.iter().any(|(names, _)| lists(names, name))
+        || RUNNERS.iter().any(|(names, _)| lists(names, name));
+    !by_words && !is_never(name) && !lists(ALONE, name) && !reading::has(name)
 }
 
 /// Whether `word` is a name: no option, no assignment, no path to somewhere else, no text.

@@ -94,7 +94,7 @@ pub(super) fn simple(text: &str) -> Result<Vec<Word>, String> {
     if let Some(words) = plain(text) {
         return Ok(words);
     }
-    let shell::Analysis { commands, undecided, defined, assigned } = shell::analyse(text);
+    let shell::Analysis { commands, undecided, defined, assigned, .. } = shell::analyse(text);
     if let Some(undecided) = undecided.first() {
         return Err(format!("{}; write a list of words instead", undecided.why));
     }

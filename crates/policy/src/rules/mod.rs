@@ -41,7 +41,7 @@ pub use command::{Matched, Matches, strictest};
 pub use example::Tried;
 pub use fault::RuleFault;
 pub use path::Where;
-pub use tool::{check as check_tool, fits as fits_tool};
+pub use tool::{check as check_tool, concerns as concerns_tool, fits as fits_tool};
 pub use warning::Warning;
 pub use write::{Added, NewRule, add};
 
@@ -244,11 +244,17 @@ impl Rules {
         command::matches(self, words, more)
     }
 
-    /// The rules for the tool `name`.
+    /// The rules for the tool `name`. What forbids one shell, or asks about it, counts for every shell: a model can call all of
+    /// them. What allows one is about no other.
     pub fn tool(&self, name: &str) -> Vec<&Rule> {
-        self.about(
-            |on| matches!(on, On::Tool { names } if names.iter().any(|pattern| tool::fits(pattern, name))),
-        )
+        let about = |rule: &&Rule| {
+            let On::Tool { names } = &rule.on else { return false };
+            names.iter().any(|pattern| match rule.decision {
+                Decision::Allow => tool::fits(pattern, name),
+                Decision::Ask | Decision::Forbid => tool::concerns(pattern, name),
+            })
+        };
+        self.rules.iter().filter(about).collect()
     }
 
     /// The rules for talking to the host `name`, a name or an address, at `port`.

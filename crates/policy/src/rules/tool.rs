@@ -26,9 +26,24 @@ pub fn fits(pattern: &str, name: &str) -> bool {
     found.is_some()
 }
 
+/// The tools that run commands: each can do what the others can, whichever of them a model is offered.
+const SHELLS: [&str; 3] = ["exec_command", "shell", "shell_command"];
+
+/// Whether `pattern` is about the tool `name`, or about another that does the same job.
+pub fn concerns(pattern: &str, name: &str) -> bool {
+    fits(pattern, name) || SHELLS.contains(&name) && SHELLS.iter().any(|shell| fits(pattern, shell))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_shell_stands_for_all() {
+        assert!(concerns("exec_command", "shell") && concerns("shell", "exec_command"));
+        assert!(concerns("shell_c*", "exec_command") && concerns("read_file", "read_file"));
+        assert!(!concerns("exec_command", "read_file") && !concerns("write_stdin", "shell"));
+    }
 
     #[test]
     fn names_and_patterns() {

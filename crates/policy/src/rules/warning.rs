@@ -1,6 +1,7 @@
 //! What an allowing rule opens, where that is more than it seems to.
 
 use super::{Decision, On, Rule, Rules, Where};
+use crate::known::is_unknown;
 use crate::{Known, is_interpreter, known, stem};
 
 /// The most combinations of alternatives that are looked at.
@@ -70,7 +71,7 @@ fn opens(words: &[&str], exact: bool) -> Option<String> {
     let (program, rest) = words.split_first()?;
     // Whoever writes the file or the sub-command behind a program has said what it does.
     let only_options = rest.iter().all(|word| word.starts_with('-'));
-    if exact || stem(words).is_some() {
+    if exact || stem(words).is_some() || is_unknown(program) {
         return None;
     }
     if is_interpreter(program) {

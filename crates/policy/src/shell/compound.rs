@@ -1,6 +1,7 @@
 //! Reads compound commands: groups, branches, loops and functions.
 
 use crate::shell::Word;
+use crate::shell::bomb::never_ends;
 use crate::shell::cursor::{Read, Reader, Stop};
 use crate::shell::syntax::{Fact, Group, Kind, Node, Script, Term};
 
@@ -22,9 +23,11 @@ impl Reader<'_> {
             "if" => self.branches()?,
             "while" | "until" => {
                 self.eat_all(word);
+                let from = self.at;
                 let condition = self.filled(&["do"])?;
+                let endless = never_ends(word, &self.text[from..self.at]);
                 let body = self.body()?;
-                self.group(vec![condition, body])
+                Group { endless, ..self.group(vec![condition, body]) }
             }
             "for" => self.for_loop()?,
             "case" => self.cases()?,
@@ -50,7 +53,7 @@ impl Reader<'_> {
 
     /// What was read, with whatever came to light meanwhile.
     fn group(&mut self, parts: Vec<Script>) -> Group {
-        Group { found: std::mem::take(&mut self.found), parts, targets: Vec::new() }
+        Group { found: std::mem::take(&mut self.found), parts, ..Group::default() }
     }
 
     /// Reads steps of which there must be one.
@@ -110,9 +113,14 @@ impl Reader<'_> {
         let start = self.at;
         self.eat_all("for");
         self.blanks();
+        let mut endless = false;
         if self.eat_all("((") {
             self.only_bash(start);
+            let from = self.at;
             self.arithmetic(true)?;
+            // Nothing stands between the first and the second semicolon.
+            let condition = self.text[from..self.at].split(';').nth(1);
+            endless = condition.is_some_and(|condition| matches!(condition.trim(), "" | "1"));
         } else {
             let name = self.identifier().ok_or(Stop("a loop without a variable"))?;
             if !self.at_break() {
@@ -132,7 +140,7 @@ impl Reader<'_> {
             self.bump();
         }
         let body = self.body()?;
-        Ok(self.group(vec![body]))
+        Ok(Group { endless, ..self.group(vec![body]) })
     }
 
     /// Reads the words that the variable of a loop is set to.

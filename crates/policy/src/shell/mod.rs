@@ -11,6 +11,7 @@
 //! ```
 
 mod arithmetic;
+mod bomb;
 mod builtins;
 mod compound;
 mod condition;
@@ -100,6 +101,17 @@ pub struct Undecided {
     pub unread: bool,
 }
 
+/// How a command makes a script grow without a bound that could be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    /// It starts processes beside those that run already, again and again: a fork bomb.
+    Processes,
+    /// A function that calls itself, one after the other.
+    Recursion,
+    /// An endless loop writes to a file.
+    Output,
+}
+
 /// What a script would run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Analysis {
@@ -111,6 +123,21 @@ pub struct Analysis {
     pub defined: Vec<String>,
     /// Variables that it sets for what follows.
     pub assigned: Vec<(String, Word)>,
+    /// Commands, by their place in the list, that are run again and again without an end that could be seen.
+    pub grows: Vec<(usize, Growth)>,
+}
+
+impl Command {
+    /// Whether some output of it goes to a file.
+    pub(crate) fn writes_a_file(&self) -> bool {
+        self.redirects.iter().any(|redirect| match redirect {
+            Redirect::Write(Word::Literal(to)) | Redirect::Append(Word::Literal(to)) => {
+                !to.starts_with("/dev/")
+            }
+            Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => true,
+            Redirect::Read(_) | Redirect::Text(_) => false,
+        })
+    }
 }
 
 /// Says what the bash script `script` would run.

@@ -188,4 +188,6 @@ pub(crate) struct Group {
     pub(crate) found: Found,
     pub(crate) parts: Vec<Script>,
     pub(crate) targets: Vec<Target>,
+    /// It is a loop whose condition never changes.
+    pub(crate) endless: bool,
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use crate::shell::bomb::Course;
 use crate::shell::cursor::{Reader, shown};
 use crate::shell::names::{NUMBERS, changes_commands};
 use crate::shell::syntax::{
@@ -22,6 +23,9 @@ pub(crate) struct Place {
     pub(crate) dialect: Dialect,
     pub(crate) depth: usize,
     pub(crate) fed: bool,
+    /// It runs in the background, or beside others in a pipe.
+    pub(crate) aside: bool,
+    pub(crate) piped: bool,
     pub(crate) through: Vec<String>,
     pub(crate) redirects: Vec<Redirect>,
     pub(crate) variables: Vec<(String, Word)>,
@@ -59,6 +63,7 @@ pub(crate) struct Walk {
     pub(crate) inside: usize,
     /// Which of the commands belong to a function.
     pub(crate) functions: Vec<(String, Range<usize>)>,
+    pub(crate) course: Course,
 }
 
 pub(crate) fn script(text: &str) -> Analysis {
@@ -86,6 +91,8 @@ impl Place {
             dialect: Dialect::Bash,
             depth: 0,
             fed: false,
+            aside: false,
+            piped: false,
             through: Vec::new(),
             redirects: Vec::new(),
             variables: Vec::new(),
@@ -155,6 +162,9 @@ impl Walk {
             let aside = chain.last().is_some_and(|last| matches!(last.join, Join::Background | Join::Aside));
             // The first one is run in any case, unless all of them are run elsewhere.
             let (first, others) = chain.split_at(usize::from(!aside && !chain.is_empty()));
+            let background = chain.last().is_some_and(|last| last.join == Join::Background);
+            let beside = background.then(|| Place { aside: true, ..place.clone() });
+            let place = beside.as_ref().unwrap_or(place);
             first.iter().for_each(|step| self.node(&step.node, place));
             self.perhaps(|walk| others.iter().for_each(|step| walk.node(&step.node, place)));
         }
@@ -173,6 +183,7 @@ impl Walk {
             Node::Simple(simple) => self.simple(simple, place),
             Node::Pipe(nodes) => {
                 let mut place = place.clone();
+                place.piped |= nodes.len() > 1;
                 for node in nodes {
                     match nodes.len() {
                         1 => self.node(node, &place),
@@ -189,7 +200,7 @@ impl Walk {
                 self.out.defined.push(name.clone());
                 let first = self.out.commands.len();
                 self.inside += 1;
-                self.node(body, place);
+                self.node(body, &Place { aside: false, piped: false, ..place.clone() });
                 self.inside -= 1;
                 if first < self.out.commands.len() {
                     self.functions.push((name.clone(), first..self.out.commands.len()));
@@ -213,12 +224,16 @@ impl Walk {
     }
 
     fn parts(&mut self, group: &Group, place: &Place, inside: &Place) {
+        let first = self.out.commands.len();
         self.perhaps(|walk| {
             walk.found(&group.found, place);
             for part in &group.parts {
                 walk.perhaps(|walk| walk.script(part, inside));
             }
         });
+        if group.endless {
+            self.course.endless(first..self.out.commands.len());
+        }
     }
 
     /// Lists a redirection that no command is part of.
@@ -385,6 +400,7 @@ impl Walk {
         if self.out.commands.len() >= MAX_COMMANDS {
             return self.doubt(call.words[0].text(), "there are too many commands");
         }
+        self.course.note(self.out.commands.len(), call, place);
         self.out.commands.push(Command {
             words: call.words.iter().map(|term| term.word.clone()).collect(),
             more: call.more,
@@ -401,6 +417,7 @@ impl Walk {
         if self.login && self.facts.iter().any(|fact| matches!(fact, Fact::Set(name, ..) if name == "HOME")) {
             self.doubt("HOME", "a login shell runs files from there");
         }
+        self.growth();
         self.feed_functions();
         self.pass_on();
         self.expand_aliases();

@@ -163,6 +163,110 @@ fn a_rule_that_allows_does_not_cover_what_it_cannot_know() {
     }
 }
 
+/// A rule of the first words, commands that it covers, and commands with a word that makes another command of them.
+#[test]
+fn a_rule_that_allows_does_not_cover_options_that_change_what_runs_or_where_it_writes() {
+    for (pattern, covered, beyond) in [
+        (
+            "make test",
+            "make test|make test -j4|make test -k|make test lint|make test --no-print-directory",
+            "make test SHELL=./evil|make test -f evil.mk|make test -fevil.mk|make test --file=x|make test --makefile x|make test -C x|\
+             make test --eval=x|make test -kf x|make test CC=x|make test V:=1|make test -E x|make test --direct=x|make test -I x",
+        ),
+        (
+            "npm test",
+            "npm test|npm test -- --watch|npm test --silent",
+            "npm test --script-shell=./evil|npm test --script-shell ./evil|npm test --script-sh=x|npm test --prefix x|\
+             npm test --node-options=x|npm test --userconfig x|npm test -C x|npm test -- --config=x",
+        ),
+        (
+            "git log",
+            "git log|git log --oneline -5|git log -p|git log --format=%h|git log --stat -- src|git log -S x",
+            "git log --output=x|git log --output x|git log --ext-diff|git log --textconv",
+        ),
+        (
+            "git format-patch",
+            "git format-patch HEAD~1",
+            "git format-patch -o x|git format-patch --output-directory=x",
+        ),
+        (
+            "cargo test",
+            "cargo test|cargo test --all -- --nocapture|cargo test -p x --features y|cargo test --release",
+            "cargo test --manifest-path x|cargo test --target-dir=x|cargo test --config x",
+        ),
+        (
+            "go test",
+            "go test ./...|go test -v -run X ./...|go test -count=1 ./...",
+            "go test -exec ./evil|go test -exec=./evil|go test --exec ./evil|go test -toolexec x|go test -o x|go test -ldflags=x|\
+             go test -coverprofile=x",
+        ),
+        (
+            "pytest",
+            "pytest|pytest -x -q|pytest -k a tests",
+            "pytest -p evil|pytest -c x|pytest --rootdir=x|pytest -o a=b|pytest --junitxml=x",
+        ),
+        (
+            "eslint",
+            "eslint .|eslint --fix src",
+            "eslint -c x .|eslint --config x|eslint --rulesdir x|eslint -o x|eslint --plugin x",
+        ),
+        ("uv run pytest", "uv run pytest -x", "uv run pytest -p evil|uv run pytest --rootdir x"),
+        ("npx eslint", "npx eslint .", "npx eslint -c x"),
+        ("npm run build", "npm run build|npm run build -- --watch", "npm run build --script-shell=x"),
+        (
+            "mvn test",
+            "mvn test|mvn test -pl a -am -q",
+            "mvn test -Dexec.executable=x|mvn test -f x|mvn test -s x",
+        ),
+        (
+            "gradle test",
+            "gradle test|gradle test --info",
+            "gradle test -I x|gradle test --init-script x|gradle test -Px=y|gradle test -b x",
+        ),
+        ("just lint", "just lint|just lint x", "just lint -f x|just lint --shell x|just lint A=b"),
+        (
+            "pip install",
+            "pip install x|pip install -r requirements.txt",
+            "pip install --index-url x y|pip install --target x y|pip install --prefix=x y",
+        ),
+        ("apt-get update", "apt-get update|apt-get update -q", "apt-get update -o x=y"),
+        ("terraform plan", "terraform plan", "terraform plan -out=x|terraform plan -chdir=x"),
+        ("sort", "sort f|sort -rn f", "sort -o x f|sort --output=x f"),
+        // The rule names it.
+        ("make test -f x.mk", "make test -f x.mk|make test -f x.mk -k", "make test -f x.mk SHELL=y"),
+        ("git log --output=x", "git log --output=x|git log --output=x -5", "git log --output=y"),
+        // What the rule names says what its words mean.
+        ("python3 x.py", "python3 x.py --output y|python3 x.py --config z", ""),
+        ("my-tool", "my-tool --output y", ""),
+        ("docker ps", "docker ps -a", ""),
+    ] {
+        let words: Vec<String> = pattern.split(' ').map(|word| format!("{word:?}")).collect();
+        let rule = format!("pattern = [{}]\ndecision = \"allow\"", words.join(", "));
+        let said = |line: &str| {
+            says(&ruled(ApprovalPolicy::Untrusted, &[&rule]).decide("shell_command", &script(line)))
+        };
+        for line in covered.split('|').filter(|line| !line.is_empty()) {
+            assert_eq!(said(line), "allow", "{pattern}: {line}");
+        }
+        for line in beyond.split('|').filter(|line| !line.is_empty()) {
+            assert_eq!(said(line), "ask", "{pattern}: {line}");
+        }
+    }
+}
+
+/// A command that such a rule does not cover stays in the sandbox, though the rule lets others out.
+#[test]
+fn what_a_rule_does_not_cover_stays_confined() {
+    let rule = "pattern = [\"make\", \"test\"]\ndecision = \"allow\"\nunsandboxed = true";
+    for (line, leaves) in [("make test", true), ("make test SHELL=./evil", false), ("make test -f x", false)]
+    {
+        match ruled(ApprovalPolicy::OnRequest, &[rule]).decide("shell_command", &script(line)) {
+            Verdict::Allow(permit) => assert_eq!(permit.confinement().is_none(), leaves, "{line}"),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+}
+
 #[test]
 fn only_a_rule_that_says_so_lets_a_command_leave() {
     for (rules, line, leaves) in [

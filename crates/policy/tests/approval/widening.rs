@@ -116,7 +116,7 @@ fn what_would_be_saved() {
         ("npm run build -- --prod", Some("[\"npm\", \"run\", \"build\"]")),
         ("cd src && make test", Some("[\"make\", \"test\"]")),
         ("git push origin main", Some("[\"git\", \"push\"]")),
-        ("tree-sitter generate | head", Some("[\"tree-sitter\"]")),
+        ("tree-sitter generate | head", Some("[\"tree-sitter\", \"generate\"]")),
         // Never what opens everything, nor what is not one command, nor what is not known.
         ("python3 x.py", None),
         ("bash x.sh", None),
@@ -128,6 +128,17 @@ fn what_would_be_saved() {
         ("./run.sh", None),
         ("rm -rf x", None),
         ("env cargo test", Some("[\"cargo\", \"test\"]")),
+        ("java -jar x", None),
+        ("javac X.java", None),
+        ("groff x", None),
+        ("convert a b", None),
+        ("openssl version -a", None),
+        ("make test", Some("[\"make\", \"test\"]")),
+        // The rule would not cover the command that was asked about.
+        ("make test -f x.mk", None),
+        ("git log --output=x", None),
+        // Of what nobody knows, every word.
+        ("frobnicate -x y", Some("[\"frobnicate\", \"-x\", \"y\"]")),
     ] {
         let gate = gate(ApprovalPolicy::Untrusted, SandboxPolicy::WorkspaceWrite);
         let Verdict::Ask(question) = gate.decide("shell_command", &script(line)) else {
@@ -137,6 +148,31 @@ fn what_would_be_saved() {
         let saved = question.proposal.map(|proposal| proposal.rule.to_string());
         let saved = saved.and_then(|text| text.lines().nth(1).map(str::to_owned));
         assert_eq!(saved, expected, "{line}");
+    }
+    // What the model proposes counts if it says no less than ours would, and of this command.
+    for (line, proposed, rule) in [
+        ("cargo test --all", &["cargo", "test", "--all"][..], "[\"cargo\", \"test\", \"--all\"]"),
+        ("cargo test --all", &["cargo"], "[\"cargo\", \"test\"]"),
+        ("cargo test --all", &["cargo", "build"], "[\"cargo\", \"test\"]"),
+        ("cargo test", &["cargo", "test", "--all"], "[\"cargo\", \"test\"]"),
+    ] {
+        let gate = gate(ApprovalPolicy::Untrusted, SandboxPolicy::WorkspaceWrite);
+        let proposed: Vec<String> = proposed.iter().map(|&word| word.to_owned()).collect();
+        let intent = script(line).proposing(Some(proposed.clone()));
+        let Verdict::Ask(question) = gate.decide("shell_command", &intent) else {
+            panic!("{line} is asked about, whatever a model proposes")
+        };
+        let proposal = question.proposal.unwrap();
+        assert!(proposal.rule.to_string().contains(&format!("pattern = {rule}\n")), "{line} {proposed:?}");
+        assert_eq!(proposal.of_model, proposed.len() == 3 && line.ends_with("--all"));
+    }
+    for (line, proposed) in [("python3 x.py", "python3"), ("rm -rf x", "rm"), ("make a && make b", "make")] {
+        let gate = gate(ApprovalPolicy::Untrusted, SandboxPolicy::WorkspaceWrite);
+        let intent = script(line).proposing(Some(vec![proposed.to_owned()]));
+        let Verdict::Ask(question) = gate.decide("shell_command", &intent) else {
+            panic!("{line} is asked about")
+        };
+        assert_eq!(question.proposal, None, "{line}");
     }
     // A path and a host are saved as what they are.
     let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::WorkspaceWrite);

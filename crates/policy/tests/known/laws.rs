@@ -2,7 +2,7 @@
 
 use toolgate_policy::{Known, known, known_partly, stem};
 
-use super::{DANGEROUS, ORDINARY, READ_ONLY, Random, commands, refs};
+use super::{DANGEROUS, ORDINARY, READ_ONLY, RISKY, Random, commands, refs};
 
 /// What takes any words at all.
 const ANYTHING: [&str; 5] = ["echo", "true", "false", ":", "expr"];
@@ -32,7 +32,7 @@ fn an_unknown_option_makes_nothing_read_only() {
 fn a_word_that_nobody_knows_never_makes_it_better() {
     let rank = |is| match is {
         Known::ReadOnly => 0,
-        Known::Ordinary => 1,
+        Known::Ordinary | Known::Risky(_) => 1,
         Known::Dangerous(_) => 2,
     };
     let others = [
@@ -52,7 +52,7 @@ fn a_word_that_nobody_knows_never_makes_it_better() {
         "env",
         "%n",
     ];
-    for row in [READ_ONLY, ORDINARY, DANGEROUS].into_iter().flat_map(commands) {
+    for row in [READ_ONLY, ORDINARY, RISKY, DANGEROUS].into_iter().flat_map(commands) {
         for at in 0..row.len() {
             let mut words: Vec<_> = refs(&row).into_iter().map(Some).collect();
             words[at] = None;
@@ -88,7 +88,7 @@ fn an_abbreviation_is_never_read_only() {
 #[test]
 fn no_words_panic() {
     let mut random = Random(42);
-    let rows: Vec<_> = [READ_ONLY, ORDINARY, DANGEROUS].into_iter().flat_map(commands).collect();
+    let rows: Vec<_> = [READ_ONLY, ORDINARY, RISKY, DANGEROUS].into_iter().flat_map(commands).collect();
     let pool: Vec<&str> = rows.iter().flatten().map(String::as_str).collect();
     let odd = [
         "", "-", "--", "---", "=", "--=", "-é", "é", "\u{0}", "'", "日本", "-n", "s/", "s", "y/", "/[",

@@ -36,6 +36,7 @@ fn refs(words: &[String]) -> Vec<&str> {
 
 const READ_ONLY: &str = include_str!("read_only.txt");
 const ORDINARY: &str = concat!(include_str!("ordinary.txt"), include_str!("ordinary_more.txt"));
+const RISKY: &str = include_str!("risky.txt");
 const DANGEROUS: &str = include_str!("dangerous.txt");
 
 /// Numbers that look random and are the same each time (xorshift).

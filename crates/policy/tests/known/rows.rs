@@ -2,7 +2,7 @@
 
 use toolgate_policy::{Known, dangerous_variable, is_interpreter, known, known_partly, stem};
 
-use super::{DANGEROUS, ORDINARY, READ_ONLY, commands, refs};
+use super::{DANGEROUS, ORDINARY, READ_ONLY, RISKY, commands, refs};
 
 fn check(table: &str, fits: fn(Known) -> bool) {
     let rows = commands(table);
@@ -22,13 +22,18 @@ fn what_is_ordinary() {
 }
 
 #[test]
+fn what_is_dangerous_if_nothing_confines_it() {
+    check(RISKY, |is| matches!(is, Known::Risky(_)));
+}
+
+#[test]
 fn what_is_dangerous() {
     check(DANGEROUS, |is| matches!(is, Known::Dangerous(_)));
 }
 
 #[test]
 fn no_row_is_there_twice() {
-    let mut rows: Vec<_> = [READ_ONLY, ORDINARY, DANGEROUS].into_iter().flat_map(commands).collect();
+    let mut rows: Vec<_> = [READ_ONLY, ORDINARY, RISKY, DANGEROUS].into_iter().flat_map(commands).collect();
     let all = rows.len();
     rows.sort();
     rows.dedup();
@@ -107,6 +112,10 @@ fn stems() {
         ("mkdir a", "mkdir"),
         ("terraform plan", "terraform plan"),
         ("[ -f x ]", "["),
+        ("mypy .", "mypy"),
+        ("tsc --noEmit", "tsc"),
+        ("touch f", "touch"),
+        ("shellcheck x.sh", "shellcheck"),
     ] {
         let words: Vec<_> = command.split(' ').collect();
         assert_eq!(stem(&words).map(|stem| stem.join(" ")).as_deref(), Some(expected), "{command}");
@@ -181,6 +190,39 @@ fn stems() {
         "tar xf a",
         "ksh93 x",
         "lua5.4 x",
+        "java -jar x",
+        "java -cp . X",
+        "javac X.java",
+        "jshell x",
+        "groff -man x",
+        "troff x",
+        "convert a b",
+        "magick a b",
+        "mogrify x",
+        "gm convert a b",
+        "openssl enc -in a -out b",
+        "gpg -o a b",
+        "pdflatex x",
+        "latexmk x",
+        "gs x",
+        "ffmpeg -i a b",
+        "gnuplot x",
+        "rustc x.rs",
+        "ghc -e x",
+        "swipl x",
+        "wine x",
+        "wasmtime x",
+        "duckdb x",
+        "gulp build",
+        "webpack",
+        "pandoc a -o b",
+        "cp a b",
+        "mv a b",
+        "ant test",
+        "sbt test",
+        "dc -e x",
+        "frobnicate x",
+        "my-own-tool",
     ] {
         let words: Vec<_> = command.split_whitespace().collect();
         assert_eq!(stem(&words), None, "{command}");

@@ -1,0 +1,303 @@
+//! Files that a line fills with what it downloads or unpacks from a hidden form, and then runs: `curl … > x; bash x`. What a
+//! shell is given that the line itself wrote is looked into.
+
+use crate::account::{base, danger_of, literal, text};
+use crate::embedded;
+use crate::interpreter::{Program, SHELLS};
+use crate::known::{Known, is_interpreter, plain};
+use crate::shell::{Command, Redirect, Word, analyse};
+
+const RUNS: &str = "runs what another command of the line downloads or unpacks";
+
+/// Programs that take something from another machine.
+const DOWNLOADS: &[&str] = &[
+    "aria2c", "axel", "curl", "fetch", "ftp", "gsutil", "http", "https", "httpie", "lftp", "links", "lynx",
+    "nc", "ncat", "netcat", "rclone", "rsync", "scp", "sftp", "socat", "ssh", "telnet", "w3m", "wget",
+    "wget2", "xh",
+];
+/// Programs that make a text readable, or unreadable.
+const UNPACKS: &[&str] = &[
+    "base32", "base64", "basenc", "bunzip2", "bzcat", "gunzip", "gzip", "openssl", "rev", "uudecode", "unxz",
+    "xxd", "xzcat", "zcat", "zstdcat",
+];
+/// Programs that run or install a file that they are given.
+const RUNS_FILES: &[&str] = &[
+    "apt",
+    "apt-get",
+    "dnf",
+    "dpkg",
+    "gem",
+    "installer",
+    "java",
+    "npm",
+    "pip",
+    "pip3",
+    "pipx",
+    "rpm",
+    "snap",
+    "yum",
+];
+/// Programs, and the files that they run if nobody names another.
+const DEFAULTS: &[(&[&str], &[&str])] = &[
+    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
+    (&["npm", "pnpm", "yarn", "bun"], &["package.json"]),
+    (&["pytest"], &["conftest.py"]),
+    (&["cargo"], &["build.rs", "Cargo.toml"]),
+    (&["just"], &["justfile"]),
+    (&["rake", "bundle"], &["Rakefile", "Gemfile"]),
+    (&["tox", "nox"], &["tox.ini", "noxfile.py"]),
+    (&["pip", "pip3", "python", "python3"], &["setup.py"]),
+    (&["gradle", "mvn"], &["build.gradle", "pom.xml"]),
+];
+/// Options behind which the name of a file stands that is run: `bash --rcfile x`, `node --require x`, `awk -f x`.
+const LEADS: &[&str] = &[
+    "-f",
+    "--file",
+    "--rcfile",
+    "--init-file",
+    "-r",
+    "--require",
+    "--import",
+    "-l",
+    "--load",
+    "-jar",
+    "--makefile",
+];
+/// Options behind which the name of a file stands that is written.
+const OUTPUTS: &[&str] =
+    &["-o", "-O", "-qO", "-sSLo", "-Lo", "-so", "-sLo", "-fsSLo", "--output", "--output-document"];
+
+/// The files that a line has written so far.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Those that hold what was downloaded or unpacked.
+    foreign: Vec<String>,
+    /// Those that hold a text of the line itself.
+    own: Vec<(String, String)>,
+    /// Variables that hold what was downloaded.
+    variables: Vec<String>,
+    /// What the command before prints comes from elsewhere.
+    flows: bool,
+    /// What the command before prints, if the line itself says it.
+    said: Option<String>,
+    /// The line goes to other directories.
+    moves: bool,
+}
+
+impl Written {
+    /// For a line that runs these commands and sets these variables.
+    pub(crate) fn of(commands: &[Command], assigned: &[(String, Word)]) -> Self {
+        let goes = |command: &Command| matches!(literal(&command.words[0]), Some("cd" | "pushd"));
+        let filled = |(name, value): &(String, Word)| takes_from_afar(text(value)).then(|| name.clone());
+        Self {
+            variables: assigned.iter().filter_map(filled).collect(),
+            moves: commands.iter().any(goes),
+            ..Self::default()
+        }
+    }
+
+    /// What the next command of the line deserves, if it is as it stands there or has one of these likely forms; and what it
+    /// writes.
+    pub(crate) fn next(&mut self, command: &Command, forms: &[Command]) -> Option<Known> {
+        let danger = std::iter::once(command).chain(forms).find_map(|form| self.danger(form));
+        let name = literal(&command.words[0]).map(base);
+        let from = |names: &[&str]| name.is_some_and(|name| names.contains(&name));
+        let given = |word: &Word| {
+            takes_from_afar(text(word)) || self.variables.iter().any(|name| uses(text(word), name))
+        };
+        let read = command.redirects.iter().any(|redirect| match redirect {
+            Redirect::Read(from) => self.is_foreign(text(from)),
+            Redirect::Text(given) => {
+                takes_from_afar(text(given)) || self.variables.iter().any(|name| uses(text(given), name))
+            }
+            Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => false,
+        });
+        let operands = &command.words[1..];
+        let copies = operands.iter().any(|word| self.is_foreign(text(word)));
+        let foreign = from(DOWNLOADS)
+            || from(UNPACKS)
+            || self.flows && command.fed
+            || read
+            || copies
+            || operands.iter().any(given);
+        self.flows = foreign;
+        if foreign {
+            for form in std::iter::once(command).chain(forms) {
+                self.foreign.extend(outputs(form, name.unwrap_or_default()));
+            }
+        }
+        self.keep_own(command);
+        danger
+    }
+
+    fn danger(&self, command: &Command) -> Option<Known> {
+        let run = runs(command);
+        if run.iter().any(|file| self.is_foreign(file)) {
+            return Some(Known::Dangerous(RUNS));
+        }
+        let name = literal(&command.words[0]).map(base);
+        let is_foreign_language = name.is_some_and(|name| is_interpreter(name) && !SHELLS.contains(&name));
+        let mut own = self.own.iter().filter(|(file, _)| run.iter().any(|run| path(run) == *file));
+        own.find_map(|(_, text)| {
+            if is_foreign_language {
+                return embedded::of_text(text);
+            }
+            analyse(text).commands.iter().find_map(danger_of)
+        })
+    }
+
+    fn is_foreign(&self, file: &str) -> bool {
+        let file = path(file);
+        // From another directory the same file has another path.
+        self.foreign.contains(&file)
+            || self.moves && self.foreign.iter().any(|foreign| base(foreign) == base(&file))
+    }
+
+    /// Keeps the text that `echo`, `printf` or `cat` writes to a file.
+    fn keep_own(&mut self, command: &Command) {
+        let name = literal(&command.words[0]).map(base);
+        let given = command.redirects.iter().find_map(|redirect| match redirect {
+            Redirect::Text(given) => Some(text(given).to_owned()),
+            Redirect::Read(_) | Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => None,
+        });
+        let said = match name {
+            Some("echo" | "printf") => {
+                let words: Vec<&str> =
+                    command.words[1..].iter().map(text).filter(|word| !word.starts_with("-")).collect();
+                Some(words.join("\n").replace("%s\n", "").replace("\\n", "\n"))
+            }
+            _ if command.fed => self.said.take(),
+            _ => given,
+        };
+        self.said.clone_from(&said);
+        if let Some(said) = said {
+            let files = outputs(command, name.unwrap_or_default());
+            self.own.extend(files.into_iter().map(|file| (file, said.clone())));
+        }
+    }
+}
+
+/// The files that a command runs, as they are written.
+fn runs(command: &Command) -> Vec<String> {
+    let (first, rest) = (text(&command.words[0]), &command.words[1..]);
+    let name = base(first.trim_matches('"'));
+    let mut files = vec![first.to_owned()];
+    let by_default = DEFAULTS.iter().filter(|(names, _)| names.contains(&name));
+    files.extend(by_default.flat_map(|(_, files)| *files).map(|file| (*file).to_owned()));
+    let reads = command.redirects.iter().filter_map(|redirect| match redirect {
+        Redirect::Read(from) => Some(text(from).to_owned()),
+        Redirect::Text(_) | Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => None,
+    });
+    let operands = || rest.iter().map(|word| text(word).to_owned());
+    if is_interpreter(name) {
+        match Program::of(name, rest) {
+            Program::File(file) => {
+                files.push(text(file).to_owned());
+                // A module of Python's.
+                files
+                    .extend(rest.iter().any(|word| text(word) == "-m").then(|| format!("{}.py", text(file))));
+            }
+            Program::Input => files.extend(reads),
+            Program::Text(_) => {}
+        }
+        files.extend(behind(rest));
+    } else if matches!(name, "make" | "gmake" | "sed") {
+        files.extend(behind(rest));
+    } else if RUNS_FILES.contains(&name)
+        || matches!(name, "source" | ".")
+        || name == "chmod" && rest.iter().any(|mode| gives_execution(text(mode)))
+    {
+        files.extend(operands());
+    }
+    files
+}
+
+/// The files behind options that name what is run.
+fn behind(words: &[Word]) -> impl Iterator<Item = String> {
+    let named = words.windows(2).filter(|pair| LEADS.contains(&text(&pair[0])));
+    named.map(|pair| text(&pair[1]).to_owned())
+}
+
+/// Whether a mode lets a file be run.
+fn gives_execution(mode: &str) -> bool {
+    let digits = mode.len() >= 3 && mode.bytes().all(|byte| byte.is_ascii_digit());
+    digits && mode.contains(['1', '3', '5', '7'])
+        || mode.contains('+') && mode.contains('x')
+        || mode.contains("=rwx")
+}
+
+/// The files that a command writes: by redirections, and by its words where that is known.
+fn outputs(command: &Command, name: &str) -> Vec<String> {
+    let mut files: Vec<String> = command
+        .redirects
+        .iter()
+        .filter_map(|redirect| match redirect {
+            Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => Some(path(text(to))),
+            Redirect::Read(_) | Redirect::Text(_) => None,
+        })
+        .collect();
+    let words: Vec<&str> = command.words[1..].iter().map(text).collect();
+    let operands = || words.iter().copied().filter(|word| !word.starts_with('-'));
+    files.extend(words.windows(2).filter(|pair| is_output(pair[0])).map(|pair| path(pair[1])));
+    let attached = |word: &&str| {
+        word.strip_prefix("--output=").or_else(|| word.strip_prefix("--output-document=")).map(path)
+    };
+    files.extend(words.iter().filter_map(attached));
+    match name {
+        "tee" | "sponge" => files.extend(operands().map(path)),
+        "dd" => files.extend(words.iter().filter_map(|word| word.strip_prefix("of=")).map(path)),
+        "cp" | "mv" | "install" | "ln" | "rsync" | "scp" => files.extend(operands().next_back().map(path)),
+        "gunzip" | "unxz" | "bunzip2" | "gzip" => {
+            let bare = |word: &str| word.rsplit_once('.').map(|(bare, _)| path(bare));
+            files.extend(operands().filter_map(bare));
+        }
+        "curl" | "wget" | "wget2" | "aria2c" | "axel" | "fetch" => {
+            files.extend(operands().filter_map(last_of_address));
+        }
+        _ => {}
+    }
+    files.retain(|file| !file.is_empty() && !file.starts_with("/dev/"));
+    files
+}
+
+/// Whether a word says that the next one is a file that is written: `-o`, or letters that end so.
+fn is_output(word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    OUTPUTS.contains(&word) || letters.is_some_and(|letters| letters.ends_with(['o', 'O']))
+}
+
+/// The name under which a download is saved if nobody says another.
+fn last_of_address(address: &str) -> Option<String> {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let (_, last) = rest.split(['?', '#']).next()?.rsplit_once('/')?;
+    (!last.is_empty()).then(|| path(last))
+}
+
+/// A path without what changes nothing.
+fn path(written: &str) -> String {
+    let path = plain(written);
+    let here = ["./", "$PWD/", "${PWD}/", "$(pwd)/"].iter().find_map(|here| path.strip_prefix(here));
+    here.unwrap_or(&path).to_owned()
+}
+
+/// Whether a word, as it is written, holds what a command takes from elsewhere.
+fn takes_from_afar(raw: &str) -> bool {
+    let begins = |at: usize| {
+        let inside = raw[at..].trim_start_matches(['(', '`', ' ', '$', '<']);
+        let name = inside.split(|c: char| c.is_whitespace() || c == ')').next().unwrap_or_default();
+        DOWNLOADS.contains(&base(name))
+    };
+    raw.match_indices("$(")
+        .chain(raw.match_indices('`'))
+        .chain(raw.match_indices("<("))
+        .any(|(at, _)| begins(at))
+}
+
+/// Whether a word, as it is written, uses the variable `name`.
+fn uses(raw: &str, name: &str) -> bool {
+    raw.match_indices('$').any(|(at, _)| {
+        let rest = raw[at + 1..].trim_start_matches('{');
+        rest.strip_prefix(name)
+            .is_some_and(|after| !after.starts_with(|c: char| c == '_' || c.is_ascii_alphanumeric()))
+    })
+}

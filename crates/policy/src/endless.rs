@@ -1,0 +1,67 @@
+//! Commands that write to a file what never ends: `yes > x`, `cat /dev/zero | tee x`.
+
+use crate::account::{base, literal, text};
+use crate::known::{Known, never_ends};
+use crate::shell::{Command, Redirect, Word};
+
+/// Programs that pass on, in some form, all that they are given.
+const PASSES: &[&str] = &[
+    "base32", "base64", "cat", "cp", "dd", "gzip", "hexdump", "nl", "od", "pv", "rev", "sed", "sponge",
+    "strings", "tee", "tr", "uniq", "xxd", "zstd", "xz", "bzip2",
+];
+
+/// Says which of `commands` write without end.
+pub(crate) fn fills(commands: &[Command]) -> Vec<Option<Known>> {
+    // Whether the command before, in the same pipe, prints without end.
+    let mut endless = false;
+    let mut said = Vec::with_capacity(commands.len());
+    for command in commands {
+        let goes_on = endless && command.fed && passes(command);
+        endless = prints_for_ever(command) || goes_on;
+        let writes = command.writes_a_file() || goes_on && names_a_file(command);
+        let why = "writes without end, until the disk is full";
+        said.push((endless && writes).then_some(Known::Dangerous(why)));
+    }
+    said
+}
+
+fn name(command: &Command) -> Option<&str> {
+    literal(&command.words[0]).map(base)
+}
+
+fn passes(command: &Command) -> bool {
+    let counts = command.words.iter().any(|word| text(word).starts_with("count="));
+    name(command).is_some_and(|name| PASSES.contains(&name)) && !counts
+}
+
+/// Whether it prints without end by itself.
+fn prints_for_ever(command: &Command) -> bool {
+    let reads =
+        |redirect: &Redirect| matches!(redirect, Redirect::Read(Word::Literal(from)) if never_ends(from));
+    let operand = |word: &Word| never_ends(text(word).strip_prefix("if=").unwrap_or(text(word)));
+    match name(command) {
+        Some("yes") => true,
+        Some(_) if passes(command) => {
+            // `-N 16`, `-l 8`: so many and no more.
+            let bounded = matches!(name(command), Some("od" | "xxd" | "hexdump"))
+                && command
+                    .words
+                    .iter()
+                    .any(|word| text(word).starts_with(['-']) && text(word).contains(['N', 'l', 'n']));
+            !bounded && (command.words[1..].iter().any(operand) || command.redirects.iter().any(reads))
+        }
+        _ => false,
+    }
+}
+
+/// Whether its words name a file that it writes.
+fn names_a_file(command: &Command) -> bool {
+    let mut operands = command.words[1..].iter().map(text).filter(|word| !word.starts_with('-'));
+    match name(command) {
+        Some("tee" | "sponge") => operands.any(|to| !to.starts_with("/dev/")),
+        Some("dd") => {
+            operands.any(|word| word.strip_prefix("of=").is_some_and(|to| !to.starts_with("/dev/")))
+        }
+        _ => false,
+    }
+}

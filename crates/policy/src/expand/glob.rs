@@ -1,0 +1,112 @@
+//! Matches a text against a pattern of a shell.
+
+/// The longest pattern and the longest text that are matched.
+const LONGEST: usize = 256;
+
+/// Whether all of `text` fits `pattern`, in which `*`, `?` and `[…]` mean what they mean to a shell.
+pub(crate) fn fits(pattern: &str, text: &str) -> bool {
+    if pattern.len() > LONGEST || text.len() > LONGEST {
+        return false;
+    }
+    let pattern: Vec<char> = pattern.chars().collect();
+    let text: Vec<char> = text.chars().collect();
+    // Row by row: which beginnings of the text the pattern so far may be.
+    let mut reached = vec![false; text.len() + 1];
+    reached[0] = true;
+    let mut at = 0;
+    // ends: each round passes a letter of the pattern
+    while at < pattern.len() {
+        let (item, after) = item(&pattern, at);
+        let mut next = vec![false; text.len() + 1];
+        match item {
+            Item::Any => {
+                let mut seen = false;
+                for (here, was) in next.iter_mut().zip(&reached) {
+                    seen |= *was;
+                    *here = seen;
+                }
+            }
+            Item::One(set) => {
+                for (end, letter) in text.iter().enumerate() {
+                    next[end + 1] = reached[end] && set.has(*letter);
+                }
+            }
+        }
+        reached = next;
+        at = after;
+    }
+    reached[text.len()]
+}
+
+/// One part of a pattern.
+enum Item<'a> {
+    Any,
+    One(Letters<'a>),
+}
+
+/// The letters that one place may be.
+enum Letters<'a> {
+    All,
+    Just(char),
+    Class { listed: &'a [char], but: bool },
+}
+
+impl Letters<'_> {
+    fn has(&self, letter: char) -> bool {
+        match self {
+            Self::All => true,
+            Self::Just(one) => *one == letter,
+            Self::Class { listed, but } => {
+                let ranges = listed.windows(3).any(|w| w[1] == '-' && (w[0]..=w[2]).contains(&letter));
+                (ranges || listed.contains(&letter)) != *but
+            }
+        }
+    }
+}
+
+/// The part of `pattern` at `at`, and where the next one begins.
+fn item(pattern: &[char], at: usize) -> (Item<'_>, usize) {
+    match pattern[at] {
+        '*' => (Item::Any, at + 1),
+        '?' => (Item::One(Letters::All), at + 1),
+        '\\' if at + 1 < pattern.len() => (Item::One(Letters::Just(pattern[at + 1])), at + 2),
+        '[' => {
+            let but = matches!(pattern.get(at + 1), Some('!' | '^'));
+            let from = at + 1 + usize::from(but);
+            // A bracket that stands first is a letter.
+            let end = pattern.iter().skip(from + 1).position(|letter| *letter == ']');
+            match end.map(|end| from + 1 + end) {
+                Some(end) => (Item::One(Letters::Class { listed: &pattern[from..end], but }), end + 1),
+                None => (Item::One(Letters::Just('[')), at + 1),
+            }
+        }
+        letter => (Item::One(Letters::Just(letter)), at + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn patterns() {
+        for (pattern, text, expected) in [
+            ("rm", "rm", true),
+            ("r?", "rm", true),
+            ("r?", "r", false),
+            ("*", "", true),
+            ("r*m", "rm", true),
+            ("*m", "rm", true),
+            ("[r]m", "rm", true),
+            ("[!r]m", "rm", false),
+            ("[a-z]m", "rm", true),
+            ("[a-c]m", "rm", false),
+            ("[]r]m", "rm", true),
+            ("[m", "[m", true),
+            ("\\*", "x", false),
+            ("r??", "rm", false),
+        ] {
+            assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What a parameter of a shell may be: its values, and what is done to them inside `${…}`.
+
+use super::Missing;
+use super::glob;
+use super::scan::{Scan, name_length};
+use super::values::{Value, Values};
+
+/// What an expansion becomes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Outcome {
+    Text(String),
+    List(Vec<String>),
+}
+
+/// What `${inside}` may be; nothing if nobody knows.
+pub(super) fn parameter(inside: &str, values: &Values, missing: Missing) -> Vec<Outcome> {
+    let end = name_length(inside);
+    let end = if inside[..end].starts_with(|c: char| c.is_ascii_digit()) {
+        inside.find(|c: char| !c.is_ascii_digit()).unwrap_or(inside.len())
+    } else {
+        end
+    };
+    let (name, mut rest) = inside.split_at(end);
+    let mut found: Vec<Outcome> = values.of(name).map(outcome).collect();
+    if let Some(subscript) = rest.strip_prefix('[') {
+        let (index, after) = subscript.split_once(']').unwrap_or((subscript, ""));
+        found = found.iter().filter_map(|value| element(value, index)).collect();
+        rest = after;
+    }
+    if rest.is_empty() {
+        return found;
+    }
+    let texts = |word: &str| -> Vec<Outcome> {
+        let Some(values) = values.deeper(4) else { return Vec::new() };
+        Scan::new(word, &values, missing).texts().into_iter().map(Outcome::Text).collect()
+    };
+    let plain = rest.strip_prefix(':').unwrap_or(rest);
+    match plain.chars().next() {
+        Some('-' | '=') => {
+            found.extend(texts(&plain[1..]));
+            found
+        }
+        Some('+') => texts(&plain[1..]),
+        Some('?') => found,
+        _ => found.iter().map(|value| changed(value, rest)).collect(),
+    }
+}
+
+fn outcome(value: &Value) -> Outcome {
+    match value {
+        Value::Text(text) => Outcome::Text(text.clone()),
+        Value::List(items) => Outcome::List(items.clone()),
+    }
+}
+
+/// The elements of `value` that a subscript names.
+fn element(value: &Outcome, index: &str) -> Option<Outcome> {
+    let items = match value {
+        Outcome::Text(text) => std::slice::from_ref(text),
+        Outcome::List(items) => items.as_slice(),
+    };
+    if matches!(index, "@" | "*") {
+        return Some(Outcome::List(items.to_vec()));
+    }
+    items.get(index.parse::<usize>().ok()?).cloned().map(Outcome::Text)
+}
+
+/// `value` after the operation that is written as `how`.
+fn changed(value: &Outcome, how: &str) -> Outcome {
+    match value {
+        Outcome::Text(text) => Outcome::Text(changed_text(text, how)),
+        Outcome::List(items) => Outcome::List(items.iter().map(|item| changed_text(item, how)).collect()),
+    }
+}
+
+fn changed_text(text: &str, how: &str) -> String {
+    let cuts = || text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    if let Some(pattern) = how.strip_prefix("##") {
+        let at = cuts().rfind(|at| glob::fits(pattern, &text[..*at]));
+        return text[at.unwrap_or(0)..].to_owned();
+    }
+    if let Some(pattern) = how.strip_prefix('#') {
+        let at = cuts().find(|at| glob::fits(pattern, &text[..*at]));
+        return text[at.unwrap_or(0)..].to_owned();
+    }
+    if let Some(pattern) = how.strip_prefix("%%") {
+        let at = cuts().find(|at| glob::fits(pattern, &text[*at..]));
+        return text[..at.unwrap_or(text.len())].to_owned();
+    }
+    if let Some(pattern) = how.strip_prefix('%') {
+        let at = cuts().rfind(|at| glob::fits(pattern, &text[*at..]));
+        return text[..at.unwrap_or(text.len())].to_owned();
+    }
+    if let Some(replace) = how.strip_prefix('/') {
+        let (all, replace) = replace.strip_prefix('/').map_or((false, replace), |rest| (true, rest));
+        let (from, to) = replace.split_once('/').unwrap_or((replace, ""));
+        return match from.is_empty() {
+            true => text.to_owned(),
+            false => text.replacen(from, to, if all { usize::MAX } else { 1 }),
+        };
+    }
+    if let Some(offset) = how.strip_prefix(':') {
+        return part_of(text, offset);
+    }
+    match how {
+        "^^" | "@U" => text.to_uppercase(),
+        ",," | "@L" => text.to_lowercase(),
+        "^" | "@u" => begun(text, |first| first.to_ascii_uppercase()),
+        "," => begun(text, |first| first.to_ascii_lowercase()),
+        "@E" => text.to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+/// `text` with its first letter changed.
+fn begun(text: &str, change: fn(char) -> char) -> String {
+    let mut letters = text.chars();
+    letters.next().map(change).into_iter().chain(letters).collect()
+}
+
+/// The part of `text` that `offset:length` names.
+fn part_of(text: &str, offset: &str) -> String {
+    let (offset, length) = offset.split_once(':').map_or((offset, None), |(at, length)| (at, Some(length)));
+    let letters: Vec<char> = text.chars().collect();
+    let number = |text: &str| text.trim().parse::<i64>().unwrap_or(0);
+    let from_end = |number: i64| match usize::try_from(number) {
+        Ok(number) => number.min(letters.len()),
+        Err(_) => letters.len().saturating_sub(usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX)),
+    };
+    let from = from_end(number(offset));
+    let to = match length.map(number) {
+        None => letters.len(),
+        Some(length) if length < 0 => from_end(length),
+        Some(length) => (from + usize::try_from(length).unwrap_or(0)).min(letters.len()),
+    };
+    letters.get(from..to.max(from)).unwrap_or_default().iter().collect()
+}
+
+/// The letter that `rest`, behind a backslash, stands for, and how many bytes that takes.
+pub(super) fn escape(rest: &str) -> (Option<char>, usize) {
+    let digits = |from: usize, most: usize, radix: u32| {
+        let text = rest.get(from..).unwrap_or_default();
+        let count = text.chars().take(most).take_while(|c| c.is_digit(radix)).count();
+        let code = u32::from_str_radix(&text[..count], radix).ok();
+        (code.and_then(char::from_u32), from + count)
+    };
+    match rest.chars().next() {
+        Some('n') => (Some('\n'), 1),
+        Some('t') => (Some('\t'), 1),
+        Some('r') => (Some('\r'), 1),
+        Some('e' | 'E') => (Some('\u{1b}'), 1),
+        Some('x') => digits(1, 2, 16),
+        Some('u') => digits(1, 4, 16),
+        Some('U') => digits(1, 8, 16),
+        Some('0'..='7') => digits(0, if rest.starts_with('0') { 4 } else { 3 }, 8),
+        Some(other) => (Some(other), other.len_utf8()),
+        None => (None, 0),
+    }
+}

@@ -1,0 +1,189 @@
+//! The values that a script gives to its variables, as far as they can be told without running it.
+
+use std::collections::HashMap;
+
+use super::scan::{Scan, said, split};
+use super::{LONGEST, Missing, lists};
+use crate::account::{base, literal, text};
+use crate::shell::{Command, Redirect, Word};
+
+/// How many values of one variable are kept.
+const VALUES: usize = 8;
+/// Shells that pass the words behind a script on to it.
+const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    List(Vec<String>),
+}
+
+/// What variables and the words of functions may be. All values that a name is given anywhere count, whatever their order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Values {
+    names: HashMap<String, Vec<Value>>,
+    /// Words of functions are dropped from the front.
+    shifts: bool,
+    depth: usize,
+}
+
+impl Values {
+    /// Those of a script that runs `commands`, defines these functions and sets these variables.
+    pub(crate) fn of_script(commands: &[Command], defined: &[String], assigned: &[(String, Word)]) -> Self {
+        let mut values = Self::default();
+        values.add("IFS", Value::Text(" \t\n".to_owned()));
+        values.shifts = commands.iter().any(|command| literal(&command.words[0]) == Some("shift"));
+        // A word of a function may be set to a variable, and the other way round.
+        for _ in 0..2 {
+            let own = commands.iter().flat_map(|command| &command.variables);
+            for (name, word) in assigned.iter().chain(own) {
+                values.assign(name, word);
+            }
+            for command in commands {
+                values.by_command(command, defined);
+            }
+        }
+        values
+    }
+
+    /// The values of `name`.
+    pub(super) fn of(&self, name: &str) -> impl Iterator<Item = &Value> {
+        self.names.get(name).into_iter().flatten()
+    }
+
+    /// The same for a word inside a word; `None` if that is too deep.
+    pub(super) fn deeper(&self, most: usize) -> Option<Self> {
+        (self.depth < most).then(|| Self { depth: self.depth + 1, ..self.clone() })
+    }
+
+    fn add(&mut self, name: &str, value: Value) {
+        let length = match &value {
+            Value::Text(text) => text.len(),
+            Value::List(items) => items.iter().map(|item| item.len() + 1).sum(),
+        };
+        if length > LONGEST {
+            return;
+        }
+        let values = self.names.entry(name.to_owned()).or_default();
+        if values.len() < VALUES && !values.contains(&value) {
+            values.push(value);
+        }
+    }
+
+    fn assign(&mut self, name: &str, word: &Word) {
+        let given = match word {
+            Word::Literal(text) => vec![Value::Text(text.clone())],
+            Word::Unknown(raw) => self.unknown(raw),
+        };
+        for value in given {
+            // It may be added to what there was, by `+=`.
+            let before = self.of(name).next().cloned().filter(|before| *before != value);
+            if let Some(before) = before {
+                self.add(name, joined(&before, &value));
+            }
+            self.add(name, value);
+        }
+    }
+
+    /// What a value may be that is written as `raw`.
+    fn unknown(&self, raw: &str) -> Vec<Value> {
+        if let Some(list) = raw.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+            let items: Vec<Word> =
+                split(list).iter().map(|item| Word::Unknown(unindexed(text(item)))).collect();
+            let ways = lists(&items, self, Missing::Kept);
+            return ways.into_iter().take(VALUES).map(Value::List).collect();
+        }
+        let texts = Scan::new(raw, self, Missing::Kept).texts();
+        // Of names of files, and of what other commands print, nothing is known.
+        let by_builtin = ["getopts", "mapfile", "printf", "read", "readarray"].contains(&raw);
+        let known = |text: &String| !text.contains(['*', '?', '`', '$', '[']) && !by_builtin;
+        texts.into_iter().filter(known).map(Value::Text).collect()
+    }
+
+    /// Takes what a command gives to variables or to a function.
+    fn by_command(&mut self, command: &Command, defined: &[String]) {
+        let Some(name) = literal(&command.words[0]) else { return };
+        let args = &command.words[1..];
+        if defined.iter().any(|function| function == name) {
+            return self.positional(args);
+        }
+        let is = |word: &Word, wanted: &str| literal(word) == Some(wanted);
+        match (base(name), args) {
+            ("set", [first, rest @ ..]) if is(first, "--") => self.positional(rest),
+            ("set", [first, ..]) if !text(first).starts_with(['-', '+']) => self.positional(args),
+            ("printf", [option, variable, rest @ ..]) if is(option, "-v") => {
+                let words: Vec<Word> =
+                    [Word::Literal("printf".to_owned())].iter().chain(rest).cloned().collect();
+                for words in lists(&words, self, Missing::Empty) {
+                    if let Some(text) = said(&words) {
+                        self.add(self::text(variable), Value::Text(text));
+                    }
+                }
+            }
+            ("read" | "mapfile" | "readarray", _) => self.read(command),
+            (shell, _) if SHELLS.contains(&shell) => {
+                let script = args.iter().position(|word| {
+                    text(word).strip_prefix('-').is_some_and(|it| !it.starts_with('-') && it.contains('c'))
+                });
+                let behind = script.and_then(|at| args.get(at + 2..)).unwrap_or_default();
+                if let Some((zero, rest)) = behind.split_first() {
+                    for words in lists(std::slice::from_ref(zero), self, Missing::Empty) {
+                        self.add("0", Value::Text(words.join(" ")));
+                    }
+                    self.positional(rest);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the words of a function or of a script.
+    fn positional(&mut self, args: &[Word]) {
+        for words in lists(args, self, Missing::Kept).into_iter().take(VALUES) {
+            for (at, word) in words.iter().enumerate().take(9) {
+                self.add(&(at + 1).to_string(), Value::Text(word.clone()));
+            }
+            let shifted = if self.shifts { words.len() } else { 1 };
+            for at in 0..shifted.min(VALUES / 2) {
+                self.add("@", Value::List(words[at..].to_vec()));
+                self.add("*", Value::List(words[at..].to_vec()));
+            }
+        }
+    }
+
+    /// Takes what `read` is given by the script itself.
+    fn read(&mut self, command: &Command) {
+        let given = command.redirects.iter().find_map(|redirect| match redirect {
+            Redirect::Text(Word::Literal(text)) => Some(text.clone()),
+            _ => None,
+        });
+        let Some(given) = given else { return };
+        let parts: Vec<String> = given.split_whitespace().map(str::to_owned).collect();
+        for name in command.words[1..].iter().map(text).filter(|word| !word.starts_with('-')) {
+            self.add(name, Value::Text(given.trim().to_owned()));
+            self.add(name, Value::List(parts.clone()));
+            parts.iter().for_each(|part| self.add(name, Value::Text(part.clone())));
+        }
+    }
+}
+
+/// An element of an array without the place that it names: `[0]=x`.
+fn unindexed(raw: &str) -> String {
+    let rest = raw.strip_prefix('[').and_then(|rest| rest.split_once("]=")).map(|(_, value)| value);
+    rest.unwrap_or(raw).to_owned()
+}
+
+/// One value behind the other.
+fn joined(before: &Value, after: &Value) -> Value {
+    match (before, after) {
+        (Value::Text(before), Value::Text(after)) => Value::Text(format!("{before}{after}")),
+        (Value::List(before), Value::List(after)) => Value::List([before.clone(), after.clone()].concat()),
+        (Value::List(before), Value::Text(after)) => {
+            Value::List([before.clone(), vec![after.clone()]].concat())
+        }
+        (Value::Text(before), Value::List(after)) => {
+            Value::List([vec![before.clone()], after.clone()].concat())
+        }
+    }
+}

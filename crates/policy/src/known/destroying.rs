@@ -1,0 +1,73 @@
+//! What of a row of `danger` or `risks` is about files that are lost, filled or given away, and programs from elsewhere.
+
+use super::danger::values;
+use super::places::plain;
+use super::predicate::{is_system, operands};
+use super::{Word, lists};
+
+/// Whether `words` of `program` fit the predicate `name`, if it is one of these.
+pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
+    let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
+    let has_value =
+        |names: &'static str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
+    match name {
+        "{system-first}" => {
+            let all: Vec<Word<'_>> = operands(words).collect();
+            all.split_last().is_some_and(|(_, from)| from.iter().flatten().any(|word| is_system(word)))
+        }
+        "{unbounded}" => {
+            any(|word| word.strip_prefix("if=").is_some_and(never_ends))
+                && any(|word| word.starts_with("of=") && !is_sink(&word[3..]))
+                && !any(|word| word.starts_with("count="))
+        }
+        "{endless}" => operands(words).flatten().any(never_ends),
+        "{void}" => {
+            operands(words).last().flatten().is_some_and(|to| plain(to) == "/dev/null") && has_two(words)
+                || has_value("-t --target-directory", |to| plain(to) == "/dev/null")
+        }
+        "{url}" => is_url_first(program, words),
+        "{to-root}" => gives_to_root(program, words),
+        "{to-file}" => any(|word| word.strip_prefix("of=").is_some_and(|to| !is_sink(to))),
+        _ => false,
+    }
+}
+
+/// Whether a device never runs out of what it gives.
+pub(crate) fn never_ends(path: &str) -> bool {
+    matches!(plain(path).as_str(), "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/full")
+}
+
+/// Whether what is written to `path` leaves nothing behind.
+fn is_sink(path: &str) -> bool {
+    lists("/dev/null /dev/stdout /dev/stderr -", path)
+}
+
+/// Whether there are two operands.
+fn has_two(words: &[Word<'_>]) -> bool {
+    operands(words).nth(1).is_some()
+}
+
+/// Whether the program that is run is given by an address: the first operand, or the package that it is taken from.
+fn is_url_first(program: &str, words: &[Word<'_>]) -> bool {
+    let is_url = |word: &str| {
+        ["http://", "https://", "git+", "git://", "github:", "gitlab:", "gist:", "ssh://"]
+            .iter()
+            .any(|begin| word.starts_with(begin))
+    };
+    operands(words).next().flatten().is_some_and(is_url)
+        || values(program, "-p --package --from --with --spec", words).into_iter().any(is_url)
+}
+
+/// Whether `chown` or `chgrp` gives something to root: by name, by number, or as a file of the system has it.
+fn gives_to_root(program: &str, words: &[Word<'_>]) -> bool {
+    let root = |name: &str| matches!(name, "root" | "0" | "+0" | "wheel");
+    let by = words.iter().flatten().find_map(|word| word.strip_prefix("--reference="));
+    if let Some(by) = by {
+        return is_system(by);
+    }
+    let first = operands(words).next().flatten();
+    first.is_some_and(|owner| match owner.split_once([':', '.']) {
+        Some((user, group)) => root(user) || root(group),
+        None => root(owner),
+    }) && lists("chown chgrp lchown", program)
+}

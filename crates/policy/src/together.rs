@@ -1,0 +1,59 @@
+//! Dangers that show only if the commands of a line are seen together: what one of them sets, writes or prints, another runs.
+
+use crate::account::{danger_of, text};
+use crate::download::Written;
+use crate::expand::Values;
+use crate::known::Known;
+use crate::shell::{Analysis, Command, Growth, analyse};
+use crate::{embedded, endless, expand, fed, moved, spelled};
+
+/// What each command of `line` deserves because of the others, by its place in the list; nothing if its words say all.
+pub(crate) fn dangers(line: &Analysis) -> Vec<Option<Known>> {
+    let Analysis { commands, defined, assigned, grows, .. } = line;
+    let values = Values::of_script(commands, defined, assigned);
+    let places = moved::to(commands.iter());
+    let mut written = Written::of(commands, assigned);
+    let fills = endless::fills(commands);
+    let found = commands.iter().zip(fills).enumerate().map(|(at, (command, fills))| {
+        let forms = expand::likely(command, &values);
+        let runs = written.next(command, &forms);
+        let by_others = [
+            fed::by_variable(command, assigned),
+            moved::danger(command, &places),
+            moved::by_variable(command, assigned),
+        ];
+        let mut all = vec![fills, runs];
+        all.extend(by_others.map(|why| why.map(Known::Dangerous)));
+        all.extend(grows.iter().filter(|(of, _)| *of == at).map(|(_, how)| Some(grown(*how))));
+        all.push(embedded::danger(command));
+        all.push(by_setting(command));
+        all.push(spelled::danger(command, &forms, &values));
+        worst(all.into_iter().flatten())
+    });
+    found.collect()
+}
+
+/// Variables whose value other programs run.
+const RUN: &[&str] =
+    &["BROWSER", "EDITOR", "GIT_EDITOR", "GIT_PAGER", "GIT_SEQUENCE_EDITOR", "MANPAGER", "PAGER", "VISUAL"];
+
+/// The danger in what a variable, set for the command, makes it run.
+fn by_setting(command: &Command) -> Option<Known> {
+    let run = command.variables.iter().filter(|(name, _)| RUN.contains(&name.as_str()));
+    run.flat_map(|(_, value)| analyse(text(value)).commands).find_map(|inner| danger_of(&inner))
+}
+
+fn grown(how: Growth) -> Known {
+    match how {
+        Growth::Processes => Known::Dangerous("starts more and more processes"),
+        Growth::Recursion => Known::Risky("is a function that calls itself"),
+        Growth::Output => Known::Risky("writes to a file in a loop without end"),
+    }
+}
+
+/// The first danger, or else the first risk.
+fn worst(all: impl Iterator<Item = Known>) -> Option<Known> {
+    let all: Vec<Known> = all.collect();
+    let danger = all.iter().find(|known| matches!(known, Known::Dangerous(_)));
+    danger.or(all.first()).copied()
+}
