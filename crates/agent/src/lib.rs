@@ -20,6 +20,7 @@ mod resume;
 mod retry;
 mod script;
 mod script_server;
+mod search;
 mod session;
 mod stream;
 mod tools;
@@ -39,6 +40,7 @@ pub use record::Recorder;
 pub use resume::{Resumed, recorded_call, resumed};
 pub use script::{Script, ScriptFault, Turn};
 pub use script_server::ScriptServer;
+pub use search::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, search_hits};
 pub use session::{Changed, Handle, Limits, Ready, Session, Setup};
 pub use tools::{
     CloseAgent, Gauge, GetContextRemaining, GetMemory, Inquiry, ListAgents, ListMemories, Person, Remember,

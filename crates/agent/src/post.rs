@@ -73,7 +73,8 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
     why.to_string()
 }
 
-fn is_here(url: &Url) -> bool {
+/// Whether a URL leads to this machine.
+pub(crate) fn is_here(url: &Url) -> bool {
     let bare = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     let loopback = bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
     loopback || bare == "localhost" || bare.ends_with(".localhost")

@@ -182,6 +182,8 @@ impl Observer for Recorder {
                 };
                 Entry::Plan { steps: steps.iter().map(step).collect() }
             }
+            // Whoever reads what happened has to know what was not prevented.
+            Event::Notice(Notice::Weaker { text, .. }) => Entry::Notice { text: text.clone() },
             Event::Queued { .. } | Event::Started | Event::Notice(_) | Event::Finished { .. } => return,
         });
     }
@@ -196,6 +198,7 @@ fn effect(effect: &Effect) -> String {
         Effect::Type(typing) => format!("types into `{}`", typing.into),
         Effect::Network(host) => format!("talks to {host}"),
         Effect::Foreign(foreign) => format!("calls `{}` of the server `{}`", foreign.tool, foreign.server),
+        Effect::Remember(kept) => format!("remembers `{}` for {}", kept.name, kept.scope),
     }
 }
 

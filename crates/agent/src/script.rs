@@ -1,7 +1,8 @@
 //! A model that says what a script says. Everything but the model is real then.
 //!
 //! A script has a turn a line, as JSON: `{"items": [{"type": "message", "text": "hi"}, {"type": "function_call", "name": "exec_command",
-//! "arguments": {"cmd": "true"}}, {"type": "custom_tool_call", "name": "apply_patch", "input": "…"}]}`. A turn may wait first (`delay_ms`),
+//! "arguments": {"cmd": "true"}}, {"type": "custom_tool_call", "name": "apply_patch", "input": "…"},
+//! {"type": "local_shell_call", "action": {"command": ["ls"]}}]}`. A turn may wait first (`delay_ms`),
 //! break off (`break_after`) or end without a word (`end_after`) after so many events, or be a refusal (`{"status": 429, "retry_after": "1"}`).
 //! One with `when` is for requests that hold these words: several conversations may share a script.
 
@@ -10,12 +11,15 @@ use std::time::Duration;
 
 use futures_util::stream::{StreamExt, iter};
 use serde::Deserialize;
-use serde_json::Value;
-use tool::{BoxFuture, ToolCall, ToolPayload};
+use serde_json::{Map, Value};
+use tool::{BoxFuture, LocalShell, ToolCall, ToolPayload};
 use wire::{Dialect, Line, ModelError, Usage};
 
 use crate::stream::broken;
 use crate::{Events, Model};
+
+/// The tool that a `local_shell_call` is for.
+const LOCAL_SHELL: &str = "local_shell";
 
 /// What is said when a script is used up.
 const FINAL: &str = "done";
@@ -47,6 +51,7 @@ enum Said {
     Message { text: String },
     FunctionCall { name: String, arguments: Value },
     CustomToolCall { name: String, input: String },
+    LocalShellCall { action: Map<String, Value> },
 }
 
 /// A line of a script that cannot be read.
@@ -96,6 +101,13 @@ impl Turn {
             }
             Said::CustomToolCall { name, input } => {
                 call(at, name, ToolPayload::Custom { input: input.clone() })
+            }
+            Said::LocalShellCall { action } => {
+                let mut more = action.clone();
+                // A function that stands for the item has no such argument.
+                more.remove("type");
+                let shell = LocalShell { more, ..LocalShell::default() };
+                call(at, LOCAL_SHELL, ToolPayload::LocalShell(shell))
             }
         };
         self.items.iter().enumerate().map(line).collect()

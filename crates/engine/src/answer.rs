@@ -2,9 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use tool::{BYTES_PER_TOKEN, CallId, Cut, Facts, Item, ToolError, ToolOutput, fit};
+
+use crate::stopwatch::Stopwatch;
 
 /// Keeps what is too long for the model, so that it can be read later.
 pub trait Keep: Send + Sync {
@@ -15,14 +16,16 @@ pub trait Keep: Send + Sync {
 /// Turns the outcome of a call into its answer: a fault becomes its sentence, a text too long loses its middle.
 pub(crate) fn answer(
     outcome: Result<ToolOutput, ToolError>,
-    elapsed: Duration,
+    watch: &Stopwatch,
     shorten: impl FnOnce(&mut ToolOutput),
 ) -> ToolOutput {
     let mut output = match outcome {
         Ok(output) => output,
         Err(error) => sentence(&error),
     };
-    output.facts.duration.get_or_insert(elapsed);
+    output.facts.waited += watch.waited();
+    let worked = watch.arrived.elapsed().saturating_sub(output.facts.waited);
+    output.facts.duration.get_or_insert(worked);
     shorten(&mut output);
     output
 }

@@ -7,20 +7,24 @@
 
 mod answer;
 mod approver;
+mod family;
 mod halting;
 mod hook;
 mod hooks;
 mod lanes;
 mod metrics;
 mod observer;
+mod offer;
 mod orchestrator;
 mod registry;
 mod router;
 mod runtime;
+mod stopwatch;
 mod tools_config;
 
 pub use answer::Keep;
 pub use approver::{Approver, Rulebook};
+pub use family::{ApplyPatchToolType, Family, ShellType};
 pub use hook::{Hook, HookSays, HookWants, Planned};
 pub use metrics::{Metrics, ToolStats};
 pub use observer::{Event, Observer};
@@ -29,4 +33,4 @@ pub use registry::{RegistryFault, ToolRegistry, ToolRegistryBuilder};
 pub use router::{Limits, ToolRouter};
 pub use runtime::{Answer, DuplicateCall, ToolCallRuntime};
 pub use tool::{BYTES_PER_TOKEN, fit};
-pub use tools_config::{Family, ToolsConfig, WebSearch};
+pub use tools_config::{ToolsConfig, WebSearch};

@@ -52,8 +52,10 @@ pub enum Event {
         success: bool,
         /// Which kind of fault the answer reports.
         error: Option<ErrorKind>,
-        /// From its arrival to its answer.
+        /// From its arrival to its answer, without the time that it waited.
         elapsed: Duration,
+        /// How long it waited for other calls and for people.
+        waited: Duration,
         /// What its process took, if there was one.
         usage: Option<Usage>,
         /// What held for its process, if there was one.

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use policy::{Cause, Gate, Permit, Question, ReviewDecision, Settled, Unasked, Verdict};
 use tokio_util::sync::CancellationToken;
-use tool::{Attempt, Cx, Item, ToolError, ToolOutput};
+use tool::{Attempt, Cx, ErrorKind, Item, ToolError, ToolOutput};
 
 use crate::halting::bounded;
 use crate::observer::Observers;
+use crate::stopwatch::Stopwatch;
 use crate::{Approver, Event, Rulebook};
 
 /// Has an intent judged, asks who has to be asked, and attempts what is allowed.
@@ -26,7 +27,7 @@ pub(crate) struct Bounds<'a> {
     /// How long one attempt may take; nobody hurries whoever is asked.
     pub(crate) limit: Duration,
     pub(crate) cancel: &'a CancellationToken,
-    pub(crate) arrived: Instant,
+    pub(crate) watch: &'a Stopwatch,
     pub(crate) observers: &'a Observers,
 }
 
@@ -49,9 +50,15 @@ impl Course<'_> {
     }
 
     async fn attempt(&self, permit: &Permit) -> Result<ToolOutput, ToolError> {
-        let Bounds { limit, cancel, arrived, .. } = self.bounds;
+        let Bounds { limit, cancel, watch, .. } = self.bounds;
         let work = std::pin::pin!(self.attempt.run(permit, self.cx));
-        bounded(work, self.cx, limit, cancel, arrived).await
+        bounded(work, self.cx, limit, cancel, watch.arrived).await
+    }
+
+    /// Whether `output` may be a matter of rights: it is a failure, and not because the call had to end.
+    fn may_want_more(&self, output: &ToolOutput) -> bool {
+        let own = matches!(output.facts.error, None | Some(ErrorKind::TimedOut));
+        !output.success && own && !self.cx.is_halted()
     }
 }
 
@@ -83,7 +90,7 @@ impl ToolOrchestrator {
             course.tells(|| Event::Attempted { number, sandbox: permit.sandbox().as_str() });
             let outcome = course.attempt(&permit).await;
             let (told_of, guessed) = match &outcome {
-                Ok(output) if !output.success && output.facts.error.is_none() => {
+                Ok(output) if course.may_want_more(output) => {
                     (output.facts.denials.as_slice(), output.facts.suspected.as_ref())
                 }
                 Err(ToolError::Blocked(denial)) => (std::slice::from_ref(denial), None),
@@ -132,12 +139,13 @@ impl ToolOrchestrator {
         let Some(approver) = &self.approver else {
             return Err(ToolError::Forbidden(Gate::unasked(&question, Unasked::Nobody)));
         };
-        let Bounds { cancel, arrived, observers, .. } = &course.bounds;
+        let Bounds { cancel, watch, observers, .. } = &course.bounds;
+        let arrived = watch.arrived;
         let call = course.cx.call();
         let answering = async {
             let mut stopped = self.asking.lock().await;
             // Whoever said stop meant all that was there to be asked.
-            if stopped.is_some_and(|at| *arrived <= at) {
+            if stopped.is_some_and(|at| arrived <= at) {
                 return Err(ToolError::Cancelled { after: arrived.elapsed() });
             }
             // Whoever was asked before may have answered this too.
@@ -165,7 +173,7 @@ impl ToolOrchestrator {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ToolError::Cancelled { after: arrived.elapsed() }),
-            settled = answering => settled,
+            settled = watch.waits(answering) => settled,
         }
     }
 

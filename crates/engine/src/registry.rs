@@ -1,11 +1,14 @@
 //! Which tools there are, and under which names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tool::{AnyTool, BoxFuture, StrictFault, ToolError, ToolHandler, ToolSource, ToolSpec};
+use tool::{
+    AnyTool, BoxFuture, Job, ShellForm, StrictFault, ToolCall, ToolError, ToolHandler, ToolSource, ToolSpec,
+};
 
-use crate::ToolsConfig;
+use crate::offer::{Sorted, sorted};
+use crate::{ShellType, ToolsConfig};
 
 /// How alike two names must be (Jaro-Winkler) to be worth suggesting, and how many are suggested.
 const ALIKE: f64 = 0.8;
@@ -14,8 +17,12 @@ const SUGGESTIONS: usize = 3;
 const MUCH_WORSE: f64 = 0.06;
 /// Names that a model's API gives a meaning of its own.
 const RESERVED: &[&str] = &["web_search"];
+/// The tool that the Responses API calls by itself: no tool from elsewhere may answer for it.
+const LOCAL_SHELL: &str = "local_shell";
 /// What names of tools of servers begin with.
 const OF_SERVERS: &str = "mcp__";
+/// Names that stand for other tools and are never sent to a model; `without` leaves them out.
+const STAND_INS: &[&str] = &["mcp_call_tool", "mcp_read_resource"];
 /// The longest name that every model API takes.
 const NAME_BYTES: usize = 128;
 
@@ -101,19 +108,23 @@ impl ToolRegistryBuilder {
         let offered: Vec<Arc<dyn AnyTool>> =
             self.sources.iter().flat_map(|source| source.offered()).collect();
         all_named(&self.config, ours.iter().chain(&self.foreign).chain(&offered))?;
-        for tool in ours {
-            if self.config.gives(tool.as_ref()) {
-                registry.add(tool)?;
-            }
+        let Sorted { callable, hidden, taken } = sorted(&self.config, ours);
+        let aliases: Vec<_> = callable.iter().map(Arc::clone).collect();
+        for tool in callable {
+            registry.add(tool)?;
         }
+        (registry.hidden, registry.taken) = (hidden, taken);
         for tool in self.foreign {
             let name = tool.spec().name().to_owned();
             if self.config.gives(tool.as_ref())
-                && let Err(fault) = registry.add(tool)
+                && let Err(fault) = registry.add_foreign(tool)
             {
                 tracing::warn!(tool = ?name, fault = ?fault, "a foreign tool was left out");
                 registry.left_out.push(fault);
             }
+        }
+        for tool in aliases {
+            registry.add_aliases(tool.as_ref(), &self.config)?;
         }
         registry.hosted = self.config.web_search.spec().filter(|spec| self.config.names(spec.name()));
         (registry.sources, registry.config) = (self.sources, self.config);
@@ -126,6 +137,10 @@ impl ToolRegistryBuilder {
 pub struct ToolRegistry {
     tools: BTreeMap<String, Arc<dyn AnyTool>>,
     aliases: BTreeMap<String, String>,
+    /// Names of tools that can be called and that the model is not told of.
+    hidden: BTreeSet<String>,
+    /// Names that the configuration takes away, each with those that do the same job.
+    taken: BTreeMap<String, Vec<String>>,
     /// What the provider runs itself: advertised, never called here.
     hosted: Option<ToolSpec>,
     left_out: Vec<RegistryFault>,
@@ -142,20 +157,45 @@ impl ToolRegistry {
 
     /// Finds a tool by its name or one of its aliases.
     pub fn find(&self, name: &str) -> Result<Arc<dyn AnyTool>, ToolError> {
-        let name = self.aliases.get(name).map_or(name, String::as_str);
         if let Some(tool) = self.tools.get(name) {
             return Ok(Arc::clone(tool));
         }
         let found = self.sources.iter().filter_map(|source| Some((source, source.find(name)?)));
         let mut admitted = found.filter(|(source, tool)| self.admits(source.as_ref(), tool.as_ref()));
-        admitted.next().map(|(_, tool)| tool).ok_or_else(|| {
+        let alias = || Some(Arc::clone(self.tools.get(self.aliases.get(name)?)?));
+        admitted.next().map(|(_, tool)| tool).or_else(alias).ok_or_else(|| {
             if let Some(why) = self.sources.iter().find_map(|source| source.absent(name)) {
                 return ToolError::io(why);
             }
             let known = self.names();
-            let nearest = nearest(name, known.iter().map(String::as_str));
+            // What was taken away is not misspelled.
+            let nearest = match self.taken.get(name) {
+                Some(same) => same.clone(),
+                None => nearest(name, known.iter().map(String::as_str)),
+            };
             ToolError::UnknownTool { name: name.to_owned(), nearest, known }
         })
+    }
+
+    /// Every tool of ours that can be called under its own name, whether the model is told of it or not, sorted.
+    pub fn callable(&self) -> Vec<ToolSpec> {
+        self.tools.values().map(|tool| tool.spec().clone()).collect()
+    }
+
+    /// Returns the call that `call` stands for, if its name is another way to call a tool.
+    pub fn rewritten(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
+        if self.config.without.contains(&call.name) || self.tools.contains_key(&call.name) {
+            return None;
+        }
+        self.sources.iter().find_map(|source| source.rewritten(call))
+    }
+
+    /// Returns the tool that answers `call`, under whichever name it is called.
+    pub fn answering(&self, call: &ToolCall) -> Result<Arc<dyn AnyTool>, ToolError> {
+        match self.rewritten(call) {
+            Some(other) => self.find(&other?.name),
+            None => self.find(&call.name),
+        }
     }
 
     /// Resolves when it is known whether there is a tool of that name; `None` if it is known now.
@@ -166,8 +206,11 @@ impl ToolRegistry {
     /// What the model is told, sorted by name, so that it is the same bytes every turn in which no tool has come or gone.
     pub fn specs(&self) -> Vec<ToolSpec> {
         let tools = self.tools();
-        let mut specs: Vec<ToolSpec> =
-            tools.values().map(|tool| tool.spec()).chain(&self.hosted).cloned().collect();
+        let told = tools.values().map(|tool| match tool.job() {
+            Job::Shell(ShellForm::Words) if self.config.shell == ShellType::Local => ToolSpec::LocalShell,
+            Job::Own | Job::Shell(_) | Job::Session => tool.spec().clone(),
+        });
+        let mut specs: Vec<ToolSpec> = told.chain(self.hosted.clone()).collect();
         specs.sort_by(|a, b| a.name().cmp(b.name()));
         specs
     }
@@ -179,10 +222,11 @@ impl ToolRegistry {
 
     fn tools(&self) -> BTreeMap<String, Arc<dyn AnyTool>> {
         let mut tools = self.tools.clone();
+        tools.retain(|name, _| !self.hidden.contains(name));
         for source in &self.sources {
             for tool in source.offered() {
                 let name = tool.spec().name().to_owned();
-                if self.admits(source.as_ref(), tool.as_ref()) && !self.aliases.contains_key(&name) {
+                if self.admits(source.as_ref(), tool.as_ref()) {
                     tools.entry(name).or_insert(tool);
                 }
             }
@@ -193,13 +237,17 @@ impl ToolRegistry {
     /// Whether a tool that came later from `source` is given to the model.
     fn admits(&self, source: &dyn ToolSource, tool: &dyn AnyTool) -> bool {
         let name = tool.spec().name();
-        self.could_be(name) && (!source.is_limited() || self.config.gives(tool))
+        let may = self.could_be(name) || (source.is_ours() && !self.is_taken(name));
+        may && (!source.is_limited() || self.config.gives(tool))
     }
 
     /// Whether a tool that comes later may have this name: no other has it, and no provider means something else by it.
     pub fn could_be(&self, name: &str) -> bool {
-        let taken = self.tools.contains_key(name) || self.aliases.contains_key(name);
-        is_name(name) && !RESERVED.contains(&name) && !taken
+        is_name(name) && !RESERVED.contains(&name) && name != LOCAL_SHELL && !self.is_taken(name)
+    }
+
+    fn is_taken(&self, name: &str) -> bool {
+        self.tools.contains_key(name) || self.aliases.contains_key(name)
     }
 
     /// Why foreign tools were left out.
@@ -212,17 +260,32 @@ impl ToolRegistry {
         if !is_name(&name) {
             return Err(RegistryFault::BadName(name));
         }
-        let aliases = tool.aliases();
-        for wanted in aliases.iter().chain([&name]) {
-            if self.tools.contains_key(wanted)
-                || self.aliases.contains_key(wanted)
-                || RESERVED.contains(&&**wanted)
+        if self.tools.contains_key(&name) {
+            return Err(RegistryFault::Duplicate(name));
+        }
+        self.tools.insert(name, tool);
+        Ok(())
+    }
+
+    fn add_foreign(&mut self, tool: Arc<dyn AnyTool>) -> Result<(), RegistryFault> {
+        match tool.spec().name() {
+            name if name == LOCAL_SHELL || RESERVED.contains(&name) => {
+                Err(RegistryFault::Duplicate(name.to_owned()))
+            }
+            _ => self.add(tool),
+        }
+    }
+
+    /// Adds the other names of a tool of ours. A tool that is called so itself keeps its name.
+    fn add_aliases(&mut self, tool: &dyn AnyTool, config: &ToolsConfig) -> Result<(), RegistryFault> {
+        let free = |alias: &String| !self.tools.contains_key(alias) && !config.without.contains(alias);
+        for alias in tool.aliases().into_iter().filter(free).collect::<Vec<_>>() {
+            if let Some(other) = self.aliases.insert(alias.clone(), tool.spec().name().to_owned())
+                && other != tool.spec().name()
             {
-                return Err(RegistryFault::Duplicate(wanted.clone()));
+                return Err(RegistryFault::Duplicate(alias));
             }
         }
-        self.aliases.extend(aliases.into_iter().map(|alias| (alias, name.clone())));
-        self.tools.insert(name, tool);
         Ok(())
     }
 }
@@ -232,10 +295,15 @@ fn all_named<'a>(
     config: &ToolsConfig,
     tools: impl Iterator<Item = &'a Arc<dyn AnyTool>>,
 ) -> Result<(), RegistryFault> {
-    let known: Vec<&str> = tools.map(|tool| tool.spec().name()).chain(RESERVED.iter().copied()).collect();
+    let tools: Vec<&Arc<dyn AnyTool>> = tools.collect();
+    let aliases: BTreeSet<String> = tools.iter().flat_map(|tool| tool.aliases()).collect();
+    let reserved = RESERVED.iter().chain(STAND_INS).copied();
+    let known: Vec<&str> = tools.iter().map(|tool| tool.spec().name()).chain(reserved).collect();
     let named = config.only.iter().flatten().chain(&config.without);
     // Tools of servers come and go.
-    let is_known = |name: &&String| known.contains(&name.as_str()) || name.starts_with(OF_SERVERS);
+    let is_known = |name: &&String| {
+        known.contains(&name.as_str()) || aliases.contains(*name) || name.starts_with(OF_SERVERS)
+    };
     match named.into_iter().find(|name| !is_known(name)) {
         None => Ok(()),
         Some(name) => {

@@ -18,6 +18,7 @@ use crate::hooks::{Hearing, Hooks};
 use crate::lanes::{Lanes, Ticket};
 use crate::observer::Observers;
 use crate::orchestrator::{Bounds, Course};
+use crate::stopwatch::Stopwatch;
 use crate::{
     Approver, BYTES_PER_TOKEN, Event, Hook, Metrics, Observer, Planned, Rulebook, ToolOrchestrator,
     ToolRegistry,
@@ -169,21 +170,29 @@ impl ToolRouter {
         cancel: CancellationToken,
     ) -> impl Future<Output = ToolOutput> + Send + use<> {
         let shared = Arc::clone(&self.shared);
-        let arrived = Instant::now();
+        let watch = Stopwatch::since(Instant::now());
+        let (call, misnamed) = match shared.registry.rewritten(&call) {
+            None => (call, None),
+            Some(Ok(other)) => (other, None),
+            Some(Err(fault)) => (call, Some(fault)),
+        };
         shared.observers.saw(&call.id, &Event::Queued { tool: call.name.clone() });
-        let entry = shared.enter(&call);
+        let entry = misnamed.map_or_else(|| shared.enter(&call), Err);
         // Names and ids come from a model: as values they cannot forge a log line.
         let span = tracing::info_span!("execute_tool", gen_ai.tool.name = ?call.name, gen_ai.tool.call.id = ?call.id.as_str());
         async move {
             // The last net: what is not the tool's own code is ours or an embedder's, and may be wrong too.
-            let answering = AssertUnwindSafe(shared.answer(&call, entry, cancel, arrived));
+            let answering = AssertUnwindSafe(shared.answer(&call, entry, cancel, &watch));
             answering.catch_unwind().await.unwrap_or_else(|_| {
-                answer(Err(ToolError::Crashed { tool: call.name.clone() }), arrived.elapsed(), |_| ())
+                answer(Err(ToolError::Crashed { tool: call.name.clone() }), &watch, |_| ())
             })
         }
         .instrument(span)
     }
 }
+
+/// Letters of a failed answer that are logged.
+const LOGGED: usize = 200;
 
 /// The tool that applies patches.
 const PATCH: &str = "apply_patch";
@@ -207,9 +216,27 @@ fn only_looks(intent: &Intent) -> bool {
             runs = true;
             policy::reads_only(line)
         }
-        Effect::Write(_) | Effect::Type(_) | Effect::Network(_) | Effect::Foreign(_) => false,
+        Effect::Write(_)
+        | Effect::Type(_)
+        | Effect::Network(_)
+        | Effect::Foreign(_)
+        | Effect::Remember(_) => false,
     });
     looks && runs
+}
+
+/// Logs how a call ended: a failure is worth a line where somebody follows what goes on, a crash always is.
+fn told_of(output: &ToolOutput, elapsed: Duration) {
+    let error = output.facts.error.map(tool::ErrorKind::as_str);
+    // What was written for a model may be long, and is hostile text.
+    let said: String = output.joined_text().chars().take(LOGGED).collect();
+    match output.facts.error {
+        _ if output.success => tracing::debug!(?elapsed, "answered"),
+        Some(tool::ErrorKind::Crashed | tool::ErrorKind::Fatal) => {
+            tracing::warn!(error, ?elapsed, ?said, "failed");
+        }
+        Some(_) | None => tracing::info!(error, ?elapsed, ?said, "failed"),
+    }
 }
 
 /// A call's tool and its place in the lanes.
@@ -276,23 +303,24 @@ impl Shared {
         call: &ToolCall,
         entry: Entry,
         cancel: CancellationToken,
-        arrived: Instant,
+        watch: &Stopwatch,
     ) -> ToolOutput {
-        let entry = self.found(call, entry, &cancel, arrived).await;
+        let entry = watch.waits(self.found(call, entry, &cancel, watch.arrived)).await;
         let name = entry.as_ref().ok().map(|(tool, ..)| tool.spec().name().to_owned());
         let outcome = match entry {
-            Ok((tool, plan, ticket)) => self.run(call, (tool.as_ref(), plan), ticket, cancel, arrived).await,
+            Ok((tool, plan, ticket)) => self.run(call, (tool.as_ref(), plan), ticket, cancel, watch).await,
             Err(unknown) => Err(unknown),
         };
-        let elapsed = arrived.elapsed();
         let keep = self.keep.as_deref();
         let output =
-            answer(outcome, elapsed, |output| shorten(output, self.limits.output_tokens, &call.id, keep));
+            answer(outcome, watch, |output| shorten(output, self.limits.output_tokens, &call.id, keep));
         let (success, error, usage) = (output.success, output.facts.error, output.facts.usage);
+        let (elapsed, waited) = (output.facts.duration.unwrap_or_default(), output.facts.waited);
         self.metrics.count(name.as_deref(), success, elapsed);
         let enforcement = output.facts.enforcement.clone();
-        self.observers.saw(&call.id, &Event::Finished { success, error, elapsed, usage, enforcement });
-        tracing::debug!(success, error = error.map(tool::ErrorKind::as_str), ?elapsed, "answered");
+        self.observers
+            .saw(&call.id, &Event::Finished { success, error, elapsed, waited, usage, enforcement });
+        told_of(&output, elapsed);
         output
     }
 
@@ -302,8 +330,9 @@ impl Shared {
         (tool, plan): (&dyn AnyTool, Result<Plan, ToolError>),
         ticket: Ticket,
         cancel: CancellationToken,
-        arrived: Instant,
+        watch: &Stopwatch,
     ) -> Result<ToolOutput, ToolError> {
+        let arrived = watch.arrived;
         // Whatever a tool's own code does is in one of two nets, here and in `plan`, so that no panic of its gets past this point.
         let crashed = |_| ToolError::Crashed { tool: tool.spec().name().to_owned() };
         let Plan { tool: name, call: other, attempt, place } = plan?;
@@ -313,7 +342,7 @@ impl Shared {
             Ticket::Now(guard) => guard,
             Ticket::Later(place) => tokio::select! {
                 biased;
-                guard = place.turn() => guard,
+                guard = watch.waits(place.turn()) => guard,
                 () = cancel.cancelled() => return Err(ToolError::Cancelled { after: arrived.elapsed() }),
             },
         };
@@ -333,7 +362,7 @@ impl Shared {
             attempt: attempt.as_ref(),
             asks: heard.asks.take(),
             cx: &cx,
-            bounds: Bounds { limit, cancel: &cancel, arrived, observers },
+            bounds: Bounds { limit, cancel: &cancel, watch, observers },
         };
         let work = AssertUnwindSafe(self.orchestrator.run(course)).catch_unwind().await;
         hearing.after(heard, work.map_err(crashed).flatten()).await

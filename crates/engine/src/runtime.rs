@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::Instant;
 
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
@@ -12,6 +12,7 @@ use tool::{CallId, ErrorKind, ToolCall, ToolError, ToolOutput};
 
 use crate::ToolRouter;
 use crate::answer::answer;
+use crate::stopwatch::Stopwatch;
 
 /// A call with its answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +74,7 @@ impl ToolCallRuntime {
         if let Work::Running(task) = work {
             let output = task.await.unwrap_or_else(|_| {
                 let gone = ToolError::Fatal("the session ended before the call was answered".to_owned());
-                answer(Err(gone), Duration::ZERO, |_| ())
+                answer(Err(gone), &Stopwatch::since(Instant::now()), |_| ())
             });
             *work = Work::Done(Box::new(output));
         }

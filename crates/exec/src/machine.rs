@@ -1,13 +1,17 @@
 //! What judging has to know about this machine: which program a name leads to, what is there, what the user may change.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use policy::{Machine, Program};
+use policy::{HostFile, Machine, Program};
 use rustix::fs::{Access, FileType, Stat, access, stat};
 
 use crate::fs::real;
+use crate::sandbox::git::{self, GitObeyed, Repository};
 
 /// Programs that stand for others, which a file of the directory chooses.
 const SHIMS: &[&str] = &["asdf", "mise", "proto", "proto-shim", "rtx", "volta", "volta-shim"];
@@ -19,12 +23,51 @@ const OTHERS: u32 = 0o022;
 pub struct ThisMachine {
     path: OsString,
     changeable: Vec<PathBuf>,
+    home: Option<PathBuf>,
+    /// What git obeys in each directory that was asked about, if it is a working tree, and when that was looked at.
+    obeyed: Arc<Mutex<HashMap<PathBuf, LookedAt>>>,
 }
+
+/// When a directory was looked at, and what git obeys there if it is a working tree.
+type LookedAt = (Instant, Option<Arc<GitObeyed>>);
+
+/// So long what git obeys is not looked at again: a patch asks about each of its files several times.
+const FRESH: Duration = Duration::from_millis(100);
+/// How many directories are remembered.
+const MAX_REMEMBERED: usize = 10_000;
 
 impl ThisMachine {
     /// Looks along `path`; trusts nothing below `changeable`, which are real paths.
     pub fn new(path: impl Into<OsString>, changeable: Vec<PathBuf>) -> Self {
-        Self { path: path.into(), changeable }
+        Self { path: path.into(), changeable, home: None, obeyed: Arc::default() }
+    }
+
+    /// Reads git's configuration in this home too.
+    #[must_use]
+    pub fn at_home(mut self, home: Option<PathBuf>) -> Self {
+        self.home = home;
+        self
+    }
+
+    /// What git obeys in the working tree at `root`, if it is one. It is read again when the user has changed it.
+    fn obeyed(&self, root: &Path) -> Option<Arc<GitObeyed>> {
+        let mut known = self.obeyed.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = known.get(root);
+        if let Some((looked, obeyed)) = before
+            && looked.elapsed() < FRESH
+        {
+            return obeyed.clone();
+        }
+        let current = before.and_then(|(_, obeyed)| obeyed.clone()).filter(|obeyed| obeyed.is_current());
+        let obeyed = git_directory(root).map(|at| {
+            let repository = Repository { at, root: root.to_owned() };
+            current.unwrap_or_else(|| Arc::new(git::obeyed(&repository, self.home.as_deref())))
+        });
+        if known.len() >= MAX_REMEMBERED {
+            known.clear();
+        }
+        known.insert(root.to_owned(), (Instant::now(), obeyed.clone()));
+        obeyed
     }
 
     fn changes(&self, path: &Path) -> bool {
@@ -121,6 +164,25 @@ impl Machine for ThisMachine {
     fn may_write(&self, path: &Path) -> bool {
         access(self.standing(path), Access::WRITE_OK).is_ok()
     }
+
+    fn host_file(&self, path: &Path) -> Option<HostFile> {
+        // A submodule has a configuration of its own, and lies in a tree that has another.
+        path.ancestors()
+            .skip(1)
+            .filter_map(|root| self.obeyed(root))
+            .find_map(|obeyed| obeyed.host_file(path))
+    }
+}
+
+/// The git directory of the working tree at `root`: `.git` itself, or where a file of that name leads, and of a linked working
+/// tree the one that all share.
+fn git_directory(root: &Path) -> Option<PathBuf> {
+    let git = root.join(".git");
+    let meta = stat(&git).ok()?;
+    if FileType::from_raw_mode(meta.st_mode) == FileType::Directory {
+        return Some(git);
+    }
+    git::common_directory(root)
 }
 
 #[cfg(test)]

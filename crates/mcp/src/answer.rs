@@ -38,10 +38,33 @@ pub(crate) fn output(answer: Answer) -> ToolOutput {
     output
 }
 
-/// Whether one of the texts is the data.
+/// Whether the texts say all of the data: as JSON, or each value of it as a text of its own.
 fn says(blocks: &[Block], structured: &Value) -> bool {
-    let is = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value == *structured);
-    blocks.iter().take(MOST_BLOCKS).any(|block| matches!(block, Block::Text(text) if is(text)))
+    let text = |block: &Block| match block {
+        Block::Text(text) => Some(text.trim().to_owned()),
+        _ => None,
+    };
+    let mut texts: Vec<String> = blocks.iter().take(MOST_BLOCKS).filter_map(text).collect();
+    if texts.len() > 1 {
+        texts.push(texts.join("\n"));
+    }
+    let read: Vec<Value> = texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+    !texts.is_empty() && repeats(structured, &texts, &read)
+}
+
+fn repeats(value: &Value, texts: &[String], read: &[Value]) -> bool {
+    if read.contains(value) {
+        return true;
+    }
+    match value {
+        Value::String(text) => texts.iter().any(|said| said == text.trim()),
+        Value::Number(_) | Value::Bool(_) => false,
+        Value::Null => true,
+        Value::Array(items) => !items.is_empty() && items.iter().all(|item| repeats(item, texts, read)),
+        Value::Object(fields) => {
+            !fields.is_empty() && fields.values().all(|field| repeats(field, texts, read))
+        }
+    }
 }
 
 fn item(block: Block) -> Item {
@@ -166,6 +189,26 @@ mod tests {
         It is one.
         { "b": [2], "a": 1 }
         "#);
+    }
+
+    #[test]
+    fn data_that_the_texts_repeat_is_not_told_twice() {
+        let rows = [
+            (json!({"content": "a\nb\n"}), &["a\nb"][..], true),
+            (json!({"content": ["a", "b"]}), &["a", "b"], true),
+            (json!({"result": "a\nb"}), &["a", "b"], true),
+            (json!({"result": 5}), &["5"], true),
+            (json!({"result": {"x": [1]}}), &["{\"x\": [1]}"], true),
+            (json!({"content": "a", "next": null}), &["a"], true),
+            (json!({"content": "a", "size": 1}), &["a"], false),
+            (json!({"content": "a"}), &["ab"], false),
+            (json!({}), &["a"], false),
+            (json!({"content": "a"}), &[], false),
+        ];
+        for (structured, texts, told) in rows {
+            let blocks: Vec<Block> = texts.iter().map(|text| Block::Text((*text).to_owned())).collect();
+            assert_eq!(says(&blocks, &structured), told, "{structured} {texts:?}");
+        }
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub struct Means {
     pub pins: Option<Arc<dyn Pins>>,
     /// Is told how servers are.
     pub watch: Option<Arc<dyn WatchServers>>,
+    /// All servers that are configured, of which some may not be started here.
+    pub configured: Vec<String>,
     /// Bytes of tools that a model is told of; [`BUDGET`](crate::BUDGET) if nothing is said.
     pub budget: Option<usize>,
 }

@@ -19,6 +19,7 @@ mod search;
 pub mod serve;
 mod server;
 mod servers;
+mod stand_in;
 mod task;
 mod tls;
 mod tools;
@@ -28,9 +29,10 @@ pub use connection::{Means, ServerEvent, WatchServers};
 pub use deferred::BUDGET;
 pub use definition::Pins;
 pub use elicit::{Elicit, Elicitation, Elicited, Wants};
-pub use names::{alias, may_be_of};
+pub use names::{alias, by_path, may_be_of};
 pub use peer::About;
 pub use server::{
     Approval, Http, Landing, Launch, LaunchFault, Running, STARTUP_TIMEOUT, Server, TOOL_TIMEOUT, Transport,
 };
 pub use servers::{Health, Missing, Servers};
+pub use stand_in::{CALL_TOOL, READ_RESOURCE};

@@ -10,9 +10,17 @@ const MOST_TOOLS: usize = 100_000;
 /// Bytes of all that is said in one list of tools.
 const LARGEST: usize = 24 << 20;
 
+/// What a server lists.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) tools: Vec<Listed>,
+    /// Why others of its tools could not be read.
+    pub(crate) unread: Vec<String>,
+}
+
 /// All tools of a server.
-pub(crate) async fn listed(peer: &dyn Peer) -> Result<Vec<Listed>, Trouble> {
-    let (mut all, mut cursor, mut seen, mut bytes) = (Vec::new(), None, Vec::new(), 0);
+pub(crate) async fn listed(peer: &dyn Peer) -> Result<Listing, Trouble> {
+    let (mut all, mut cursor, mut seen, mut bytes) = (Listing::default(), None, Vec::new(), 0);
     for _ in 0..MOST_PAGES {
         let page = peer.tools(cursor).await?;
         bytes += page.items.iter().map(size).sum::<usize>() + page.next.as_ref().map_or(0, String::len);
@@ -20,8 +28,9 @@ pub(crate) async fn listed(peer: &dyn Peer) -> Result<Vec<Listed>, Trouble> {
             let why = format!("its tools are described with more than {} MiB", LARGEST >> 20);
             return Err(Trouble::Nonsense(why));
         }
-        all.extend(page.items);
-        if all.len() > MOST_TOOLS {
+        all.tools.extend(page.items);
+        all.unread.extend(page.unread);
+        if all.tools.len() > MOST_TOOLS {
             return Err(Trouble::Nonsense(format!("it has more than {MOST_TOOLS} tools")));
         }
         let Some(next) = page.next else { return Ok(all) };

@@ -33,8 +33,23 @@ pub fn alias(server: &str, tool: &str) -> String {
     format!("{}_{digits}", &name[..name.len().min(LONGEST - DIGITS - 1)])
 }
 
+/// The server and the tool that a name of the form `server/tool` names. No tool of ours has such a name.
+///
+/// ```
+/// assert_eq!(toolgate_mcp::by_path("filesystem/read_file"), Some(("filesystem", "read_file")));
+/// assert_eq!(toolgate_mcp::by_path("read_file"), None);
+/// ```
+pub fn by_path(name: &str) -> Option<(&str, &str)> {
+    let (server, tool) = name.split_once('/')?;
+    let is_server = !server.is_empty() && server.chars().all(is_plain);
+    (is_server && !tool.is_empty()).then_some((server, tool))
+}
+
 /// Whether a tool of that name may be one of `server`.
 pub fn may_be_of(name: &str, server: &str) -> bool {
+    if let Some((named, _)) = by_path(name) {
+        return named == server;
+    }
     let start = alias(server, "x");
     let start = start
         .strip_suffix("x")

@@ -56,6 +56,8 @@ pub struct About {
 #[derive(Debug)]
 pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
+    /// Why some of it could not be read.
+    pub(crate) unread: Vec<String>,
     /// Where the next begins.
     pub(crate) next: Option<String>,
 }

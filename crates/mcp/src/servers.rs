@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tool::{AnyTool, BoxFuture, ToolSource, erase};
+use tool::{AnyTool, BoxFuture, ToolCall, ToolError, ToolSource, erase};
 
 use crate::connection::{Connection, Means, State};
 use crate::deferred::{BUDGET, Loaded, ToolSearch};
@@ -12,6 +12,7 @@ use crate::names::may_be_of;
 use crate::peer::About;
 use crate::resources::{ListResources, ListTemplates, ReadResource, has_resources};
 use crate::server::Server;
+use crate::stand_in;
 use crate::tools::Offer;
 
 /// How long servers may take to be ended.
@@ -26,6 +27,8 @@ pub struct Servers {
     search: Option<Arc<dyn AnyTool>>,
     loaded: Arc<Loaded>,
     budget: usize,
+    /// The names of all that are configured, sorted.
+    configured: Vec<String>,
 }
 
 /// How a server is.
@@ -73,7 +76,12 @@ impl Servers {
         let lists = [erase(ListResources(all())), erase(ListTemplates(all())), erase(ReadResource(all()))];
         let search = erase(ToolSearch { connections: all(), loaded: Arc::clone(&loaded) }).ok();
         let lists = lists.into_iter().filter_map(Result::ok).collect();
-        Arc::new(Self { connections, lives, lists, search, loaded, budget: means.budget.unwrap_or(BUDGET) })
+        let started = connections.iter().map(|connection| &connection.server.name);
+        let mut configured: Vec<String> = started.chain(&means.configured).cloned().collect();
+        configured.sort();
+        configured.dedup();
+        let budget = means.budget.unwrap_or(BUDGET);
+        Arc::new(Self { connections, lives, lists, search, loaded, budget, configured })
     }
 
     /// Waits for those that have to be there.
@@ -144,6 +152,10 @@ impl ToolSource for Servers {
         let theirs =
             || self.connections.iter().find_map(|connection| connection.offer().tools.get(name).cloned());
         ours.cloned().or_else(theirs)
+    }
+
+    fn rewritten(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
+        stand_in::rewritten(call, &self.configured)
     }
 
     fn awaited(&self, name: &str) -> Option<BoxFuture<'static, ()>> {

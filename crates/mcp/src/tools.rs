@@ -12,6 +12,7 @@ use crate::answer::output;
 use crate::connection::Connection;
 use crate::deferred::size;
 use crate::definition::{Definition, Pins};
+use crate::listing::Listing;
 use crate::peer::{Listed, Progress, Trouble};
 use crate::server::Approval;
 
@@ -33,11 +34,12 @@ pub(crate) struct Offer {
 
 impl Offer {
     /// Those of `listed` that are used and can be.
-    pub(crate) fn of(connection: &Arc<Connection>, mut listed: Vec<Listed>) -> Self {
+    pub(crate) fn of(connection: &Arc<Connection>, listing: Listing) -> Self {
+        let Listing { tools: mut listed, unread } = listing;
         let server = &connection.server;
         listed.retain(|tool| server.uses(&tool.name));
         listed.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut offer = Self::default();
+        let mut offer = Self { left_out: unread, ..Self::default() };
         let more = listed.len().saturating_sub(MOST);
         if more > 0 {
             offer.left_out.push(format!("{more} tools beyond the first {MOST}; `enabled_tools` chooses"));

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 pub(crate) fn once(name: &str, what: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
-    let target = target();
+    let target = kept();
     let made = target.join(format!("{name}-{:016x}", hasher.finish()));
     if made.exists() {
         return made;
@@ -39,7 +39,16 @@ fn locked(path: &Path) -> File {
     file
 }
 
-fn target() -> PathBuf {
+/// Where what is installed is kept: in the target folder, unless confined servers would not see it there.
+#[expect(clippy::disallowed_methods, reason = "tests touch the checkout")]
+fn kept() -> PathBuf {
+    let target = target();
+    let real = fs::canonicalize(&target).unwrap_or_else(|_| target.clone());
+    if crate::is_replaced(&real) { crate::seen_place() } else { target }
+}
+
+/// The target folder.
+pub(crate) fn target() -> PathBuf {
     let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(default, PathBuf::from);
     std::path::absolute(target).expect("the target folder has a name")

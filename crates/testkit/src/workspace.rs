@@ -15,6 +15,7 @@ pub struct Workspace {
 impl Workspace {
     /// An empty workspace. Its parent holds `outside/secret.txt`.
     pub fn new() -> Self {
+        crate::restore_signals();
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         fs::create_dir(dir.path().join("work")).expect("it is empty");
         fs::create_dir(dir.path().join("outside")).expect("it is empty");

@@ -80,7 +80,7 @@ pub trait Language: Send + Sync + 'static {
 #[derive(Deserialize, Derive)]
 #[serde(deny_unknown_fields)]
 struct Wrapped {
-    /// The whole text, exactly as the tool's description asks for it.
+    /// The whole text, as the tool's description shows it.
     input: String,
 }
 

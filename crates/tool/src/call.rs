@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 /// The name under which the model expects the answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -94,17 +94,34 @@ pub struct LocalShell {
     pub workdir: Option<String>,
     /// When to give up.
     pub timeout_ms: Option<u64>,
+    /// The other fields of its action as they came, e.g. `env`: the tool takes or refuses each of them.
+    pub more: Map<String, Value>,
 }
 
 impl LocalShell {
     fn arguments(&self) -> String {
-        let mut arguments = json!({ "command": self.command });
+        let mut arguments = self.more.clone();
+        arguments.entry("command").or_insert_with(|| json!(self.command));
         if let Some(workdir) = &self.workdir {
-            arguments["workdir"] = json!(workdir);
+            arguments.insert("workdir".to_owned(), json!(workdir));
         }
         if let Some(timeout) = self.timeout_ms {
-            arguments["timeout_ms"] = json!(timeout);
+            arguments.insert("timeout_ms".to_owned(), json!(timeout));
         }
-        arguments.to_string()
+        Value::Object(arguments).to_string()
+    }
+
+    /// The action as the Responses API spells it.
+    pub fn action(&self) -> Value {
+        let mut action = self.more.clone();
+        action.entry("type").or_insert_with(|| json!("exec"));
+        action.entry("command").or_insert_with(|| json!(self.command));
+        if let Some(workdir) = &self.workdir {
+            action.insert("working_directory".to_owned(), json!(workdir));
+        }
+        if let Some(timeout) = self.timeout_ms {
+            action.insert("timeout_ms".to_owned(), json!(timeout));
+        }
+        Value::Object(action)
     }
 }

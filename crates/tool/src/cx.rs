@@ -122,6 +122,11 @@ impl Cx {
         self.halting.raise(why)
     }
 
+    /// Whether the call has to end.
+    pub fn is_halted(&self) -> bool {
+        self.halting.is_raised()
+    }
+
     /// Runs `work` where it may block. When this future is dropped, its [`Stop`] is raised: by the tool itself, or
     /// because the call was cancelled, timed out or given up.
     pub async fn blocking<T: Send + 'static>(

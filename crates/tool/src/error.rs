@@ -20,6 +20,14 @@ pub enum ToolError {
         /// Every name there is, sorted.
         known: Vec<String>,
     },
+    /// The call names a server of tools that there is not.
+    #[error("{}", unknown_server(server, known))]
+    UnknownServer {
+        /// As the model wrote it.
+        server: String,
+        /// Every server there is, sorted.
+        known: Vec<String>,
+    },
     /// The arguments are not what the tool's schema asks for.
     #[error(transparent)]
     BadArguments(#[from] BadArguments),
@@ -87,7 +95,7 @@ pub enum BadArguments {
     #[error(transparent)]
     Misfit(#[from] Misfit),
     /// They fit the schema, but make no sense.
-    #[error("the arguments do not fit at `{path}`: {why}")]
+    #[error("the arguments do not fit{}: {why}", at(path))]
     Value {
         /// The JSON path, e.g. `steps[1].status`.
         path: String,
@@ -118,7 +126,7 @@ impl ToolError {
     /// The fault's kind, for programs.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::UnknownTool { .. } => ErrorKind::UnknownTool,
+            Self::UnknownTool { .. } | Self::UnknownServer { .. } => ErrorKind::UnknownTool,
             Self::BadArguments(_) => ErrorKind::BadArguments,
             Self::Forbidden(_) => ErrorKind::Forbidden,
             Self::Denied { .. } => ErrorKind::Denied,
@@ -179,6 +187,15 @@ impl ErrorKind {
     }
 }
 
+fn unknown_server(server: &str, known: &[String]) -> String {
+    let server: String = server.chars().take(100).collect();
+    let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+    match known.is_empty() {
+        true => format!("there is no MCP server `{server}`: none is configured here"),
+        false => format!("there is no MCP server `{server}`; there are {}", known.join(", ")),
+    }
+}
+
 fn unknown_tool(name: &str, nearest: &[String], known: &[String]) -> String {
     const SHOWN: usize = 40;
     let quote =
@@ -198,6 +215,11 @@ fn unknown_tool(name: &str, nearest: &[String], known: &[String]) -> String {
             )
         }
     }
+}
+
+/// Where something is wrong, if that is one place.
+fn at(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!(" at `{path}`") }
 }
 
 fn seconds(time: Duration) -> String {

@@ -34,6 +34,11 @@ impl Halting {
         async { *self.raised.wait().await }
     }
 
+    /// Whether it has to end.
+    pub(crate) fn is_raised(&self) -> bool {
+        self.raised.initialized()
+    }
+
     /// Tells whoever waits; `false` if nobody ever asked. The first reason stays.
     pub(crate) fn raise(&self, why: Halt) -> bool {
         let _told_already = self.raised.set(why);

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use policy::{Intent, Permit};
 
-use crate::{Args, Cx, JsonSchema, Place, Strict, StrictFault, ToolCall, ToolError, ToolOutput, ToolSpec};
+use crate::{
+    Args, Cx, JsonSchema, Lengths, Place, Strict, StrictFault, ToolCall, ToolError, ToolOutput, ToolSpec,
+    Type,
+};
 
 /// A tool: one type, one file.
 ///
@@ -23,8 +26,12 @@ pub trait ToolHandler: Send + Sync + 'static {
     const ALIASES: &'static [&'static str] = &[];
     /// Other spellings of arguments, never sent to a model: `("file_path", "path")`, `("steps[].step", "description")`.
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[];
-    /// Arguments that it takes and that a model is not told of.
+    /// Arguments that it takes and that a model is not told of: `"env"`, `"questions[].header"`.
     const UNTOLD: &'static [&'static str] = &[];
+    /// Arguments that may be of several types, each with the one type that a model is told of.
+    const TOLD_AS: &'static [(&'static str, Type)] = &[];
+    /// Its job, if other tools do the same one.
+    const JOB: Job = Job::Own;
     /// Whether its calls may run beside each other.
     const LANE: Lane = Lane::Alone;
     /// Whether the model is held to the schema by its provider.
@@ -70,6 +77,28 @@ pub enum Needs {
     Sight,
 }
 
+/// The job of a tool. Several tools may do one job; a model is offered one of them and can call all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Job {
+    /// A job that no other tool does.
+    Own,
+    /// Runs commands.
+    Shell(ShellForm),
+    /// Serves the sessions that [`ShellForm::Exec`] leaves running.
+    Session,
+}
+
+/// The form in which a shell tool takes a command. The first that is there is offered unless the model wants another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ShellForm {
+    /// A script that may run on as a session: `exec_command`.
+    Exec,
+    /// A script that runs to its end: `shell_command`.
+    Script,
+    /// A program and its arguments, run to their end: `shell`.
+    Words,
+}
+
 /// A tool of any kind, as the engine sees it.
 pub trait AnyTool: Send + Sync {
     /// What the model is told.
@@ -83,7 +112,12 @@ pub trait AnyTool: Send + Sync {
         Needs::Nothing
     }
 
-    /// Other names that reach it.
+    /// Its job, if other tools do the same one.
+    fn job(&self) -> Job {
+        Job::Own
+    }
+
+    /// Other names that reach it. A tool that has one of them for its own name keeps it.
     fn aliases(&self) -> Vec<String> {
         Vec::new()
     }
@@ -99,6 +133,17 @@ pub trait ToolSource: Send + Sync {
 
     /// The tool of that name, whether a model was told of it or not.
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>>;
+
+    /// Returns the call that `call` stands for, if its name is another way to call a tool; an error if it names none.
+    /// Whatever judges, runs or records the call sees the one that comes back.
+    fn rewritten(&self, _call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
+        None
+    }
+
+    /// Whether its tools are ours: then they may have a name that a model API gives a meaning of its own.
+    fn is_ours(&self) -> bool {
+        false
+    }
 
     /// Whether the configuration says which of them a model gets; those that somebody gives to one session it gets all.
     fn is_limited(&self) -> bool {
@@ -133,16 +178,43 @@ pub trait Attempt: Send + Sync {
 /// Erases the types of `handler`. A tool marked strict whose schema cannot be made strict is refused.
 pub fn erase<H: ToolHandler>(handler: H) -> Result<Arc<dyn AnyTool>, StrictFault> {
     let mut spec = H::Args::spec(H::NAME, H::ABOUT, H::STRICT);
-    if let ToolSpec::Function(function) = &mut spec
-        && let Some(object) = &mut function.parameters.object
-    {
-        object.properties.retain(|name, _| !H::UNTOLD.contains(&name.as_str()));
+    if let ToolSpec::Function(function) = &mut spec {
+        H::UNTOLD.iter().for_each(|path| leave_out(&mut function.parameters, path));
+        let told = function.parameters.object.iter_mut().flat_map(|object| &mut object.properties);
+        for (name, property) in told {
+            if let Some((_, kind)) = H::TOLD_AS.iter().find(|(told, _)| told == name) {
+                tell_as(property, *kind);
+            }
+        }
     }
     let schema = H::Args::schema();
     if let (Strict::Yes, ToolSpec::Function(function)) = (H::STRICT, &spec) {
         function.parameters.check_strict()?;
     }
     Ok(Arc::new(Typed { handler: Arc::new(handler), spec, schema }))
+}
+
+/// Takes the property at `path` out of `schema`; `questions[].header` is that of every item of a list.
+fn leave_out(schema: &mut JsonSchema, path: &str) {
+    let Some(object) = &mut schema.object else { return };
+    match path.split_once("[].") {
+        None => drop(object.properties.remove(path)),
+        Some((list, rest)) => {
+            let items = object.properties.get_mut(list).and_then(|list| list.items.as_mut());
+            if let Some(items) = items {
+                leave_out(items, rest);
+            }
+        }
+    }
+}
+
+/// Narrows `property` to values of one type.
+fn tell_as(property: &mut JsonSchema, kind: Type) {
+    property.types = vec![kind];
+    if kind != Type::Array {
+        property.items = None;
+        property.values.lengths = Lengths::default();
+    }
 }
 
 struct Typed<H> {
@@ -162,6 +234,10 @@ impl<H: ToolHandler> AnyTool for Typed<H> {
 
     fn needs(&self) -> Needs {
         H::NEEDS
+    }
+
+    fn job(&self) -> Job {
+        H::JOB
     }
 
     fn aliases(&self) -> Vec<String> {

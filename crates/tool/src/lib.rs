@@ -54,7 +54,7 @@ pub use fit::{BYTES_PER_TOKEN, fit};
 pub use foreign::{Answering, Answers, Foreign};
 pub use futures_util::future::BoxFuture;
 pub use halt::{GRACE, Halt};
-pub use handler::{AnyTool, Attempt, Lane, Needs, ToolHandler, ToolSource, erase};
+pub use handler::{AnyTool, Attempt, Job, Lane, Needs, ShellForm, ToolHandler, ToolSource, erase};
 pub use notice::{Listen, Notice, OutputStream, PlanStep, StepStatus};
 pub use output::{Cut, Facts, Image, Item, ToolOutput, Usage};
 pub use schema::{

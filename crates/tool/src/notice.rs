@@ -33,6 +33,13 @@ pub enum Notice {
         /// One sentence.
         text: String,
     },
+    /// Commands are confined less than the policy says, or cannot be run for that. Told once, before the first of them runs.
+    Weaker {
+        /// One sentence.
+        text: String,
+        /// Nothing is run for that, and the answer says so too.
+        refused: bool,
+    },
     /// A process wrote something.
     Output {
         /// Where to.

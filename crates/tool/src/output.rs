@@ -44,8 +44,10 @@ pub struct Image {
 pub struct Facts {
     /// How a process ended.
     pub exit_code: Option<i32>,
-    /// How long the call took, queueing included.
+    /// How long the call took, without the time that it waited.
     pub duration: Option<Duration>,
+    /// How long it waited for other calls and for people.
+    pub waited: Duration,
     /// Which kind of fault the answer reports.
     pub error: Option<ErrorKind>,
     /// What was left out of the text.

@@ -287,6 +287,7 @@ impl Builder {
         #[cfg(feature = "tools")]
         let hooks = {
             known.extend(registry.names());
+            known.extend(registry.callable().iter().map(|spec| spec.name().to_owned()));
             self.asking.hooks(|hook| hook.prepare(&place.cwd, &known, &spawner))?
         };
         #[cfg(not(feature = "tools"))]
@@ -360,8 +361,11 @@ impl Builder {
             roots.extend(confinement.writable.iter().map(Root::new));
             let made = Arc::new(Scratch::new().map_err(BuildFault::Scratch)?);
             // What commands write there is what tools find there.
-            roots.push(Root::new(made.tmp()).spelled("/tmp").unlisted());
-            roots.push(Root::new(made.var_tmp()).spelled("/var/tmp").unlisted());
+            for (own, place) in [(made.tmp(), "/tmp"), (made.var_tmp(), "/var/tmp")] {
+                // A home in there is shown to commands, too.
+                let home = confinement.home.iter().filter(|home| **home != Path::new(place)).cloned();
+                roots.push(Root::new(own).spelled(place).unlisted().in_place_of_the_hosts(home));
+            }
             confinement.private = Some(made.path().to_owned());
             scratch = Some(made);
         }
@@ -370,7 +374,7 @@ impl Builder {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let gate = Gate::new(Reach::new(roots, deny), self.sandbox)
             .confined_to(confinement)
-            .on(Arc::new(ThisMachine::new(path, changeable)));
+            .on(Arc::new(ThisMachine::new(path, changeable).at_home(home.map(Path::to_owned))));
         let gate = self.asking.gate(gate);
         Ok(Grounds { gate, place, scratch })
     }

@@ -29,9 +29,9 @@ mod turn;
 
 pub use build::{BuildFault, Builder};
 pub use engine::{
-    Answer, Approver, DuplicateCall, Event, Family, Hook, HookSays, HookWants, Keep, Limits, Metrics,
-    Observer, Planned, RegistryFault, Rulebook, ToolCallRuntime, ToolRegistry, ToolRouter, ToolStats,
-    ToolsConfig, WebSearch,
+    Answer, ApplyPatchToolType, Approver, DuplicateCall, Event, Family, Hook, HookSays, HookWants, Keep,
+    Limits, Metrics, Observer, Planned, RegistryFault, Rulebook, ShellType, ToolCallRuntime, ToolRegistry,
+    ToolRouter, ToolStats, ToolsConfig, WebSearch,
 };
 /// The way to files: what a tool of yours opens with its permit.
 pub use exec::fs;
@@ -52,9 +52,9 @@ pub use patch;
 pub use policy::{
     Account, ApprovalPolicy, AtLeast, Cause, CommandLine, Confinement, DEFAULT_DENY_READ, Denial, DenyRead,
     Effect, Enforcement, Environment, EnvironmentFault, Escalation, Gap, Gate, Grant, Host, HostFault, Hosts,
-    Inherit, Intent, Known, Limits as CommandLimits, Network, Part, Permit, Proposal, Question, Reach,
-    ReviewDecision, Root, SandboxPolicy, Tier, Touches, Verdict, invisible, is_in_protected, is_secret_name,
-    rules, shell,
+    Inherit, Intent, Known, Limits as CommandLimits, Machine, Network, Part, Permit, Proposal, Question,
+    Reach, ReviewDecision, Root, SandboxPolicy, Tier, Touches, Verdict, host_file_by_name, invisible,
+    is_in_configuration, is_secret_name, rules, shell,
 };
 #[cfg(feature = "mcp")]
 pub use program::Program;
@@ -64,10 +64,10 @@ pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
     Answering, Answers, AnyTool, Args, Attempt, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallId, Cut, Cx,
-    ErrorKind, Facts, Foreign, Freeform, FreeformSpec, FunctionSpec, GRACE, Grammar, Halt, Image, Item,
-    JsonSchema, Lane, Language, Listen, LocalShell, Needs, Notice, OutputStream, Place, PlanStep, StepStatus,
-    Stop, Strict, ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSource, ToolSpec, Usage,
-    fit, without_lone_surrogates,
+    ErrorKind, Facts, Foreign, Freeform, FreeformSpec, FunctionSpec, GRACE, Grammar, Halt, Image, Item, Job,
+    JsonSchema, Lane, Language, Listen, LocalShell, Needs, Notice, OutputStream, Place, PlanStep, ShellForm,
+    StepStatus, Stop, Strict, ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSource,
+    ToolSpec, Usage, erase, fit, without_lone_surrogates,
 };
 #[cfg(feature = "tools")]
 pub use tools::{DEFAULT_SESSIONS, Pictures};

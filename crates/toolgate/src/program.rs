@@ -68,9 +68,33 @@ impl Program {
         let sandbox = builder.sandbox_alone().map_err(|fault| lasting(fault.to_string()))?;
         let (session, pump) = sandbox.run(self.argv.clone(), stdio).await.map_err(|fault| match &fault {
             SandboxFault::Denied(_) | SandboxFault::Directory(_) => lasting(fault.to_string()),
-            SandboxFault::Spawn(_) => LaunchFault { passing: true, ..lasting(fault.to_string()) },
+            SandboxFault::Spawn(_) | SandboxFault::Errand(_) => {
+                LaunchFault { passing: true, ..lasting(fault.to_string()) }
+            }
         })?;
-        Ok(Box::new(Started { session, pump, _sandbox: sandbox }))
+        let unseen = match session.enforcement() {
+            Enforcement::Full => self.unseen(&sandbox),
+            Enforcement::Partial(gaps) if !gaps.contains(&Gap::PrivateTmp) => self.unseen(&sandbox),
+            Enforcement::Partial(_) | Enforcement::None { .. } => None,
+        };
+        Ok(Box::new(Started { session, pump, unseen, _sandbox: sandbox }))
+    }
+
+    /// Why the program, or a file that its arguments name, is not there for it: the host has it in `/tmp`, and the
+    /// program has a `/tmp` of its own.
+    fn unseen(&self, sandbox: &Sandbox) -> Option<String> {
+        let program = self.argv.first().and_then(|name| find(name, std::env::var_os("PATH").as_deref()));
+        let words = self.argv.iter().skip(1).map(|word| self.directory.join(word));
+        let named = program.into_iter().chain(words).map(|path| policy::normal(&path));
+        // A word that names nothing on the host is no path, or one that the program is to make.
+        let mut unseen = named.filter(|path| path.is_file() && sandbox.own_place(path).is_some());
+        let path = unseen.next()?;
+        let place = sandbox.own_place(&path)?.display();
+        let (path, above) = (path.display(), path.parent().unwrap_or(&path).display());
+        Some(format!(
+            "`{path}` is in the host's `{place}`, and the server has a private `{place}` where it is not: move it \
+             elsewhere, or name `{above}` as `cwd` or in `writable` of the server"
+        ))
     }
 }
 
@@ -84,6 +108,8 @@ impl Launch for Program {
 struct Started {
     session: Arc<Session>,
     pump: Pump,
+    /// Why a file of the host's is not there for it.
+    unseen: Option<String>,
     _sandbox: Sandbox,
 }
 
@@ -112,13 +138,15 @@ impl Running for Started {
     fn ended(&mut self) -> BoxFuture<'_, String> {
         Box::pin(async move {
             (&mut self.pump).await;
-            if let Some(fault) = self.session.fault() {
-                return fault.to_string();
-            }
-            match self.session.stage().exit() {
-                Some(Exit::Code(code)) => format!("exit code {code}"),
-                Some(Exit::Signal(signal)) => format!("signal {signal}"),
-                None => "it was killed".to_owned(),
+            let how = match (self.session.fault(), self.session.stage().exit()) {
+                (Some(fault), _) => fault.to_string(),
+                (None, Some(Exit::Code(code))) => format!("exit code {code}"),
+                (None, Some(Exit::Signal(signal))) => format!("signal {signal}"),
+                (None, None) => "it was killed".to_owned(),
+            };
+            match &self.unseen {
+                Some(unseen) => format!("{how}; {unseen}"),
+                None => how,
             }
         })
     }

@@ -1,10 +1,14 @@
 //! One command, confined as a tool's would be: for a program that wants the confinement and no tools.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use exec::errand::{Errand, ErrandFault, Ran};
 use exec::fs::{Door, FsError};
 use exec::process::{Explained, Size, SpawnFault, Stdio};
 use exec::sandbox::Scratch;
@@ -38,6 +42,9 @@ pub enum SandboxFault {
     /// It could not be started, or not be confined.
     #[error(transparent)]
     Spawn(#[from] SpawnFault),
+    /// It was started, and did not come to its end by itself.
+    #[error(transparent)]
+    Errand(#[from] ErrandFault),
 }
 
 impl Builder {
@@ -56,6 +63,11 @@ impl Builder {
 }
 
 impl Sandbox {
+    /// The place, e.g. `/tmp`, of which commands have a directory of their own, if `path` lies in it.
+    pub(crate) fn own_place(&self, path: &Path) -> Option<&Path> {
+        self.gate.reach().own_place(path)
+    }
+
     fn permit(&self, argv: &[String]) -> Result<Permit, Denial> {
         match self.gate.decide("sandbox", &Intent::run(argv.to_vec(), &self.directory)) {
             Verdict::Allow(permit) => Ok(permit),
@@ -95,6 +107,26 @@ impl Sandbox {
         };
         let command = self.shells.plain(argv, directory, stdio);
         Ok(self.sessions.start(command, about, &permit).await?)
+    }
+
+    /// What will be enforced for `argv`.
+    pub async fn enforcement(&self, argv: &[String]) -> Result<policy::Enforcement, SandboxFault> {
+        let permit = self.permit(argv)?;
+        Ok(self.sessions.spawner().enforcement(&permit).await?)
+    }
+
+    /// Runs `argv` to its end with all of `env` and `input`: for no longer and with no more output than `most` says.
+    pub async fn errand(
+        &self,
+        argv: &[String],
+        env: &BTreeMap<OsString, OsString>,
+        input: &[u8],
+        most: (Duration, u64),
+    ) -> Result<Ran, SandboxFault> {
+        let permit = self.permit(argv)?;
+        let (at_most, output) = most;
+        let errand = Errand { argv, env, directory: &self.directory, input, at_most, output };
+        Ok(errand.run(self.sessions.spawner(), &permit).await?)
     }
 
     /// How `argv` would be confined.

@@ -28,6 +28,8 @@ trials![
     a_rule_lets_a_command_leave,
     a_path_that_a_rule_closes_stays_closed,
     a_path_that_a_rule_asks_about_is_asked_about,
+    a_workspace_below_tmp_is_asked_about_like_any_other,
+    who_works_in_tmp_itself_sees_it,
     danger_is_asked_about_and_stays_confined,
     what_a_session_was_told_it_remembers,
     typing_into_what_left_the_sandbox_is_asked_about,
@@ -51,7 +53,16 @@ impl Bench {
         rules: &str,
         answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static,
     ) -> Self {
-        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        Self::at(testkit::seen_tempdir(), SandboxPolicy::WorkspaceWrite, approval, rules, answer)
+    }
+
+    fn at(
+        top: tempfile::TempDir,
+        sandbox: SandboxPolicy,
+        approval: ApprovalPolicy,
+        rules: &str,
+        answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static,
+    ) -> Self {
         let outside = fs::canonicalize(top.path()).unwrap().join("outside");
         fs::create_dir_all(outside.join("there")).unwrap();
         fs::create_dir(top.path().join("w")).unwrap();
@@ -59,7 +70,7 @@ impl Bench {
         let rules = rules.replace("OUTSIDE", outside.to_str().unwrap());
         let toolgate = Toolgate::at(top.path().join("w"))
             .with_tools()
-            .sandbox(SandboxPolicy::WorkspaceWrite)
+            .sandbox(sandbox)
             .approval(approval)
             .rules(Rules::parse(&rules, "/rules.toml".as_ref(), Layer::User).unwrap())
             .approver(approver.clone())
@@ -249,6 +260,53 @@ fn a_path_that_a_rule_asks_about_is_asked_about() {
         assert_eq!(migrations.join("1.sql").exists(), written);
         assert_eq!(bench.asked().len(), 1);
     }
+}
+
+fn a_workspace_below_tmp_is_asked_about_like_any_other() {
+    let rule = "[[rule]]\npath = \"OUTSIDE/../w/migrations\"\ndecision = \"ask\"\n";
+    for place in ["/tmp", "/var/tmp"] {
+        for (answer, written) in [(yes as fn(&Question) -> ReviewDecision, true), (no, false)] {
+            let at = |sandbox, rule| {
+                let top = tempfile::tempdir_in(place).unwrap();
+                let bench = Bench::at(top, sandbox, ApprovalPolicy::OnRequest, rule, answer);
+                let w = fs::canonicalize(bench.top.path()).unwrap().join("w");
+                (bench, w)
+            };
+            let (bench, w) = at(SandboxPolicy::WorkspaceWrite, rule);
+            fs::create_dir(w.join("migrations")).unwrap();
+            fs::write(w.join("migrations/1.sql"), "1\n").unwrap();
+            let answer = bench.sh("echo 1 > other && echo 2 > migrations/1.sql");
+            assert_eq!(answer.success, written, "{}", answer.joined_text());
+            assert_eq!(fs::read_to_string(w.join("migrations/1.sql")).unwrap() == "2\n", written);
+            assert_eq!(bench.asked(), [writes(w.join("migrations/1.sql"))]);
+            // Where nothing may be changed, too.
+            let (bench, w) = at(SandboxPolicy::ReadOnly, "");
+            fs::write(w.join("x"), "old").unwrap();
+            let answer = bench.sh("echo new > ./x");
+            assert_eq!(answer.success, written, "{}", answer.joined_text());
+            assert_eq!(fs::read_to_string(w.join("x")).unwrap() == "new\n", written);
+            assert_eq!(bench.asked(), [writes(w.join("x"))]);
+            // What lies beside it is not there for commands: they have a directory of their own, and say so.
+            let answer = bench.sh("cat ../outside/there/a").joined_text();
+            assert!(answer.contains(&format!("`{place}` is private to this session")), "{answer}");
+            assert!(bench.asked().is_empty());
+        }
+    }
+}
+
+fn who_works_in_tmp_itself_sees_it() {
+    let file = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+    fs::write(file.path(), "of the host\n").unwrap();
+    let toolgate = Toolgate::at("/tmp").with_tools().sandbox(SandboxPolicy::ReadOnly).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let name = file.path().file_name().unwrap().to_str().unwrap();
+    let read = runtime.block_on(toolgate.call("read_file", json!({ "path": name }))).joined_text();
+    assert!(read.contains("of the host"), "{read}");
+    let script = format!("cat {name}; touch $TMPDIR/mine && echo made; echo x > {name}");
+    let arguments = json!({ "command": script, "login": false });
+    let seen = runtime.block_on(toolgate.call("shell_command", arguments)).joined_text();
+    assert!(seen.contains("of the host\nmade\n"), "{seen}");
+    assert_eq!(fs::read_to_string(file.path()).unwrap(), "of the host\n");
 }
 
 fn danger_is_asked_about_and_stays_confined() {

@@ -17,6 +17,7 @@ use toolgate::{ErrorKind, ToolOutput, Toolgate};
 
 trials![
     a_patch_in_tmp_is_where_commands_find_it,
+    a_patch_in_tmp_says_that_it_does_not_last,
     a_shell_that_applies_a_patch_is_this_tool,
     a_shell_that_does_more_is_a_shell,
     a_patch_by_shell_is_asked_about_like_any_other,
@@ -34,7 +35,15 @@ struct Bench {
 
 impl Bench {
     fn new(approval: ApprovalPolicy, answer: ReviewDecision) -> Self {
-        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        Self::with(testkit::seen_tempdir(), approval, answer)
+    }
+
+    /// Nobody says yes, and the workspace is in `top`.
+    fn at(top: tempfile::TempDir) -> Self {
+        Self::with(top, ApprovalPolicy::OnRequest, ReviewDecision::Denied { note: None })
+    }
+
+    fn with(top: tempfile::TempDir, approval: ApprovalPolicy, answer: ReviewDecision) -> Self {
         for name in ["w/src", "outside"] {
             fs::create_dir_all(top.path().join(name)).unwrap();
         }
@@ -98,6 +107,32 @@ fn a_patch_in_tmp_is_where_commands_find_it() {
     let told = format!("Applied:\nM /tmp/{name}/a.txt\n`/tmp/{name}/a.txt` had changed since you read it");
     assert!(answer.joined_text().starts_with(&told), "{}", answer.joined_text());
     assert!(bench.approver.asked().is_empty());
+}
+
+fn a_patch_in_tmp_says_that_it_does_not_last() {
+    for place in ["/tmp", "/var/tmp"] {
+        let bench = Bench::at(tempfile::tempdir_in(place).unwrap());
+        let beside = bench.path("evil");
+        let answer = bench.patch("*** Add File: ../evil\n+one\n*** Add File: in.txt\n+two\n");
+        let told = format!(
+            "Applied:\nA ../evil\nA in.txt\n`{}` is in this session's private `{place}`, not in the host's; it goes when the session ends",
+            beside.display()
+        );
+        assert_eq!(answer.joined_text(), told);
+        assert!(!beside.exists() && bench.path("w/in.txt").exists());
+        // Commands have it where the patch has put it.
+        assert!(bench.sh(&format!("cat ../evil {}", beside.display())).success);
+        // And what the host has there is not there for either of them.
+        fs::write(bench.path("outside/a.txt"), "1\n").unwrap();
+        let answer = bench.patch("*** Update File: ../outside/a.txt\n-1\n+2\n");
+        let told = format!("`{place}` is private to this session");
+        assert!(!answer.success && answer.joined_text().contains(&told), "{}", answer.joined_text());
+        let answer = bench.call("read_file", json!({ "path": bench.path("outside/a.txt") }));
+        assert!(!answer.success && answer.joined_text().contains(&told), "{}", answer.joined_text());
+        assert!(!answer.joined_text().contains("toolgate-"), "{}", answer.joined_text());
+        let listed = bench.call("list_dir", json!({ "path": place }));
+        assert!(listed.joined_text().starts_with(&format!("{place}\n")), "{}", listed.joined_text());
+    }
 }
 
 fn a_shell_that_applies_a_patch_is_this_tool() {

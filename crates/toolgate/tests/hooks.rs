@@ -378,7 +378,7 @@ fn a_hook_that_cannot_be_run_is_known_before_any_call() {
 }
 
 fn a_command_cannot_change_the_hook() {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let directory = testkit::seen_tempdir();
     let script = directory.path().join("hooks/guard.sh");
     fs::create_dir(script.parent().unwrap()).unwrap();
     fs::write(&script, "exit 0\n").unwrap();

@@ -10,13 +10,16 @@ use policy::{Denial, Effect, Intent, Permit};
 use serde_json::json;
 use tool::{
     AnyTool, Attempt, BoxFuture, Cx, FreeformSpec, Grammar, Lane, Notice, Place, ToolCall, ToolError,
-    ToolOutput, ToolSpec,
+    ToolOutput, ToolPayload, ToolSpec,
 };
 
+use crate::door::not_the_hosts;
 use crate::edits::Edits;
 use crate::git_directory::laid_out;
+use crate::own_files::OwnFiles;
 
-const ABOUT: &str = "Changes files: all of the patch, or nothing if a part does not fit. ` ` is context, `-` removes a line, `+` adds one. \
+const ABOUT: &str =
+    "Changes files: all of the patch, or nothing. ` ` is context, `-` removes a line, `+` adds one. \
 Give three lines of context, and `@@ ` with a line above (a function, a class) where that is not unique.
 
 *** Begin Patch
@@ -61,15 +64,16 @@ impl AnyTool for ApplyPatch {
     }
 
     fn aliases(&self) -> Vec<String> {
-        vec!["applypatch".to_owned(), "edit_file".to_owned()]
+        ["applypatch", "edit_file", "write_file"].map(str::to_owned).to_vec()
     }
 
     fn plan(&self, call: &ToolCall, place: &Place) -> Result<Box<dyn Attempt>, ToolError> {
+        let sent = argument(&call.payload);
         let patch = patch::parse(&call.payload.arguments())
-            .map_err(|fault| ToolError::argument("input", fault.to_string()))?;
+            .map_err(|fault| ToolError::argument(sent, fault.to_string()))?;
         let mut paths = Vec::new();
         for path in patch.paths() {
-            let whole = place.path("input", path)?;
+            let whole = place.path(sent, path)?;
             if !paths.contains(&whole) {
                 paths.push(whole);
             }
@@ -83,6 +87,19 @@ impl AnyTool for ApplyPatch {
             edits: Arc::clone(&self.edits),
             shown: OnceLock::new(),
         }))
+    }
+}
+
+/// The argument that holds the patch, as it was sent; nothing if several do.
+fn argument(payload: &ToolPayload) -> &'static str {
+    let ToolPayload::Function { arguments } = payload else { return "input" };
+    let sent: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
+    match &sent {
+        serde_json::Value::Object(sent) => {
+            ["input", "patch", "files"].into_iter().find(|name| sent.contains_key(*name)).unwrap_or("")
+        }
+        // The patch itself, without JSON around it.
+        _ => "input",
     }
 }
 
@@ -182,6 +199,11 @@ impl Work {
                 for path in patch.paths().filter(|path| is_stale(&edits, &disk, path)) {
                     let _ = write!(why, "\n`{path}` has changed since you read it; read it again");
                 }
+                // It may be there on the host, where whoever wrote the patch has seen it.
+                let unseen = patch.paths().find_map(|path| not_the_hosts(permit.reach(), Path::new(path)));
+                if let Some(unseen) = unseen {
+                    let _ = write!(why, "\n{unseen}");
+                }
                 return blocked().map_or_else(|| Ok(refused(&spelling.text(&why))), Err);
             }
         };
@@ -212,7 +234,14 @@ impl Work {
         for change in &plan.changes {
             remember(&edits, &disk, change);
         }
-        Ok(report(&spelling.plan(&plan), &stale))
+        let told = plan.told().filter_map(|change| {
+            let real = permit.reach().real(&cx.cwd().join(&change.path));
+            Some(permit.host_file(&real)?.sentence(&spelling.back(&change.path)))
+        });
+        let told: Vec<String> = told.collect();
+        let left = plan.changes.iter().filter(|change| change.after.is_some());
+        let own = OwnFiles::of(left.map(|change| change.path.as_str()), permit.reach());
+        Ok(report(&spelling.plan(&plan), &stale, &told, &own))
     }
 }
 
@@ -349,14 +378,20 @@ fn remember(edits: &Edits, disk: &Disk, change: &Change) {
 }
 
 /// What was done.
-fn report(plan: &Plan, stale: &[String]) -> ToolOutput {
+fn report(plan: &Plan, stale: &[String], told: &[String], own: &OwnFiles) -> ToolOutput {
     let begun = if plan.changes.is_empty() { "Nothing was changed:" } else { "Applied:" };
     let mut text = format!("{begun}\n{plan}");
     for path in stale {
         let _ = write!(text, "\n`{path}` had changed since you read it; what you did not name is as it was");
     }
+    for line in own.told() {
+        let _ = write!(text, "\n{line}");
+    }
     if plan.changes.iter().flat_map(|change| &change.landed).any(|(_, pass)| pass.overlooks().is_some()) {
         text.push_str("\nLook whether what was overlooked is as you meant it.");
+    }
+    for sentence in told {
+        let _ = write!(text, "\n{sentence}");
     }
     let file = |change: &Change| json!({"kind": change.letter().to_string(), "path": change.path, "from": change.from});
     let files: Vec<_> = plan.told().map(file).collect();

@@ -8,7 +8,7 @@ use exec::session::Lifetime;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Job, Place, ShellForm, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{
     Commands, Deltas, Ending, Labels, Outcome, Plea, Report, SandboxPermissions, Wait, Wanted, attend,
@@ -50,6 +50,13 @@ pub(crate) struct Args {
     sandbox_permissions: Option<SandboxPermissions>,
     /// For the user: why.
     justification: Option<String>,
+    /// Milliseconds after which it is ended.
+    #[schemars(range(min = 1))]
+    timeout_ms: Option<u64>,
+    /// Asks to run it without the sandbox, in other words.
+    with_escalated_permissions: Option<bool>,
+    /// A rule for the user to save.
+    prefix_rule: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -78,6 +85,21 @@ impl Args {
         }
     }
 
+    /// How long it may run, if the call says.
+    fn limit(&self) -> Option<Duration> {
+        self.timeout_ms.map(Duration::from_millis)
+    }
+
+    /// How long the call waits for it: until its time is up, if the call says no more than that.
+    fn patience(&self) -> Duration {
+        let clamped = |wait: u64| Duration::from_millis(wait.clamp(MIN_YIELD, MAX_YIELD));
+        match (self.yield_time_ms, self.limit()) {
+            (Some(wait), limit) => clamped(wait).min(limit.unwrap_or(Duration::MAX)),
+            (None, Some(limit)) => limit,
+            (None, None) => clamped(DEFAULT_YIELD),
+        }
+    }
+
     fn lifetime(&self) -> Lifetime {
         match self.lifetime {
             Some(LifetimeArg::Turn) => Lifetime::Turn,
@@ -91,13 +113,24 @@ impl ToolHandler for ExecCommand {
     type Args = Args;
     const NAME: &'static str = "exec_command";
     const ABOUT: &'static str = "Runs a shell script and returns its output, or what there is after yield_time_ms: then it runs on under a session ID, for write_stdin and kill_session.";
-    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("command", "cmd"), ("cwd", "workdir")];
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[
+        ("command", "cmd"),
+        ("cwd", "workdir"),
+        ("timeout", "timeout_ms"),
+        ("request_permission_elevation", "with_escalated_permissions"),
+    ];
+    const UNTOLD: &'static [&'static str] = &["timeout_ms", "with_escalated_permissions", "prefix_rule"];
+    const JOB: Job = Job::Shell(ShellForm::Exec);
 
     fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
         without_nul("cmd", &args.cmd)?;
         let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
-        let plea =
-            Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
+        let plea = Plea {
+            permissions: args.sandbox_permissions,
+            escalated: args.with_escalated_permissions,
+            justification: args.justification.as_deref(),
+            prefix_rule: args.prefix_rule.as_deref(),
+        };
         Ok(plea.into(intent.in_terminal(args.tty == Some(true))))
     }
 
@@ -111,13 +144,15 @@ impl ToolHandler for ExecCommand {
             stdio: args.stdio(),
             lifetime: args.lifetime(),
         };
-        let wait =
-            Duration::from_millis(args.yield_time_ms.unwrap_or(DEFAULT_YIELD).clamp(MIN_YIELD, MAX_YIELD));
         let (session, mut pump) = commands.start(wanted, permit, cx).await?;
-        let wait = Wait { until: Instant::now() + wait, prompts: true, leaves: true };
+        let begun = Instant::now();
+        let deadline = args.limit().map(|limit| begun + limit);
+        let wait = Wait { until: begun + args.patience(), prompts: true, leaves: true };
         let mut deltas = Deltas::of(&session, cx);
         let outcome = attend(&session, Some(&mut pump), &mut deltas, wait, cx).await;
-        if let Outcome::Halted(_) = outcome {
+        let late = args.limit().filter(|_| deadline.is_some_and(|deadline| deadline <= Instant::now()));
+        let late = late.filter(|_| outcome == Outcome::Yielded && !session.is_over());
+        if matches!(outcome, Outcome::Halted(_)) || late.is_some() {
             finish(&session, Some(&mut pump), &mut deltas).await;
         }
         if let Some(fault) = session.fault() {
@@ -125,9 +160,9 @@ impl ToolHandler for ExecCommand {
         }
         let report = Report::new(&session, deltas, session.began(), args.max_output_tokens, cx).await;
         commands.learn(&report);
-        let ending = report.ending(outcome);
+        let ending = late.map_or_else(|| report.ending(outcome), Ending::TimedOut);
         if matches!(ending, Ending::Left | Ending::Running | Ending::Prompting) {
-            commands.sessions.adopt(&session, pump);
+            commands.sessions.adopt_until(&session, pump, deadline);
         }
         Ok(report.answer(ending, Labels::Session))
     }

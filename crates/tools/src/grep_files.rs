@@ -47,6 +47,7 @@ pub(crate) struct Args {
     path: Option<String>,
     /// A glob: `*.rs`, `src/**/*.rs`.
     file_pattern: Option<String>,
+    /// `a` is not `A` (true).
     case_sensitive: Option<bool>,
     /// Most to return (100).
     #[schemars(range(min = 1, max = 2000))]
@@ -81,8 +82,13 @@ impl ToolHandler for GrepFiles {
     const NAME: &'static str = "grep_files";
     const ABOUT: &'static str =
         "Searches files with a regular expression; not binary ones, nor what .gitignore names.";
-    const ARG_ALIASES: &'static [(&'static str, &'static str)] =
-        &[("include", "file_pattern"), ("glob", "file_pattern"), ("limit", "max_results")];
+    const ALIASES: &'static [&'static str] = &["search"];
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[
+        ("query", "pattern"),
+        ("include", "file_pattern"),
+        ("glob", "file_pattern"),
+        ("limit", "max_results"),
+    ];
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Job, Place, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{Commands, Deltas, Ending, Labels, PLEA, Plea, Report, SandboxPermissions, finish};
 use crate::write_stdin::find;
@@ -33,10 +33,14 @@ impl ToolHandler for KillSession {
     const ABOUT: &'static str =
         "Ends a session of exec_command with all its processes, and returns its last output.";
     const UNTOLD: &'static [&'static str] = PLEA;
+    const JOB: Job = Job::Session;
 
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
-        let plea =
-            Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
+        let plea = Plea {
+            permissions: args.sandbox_permissions,
+            justification: args.justification.as_deref(),
+            ..Plea::default()
+        };
         Ok(plea.into(Intent::nothing()))
     }
 

@@ -19,6 +19,7 @@ mod lines;
 mod list_dir;
 mod list_sessions;
 mod numbered;
+mod own_files;
 mod picture;
 mod programs;
 mod read_file;
@@ -27,6 +28,8 @@ mod shell;
 mod shell_command;
 mod update_plan;
 mod view_image;
+#[cfg(test)]
+mod word_count;
 mod words;
 mod write_stdin;
 
@@ -58,4 +61,14 @@ pub fn all(
         erase(view_image::ViewImage::new(pictures))?,
         erase(write_stdin::WriteStdin(Arc::clone(commands)))?,
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    /// The page that tells how to add a tool shows one that is compiled and tested.
+    #[test]
+    fn the_page_about_adding_a_tool_shows_a_real_one() {
+        let page = include_str!("../../../docs/adding-a-tool.md");
+        assert!(page.contains(&format!("```rust\n{}```", include_str!("word_count.rs"))));
+    }
 }

@@ -8,7 +8,7 @@ use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Job, Lane, Place, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{Commands, PLEA, Plea, SandboxPermissions, signal_name};
 use crate::words::{counted, shown};
@@ -31,14 +31,17 @@ pub(crate) struct Args {
 impl ToolHandler for ListSessions {
     type Args = Args;
     const NAME: &'static str = "list_sessions";
-    const ABOUT: &'static str =
-        "Lists the sessions of exec_command: ID, time, state, unread output, command.";
+    const ABOUT: &'static str = "Lists the sessions of exec_command, and how each is.";
     const UNTOLD: &'static [&'static str] = PLEA;
+    const JOB: Job = Job::Session;
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
-        let plea =
-            Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
+        let plea = Plea {
+            permissions: args.sandbox_permissions,
+            justification: args.justification.as_deref(),
+            ..Plea::default()
+        };
         Ok(plea.into(Intent::nothing()))
     }
 

@@ -1,5 +1,6 @@
 //! `shell`: runs a program to its end.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use exec::process::Stdio;
@@ -7,9 +8,11 @@ use exec::session::Lifetime;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Job, Place, ShellForm, ToolError, ToolHandler, ToolOutput, Type};
 
-use crate::commands::{Commands, Plea, SandboxPermissions, Wanted, without_nul, workdir};
+use crate::commands::{
+    CommandArg, Commands, Plea, SandboxPermissions, Wanted, environment, own_user, workdir,
+};
 
 /// The tool.
 pub(crate) struct Shell(pub(crate) Arc<Commands>);
@@ -18,8 +21,7 @@ pub(crate) struct Shell(pub(crate) Arc<Commands>);
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// Program and arguments, e.g. `["git", "status"]`, or `["bash", "-lc", "make && make test"]` for a script.
-    #[schemars(length(min = 1))]
-    command: Vec<String>,
+    command: CommandArg,
     /// Where to run it; the working directory if left out.
     workdir: Option<String>,
     /// Milliseconds after which it is ended, 10000 if left out.
@@ -29,33 +31,54 @@ pub(crate) struct Args {
     sandbox_permissions: Option<SandboxPermissions>,
     /// For the user: why without the sandbox.
     justification: Option<String>,
+    /// Asks to run it without the sandbox, in other words.
+    with_escalated_permissions: Option<bool>,
+    /// A rule for the user to save.
+    prefix_rule: Option<Vec<String>>,
+    /// Variables for it.
+    env: Option<BTreeMap<String, String>>,
+    /// Whoever it is to run as.
+    user: Option<String>,
+}
+
+impl Shell {
+    fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
+        environment(args.command.argv(&self.0, true)?, args.env.as_ref())
+    }
 }
 
 impl ToolHandler for Shell {
     type Args = Args;
     const NAME: &'static str = "shell";
-    const ABOUT: &'static str = "Runs a program to its end and returns its exit code and output. It reads nothing; whatever it leaves running is ended. For a script, give a shell with -lc. For what takes long or needs input, use exec_command.";
+    const ABOUT: &'static str = "Runs a program to its end and returns its exit code and output. It reads nothing; whatever it leaves running is ended. For a script, give a shell with -lc.";
     const ALIASES: &'static [&'static str] = &["container.exec", "local_shell"];
-    const ARG_ALIASES: &'static [(&'static str, &'static str)] =
-        &[("cmd", "command"), ("timeout", "timeout_ms"), ("cwd", "workdir")];
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[
+        ("cmd", "command"),
+        ("timeout", "timeout_ms"),
+        ("cwd", "workdir"),
+        ("working_directory", "workdir"),
+        ("request_permission_elevation", "with_escalated_permissions"),
+    ];
+    const UNTOLD: &'static [&'static str] = &["with_escalated_permissions", "prefix_rule", "env", "user"];
+    const TOLD_AS: &'static [(&'static str, Type)] = &[("command", Type::Array)];
+    const JOB: Job = Job::Shell(ShellForm::Words);
 
     fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
-        if args.command.first().is_none_or(String::is_empty) {
-            return Err(ToolError::argument("command[0]", "the name of a program, e.g. `ls`"));
-        }
-        for (at, word) in args.command.iter().enumerate() {
-            without_nul(&format!("command[{at}]"), word)?;
-        }
-        let intent = Intent::run(args.command.clone(), &workdir(args.workdir.as_deref(), place)?);
-        let plea =
-            Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
+        own_user(args.user.as_deref())?;
+        let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
+        let plea = Plea {
+            permissions: args.sandbox_permissions,
+            escalated: args.with_escalated_permissions,
+            justification: args.justification.as_deref(),
+            prefix_rule: args.prefix_rule.as_deref(),
+        };
         Ok(plea.into(intent))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let wanted = Wanted {
-            argv: args.command.clone(),
-            shown: args.command.join(" "),
+            argv: self.argv(args)?,
+            shown: args.command.shown(),
             workdir: args.workdir.as_deref(),
             stdio: Stdio::Piped,
             lifetime: Lifetime::Session,

@@ -7,9 +7,9 @@ use exec::session::Lifetime;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Job, Place, ShellForm, ToolError, ToolHandler, ToolOutput, Type};
 
-use crate::commands::{Commands, Plea, SandboxPermissions, Wanted, without_nul, workdir};
+use crate::commands::{CommandArg, Commands, Plea, SandboxPermissions, Wanted, workdir};
 
 /// The tool.
 pub(crate) struct ShellCommand(pub(crate) Arc<Commands>);
@@ -18,7 +18,7 @@ pub(crate) struct ShellCommand(pub(crate) Arc<Commands>);
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// Script for the user's shell, e.g. `cargo test 2>&1 | tail -50`.
-    command: String,
+    command: CommandArg,
     /// Where to run it; the working directory if left out.
     workdir: Option<String>,
     /// Whether the user's profile counts, as in a login shell; true if left out.
@@ -30,33 +30,47 @@ pub(crate) struct Args {
     sandbox_permissions: Option<SandboxPermissions>,
     /// For the user: why without the sandbox.
     justification: Option<String>,
+    /// Asks to run it without the sandbox, in other words.
+    with_escalated_permissions: Option<bool>,
+    /// A rule for the user to save.
+    prefix_rule: Option<Vec<String>>,
 }
 
 impl ShellCommand {
     fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
-        Ok(self.0.shell(None)?.argv(&args.command, args.login.unwrap_or(true)))
+        args.command.argv(&self.0, args.login.unwrap_or(true))
     }
 }
 
 impl ToolHandler for ShellCommand {
     type Args = Args;
     const NAME: &'static str = "shell_command";
-    const ABOUT: &'static str = "Runs a script in the user's shell to its end and returns its exit code and output. It reads nothing; whatever it leaves running is ended. For what takes long, runs in the background or needs input, use exec_command.";
-    const ARG_ALIASES: &'static [(&'static str, &'static str)] =
-        &[("cmd", "command"), ("timeout", "timeout_ms"), ("cwd", "workdir")];
+    const ABOUT: &'static str = "Runs a script in the user's shell to its end and returns its exit code and output. It reads nothing; whatever it leaves running is ended.";
+    const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[
+        ("cmd", "command"),
+        ("timeout", "timeout_ms"),
+        ("cwd", "workdir"),
+        ("request_permission_elevation", "with_escalated_permissions"),
+    ];
+    const UNTOLD: &'static [&'static str] = &["with_escalated_permissions", "prefix_rule"];
+    const TOLD_AS: &'static [(&'static str, Type)] = &[("command", Type::String)];
+    const JOB: Job = Job::Shell(ShellForm::Script);
 
     fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
-        without_nul("command", &args.command)?;
         let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
-        let plea =
-            Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
+        let plea = Plea {
+            permissions: args.sandbox_permissions,
+            escalated: args.with_escalated_permissions,
+            justification: args.justification.as_deref(),
+            prefix_rule: args.prefix_rule.as_deref(),
+        };
         Ok(plea.into(intent))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let wanted = Wanted {
             argv: self.argv(args)?,
-            shown: args.command.clone(),
+            shown: args.command.shown(),
             workdir: args.workdir.as_deref(),
             stdio: Stdio::Piped,
             lifetime: Lifetime::Session,

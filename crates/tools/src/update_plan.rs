@@ -5,7 +5,11 @@ use std::collections::HashSet;
 use policy::Permit;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Notice, PlanStep, StepStatus, ToolError, ToolHandler, ToolOutput};
+use serde_json::{Value, json};
+use tool::{
+    BadArguments, Cx, Notice, PlanStep, StepStatus, Strict, ToolError, ToolHandler, ToolOutput, ToolPayload,
+    ToolSpec,
+};
 
 /// A plan longer than this helps nobody.
 const MAX_STEPS: usize = 100;
@@ -13,9 +17,12 @@ const MAX_STEPS: usize = 100;
 /// The tool.
 pub(crate) struct UpdatePlan;
 
+/// A plan, however the model wrote it: as JSON, or as lines of text.
+pub(crate) struct PlanArgs(Args);
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Args {
+struct Args {
     /// All of it, in order.
     steps: Vec<Step>,
     /// Why it changed.
@@ -28,19 +35,82 @@ struct Step {
     /// A name that stays.
     id: Option<String>,
     description: String,
-    status: Status,
+    status: Option<Status>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Status {
+    #[default]
     Pending,
     InProgress,
     Completed,
 }
 
+impl tool::Args for PlanArgs {
+    fn schema() -> tool::JsonSchema {
+        Args::schema()
+    }
+
+    fn spec(name: &str, about: &str, strict: Strict) -> ToolSpec {
+        Args::spec(name, about, strict)
+    }
+
+    fn read(
+        payload: &ToolPayload,
+        schema: &tool::JsonSchema,
+        aliases: &[(&str, &str)],
+    ) -> Result<Self, BadArguments> {
+        let arguments = match written(&payload.arguments()) {
+            Some((lines, explanation)) => {
+                json!({ "steps": steps(&lines), "explanation": explanation }).to_string()
+            }
+            None => payload.arguments().into_owned(),
+        };
+        Args::read(&ToolPayload::Function { arguments }, schema, aliases).map(Self)
+    }
+}
+
+/// A plan that is text and no list of steps, and its explanation: all of `arguments`, or where the steps should be.
+fn written(arguments: &str) -> Option<(String, Value)> {
+    let value: Value = match serde_json::from_str(arguments) {
+        Ok(value) => value,
+        Err(_) if arguments.trim_start().starts_with(['{', '[']) || arguments.trim().is_empty() => {
+            return None;
+        }
+        Err(_) => return Some((arguments.to_owned(), Value::Null)),
+    };
+    let text =
+        value.as_str().or_else(|| ["steps", "plan", "input"].iter().find_map(|name| value[*name].as_str()));
+    Some((text?.to_owned(), value["explanation"].clone()))
+}
+
+/// The steps of a plan that is written as a list: `- [x] done`, `- [>] under way`, `1. to do`, or a line alone.
+fn steps(text: &str) -> Vec<Value> {
+    let step = |line: &str| {
+        let line = line.trim();
+        let bare = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        let numbered = bare.strip_prefix(['.', ')']).filter(|_| bare.len() < line.len());
+        let line = numbered.or_else(|| line.strip_prefix(['-', '*', '+'])).unwrap_or(line).trim_start();
+        let marks = [
+            ("[x]", "completed"),
+            ("[X]", "completed"),
+            ("[>]", "in_progress"),
+            ("[~]", "in_progress"),
+            ("[-]", "in_progress"),
+            ("[ ]", "pending"),
+            ("[]", "pending"),
+        ];
+        let marked = marks.iter().find_map(|(mark, status)| Some((line.strip_prefix(mark)?, *status)));
+        let (description, status) = marked.unwrap_or((line, "pending"));
+        let description = description.trim();
+        (!description.is_empty()).then(|| json!({ "description": description, "status": status }))
+    };
+    text.lines().filter_map(step).collect()
+}
+
 impl ToolHandler for UpdatePlan {
-    type Args = Args;
+    type Args = PlanArgs;
     const NAME: &'static str = "update_plan";
     const ABOUT: &'static str =
         "Shows the user your plan. Send all of it each time; at most one step may be in_progress.";
@@ -48,7 +118,7 @@ impl ToolHandler for UpdatePlan {
     const ARG_ALIASES: &'static [(&'static str, &'static str)] =
         &[("plan", "steps"), ("steps[].step", "description")];
 
-    async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, PlanArgs(args): &PlanArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         check(&args.steps)?;
         let steps = (1..).zip(&args.steps).map(|(number, step)| plan_step(number, step)).collect();
         cx.tell(Notice::PlanUpdated { steps, explanation: args.explanation.clone() });
@@ -70,7 +140,7 @@ fn check(steps: &[Step]) -> Result<(), ToolError> {
         if step.id.as_ref().is_some_and(|id| !ids.insert(id)) {
             return Err(ToolError::argument(format!("steps[{at}].id"), "another step has the same id"));
         }
-        if step.status == Status::InProgress
+        if step.status == Some(Status::InProgress)
             && let Some(other) = current.replace(at)
         {
             let why = format!(
@@ -83,7 +153,7 @@ fn check(steps: &[Step]) -> Result<(), ToolError> {
 }
 
 fn plan_step(number: usize, step: &Step) -> PlanStep {
-    let status = match step.status {
+    let status = match step.status.unwrap_or_default() {
         Status::Pending => StepStatus::Pending,
         Status::InProgress => StepStatus::InProgress,
         Status::Completed => StepStatus::Completed,

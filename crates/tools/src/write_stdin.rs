@@ -8,7 +8,7 @@ use exec::session::{InputFault, Session, Stage};
 use policy::{Effect, Intent, Permit, Typing};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Job, Place, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{
     Commands, Deltas, Labels, Outcome, PLEA, Plea, Report, SandboxPermissions, Wait, attend,
@@ -58,11 +58,15 @@ impl ToolHandler for WriteStdin {
     const NAME: &'static str = "write_stdin";
     const ABOUT: &'static str = "Types into a session of exec_command and returns its new output; with nothing to type, waits for some.";
     const UNTOLD: &'static [&'static str] = PLEA;
+    const JOB: Job = Job::Session;
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("input", "chars")];
 
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
-        let plea =
-            Plea { permissions: args.sandbox_permissions, justification: args.justification.as_deref() };
+        let plea = Plea {
+            permissions: args.sandbox_permissions,
+            justification: args.justification.as_deref(),
+            ..Plea::default()
+        };
         // Looking changes nothing; what is typed, a program does.
         let chars = args.chars.clone().unwrap_or_default();
         let types = !chars.is_empty() || args.close == Some(true);

@@ -88,3 +88,18 @@ fn a_plan_that_is_none_changes_nothing() {
     assert_snapshot!(say(json!({})), @"the arguments do not fit at `steps`: expected an array, found nothing");
     assert_snapshot!(say(json!({"steps": (0..101).map(|n| step(&n.to_string(), "pending")).collect::<Vec<_>>()})), @"the arguments do not fit at `steps`: 101 steps are too many; 100 are the most");
 }
+
+#[test]
+fn a_plan_may_be_text_and_a_step_need_not_say_how_far_it_is() {
+    let steps = |arguments: &Value| {
+        let (text, notices) = update(arguments);
+        assert_eq!(text, "Plan updated", "{arguments}");
+        let [Notice::PlanUpdated { steps, .. }] = &notices[..] else { panic!("{notices:?}") };
+        steps.iter().map(|step| format!("{:?} {}", step.status, step.description)).collect::<Vec<_>>()
+    };
+    assert_eq!(steps(&json!({"steps": [{"description": "look"}]})), ["Pending look"]);
+    let text = "- [x] look\n* [>] mend it\n\n3. test\n  [ ] tell\nend";
+    let expected = ["Completed look", "InProgress mend it", "Pending test", "Pending tell", "Pending end"];
+    assert_eq!(steps(&json!({ "plan": text })), expected);
+    assert_eq!(steps(&json!(text)), expected);
+}

@@ -39,6 +39,13 @@ impl Dialect {
     pub fn tools(self, specs: &[&ToolSpec], style: &Style) -> Value {
         let mut specs = specs.to_vec();
         specs.sort_by_key(|spec| spec.name());
+        let hosted = specs.iter().any(|spec| matches!(spec, ToolSpec::WebSearch { .. }));
+        if self == Self::Responses && hosted {
+            // Where the provider searches itself, a search of ours would be a second tool of the same name.
+            let ours =
+                |spec: &&ToolSpec| matches!(spec, ToolSpec::Function(spec) if spec.name == "web_search");
+            specs.retain(|spec| !ours(spec));
+        }
         let tools = specs.into_iter().filter_map(|spec| match self {
             Self::Responses => Some(responses::tool(spec, style)),
             Self::Chat => chat::tool(spec, style),

@@ -134,8 +134,12 @@ fn responses_item(id: &str, line: &Line) -> Value {
         Line::Call(call) => call,
     };
     let (kind, field, text) = match &call.payload {
+        ToolPayload::LocalShell(shell) => {
+            return json!({"type": "local_shell_call", "id": format!("lsh_{id}"), "call_id": call.id.as_str(),
+                "status": "completed", "action": shell.action()});
+        }
         ToolPayload::Custom { input } => ("custom_tool_call", "input", input.as_str().into()),
-        ToolPayload::LocalShell(_) | ToolPayload::Function { .. } | ToolPayload::Mcp { .. } => {
+        ToolPayload::Function { .. } | ToolPayload::Mcp { .. } => {
             ("function_call", "arguments", arguments(call))
         }
     };
@@ -216,10 +220,13 @@ mod tests {
     #[test]
     fn what_is_spoken_is_heard() {
         let patch = ToolPayload::Custom { input: "*** Begin Patch".to_owned() };
+        let shell = tool::LocalShell { command: vec!["ls".to_owned()], ..tool::LocalShell::default() };
+        let shell = ToolPayload::LocalShell(shell);
         let lines = [
             Line::Text("Some words that are long enough to come in more than one piece.".to_owned()),
             Line::Call(ToolCall::function("c1", "read_file", r#"{"path":"a"}"#)),
             Line::Call(ToolCall { id: "c2".into(), name: "apply_patch".to_owned(), payload: patch }),
+            Line::Call(ToolCall { id: "c3".into(), name: "local_shell".to_owned(), payload: shell }),
         ];
         let usage = Usage { input: 9, cached: 4, output: 3, reasoning: 0 };
         for dialect in Dialect::ALL {
@@ -234,7 +241,11 @@ mod tests {
             assert_eq!(said.text(), *text, "{dialect}");
             let calls: Vec<(&str, &str)> =
                 said.calls().map(|call| (call.id.as_str(), call.name.as_str())).collect();
-            assert_eq!(calls, [("c1", "read_file"), ("c2", "apply_patch")], "{dialect}");
+            assert_eq!(
+                calls,
+                [("c1", "read_file"), ("c2", "apply_patch"), ("c3", "local_shell")],
+                "{dialect}"
+            );
             // In one piece it is the same.
             let whole = dialect.spoken_whole("1", &lines, usage);
             let read: Vec<String> = CallReader::new(dialect)
@@ -242,7 +253,7 @@ mod tests {
                 .into_iter()
                 .filter_map(|reading| if let Reading::Call(call) = reading { Some(call.name) } else { None })
                 .collect();
-            assert_eq!(read, ["read_file", "apply_patch"], "{dialect}: {whole}");
+            assert_eq!(read, ["read_file", "apply_patch", "local_shell"], "{dialect}: {whole}");
             assert!(whole.to_string().contains(text), "{dialect}: {whole}");
         }
     }

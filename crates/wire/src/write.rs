@@ -41,17 +41,14 @@ impl Declared {
         Self { name: function.name.clone(), description: function.description.clone(), parameters }
     }
 
-    /// A freeform tool as a function with one string. Nobody enforces its grammar, so the model is shown it.
+    /// A freeform tool as a function with one string. Nobody enforces its grammar, so the model reads what its description
+    /// shows and is spared the rest, which it would pay for in every request.
     fn wrapped(freeform: &FreeformSpec) -> Self {
-        let FreeformSpec { name, description, grammar } = freeform;
-        let description = format!(
-            "{description}\n\nThe text in `input` must match this {} grammar:\n{}",
-            grammar.syntax, grammar.definition
-        );
-        let about = "The whole text, exactly as the tool's description asks for it.";
+        let FreeformSpec { name, description, .. } = freeform;
+        let description = description.clone();
         let parameters = json!({
             "type": "object",
-            "properties": { "input": { "type": "string", "description": about } },
+            "properties": { "input": { "type": "string" } },
             "required": ["input"],
             "additionalProperties": false,
         });

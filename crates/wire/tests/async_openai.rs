@@ -102,8 +102,12 @@ fn items_are_read() {
     let payload = ToolPayload::Custom { input: "x".to_owned() };
     let call = ToolCall { id: "call_2".into(), name: "patch".to_owned(), payload };
     assert_eq!(read(Dialect::Responses, &OutputItem::CustomToolCall(custom)), [Reading::Call(call)]);
-    let shell_call =
-        LocalShell { command: vec!["ls".to_owned()], workdir: Some("/w".to_owned()), timeout_ms: Some(5) };
+    let shell_call = LocalShell {
+        command: vec!["ls".to_owned()],
+        workdir: Some("/w".to_owned()),
+        timeout_ms: Some(5),
+        ..LocalShell::default()
+    };
     let payload = ToolPayload::LocalShell(shell_call);
     let call = ToolCall { id: "call_3".into(), name: "local_shell".to_owned(), payload };
     assert_eq!(read(Dialect::Responses, &OutputItem::LocalShellCall(shell)), [Reading::Call(call)]);

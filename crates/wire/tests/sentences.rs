@@ -57,6 +57,8 @@ fn errors() -> Vec<ToolError> {
         unknown(&["read_file"], &["list_dir", "read_file"]),
         unknown(&[], &["list_dir", "read_file"]),
         unknown(&[], &[]),
+        ToolError::UnknownServer { server: "git".to_owned(), known: names(&["docs", "files"]) },
+        ToolError::UnknownServer { server: "git".to_owned(), known: Vec::new() },
         ToolError::Denied { note: Some("not on a Friday".to_owned()) },
         ToolError::Denied { note: None },
         ToolError::TimedOut { after: Duration::from_secs(30) },
@@ -130,6 +132,7 @@ fn denials() -> Vec<Denial> {
         Denial::MayNotWrite { path: path(), roots: Vec::new() },
         Denial::MayNotConnect { target: "192.0.2.1:443".to_owned(), network: policy::Network::Loopback },
         Denial::MayNotReach { name: "@name".to_owned() },
+        Denial::HostConfiguration { path: "/w/AGENTS.md".into(), when: "start an agent here".to_owned() },
         Denial::ByRule {
             what: "`git push`".to_owned(),
             rule: "rules.toml:3".to_owned(),
@@ -137,6 +140,9 @@ fn denials() -> Vec<Denial> {
         },
         Denial::ByRule { what: "`git push`".to_owned(), rule: "rules.toml:3".to_owned(), reason: None },
         Denial::ByHook { hook: "guard".to_owned(), reason: "not on a Friday".to_owned() },
+        Denial::Ended { excess: policy::Excess::Scratch { most: 5 << 30 } },
+        Denial::Ended { excess: policy::Excess::Memory },
+        Denial::Disabled,
         unasked(policy::Unasked::Never),
         unasked(policy::Unasked::Nobody),
     ];
@@ -150,8 +156,11 @@ fn denials() -> Vec<Denial> {
             | Denial::MayNotWrite { .. }
             | Denial::MayNotConnect { .. }
             | Denial::MayNotReach { .. }
+            | Denial::HostConfiguration { .. }
             | Denial::ByRule { .. }
             | Denial::ByHook { .. }
+            | Denial::Ended { .. }
+            | Denial::Disabled
             | Denial::Unasked { .. } => {}
         }
     }

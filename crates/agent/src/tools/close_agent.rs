@@ -28,7 +28,7 @@ impl ToolHandler for CloseAgent {
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("target", "id")];
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
-        let child = child(&self.0, &args.id)?;
+        let child = child(&self.0, "id", &args.id)?;
         let before = child.close().await;
         let mut told = Map::from_iter([
             ("previous_status".to_owned(), before.told()),

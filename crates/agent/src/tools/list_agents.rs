@@ -36,8 +36,8 @@ impl ToolHandler for ListAgents {
     }
 }
 
-/// The agent of that name.
-pub(super) fn child(agents: &Agents, id: &str) -> Result<Arc<Child>, ToolError> {
+/// The agent of that name, which the argument at `path` gives.
+pub(super) fn child(agents: &Agents, path: &str, id: &str) -> Result<Arc<Child>, ToolError> {
     agents.find(id).ok_or_else(|| {
         let known: Vec<String> = agents.all().iter().map(|child| child.id().to_owned()).collect();
         let known = if known.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn child(agents: &Agents, id: &str) -> Result<Arc<Child>, ToolError> 
         } else {
             format!("there are {}", known.join(", "))
         };
-        ToolError::argument("id", format!("there is no agent of that name; {known}"))
+        ToolError::argument(path, format!("there is no agent of that name; {known}"))
     })
 }
 

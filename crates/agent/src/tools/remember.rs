@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use policy::{Effect, Foreign, Intent, Permit, Trust};
+use policy::{Effect, Intent, Permit, Remembering};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
@@ -36,15 +36,15 @@ impl ToolHandler for Remember {
         if text.trim().is_empty() || text.len() > LONGEST {
             return Err(ToolError::argument("text", format!("it must have 1 to {LONGEST} bytes")));
         }
-        let whose = match scope.unwrap_or(Scope::Project) {
-            Scope::Project => "for this project",
-            Scope::User => "for you, in every project",
+        let scope = match scope.unwrap_or(Scope::Project) {
+            Scope::Project => "this project",
+            Scope::User => "all of your projects",
         };
-        let (server, tool) = ("memory".to_owned(), format!("remember `{name}` {whose}"));
-        let foreign = Foreign { server, tool, definition: String::new(), trust: Trust::Unknown };
-        let mut intent = Intent::of(vec![Effect::Foreign(foreign)]);
-        intent.diff = Some(text.lines().map(|line| format!("+{line}\n")).collect());
-        Ok(intent)
+        // For programs that are asked: they show a diff.
+        let diff = text.lines().map(|line| format!("+{line}\n")).collect();
+        let (name, scope, text) = (name.clone(), scope.to_owned(), text.clone());
+        let intent = Intent::of(vec![Effect::Remember(Remembering { name, scope, text })]);
+        Ok(Intent { diff: Some(diff), ..intent })
     }
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {

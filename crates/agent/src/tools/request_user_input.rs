@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use policy::Permit;
 use schemars::JsonSchema;
@@ -44,6 +45,8 @@ struct Question {
     /// For the answer, e.g. `database`.
     id: String,
     question: String,
+    /// A word or two above the question.
+    header: Option<String>,
     /// The user can always give another.
     #[serde(default)]
     options: Vec<Choice>,
@@ -61,9 +64,10 @@ struct Choice {
 impl ToolHandler for RequestUserInput {
     type Args = Args;
     const NAME: &'static str = "request_user_input";
-    const ABOUT: &'static str =
-        "Asks the user when you cannot go on without a decision of theirs, and waits for the answers.";
+    const ABOUT: &'static str = "Asks the user for a decision that you cannot go on without, and waits.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("questions[].header", "id")];
+    // Whoever gives an id beside it means it as a title.
+    const UNTOLD: &'static [&'static str] = &["questions[].header"];
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         check(&args.questions)?;
@@ -72,22 +76,32 @@ impl ToolHandler for RequestUserInput {
                 "nobody is there to be asked; decide yourself, and say what you decided and why",
             ));
         };
-        let mut answers = BTreeMap::new();
-        for Question { id, question, options } in &args.questions {
+        let (mut answers, mut waited) = (BTreeMap::new(), Duration::ZERO);
+        for Question { id, question, header, options } in &args.questions {
             let options = options
                 .iter()
                 .map(|choice| (choice.label.clone(), choice.description.clone().unwrap_or_default()))
                 .collect();
-            let inquiry = Inquiry { question: question.clone(), options };
-            let Some(answer) = person.ask(&inquiry).await else {
-                return Ok(ToolOutput::failure(
-                    "the user did not answer; go on without, or stop and say what you need to know",
-                ));
+            let header = header.iter().filter(|header| !header.trim().is_empty());
+            let question = header.fold(question.clone(), |question, header| format!("{header}: {question}"));
+            let inquiry = Inquiry { question, options };
+            let since = Instant::now();
+            let answer = person.ask(&inquiry).await;
+            waited += since.elapsed();
+            let Some(answer) = answer else {
+                let nobody = "the user did not answer; go on without, or stop and say what you need to know";
+                return Ok(after(ToolOutput::failure(nobody), waited));
             };
             answers.insert(id.clone(), json!({ "answers": [answer] }));
         }
-        Ok(ToolOutput::text(json!({ "answers": answers }).to_string()))
+        Ok(after(ToolOutput::text(json!({ "answers": answers }).to_string()), waited))
     }
+}
+
+/// An answer for which a person was waited for.
+fn after(mut output: ToolOutput, waited: Duration) -> ToolOutput {
+    output.facts.waited = waited;
+    output
 }
 
 fn check(questions: &[Question]) -> Result<(), ToolError> {

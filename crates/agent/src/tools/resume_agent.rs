@@ -27,7 +27,7 @@ impl ToolHandler for ResumeAgent {
         "Opens an agent again that was closed, with all it knew; send_input gives it something to do.";
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
-        let child = child(&self.0, &args.id)?;
+        let child = child(&self.0, "id", &args.id)?;
         let closed = matches!(child.status(), Status::Shutdown | Status::Errored(_));
         let Some(session) = child.session().filter(|_| closed) else { return Ok(told(&child)) };
         let failure =

@@ -30,7 +30,7 @@ impl ToolHandler for SendInput {
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("target", "id")];
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
-        let child = child(&self.0, &args.id)?;
+        let child = child(&self.0, "id", &args.id)?;
         if args.message.trim().is_empty() {
             return Err(ToolError::argument("message", "it is empty"));
         }

@@ -41,7 +41,9 @@ impl ToolHandler for Wait {
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("targets", "ids")];
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
-        let children = args.ids.iter().map(|id| child(&self.0, id)).collect::<Result<Vec<_>, _>>()?;
+        let children = args.ids.iter().enumerate();
+        let children = children.map(|(at, id)| child(&self.0, &format!("ids[{at}]"), id));
+        let children = children.collect::<Result<Vec<_>, _>>()?;
         if children.is_empty() {
             return Err(ToolError::argument("ids", "it is empty; list_agents has those there are"));
         }

@@ -83,7 +83,7 @@ fn missing_in(door: &Door, path: &Path, dir: &Found, (at, name): (&Path, &OsStr)
     FsError::NotFound {
         path: path.to_owned(),
         nearest: nearest::names(dir, door.deny(), name),
-        exists: (!is_parent).then(|| dir.path().to_owned()),
+        exists: (!is_parent).then(|| door.reach().spelled(dir.path())),
     }
 }
 

@@ -29,7 +29,7 @@ pub enum SpawnFault {
         errno: io::Error,
     },
     /// This machine cannot confine it as the policy demands.
-    #[error("{}", unconfined(*at_least, missing, fix.as_deref()))]
+    #[error("{}", unconfined(*at_least, missing, fix.as_deref(), *weaker))]
     Unconfined {
         /// The weakest tier that would do.
         at_least: Tier,
@@ -37,24 +37,42 @@ pub enum SpawnFault {
         missing: Vec<Missing>,
         /// What would mend it, if that is known.
         fix: Option<String>,
+        /// What there is instead, if somebody makes do with that.
+        weaker: Option<Tier>,
     },
+    /// There is more in the writable roots than can be looked at and protected.
+    #[error(
+        "nothing is run: the workspace holds more files, secrets or repositories than can be looked at, so that some would \
+         not be protected; work in a smaller directory, remove what a command may have put there, or accept it with \
+         `--require landlock`"
+    )]
+    TooMuch,
     /// The spawner or the keeper is gone, or the system is out of something.
     #[error("no process could be started: {0}")]
     System(#[from] io::Error),
 }
 
-fn unconfined(at_least: Tier, missing: &[Missing], fix: Option<&str>) -> String {
+fn unconfined(at_least: Tier, missing: &[Missing], fix: Option<&str>, weaker: Option<Tier>) -> String {
     let tried: Vec<String> =
         missing.iter().map(|missing| format!("no {} ({})", missing.tier.as_str(), missing.why)).collect();
-    let tried = if tried.is_empty() {
-        "no tier may be used that is strong enough".to_owned()
-    } else {
-        tried.join(", ")
-    };
+    let tried = tried.join(", ");
+    let at_least = at_least.as_str();
+    if tried.is_empty() {
+        return format!(
+            "nothing is run: the policy demands at least {at_least} (`confinement.require`), and allows no tier that is as strong (`confinement.tier`)"
+        );
+    }
     let fix = fix.map(|fix| format!("`{fix}` mends that; ")).unwrap_or_default();
+    let instead = weaker.map(|tier| {
+        format!(
+            "`--require {tier}`, or `confinement.require = \"{tier}\"` in the user's own configuration, runs commands without: they can then \
+             read secrets and change git hooks; ",
+            tier = tier.as_str()
+        )
+    });
+    let instead = instead.unwrap_or_default();
     format!(
-        "nothing is run: the policy demands at least {}, and this machine gives {tried}; {fix}`toolgate doctor` says more",
-        at_least.as_str()
+        "nothing is run: the policy demands at least {at_least}, and this machine gives {tried}; {fix}{instead}`toolgate doctor` says more"
     )
 }
 

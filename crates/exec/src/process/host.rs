@@ -167,6 +167,15 @@ impl Spawner {
         Ok(ours)
     }
 
+    /// What will be enforced for a command that runs with `permit`: what it runs in is made now, if it is not there.
+    pub async fn enforcement(&self, permit: &Permit) -> Result<Enforcement, SpawnFault> {
+        let cell = match permit.confinement() {
+            Some(confinement) => self.cells.find(self, permit.reach(), confinement).await?,
+            None => None,
+        };
+        Ok(cell.map_or_else(|| unconfined(permit), |cell| cell.enforcement.clone()))
+    }
+
     /// What is where for a command that runs with `permit`, in which tier, and what is enforced.
     pub async fn explain(&self, permit: &Permit) -> Result<Explained, SpawnFault> {
         let cell = match permit.confinement() {

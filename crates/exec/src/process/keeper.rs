@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Pid, Signal, getppid};
 
+use super::guard::ResourceGuard;
 use super::launch::{Launched, Limits, launch};
 use super::message::{Ended, Launch, MAX_ORDER, Order, Report, Step, Used};
 use super::sys::{self, Reaped, Wait};
@@ -56,8 +57,9 @@ fn serve(control: &OwnedFd, limits: Limits, inside: Option<&Inside>) -> ! {
     let names = names.and_then(|inside| Names::open(&inside.bounds.plan.hosts).ok());
     let layers = Layers::new(inside);
     let signals = &signals;
+    let guard = ResourceGuard::default();
     let mut keeper =
-        Keeper { control, signals, limits, inside, spawner, layers, names, rules: None, gave: false };
+        Keeper { control, signals, limits, inside, spawner, layers, names, guard, rules: None, gave: false };
     while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
         match Order::decode(&bytes) {
             Some(Order::Run(order)) => keeper.run(&order, fds),
@@ -84,6 +86,8 @@ struct Keeper<'a> {
     layers: Layers,
     /// Where programs ask for names.
     names: Option<Names>,
+    /// What its runs take of the machine.
+    guard: ResourceGuard,
     /// Landlock's, and whether they hold for one run only.
     rules: Option<OwnedFd>,
     gave: bool,
@@ -106,8 +110,11 @@ impl Keeper<'_> {
         });
         // Only the program holds them now: when it lets go of them, its reader knows.
         drop(fds);
+        let mut guard = std::mem::take(&mut self.guard);
+        guard.begin(self.inside);
         let mut run = Run {
             keeper: self,
+            guard,
             leader: None,
             used: Used::default(),
             ended: BTreeSet::new(),
@@ -128,6 +135,7 @@ impl Keeper<'_> {
             Err((step, errno)) => run.failed(step, errno),
         }
         run.watch();
+        self.guard = run.guard;
         self.layers.rest();
     }
 
@@ -198,6 +206,7 @@ struct Woken {
 /// One program and what came of it.
 struct Run<'a> {
     keeper: &'a Keeper<'a>,
+    guard: ResourceGuard,
     leader: Option<Launched>,
     used: Used,
     ended: BTreeSet<i32>,
@@ -223,7 +232,8 @@ impl Run<'_> {
             }
             self.send();
             let broker = self.broker.as_ref().and_then(Broker::next);
-            let next = self.next_step().into_iter().chain(broker).chain(self.hide).min();
+            let next =
+                self.next_step().into_iter().chain(broker).chain(self.hide).chain(self.guard.next()).min();
             let wait = next.map(|at| at.saturating_duration_since(Instant::now()));
             let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
             let woken = self.wait(wait.as_ref());
@@ -232,6 +242,7 @@ impl Run<'_> {
             }
             self.judge(&woken);
             self.hide();
+            self.guard();
             if self.next_step().is_some_and(|at| at <= Instant::now()) {
                 self.step();
             }
@@ -267,6 +278,14 @@ impl Run<'_> {
         }
         self.hide = Some(Instant::now() + HIDE);
         if mounts::hide_again(&inside.bounds.plan).is_err() {
+            self.end(Duration::ZERO);
+        }
+    }
+
+    /// Ends what takes more of the machine than it may, and says so.
+    fn guard(&mut self) {
+        if let Some(refusal) = self.guard.look(self.keeper.inside) {
+            self.news.extend(Report::Refused(vec![refusal]).encode());
             self.end(Duration::ZERO);
         }
     }

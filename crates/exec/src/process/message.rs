@@ -274,6 +274,8 @@ mod tests {
                 Refusal::Socket("@x".to_owned()),
                 Refusal::Connect("[::1]:80".parse().unwrap()),
                 Refusal::Write("/etc/x".into()),
+                Refusal::Excess(policy::Excess::Scratch { most: 5 }),
+                Refusal::Excess(policy::Excess::Memory),
             ]),
             Report::NoLayer,
         ] {

@@ -12,6 +12,7 @@
 pub(crate) mod bytes;
 mod entry;
 mod fault;
+mod guard;
 mod host;
 mod keeper;
 mod launch;
@@ -23,6 +24,7 @@ mod running;
 mod spawner;
 mod sys;
 mod tree;
+mod user;
 
 /// What a cell needs of this.
 pub(crate) mod confined {
@@ -41,3 +43,4 @@ pub use message::{Ended, Step, Used};
 pub use pty::Size;
 pub(crate) use pty::resize;
 pub(crate) use running::{Pipes, Process};
+pub use user::is_own_user;

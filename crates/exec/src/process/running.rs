@@ -17,8 +17,8 @@ use super::host::{Spawner, Stdio};
 use super::message::{LENGTH, MAX_REPORT, Order, Report};
 use super::{link, pty, sys};
 use crate::capture::Stream;
-use crate::sandbox::git::Strays;
 use crate::sandbox::host::{Borrowed, Cell};
+use crate::sandbox::watch::HostWatch;
 
 /// Keepers that wait for the next run.
 const MAX_IDLE: usize = 8;
@@ -121,9 +121,9 @@ impl Process {
         }
     }
 
-    /// Where it could make git directories that git walks into by itself.
-    pub(crate) fn strays(&self) -> Arc<Strays> {
-        self.cell.as_ref().map(|cell| cell.strays()).unwrap_or_default()
+    /// A watch over the run for files that take effect on the user's machine, if it is confined.
+    pub(crate) fn watch(&self) -> Option<HostWatch> {
+        self.cell.as_ref().map(|cell| cell.watch())
     }
 
     /// What it is confined to, if it is.

@@ -153,6 +153,11 @@ fn numbers(directory: &str) -> Vec<i32> {
     names.filter_map(|name| name.parse().ok()).collect()
 }
 
+/// A file of the kernel's.
+pub(super) fn text(path: &str) -> Option<String> {
+    read(path).map(|text| String::from_utf8_lossy(&text).into_owned())
+}
+
 fn read(path: &str) -> Option<Vec<u8>> {
     let file = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut text = Vec::new();

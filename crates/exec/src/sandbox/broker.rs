@@ -20,6 +20,7 @@ use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+use super::bound::{BoundSockets, Whose};
 use super::outside::{Outside, Way};
 use super::plan::Plan;
 use super::refusal::Refusal;
@@ -66,6 +67,8 @@ pub(crate) struct Bounds {
     pub(crate) plan: Plan,
     /// Whether the loopback is its own, and abstract sockets too.
     pub(crate) own_network: bool,
+    /// Whose a socket is.
+    pub(crate) bound: BoundSockets,
 }
 
 impl Broker {
@@ -91,13 +94,18 @@ impl Broker {
     /// Answers one call.
     pub(crate) fn serve(&mut self, bounds: &Bounds) {
         let Ok(asked) = sys::asked(&self.listener) else { return };
-        let answer = if i64::from(asked.number) == libc::SYS_connect {
-            self.connect(&asked, bounds)
-        } else {
-            for path in writes::refused(&asked, &bounds.plan) {
-                self.tell(Refusal::Write(path));
+        let answer = match i64::from(asked.number) {
+            libc::SYS_connect => self.connect(&asked, bounds),
+            libc::SYS_bind => {
+                note(&asked, &bounds.bound);
+                Some(Answer::GoOn)
             }
-            Some(Answer::GoOn)
+            _ => {
+                for path in writes::refused(&asked, &bounds.plan) {
+                    self.tell(Refusal::Write(path));
+                }
+                Some(Answer::GoOn)
+            }
         };
         if let Some(answer) = answer {
             sys::answer(&self.listener, &asked, answer);
@@ -238,9 +246,21 @@ impl Broker {
             Err(errno) => return Some(Answer::Fails(errno)),
         };
         let is_named = || bounds.plan.sockets.iter().any(|name| name == real.as_os_str().as_bytes());
-        if !writes::may_write(&real, &bounds.plan) && !is_named() {
-            self.tell(Refusal::Socket(real.to_string_lossy().into_owned()));
-            return Some(Answer::Fails(Errno::ACCESS));
+        let plan = &bounds.plan;
+        let whose = match writes::is_private(&real, plan) || is_named() {
+            true => Whose::Ours,
+            false => bounds.bound.whose(&socket),
+        };
+        match whose {
+            Whose::Ours => {}
+            // As if it had been connected to: nobody listens.
+            Whose::Nobodys if writes::may_write(&real, plan) => {
+                return Some(Answer::Fails(Errno::CONNREFUSED));
+            }
+            Whose::Nobodys | Whose::Others => {
+                self.tell(Refusal::Socket(real.to_string_lossy().into_owned()));
+                return Some(Answer::Fails(Errno::ACCESS));
+            }
         }
         self.connect_for(asked, own, unix_address(by_descriptor.as_bytes()), Some(socket))
     }
@@ -278,6 +298,15 @@ impl Broker {
             Ok(()) => Answer::Done,
             Err(errno) => Answer::Fails(errno),
         })
+    }
+}
+
+/// Notes that the caller is about to bind a socket. Whichever it binds in its place afterwards, if it changes it, is not noted.
+fn note(asked: &Asked, bound: &BoundSockets) {
+    if let Ok(socket) = socket_of(asked)
+        && socket_domain(&socket) == Ok(AddressFamily::UNIX)
+    {
+        bound.note(&socket);
     }
 }
 

@@ -19,6 +19,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::DumpableBehavior;
 
+use super::bound::BoundSockets;
 use super::bpf::Instruction;
 use super::broker::Bounds;
 use super::cgroup::Group;
@@ -44,6 +45,10 @@ pub(crate) struct Inside {
     /// There are mounts of its own, on which layers can be put.
     pub(crate) own_mounts: bool,
     pub(crate) gaps: BTreeSet<Gap>,
+    /// The private directory of the session, as it is outside.
+    pub(crate) scratch: Option<OwnedFd>,
+    /// Whether a control group limits memory.
+    pub(crate) memory_is_limited: bool,
     /// To who reaches hosts outside, if any may be reached.
     pub(crate) relay: Option<OwnedFd>,
 }
@@ -77,6 +82,7 @@ pub(crate) fn serve(plan: Plan, group: Option<&Group>, control: &OwnedFd, limits
     if group.is_some_and(|group| group.processes) {
         inside.gaps.remove(&Gap::ProcessLimit);
     }
+    inside.memory_is_limited = group.is_some_and(|group| group.memory);
     if asks_memory && !group.is_some_and(|group| group.memory) {
         inside.gaps.insert(Gap::MemoryLimit);
     }
@@ -201,8 +207,11 @@ fn unable(fault: &Fault) -> Vec<u8> {
 
 /// Where the host opens terminals for what runs here, so that they have a name here.
 fn terminals() -> Option<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open("/dev/pts", flags, Mode::empty()).ok()
+    directory("/dev/pts".as_ref()).ok()
+}
+
+fn directory(path: &std::path::Path) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>), Fault> {
@@ -211,26 +220,17 @@ fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spa
     let own_network = own_mounts && plan.network != Network::On;
     // It stays where this process is now.
     let relay = plan.is_relayed().then(|| relay::start(&plan.hosts)).and_then(std::result::Result::ok);
-    if own_mounts {
-        enter(&plan)?;
-        let missing = mounts::build(&plan)?;
-        if !missing.is_empty() {
-            gaps.insert(Gap::Caches);
-            plan.mounts.retain(|mount| !missing.contains(&mount.at));
-            plan.writable.retain(|path| !missing.contains(path));
-        }
-        sys::forget_capabilities()
-            .map_err(|errno| Fault::Machine("giving up capabilities".to_owned(), errno))?;
-    } else {
-        // Only root has some to give up.
-        let _has_none = sys::forget_capabilities();
-        gaps.extend(without_namespaces(&plan));
-    }
+    let scratch = directory(&plan.scratch).ok();
+    let bound = BoundSockets::new(own_network)
+        .map_err(|errno| Fault::Machine("asking about sockets".to_owned(), errno))?;
+    enclose(&mut plan, &mut gaps)?;
     let landlock =
         if plan.tier >= Tier::Landlock { landlock_version(&plan, own_mounts, &mut gaps)? } else { None };
     let brokered = can_listen()?;
     if !brokered {
         gaps.insert(Gap::UnixSockets);
+    } else if !bound.works() {
+        gaps.insert(Gap::BoundSockets);
     }
     let relay = relay.filter(|_| brokered);
     if relay.is_none() && !plan.hosts.is_empty() && plan.network != Network::On {
@@ -241,13 +241,14 @@ fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spa
     }
     let rules = FilterRules {
         inet: own_network || plan.network == Network::On,
+        own_network,
         namespaces: own_mounts,
         landlock: landlock.is_some(),
         root: rustix::process::geteuid().is_root(),
         brokered,
         recorded: plan.recorded && brokered && plan.tier >= Tier::Landlock,
     };
-    let bounds = Bounds { plan, own_network };
+    let bounds = Bounds { plan, own_network, bound };
     let mut inside = Inside {
         bounds,
         landlock,
@@ -256,10 +257,30 @@ fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spa
         own_processes: own_mounts,
         own_mounts,
         gaps,
+        scratch,
+        memory_is_limited: false,
         relay,
     };
     let spare = first(&mut inside, rules, limits)?;
     Ok((inside, spare))
+}
+
+/// Puts the namespaces of `plan` around this process, and gives up what it could do with them.
+fn enclose(plan: &mut Plan, gaps: &mut BTreeSet<Gap>) -> Result<(), Fault> {
+    if plan.tier < Tier::Namespaces {
+        // Only root has some to give up.
+        let _has_none = sys::forget_capabilities();
+        gaps.extend(without_namespaces(plan));
+        return Ok(());
+    }
+    enter(plan)?;
+    let missing = mounts::build(plan)?;
+    if !missing.is_empty() {
+        gaps.insert(Gap::Caches);
+        plan.mounts.retain(|mount| !missing.contains(&mount.at));
+        plan.writable.retain(|path| !missing.contains(path));
+    }
+    sys::forget_capabilities().map_err(|errno| Fault::Machine("giving up capabilities".to_owned(), errno))
 }
 
 /// Makes the first keeper, which shows what keepers can be here.

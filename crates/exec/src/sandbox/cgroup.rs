@@ -31,7 +31,7 @@ pub(crate) struct Group {
 impl Group {
     /// Makes one with `limits`, if there are any and it can be.
     pub(crate) fn make(limits: &Limits) -> Option<Self> {
-        let wanted = Wanted { processes: limits.processes, memory: limits.memory };
+        let wanted = Wanted { processes: limits.processes, memory: limits.memory, most: most_memory() };
         if wanted.controllers().is_empty() {
             return None;
         }
@@ -56,11 +56,13 @@ impl Group {
 struct Wanted {
     processes: Option<u64>,
     memory: Option<u64>,
+    /// What memory is limited to whatever is said about it.
+    most: Option<u64>,
 }
 
 impl Wanted {
     fn controllers(self) -> Vec<&'static str> {
-        let (pids, memory) = (self.processes.map(|_| "pids"), self.memory.map(|_| "memory"));
+        let (pids, memory) = (self.processes.map(|_| "pids"), self.memory.or(self.most).map(|_| "memory"));
         pids.into_iter().chain(memory).collect()
     }
 }
@@ -114,11 +116,12 @@ fn make_in(place: &Path, wanted: Wanted) -> Option<Group> {
     mkdir(&path, Mode::RWXU).ok()?;
     let set = |file: &str, value: u64| write(&path.join(file), &value.to_string()).is_ok();
     let processes = wanted.processes.is_some_and(|most| set("pids.max", most.saturating_add(OURS)));
-    let memory = wanted.memory.is_some_and(|most| {
+    if wanted.memory.is_some() {
         // What is swapped out counts too.
         set("memory.swap.max", 0);
-        set("memory.max", most)
-    });
+    }
+    let memory = wanted.memory.into_iter().chain(wanted.most).min();
+    let memory = memory.is_some_and(|most| set("memory.max", most));
     let group = Group { path, processes, memory };
     // Whether processes can be moved there is seen when one is.
     if processes || memory {
@@ -154,6 +157,14 @@ fn sweep(place: &Path) {
             let _in_use = rmdir(place.join(to_path(name.to_vec())));
         }
     }
+}
+
+/// Four fifths of the machine's memory: a build does not need the rest, and everybody else does.
+fn most_memory() -> Option<u64> {
+    let text = read("/proc/meminfo".as_ref())?;
+    let all = lines(&text).find_map(|line| line.strip_prefix(b"MemTotal:"))?;
+    let kilobytes: u64 = String::from_utf8_lossy(all).split_whitespace().next()?.parse().ok()?;
+    Some((kilobytes << 10) / 5 * 4)
 }
 
 fn read(path: &Path) -> Option<Vec<u8>> {

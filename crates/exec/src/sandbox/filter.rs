@@ -19,6 +19,8 @@ use policy::{Action, Condition, Policy, Rule, Word, policy};
 pub(crate) struct FilterRules {
     /// Sockets of the internet families may be made (there is a network namespace, or the network is on).
     pub(crate) inet: bool,
+    /// There is a network namespace: sockets that are bound in it are known by that. Else `bind` is told to the supervisor too.
+    pub(crate) own_network: bool,
     /// A process and an IPC namespace are in force.
     pub(crate) namespaces: bool,
     /// Landlock is in force (with signal scope and ptrace restriction).

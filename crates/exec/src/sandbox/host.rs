@@ -13,11 +13,12 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::git::{Landed, Layer, Repository, Strays};
+use super::git::{self, Landed, Layer, Repository};
 use super::layers::Wanted;
 use super::scratch::{self, Scratch};
 use super::survey::{self, Survey};
-use super::{mounts, remedy};
+use super::watch::HostWatch;
+use super::{landlock, mounts, remedy, sys};
 use crate::process::bytes::{In, LENGTH, Out};
 use crate::process::{SpawnFault, Spawner, link};
 
@@ -101,7 +102,12 @@ impl Cells {
             Arc::ptr_eq(&cell.reach, reach) && Arc::ptr_eq(&cell.confinement, confinement)
         };
         if let Some(cell) = all.iter().find(same) {
-            return Ok(Some(Arc::clone(cell)));
+            if !cell.is_stale() {
+                return Ok(Some(Arc::clone(cell)));
+            }
+            // Commands that run go on where they are.
+            let stale = Arc::clone(cell);
+            all.retain(|cell| !Arc::ptr_eq(cell, &stale));
         }
         let scratch = self.scratch(confinement)?;
         match strongest(spawner, reach, confinement, &scratch).await {
@@ -143,10 +149,13 @@ async fn strongest(
             continue;
         }
         let survey = look(reach, confinement, scratch, tier).await?;
+        if survey.cut && confinement.at_least.0 >= tier {
+            return Err(SpawnFault::TooMuch);
+        }
         match make(spawner, &survey).await? {
             Ok(made) => {
                 let mut gaps = made.gaps;
-                if survey.cut {
+                if survey.cut || survey.unread {
                     gaps.push(Gap::Globs);
                 }
                 let enforcement =
@@ -167,7 +176,9 @@ async fn strongest(
         }
     }
     let fix = remedy::remedy(&missing, &remedy::Facts::of_this_machine());
-    Err(SpawnFault::Unconfined { at_least: confinement.at_least.0, missing, fix })
+    let has_landlock = sys::landlock_version().is_ok_and(|version| version >= landlock::OLDEST);
+    let weaker = (confinement.at_least.0 > Tier::Landlock && has_landlock).then_some(Tier::Landlock);
+    Err(SpawnFault::Unconfined { at_least: confinement.at_least.0, missing, fix, weaker })
 }
 
 /// Looks at the machine where it holds up nobody.
@@ -256,12 +267,20 @@ async fn words(control: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
 impl Cell {
     /// Where `path` of the host is in there.
     pub(crate) fn inside(&self, path: &Path) -> PathBuf {
-        survey::inside(path, &self.scratch, self.tier)
+        self.scratch.inside(path, self.tier)
     }
 
-    /// Where commands could make git directories that git walks into by itself.
-    pub(crate) fn strays(&self) -> Arc<Strays> {
-        Arc::clone(&self.survey.strays)
+    /// A watch over one run for files that take effect on the user's machine.
+    pub(crate) fn watch(&self) -> HostWatch {
+        HostWatch::begin(Arc::clone(&self.survey.strays), &self.survey.code, Arc::clone(&self.scratch))
+    }
+
+    /// Whether git obeys other files by now than those that are guarded: the user has changed its configuration.
+    fn is_stale(&self) -> bool {
+        let home = self.confinement.home.as_deref();
+        self.survey.obeyed.iter().any(|(repository, known)| {
+            !known.is_current() && !known.guards_as_much_as(&git::obeyed(repository, home))
+        })
     }
 
     /// Variables that commands in there get beside their own.

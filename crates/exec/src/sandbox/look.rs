@@ -1,6 +1,7 @@
 //! One walk through the roots of a policy: what may not be read in them, and where git directories are.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,15 @@ use rustix::fs::FileType;
 use super::git::sys;
 
 /// How many entries are looked at. A cell is made once in a session.
-const MAX_ENTRIES: usize = 100_000;
+const MAX_ENTRIES: usize = 5_000_000;
 /// How many paths are hidden; each is a mount.
-const MAX_HIDDEN: usize = 500;
+const MAX_HIDDEN: usize = 20_000;
 /// How many working trees are told of.
-const MAX_TREES: usize = 1_000;
+const MAX_TREES: usize = 20_000;
+/// How many files that the user's programs run are watched for changes.
+const MAX_CODE: usize = 100;
+/// Directories that are large, and whose files others have written.
+const OF_OTHERS: &[&str] = &["node_modules", "target", "vendor", ".venv", "venv", "site-packages"];
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -24,6 +29,8 @@ pub(crate) struct Seen {
     pub(crate) hidden: BTreeSet<PathBuf>,
     /// Directories with something in them that is called `.git`.
     pub(crate) trees: Vec<PathBuf>,
+    /// Code that the user's programs run, below the top of a root, with the action that makes them.
+    pub(crate) code: Vec<(PathBuf, String)>,
     /// There is more than was looked at.
     pub(crate) cut: bool,
 }
@@ -68,8 +75,10 @@ impl Seen {
                 } else if name == ".git" {
                     self.tree(root, &below);
                 } else if kind == FileType::Directory {
-                    let large = name == "node_modules" || name == "target";
+                    let large = OF_OTHERS.iter().any(|other| name == *other);
                     if large { &mut last } else { &mut next }.push_back(entry);
+                } else if !below.as_os_str().is_empty() {
+                    self.code(&path, name, &below);
                 }
                 ControlFlow::Continue(())
             });
@@ -81,6 +90,17 @@ impl Seen {
             self.hidden.insert(path);
         } else {
             self.cut = true;
+        }
+    }
+
+    /// Notes a file that takes effect by its name. Below the top of a root it is told, not held.
+    fn code(&mut self, path: &Path, name: &OsStr, below: &Path) {
+        let of_others = || below.iter().any(|part| OF_OTHERS.iter().any(|other| part == *other));
+        if self.code.len() < MAX_CODE
+            && let Some(file) = policy::host_file_by_name(Path::new(name))
+            && !of_others()
+        {
+            self.code.push((path.to_owned(), file.when));
         }
     }
 

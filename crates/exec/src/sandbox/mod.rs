@@ -3,12 +3,14 @@
 //! The host makes a `plan::Plan` out of a policy (`survey`); a `cell` carries it out once; its keepers put what is
 //! left on each program they start. What cannot be decided by mounts and filters is decided by the `broker`.
 
+mod bound;
 pub(crate) mod bpf;
 pub(crate) mod broker;
 pub(crate) mod cell;
 pub(crate) mod cgroup;
 pub(crate) mod filter;
 pub(crate) mod git;
+mod guarded;
 pub(crate) mod host;
 pub(crate) mod landlock;
 pub(crate) mod layers;
@@ -17,15 +19,17 @@ mod loopback;
 pub(crate) mod mounts;
 pub(crate) mod names;
 pub(crate) mod outside;
+mod places;
 pub(crate) mod plan;
 mod refusal;
 mod relay;
 mod remedy;
 pub(crate) mod scratch;
-#[cfg(any(target_os = "macos", test))]
-pub mod seatbelt;
+mod set_aside;
+mod stamp;
 pub(crate) mod survey;
 pub(crate) mod sys;
+pub(crate) mod watch;
 mod writes;
 
 pub use host::{Able, probe};

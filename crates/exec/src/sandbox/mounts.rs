@@ -38,8 +38,35 @@ const LINKS: &[(&str, &str)] = &[
     ("stderr", "/proc/self/fd/2"),
 ];
 /// What the kernel tells about itself and others that no command needs.
-const MASKED: &[&str] =
-    &["kcore", "keys", "key-users", "timer_list", "kpagecount", "kpageflags", "kpagecgroup"];
+const MASKED: &[&str] = &[
+    "acpi",
+    "allocinfo",
+    "kallsyms",
+    "kcore",
+    "key-users",
+    "keys",
+    "kmsg",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
+    "latency_stats",
+    "pagetypeinfo",
+    "sched_debug",
+    "scsi",
+    "slabinfo",
+    "timer_list",
+    "timer_stats",
+    "vmallocinfo",
+];
+/// The same of `/sys`. Most of it is closed to everybody but root, and a command may run as root.
+const MASKED_SYS: &[&str] = &[
+    "/sys/firmware",
+    "/sys/fs/bpf",
+    "/sys/fs/pstore",
+    "/sys/kernel/debug",
+    "/sys/kernel/security",
+    "/sys/kernel/tracing",
+];
 
 /// What went wrong.
 #[derive(Debug)]
@@ -76,7 +103,7 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
     let root = at(open("/", OFlags::DIRECTORY), || "opening `/`".to_owned())?;
     at(sys::private_mounts(&root), || "making mounts private".to_owned())?;
     let devices: Vec<(&str, OwnedFd)> = DEVICES.iter().filter_map(|name| device(name)).collect();
-    let layers = plan.layers.as_ref().map(clone).transpose();
+    let layers = plan.layers().map(clone).transpose();
     let layers = at(layers, || "opening the layers".to_owned())?;
     let mut missing = Vec::new();
     let (mut ready, mut shared) = (Vec::new(), Vec::new());
@@ -85,6 +112,7 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
             Ok(mount) => ready.push(mount),
             // Nothing is there any more, so there is nothing to hide or to protect.
             Err(Errno::NOENT) if !matches!(mount.what, What::Tree { writable: true, .. }) => {}
+            Err(Errno::ACCESS) if mount.what == What::Hidden && is_closed(&mount.at) => {}
             Err(_) if matches!(mount.what, What::Overlay { .. }) => missing.push(mount.at.clone()),
             Err(errno) => at_place(Err(errno), "preparing", &mount.at)?,
         }
@@ -100,7 +128,9 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
         }
         at_place(attach(mount), "mounting", mount.at)?;
         if mount.devices {
-            at(populate(&devices, layers.as_ref()), || "filling `/dev`".to_owned())?;
+            at(populate(&devices, layers.as_ref(), &shared_memory(&plan.limits)), || {
+                "filling `/dev`".to_owned()
+            })?;
         }
     }
     for mount in ready.iter().filter(|mount| mount.seal) {
@@ -108,6 +138,9 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
     }
     for mount in plan.mounts.iter().filter(|mount| mount.what == What::Hidden) {
         at_place(hide(&mount.at), "hiding", &mount.at)?;
+    }
+    for path in MASKED_SYS {
+        at(hide_all(Path::new(path)), || format!("hiding `{path}`"))?;
     }
     Ok(missing)
 }
@@ -187,7 +220,7 @@ fn device(name: &'static str) -> Option<(&'static str, OwnedFd)> {
 }
 
 /// Puts into the fresh `/dev` what belongs there.
-fn populate(devices: &[(&str, OwnedFd)], layers: Option<&OwnedFd>) -> Result<()> {
+fn populate(devices: &[(&str, OwnedFd)], layers: Option<&OwnedFd>, shared: &str) -> Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     let directory = |path: &str, mode| rustix::fs::mkdir(path, Mode::from_raw_mode(mode));
     for (name, device) in devices {
@@ -207,7 +240,7 @@ fn populate(devices: &[(&str, OwnedFd)], layers: Option<&OwnedFd>) -> Result<()>
     let terminals = fsmount(&terminals, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_NOSUID)?;
     move_mount(terminals, "", CWD, "/dev/pts", flags)?;
     directory("/dev/shm", 0o1777)?;
-    move_mount(tmpfs("1777")?, "", CWD, "/dev/shm", flags)?;
+    move_mount(sized_tmpfs("1777", shared)?, "", CWD, "/dev/shm", flags)?;
     directory(OURS, 0o700)?;
     make(Path::new(INERT), false)?;
     rustix::fs::chmod(INERT, Mode::empty())?;
@@ -223,11 +256,23 @@ fn hide(path: &Path) -> Result<()> {
     let target = match open(path, OFlags::NOFOLLOW) {
         Ok(target) if kind(&target)? != FileType::Directory => target,
         Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+        Err(Errno::ACCESS) if is_closed(path) => return Ok(()),
         Err(errno) => return Err(errno),
     };
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     move_mount(clone(INERT)?, "", &target, "", flags)
 }
+
+/// Whether a directory of another user keeps everybody of ours from `path`, commands included: `/root`. One of their own they could open.
+fn is_closed(path: &Path) -> bool {
+    let look = |above: &Path| rustix::fs::statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW).ok();
+    let innermost = path.ancestors().skip(1).find_map(look);
+    let own = rustix::process::geteuid().as_raw();
+    innermost.is_some_and(|above| above.st_uid != own || own == NOBODY)
+}
+
+/// Whose files all are in a user namespace that belong to nobody in it: whoever is this user cannot tell them from their own.
+const NOBODY: u32 = 65_534;
 
 /// Hides what is at `path`, a file or a directory with all that is in it.
 pub(crate) fn hide_all(path: &Path) -> Result<()> {
@@ -239,6 +284,7 @@ pub(crate) fn hide_all(path: &Path) -> Result<()> {
         }
         Ok(_) => hide(path),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+        Err(Errno::ACCESS) if is_closed(path) => Ok(()),
         Err(errno) => Err(errno),
     }
 }
@@ -299,7 +345,7 @@ pub(crate) fn own_proc(processes: Option<u64>) -> Result<bool> {
     sys::restrict_mount(&proc, MountFlags::READ_ONLY_TREE)?;
     move_mount(&proc, "", CWD, "/proc", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
     for name in MASKED {
-        hide(Path::new(&format!("/proc/{name}")))?;
+        hide_all(Path::new(&format!("/proc/{name}")))?;
     }
     Ok(limited)
 }
@@ -368,9 +414,21 @@ fn overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd> {
     mounted(&context)
 }
 
+/// How large `/dev/shm` may become, as the kernel reads it: it is memory, and counts as such.
+fn shared_memory(limits: &policy::Limits) -> String {
+    let said = limits.shared_memory.into_iter().chain(limits.memory).min();
+    said.map_or_else(|| "25%".to_owned(), |most| most.to_string())
+}
+
 fn tmpfs(mode: &str) -> Result<OwnedFd> {
+    // What we put there ourselves, and then seal.
+    sized_tmpfs(mode, "1m")
+}
+
+fn sized_tmpfs(mode: &str, size: &str) -> Result<OwnedFd> {
     let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(&context, "mode", mode)?;
+    fsconfig_set_string(&context, "size", size)?;
     mounted(&context)
 }
 

@@ -22,9 +22,9 @@ pub(crate) struct Plan {
     pub(crate) writable: Vec<PathBuf>,
     /// Whose sockets may be connected to beside those that lie where may be written: paths, and `@` with names.
     pub(crate) sockets: Vec<Vec<u8>>,
-    /// Where layers over git directories are kept, as the host sees it.
-    pub(crate) layers: Option<PathBuf>,
     pub(crate) limits: Limits,
+    /// The private directory of the session, as the host sees it.
+    pub(crate) scratch: PathBuf,
     /// Whether changes of files are noted.
     pub(crate) recorded: bool,
 }
@@ -68,6 +68,11 @@ impl Plan {
         self.tier >= Tier::Namespaces && self.network != Network::On && !self.hosts.is_empty()
     }
 
+    /// Where layers over git directories are kept, as the host sees it, if there can be some.
+    pub(crate) fn layers(&self) -> Option<PathBuf> {
+        (self.tier >= Tier::Namespaces).then(|| self.scratch.join("layers"))
+    }
+
     /// Whether what holds `path` is nothing of the host's, or a directory of ours in its place.
     pub(crate) fn is_ours(&self, path: &Path) -> bool {
         let holds = |mount: &&Mount| path != mount.at && path.starts_with(&mount.at);
@@ -80,7 +85,7 @@ impl Plan {
     }
 
     pub(crate) fn write(&self, out: &mut Out) {
-        let Self { tier, network, hosts, mounts, writable, sockets, layers, limits, recorded } = self;
+        let Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, recorded } = self;
         out.byte(*tier as u8);
         out.byte(*network as u8);
         out.byte(u8::from(*recorded));
@@ -110,8 +115,9 @@ impl Plan {
         writable.iter().for_each(|root| path(out, root));
         out.number(sockets.len() as u64);
         sockets.iter().for_each(|name| out.bytes(name));
-        out.bytes(layers.as_ref().map_or(&[][..], |layers| layers.as_os_str().as_bytes()));
-        for limit in [limits.processes, limits.memory, limits.file_size, limits.open_files] {
+        path(out, scratch);
+        let Limits { processes, memory, file_size, open_files, scratch, shared_memory } = limits;
+        for limit in [processes, memory, file_size, open_files, scratch, shared_memory] {
             out.number(limit.unwrap_or(u64::MAX));
         }
     }
@@ -136,12 +142,17 @@ impl Plan {
         let mounts = (0..count).map(|_| Mount::read(input)).collect::<Option<_>>()?;
         let writable = input.list()?.into_iter().map(to_path).collect();
         let sockets = input.list()?;
-        let layers =
-            Some(input.bytes()?).filter(|layers| !layers.is_empty()).map(|path| to_path(path.to_vec()));
+        let scratch = to_path(input.bytes()?.to_vec());
         let mut limit = || input.number().map(|limit| Some(limit).filter(|&limit| limit != u64::MAX));
-        let limits =
-            Limits { processes: limit()?, memory: limit()?, file_size: limit()?, open_files: limit()? };
-        Some(Self { tier, network, hosts, mounts, writable, sockets, layers, limits, recorded })
+        let limits = Limits {
+            processes: limit()?,
+            memory: limit()?,
+            file_size: limit()?,
+            open_files: limit()?,
+            scratch: limit()?,
+            shared_memory: limit()?,
+        };
+        Some(Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, recorded })
     }
 }
 
@@ -206,8 +217,8 @@ mod tests {
             ],
             writable: vec!["/w".into()],
             sockets: vec![b"@x".to_vec()],
-            layers: Some("/s/layers".into()),
-            limits: Limits { memory: Some(5), ..Limits::default() },
+            limits: Limits { memory: Some(5), scratch: Some(7), ..Limits::default() },
+            scratch: "/s".into(),
             recorded: true,
         };
         let mut out = Out::new();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use policy::{Confinement, Denial};
+use policy::{Confinement, Denial, Excess};
 
 use super::plan::to_path;
 use crate::process::bytes::{In, Out};
@@ -20,6 +20,8 @@ pub enum Refusal {
     Socket(String),
     /// Changing this file.
     Write(PathBuf),
+    /// Going on: it took too much.
+    Excess(Excess),
 }
 
 impl Refusal {
@@ -31,9 +33,8 @@ impl Refusal {
             }
             Self::Name(name) => Denial::MayNotConnect { target: name.clone(), network: confinement.network },
             Self::Socket(name) => Denial::MayNotReach { name: name.clone() },
-            Self::Write(path) => {
-                Denial::MayNotWrite { path: path.clone(), roots: confinement.writable.clone() }
-            }
+            Self::Write(path) => confinement.refusal_of_write(path.clone()),
+            Self::Excess(excess) => Denial::Ended { excess: *excess },
         }
     }
 
@@ -55,6 +56,14 @@ impl Refusal {
                 out.byte(3);
                 out.bytes(name.as_bytes());
             }
+            Self::Excess(Excess::Scratch { most }) => {
+                out.byte(4);
+                out.bytes(&most.to_le_bytes());
+            }
+            Self::Excess(Excess::Memory) => {
+                out.byte(5);
+                out.bytes(&[]);
+            }
         }
     }
 
@@ -65,6 +74,8 @@ impl Refusal {
             0 => Self::Connect(std::str::from_utf8(bytes).ok()?.parse().ok()?),
             1 => Self::Socket(String::from_utf8_lossy(bytes).into_owned()),
             2 => Self::Write(to_path(bytes.to_vec())),
+            4 => Self::Excess(Excess::Scratch { most: u64::from_le_bytes(bytes.try_into().ok()?) }),
+            5 => Self::Excess(Excess::Memory),
             3 => Self::Name(String::from_utf8_lossy(bytes).into_owned()),
             _ => return None,
         })

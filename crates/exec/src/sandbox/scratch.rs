@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use policy::Tier;
 use rustix::fs::{
-    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, XattrFlags, fgetxattr, flock, fsetxattr, fstat, mkdir,
-    mkdirat, open, openat, unlinkat,
+    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, StatxFlags, Timespec, Timestamps, UTIME_NOW, XattrFlags,
+    fgetxattr, flock, fsetxattr, fstat, mkdir, mkdirat, open, openat, statx, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -22,6 +23,14 @@ const MAX_DEPTH: usize = 300;
 const MARK: &str = "user.toolgate.placeholder";
 /// Where it is noted what was made in places of others, to be removed again.
 const NOTES: &str = "placeholders";
+/// Where it is noted at which places commands could make what a program of the user's obeys. It is touched while they run.
+const WATCHED: &str = "watched";
+/// What is read of such notes.
+const MAX_NOTES: usize = 1 << 20;
+/// A file that was made so long after the notes were last touched was not made by a command.
+const LATE: Duration = Duration::from_secs(2);
+
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
 
 /// The private directory of a session. Dropping it removes it.
 #[derive(Debug)]
@@ -33,6 +42,8 @@ pub struct Scratch {
     may_hold: Mutex<BTreeSet<PathBuf>>,
     /// How many layers there are, of all cells that use it.
     layers: AtomicUsize,
+    /// What was found that a killed session had let be made.
+    left: Mutex<Vec<String>>,
 }
 
 impl Scratch {
@@ -42,9 +53,7 @@ impl Scratch {
         // Until this one is locked, nobody takes it for one that was left.
         let held = directory(&all)?;
         // A command may hold it to be in the way, where it can see it: then nothing is swept.
-        if lock(&held) {
-            sweep(&all);
-        }
+        let left = if lock(&held) { sweep(&all) } else { Vec::new() };
         // ends: some name is free
         for _ in 0..100 {
             let path = all.join(format!("{:016x}", random()?));
@@ -68,6 +77,7 @@ impl Scratch {
                 placeholders: Mutex::default(),
                 may_hold: Mutex::default(),
                 layers: AtomicUsize::new(0),
+                left: Mutex::new(left),
             });
         }
         Err(io::ErrorKind::AlreadyExists.into())
@@ -76,6 +86,17 @@ impl Scratch {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The directory that holds those of all sessions of this user.
+    pub fn all(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
+    /// The name that [`Scratch::all`] would have, if something that is not this user's alone has taken it.
+    pub fn taken(&self) -> Option<PathBuf> {
+        let known = self.all().with_file_name(known_name());
+        (self.all() != known).then_some(known)
     }
 
     /// What confined commands see as `/tmp`.
@@ -88,9 +109,35 @@ impl Scratch {
         self.path.join("var-tmp")
     }
 
+    /// Where `path` of the host is for commands: what they see as `/tmp` is in here.
+    pub(crate) fn inside(&self, path: &Path, tier: Tier) -> PathBuf {
+        let places = [(self.tmp(), "/tmp"), (self.var_tmp(), "/var/tmp")];
+        let spelled = places.iter().find_map(|(own, place)| {
+            let below = path.strip_prefix(own).ok()?;
+            Some(Path::new(place).components().chain(below.components()).collect())
+        });
+        spelled.filter(|_| tier >= Tier::Namespaces).unwrap_or_else(|| path.to_owned())
+    }
+
     /// The name of one more layer. Several cells may use this directory, and no two overlays may have one layer.
     pub(crate) fn new_layer(&self) -> String {
         self.layers.fetch_add(1, Ordering::Relaxed).to_string()
+    }
+
+    /// What was done about what a killed session had let be made, which is told once.
+    pub(crate) fn take_left(&self) -> Vec<String> {
+        std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes `places` for the session after a kill.
+    pub(crate) fn watch(&self, places: &[u8]) {
+        let _not_noted = append(&self.path.join(WATCHED), places);
+    }
+
+    /// Notes that commands run.
+    pub(crate) fn touch(&self) {
+        let now = Timestamps { last_access: NOW, last_modification: NOW };
+        let _not_noted = rustix::fs::utimensat(CWD, self.path.join(WATCHED), &now, AtFlags::empty());
     }
 
     /// Keepers may hold these places later on: they are looked at when all is over.
@@ -110,7 +157,7 @@ impl Scratch {
         if made {
             // Whoever finds it knows whose it is.
             let _not_here = fsetxattr(&held, MARK, b"1", XattrFlags::empty());
-        } else if fgetxattr(&held, MARK, &mut [0; 1]).is_err() || !is_empty(path) {
+        } else if !is_marked(&held) || !is_empty(path) {
             return false;
         }
         // Another session may have made it, and is not to take it away from this one.
@@ -164,10 +211,19 @@ fn give_up(path: &Path, held: &OwnedFd) {
 /// The same, if it is marked: whoever says that it is one of ours may be wrong.
 fn give_up_marked(path: &Path) {
     if let Ok(held) = directory(path)
-        && fgetxattr(&held, MARK, &mut [0; 1]).is_ok()
+        && is_marked(&held)
     {
         give_up(path, &held);
     }
+}
+
+fn is_marked(held: &OwnedFd) -> bool {
+    fgetxattr(held, MARK, &mut [0; 1]).is_ok()
+}
+
+/// Whether `path` is a directory that holds a place, or was one: the user may have put files into it since.
+pub(crate) fn is_placeholder(path: &Path) -> bool {
+    directory(path).is_ok_and(|held| is_marked(&held) || is_empty(path))
 }
 
 /// Holds the place `path` with an empty directory, if there is nothing; says whether there is something then.
@@ -184,14 +240,10 @@ pub(crate) fn hold(path: &Path) -> rustix::io::Result<bool> {
     }
 }
 
-/// Does `work` while the directory above `path` can be written.
+/// Does `work` while the directory above `path` can be written, which need not let itself be listed.
 fn opened(path: &Path, work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
-    let above = directory(path.parent().ok_or(Errno::ACCESS)?)?;
-    let mode = Mode::from_raw_mode(fstat(&above)?.st_mode);
-    rustix::fs::fchmod(&above, mode | Mode::RWXU)?;
-    let done = work();
-    rustix::fs::fchmod(&above, mode)?;
-    done
+    let above = super::git::sys::place(path.parent().ok_or(Errno::ACCESS)?)?;
+    super::set_aside::writable(&above, work)
 }
 
 /// Whether there is a directory with nothing in it.
@@ -216,26 +268,68 @@ fn directory(path: &Path) -> rustix::io::Result<OwnedFd> {
 
 /// Notes that `path` was made.
 fn note(notes: &Path, path: &Path) -> rustix::io::Result<()> {
+    append(notes, &[path.as_os_str().as_encoded_bytes(), b"\0"].concat())
+}
+
+fn append(notes: &Path, bytes: &[u8]) -> rustix::io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let notes = open(notes, flags, Mode::RUSR | Mode::WUSR)?;
-    rustix::io::write(&notes, &[path.as_os_str().as_encoded_bytes(), b"\0"].concat()).map(drop)
+    rustix::io::write(&notes, bytes).map(drop)
 }
 
 /// The directory of all scratch directories of this user: nobody else's, whoever else writes where it lies.
+///
+/// It has a name that everybody knows, so that the next session finds what a killed one left. Whoever else writes there can
+/// take that name first; then one with a random end is used, and found again by its beginning.
 fn ours() -> io::Result<PathBuf> {
-    let user = rustix::process::geteuid();
-    let path = super::super::fs::real(&std::env::temp_dir())?.join(format!("toolgate-{}", user.as_raw()));
-    match mkdir(&path, Mode::RWXU) {
+    let temporary = std::env::temp_dir();
+    let fault = |path: &Path, error: &io::Error| {
+        let why = format!("`{}`: {error}; set TMPDIR to a directory that you may write to", path.display());
+        io::Error::new(error.kind(), why)
+    };
+    let above = super::super::fs::real(&temporary).map_err(|error| fault(&temporary, &error))?;
+    let known = above.join(known_name());
+    match mkdir(&known, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) if is_ours_alone(&known) => return Ok(known),
         Ok(()) | Err(Errno::EXIST) => {}
-        Err(errno) => return Err(errno.into()),
+        Err(errno) => return Err(fault(&known, &errno.into())),
     }
-    let stat = fstat(directory(&path)?)?;
-    if stat.st_uid != user.as_raw() || stat.st_mode & 0o077 != 0 {
-        let why =
-            format!("`{}` is not a directory of this user alone; remove it or set TMPDIR", path.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    if let Some(found) = another_of_ours(&above) {
+        return Ok(found);
     }
-    Ok(path)
+    // ends: some name is free
+    for _ in 0..100 {
+        let path = above.join(format!("{}-{:016x}", known_name(), random()?));
+        match mkdir(&path, Mode::RWXU) {
+            Ok(()) => return Ok(path),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(fault(&path, &errno.into())),
+        }
+    }
+    Err(fault(&known, &io::ErrorKind::AlreadyExists.into()))
+}
+
+/// What the directory of this user is called, unless somebody else has taken that name.
+fn known_name() -> String {
+    format!("toolgate-{}", rustix::process::geteuid().as_raw())
+}
+
+/// A directory of ours in `above` whose name has a random end, made by an earlier session.
+fn another_of_ours(above: &Path) -> Option<PathBuf> {
+    /// Whoever fills the directory is not to hold us up.
+    const LOOKED_AT: usize = 10_000;
+    let beginning = format!("{}-", known_name());
+    let entries = Dir::read_from(directory(above).ok()?).ok()?.filter_map(Result::ok).take(LOOKED_AT);
+    let names = entries.filter_map(|entry| entry.file_name().to_str().map(str::to_owned).ok());
+    let paths = names.filter(|name| name.starts_with(&beginning)).map(|name| above.join(name));
+    paths.filter(|path| is_ours_alone(path)).min()
+}
+
+/// Whether there is a directory that belongs to this user and that nobody else may enter.
+fn is_ours_alone(path: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    let stat = directory(path).and_then(fstat);
+    stat.is_ok_and(|stat| stat.st_uid == user && stat.st_mode & 0o077 == 0)
 }
 
 fn random() -> io::Result<u64> {
@@ -245,9 +339,10 @@ fn random() -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Removes what programs left that were killed.
-fn sweep(all: &Path) {
-    let Ok(Ok(entries)) = directory(all).map(Dir::read_from) else { return };
+/// Removes what programs left that were killed. Says what their commands had made that a program of the user's obeys.
+fn sweep(all: &Path) -> Vec<String> {
+    let mut left = Vec::new();
+    let Ok(Ok(entries)) = directory(all).map(Dir::read_from) else { return left };
     for entry in entries.filter_map(Result::ok) {
         let Ok(name) = entry.file_name().to_str() else { continue };
         if name.starts_with('.') {
@@ -261,17 +356,39 @@ fn sweep(all: &Path) {
         for noted in noted(&path) {
             give_up_marked(&noted);
         }
+        left.extend(set_aside_left(&path));
         remove(&path);
     }
+    left
+}
+
+/// Renames what the commands of a killed session have made at the places that it watched.
+fn set_aside_left(scratch: &Path) -> Vec<String> {
+    let (text, touched) = read_notes(&scratch.join(WATCHED));
+    let made_then = |path: &Path| {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let Ok(stat) = statx(CWD, path, flags, StatxFlags::BTIME) else { return false };
+        let known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+        let late = i64::try_from(LATE.as_secs()).unwrap_or(0);
+        // A file system that does not say when a file was made is not asked to prove it.
+        !known || stat.stx_btime.tv_sec <= touched + late
+    };
+    super::git::recover(&text, made_then)
+}
+
+/// The text of notes, and the second in which they were last touched.
+fn read_notes(path: &Path) -> (Vec<u8>, i64) {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(file) = open(path, flags, Mode::empty()) else { return (Vec::new(), 0) };
+    let mut bytes = vec![0; MAX_NOTES];
+    let read = rustix::io::read(&file, &mut bytes).unwrap_or(0);
+    bytes.truncate(read);
+    (bytes, fstat(&file).map_or(0, |stat| stat.st_mtime))
 }
 
 fn noted(scratch: &Path) -> Vec<PathBuf> {
-    const MAX_NOTES: usize = 1 << 20;
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Ok(file) = open(scratch.join(NOTES), flags, Mode::empty()) else { return Vec::new() };
-    let mut bytes = vec![0; MAX_NOTES];
-    let read = rustix::io::read(&file, &mut bytes).unwrap_or(0);
-    let paths = bytes[..read].split(|&byte| byte == 0).filter(|path| path.starts_with(b"/"));
+    let (bytes, _) = read_notes(&scratch.join(NOTES));
+    let paths = bytes.split(|&byte| byte == 0).filter(|path| path.starts_with(b"/"));
     paths.map(|path| super::plan::to_path(path.to_vec())).collect()
 }
 

@@ -1,21 +1,25 @@
 //! A policy and what is there on this machine → the plan of a cell.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use policy::{Confinement, PROTECTED, Reach, Tier, normal};
+use policy::{Confinement, Reach, Tier, normal};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
-use super::git::{self, Repository, Strays};
+use super::git::{self, GitObeyed, Repository, Strays};
+use super::guarded::{Guarded, RootGuard};
 use super::look;
+use super::places::Places;
 use super::plan::{Mount, Plan, What, to_path};
 use super::scratch::{self, Scratch};
 use crate::fs::real_to_be;
 
 /// Directories that are replaced: whoever has something there has it in a place of its own.
 const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/dev"];
+/// Those that a user may work in.
+const OF_USERS: &[&str] = &["/tmp", "/var/tmp"];
 /// What commands need of `/run` all the same: programs of some systems, and how names are resolved.
 const OF_RUN: &[&str] = &[
     "/run/current-system",
@@ -78,8 +82,16 @@ pub(crate) struct Survey {
     pub(crate) strays: Arc<Strays>,
     /// Variables that send what would be written elsewhere into the private directory.
     pub(crate) variables: Vec<(&'static str, PathBuf)>,
+    /// Configuration of the user's programs that is missing, with the action that makes it take effect.
+    missing: Vec<(PathBuf, String)>,
+    /// Code that the user's programs run, with the action that makes them.
+    pub(crate) code: Vec<(PathBuf, String)>,
+    /// The files that git obeys in each repository, as they were found.
+    pub(crate) obeyed: Vec<(Repository, GitObeyed)>,
     /// Not every file that globs could mean was looked at.
     pub(crate) cut: bool,
+    /// Git's configuration could not be read to its end.
+    pub(crate) unread: bool,
 }
 
 /// Looks at what is there.
@@ -90,40 +102,52 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
             network: confinement.network,
             hosts: confinement.hosts.clone(),
             mounts: Vec::new(),
-            writable: confinement.writable.clone(),
+            writable: confinement.writable.iter().filter(|root| exists(root).is_some()).cloned().collect(),
             sockets: sockets(confinement),
-            layers: None,
             limits: confinement.limits,
+            scratch: scratch.path().to_owned(),
             recorded: confinement.recorded,
         },
         repositories: Vec::new(),
         held: Vec::new(),
         strays: Arc::default(),
         variables: Vec::new(),
+        missing: Vec::new(),
+        code: Vec::new(),
+        obeyed: Vec::new(),
         cut: false,
+        unread: false,
     };
-    let temporary = if tier >= Tier::Namespaces { PathBuf::from("/tmp") } else { scratch.tmp() };
+    let mut temporary = if tier >= Tier::Namespaces { PathBuf::from("/tmp") } else { scratch.tmp() };
     if tier >= Tier::Namespaces {
         let places = view(&mut survey, confinement, reach, scratch);
+        // Somebody works in `/tmp` and lets nothing be changed there.
+        if places.0.get(&temporary).is_some_and(|what| !what.is_writable()) {
+            temporary = PathBuf::from("/var/tmp");
+        }
         let is_kept = |(at, what): &(&PathBuf, &What)| matches!(what, What::Tree { from, writable: false } if from == *at);
         scratch.may_hold(places.0.iter().filter(is_kept).map(|(at, _)| at.clone()));
         survey.plan.mounts = places.0.into_iter().map(|(at, what)| Mount { at, what }).collect();
     } else {
         survey.plan.writable.push(scratch.path().join("tmp"));
     }
-    survey.strays = strays(confinement, &survey.repositories);
+    survey.strays = strays(confinement, &mut survey, scratch);
     survey.variables = variables(confinement, &temporary, tier);
     survey
 }
 
-/// Roots without a repository, whose place for one was held, and places of submodules that are not there.
-fn strays(confinement: &Confinement, repositories: &[Repository]) -> Arc<Strays> {
+/// The places where commands could make what a program of the user's obeys by itself: roots without a repository, submodules
+/// that are not there, configuration that is missing. They are written down for the session after a kill.
+fn strays(confinement: &Confinement, survey: &mut Survey, scratch: &Scratch) -> Arc<Strays> {
+    let repositories = &survey.repositories;
     let has_one = |root: &Path| {
         let own = repositories.iter().find(|repository| repository.root == root);
         own.is_some_and(|repository| git::is_git(&repository.at))
     };
     let roots = confinement.writable.iter().filter(|root| !has_one(root));
-    Arc::new(Strays::new(roots, repositories))
+    let strays = Strays::new(roots, repositories, std::mem::take(&mut survey.missing), scratch.take_left());
+    scratch.watch(&strays.written());
+    Arc::new(strays)
 }
 
 /// What a cell sees of the file system, and what may be written there.
@@ -132,29 +156,30 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     let writable = &mut survey.plan.writable;
     system(&mut places, scratch);
     visible(&mut places, confinement, reach);
-    for root in &confinement.writable {
+    // What was granted and is not there yet is let be made in the root that holds it.
+    for root in confinement.writable.iter().filter(|root| exists(root).is_some()) {
         places.tree(root, true);
     }
     caches(&mut places, confinement, scratch, writable);
     writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
-    let mut pinned: Vec<PathBuf> = confinement.writable.clone();
-    let in_a_root = |path: &&PathBuf| confinement.writable.iter().any(|root| path.starts_with(root));
-    for path in confinement.read_only.iter().filter(in_a_root) {
-        if let Some(place) = read_only(path, confinement, scratch) {
-            survey.held.extend(scratch.placeholder(&place).then(|| place.clone()));
-            places.tree(&place, false);
-            pinned.push(place);
-        }
-    }
     let roots = confinement.writable.iter().cloned().chain(reach.roots().map(Path::to_owned));
     let seen = look::look(roots, reach.deny());
-    let mut found = Found::default();
+    let mut guard = RootGuard { confinement, scratch, places: &mut places, found: Guarded::default() };
+    guard.read_only_paths();
     for root in &confinement.writable {
-        protect(&mut places, root, confinement, scratch, &seen.trees, &mut found);
+        guard.root(root, &seen.trees);
     }
-    pinned.extend(found.pinned);
-    survey.held.extend(found.held);
+    guard.home();
+    let mut found = guard.found;
+    let mut pinned: Vec<PathBuf> = confinement.writable.clone();
+    pinned.append(&mut found.pinned);
+    survey.held.append(&mut found.held);
     survey.cut |= found.cut | seen.cut;
+    survey.unread |= found.unread;
+    survey.missing = std::mem::take(&mut found.missing);
+    survey.code = std::mem::take(&mut found.code);
+    survey.code.extend(seen.code);
+    survey.obeyed = std::mem::take(&mut found.obeyed);
     let hidden = hidden(seen.hidden, reach);
     // Whoever renames what lies above would find it under another name.
     pinned.extend(hidden.iter().filter(|path| exists(path).is_some()).cloned());
@@ -179,7 +204,6 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
         places.put(&path, What::Hidden);
     }
     places.hide_scratch(scratch);
-    survey.plan.layers = Some(scratch.path().join("layers"));
     places
 }
 
@@ -188,57 +212,6 @@ impl Survey {
     pub(crate) fn ignored(&self, root: &Path) -> Vec<u8> {
         let below = self.held.iter().filter_map(|path| path.strip_prefix(root).ok());
         below.flat_map(|path| [b"/", path.as_os_str().as_bytes(), b"/\n"].concat()).collect()
-    }
-}
-
-/// What is put where; sorted, so that what lies above comes first.
-#[derive(Default)]
-struct Places(BTreeMap<PathBuf, What>);
-
-impl Places {
-    fn put(&mut self, at: &Path, what: What) {
-        self.0.insert(at.to_owned(), what);
-    }
-
-    fn tree(&mut self, path: &Path, writable: bool) {
-        self.put(path, What::Tree { from: path.to_owned(), writable });
-    }
-
-    /// What the innermost place that holds `path` is.
-    fn innermost(&self, path: &Path) -> Option<&What> {
-        path.ancestors().find_map(|above| self.0.get(above))
-    }
-
-    /// Hides the scratch directories of all sessions, wherever they can be seen.
-    fn hide_scratch(&mut self, scratch: &Scratch) {
-        let Some(all) = scratch.path().parent() else { return };
-        let above = all.ancestors().find_map(|above| Some((above, self.0.get(above)?)));
-        let is_replaced = above.is_some_and(|(at, what)| match what {
-            What::Tree { from, .. } => from != at,
-            What::Overlay { .. } => false,
-            What::Empty | What::Hidden | What::Devices => true,
-        });
-        if !is_replaced {
-            self.put(all, What::Hidden);
-        }
-    }
-
-    /// Makes every directory between each of `paths` and the outermost root a mount: nobody can rename one, and so put
-    /// another in the place of what lies in it. What it lets be done stays as it is.
-    fn pin(&mut self, paths: &[PathBuf], roots: &[PathBuf]) {
-        let mut pins = Vec::new();
-        for path in paths {
-            let outermost =
-                roots.iter().filter(|root| path.starts_with(root)).min_by_key(|root| root.as_os_str().len());
-            let Some(root) = outermost else { continue };
-            let between =
-                path.ancestors().skip(1).take_while(|above| *above != root && above.starts_with(root));
-            for above in between.filter(|above| !self.0.contains_key(*above)) {
-                let writable = self.innermost(above).is_none_or(What::is_writable);
-                pins.push((above.to_owned(), What::Tree { from: above.to_owned(), writable }));
-            }
-        }
-        self.0.extend(pins);
     }
 }
 
@@ -253,17 +226,6 @@ fn hidden(globs: BTreeSet<PathBuf>, reach: &Reach) -> BTreeSet<PathBuf> {
     all.iter().filter(|path| !covered(path)).cloned().collect()
 }
 
-/// Where nobody is to write for `path` to stay as it is: the path itself, or what is held in its place if it is not there.
-fn read_only(path: &Path, confinement: &Confinement, scratch: &Scratch) -> Option<PathBuf> {
-    if exists(path).is_some() {
-        return Some(path.to_owned());
-    }
-    let root = confinement.writable.iter().find(|root| path.starts_with(root))?;
-    // The first directory on the way that is missing.
-    let missing = path.ancestors().take_while(|above| *above != root && exists(above).is_none()).last()?;
-    scratch.placeholder(missing).then(|| missing.to_owned())
-}
-
 /// The sockets that may be connected to, by where they really are: `/var/run` is mostly `/run`.
 fn sockets(confinement: &Confinement) -> Vec<Vec<u8>> {
     let real = |name: &String| match crate::fs::real(Path::new(name)) {
@@ -273,12 +235,12 @@ fn sockets(confinement: &Confinement) -> Vec<Vec<u8>> {
     confinement.sockets.iter().map(real).collect()
 }
 
-fn exists(path: &Path) -> Option<FileType> {
+pub(super) fn exists(path: &Path) -> Option<FileType> {
     let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some(FileType::from_raw_mode(stat.st_mode))
 }
 
-fn is_directory(path: &Path) -> bool {
+pub(super) fn is_directory(path: &Path) -> bool {
     exists(path) == Some(FileType::Directory)
 }
 
@@ -312,11 +274,13 @@ fn system(places: &mut Places, scratch: &Scratch) {
 
 /// What may be read though it lies in a place that is replaced.
 fn visible(places: &mut Places, confinement: &Confinement, reach: &Reach) {
-    let roots = reach.roots().map(Path::to_owned).chain(confinement.home.clone());
+    let home = confinement.home.clone().filter(|home| !OF_USERS.iter().any(|place| home == Path::new(place)));
     let sockets = sockets(confinement).into_iter().filter(|name| name.starts_with(b"/")).map(to_path);
-    for path in roots.chain(sockets) {
-        let is_replaced =
-            REPLACED.iter().any(|replaced| path.starts_with(replaced) && path != Path::new(replaced));
+    for path in reach.roots().map(Path::to_owned).chain(home).chain(sockets) {
+        let is_replaced = REPLACED.iter().any(|replaced| {
+            let is_itself = path == Path::new(replaced) && !OF_USERS.contains(replaced);
+            path.starts_with(replaced) && !is_itself
+        });
         let is_private = confinement.private.as_ref().is_some_and(|private| path.starts_with(private));
         if is_replaced && !is_private && exists(&path).is_some() {
             places.tree(&path, false);
@@ -388,113 +352,4 @@ fn variables(confinement: &Confinement, temporary: &Path, tier: Tier) -> Vec<(&'
         }
     }
     variables
-}
-
-/// Keeps a link as it is, and what it leads to in a writable root, whether or not that is there.
-fn follow(link: &Path, places: &mut Places, confinement: &Confinement, scratch: &Scratch, found: &mut Found) {
-    const HOPS: usize = 8;
-    let mut path = link.to_owned();
-    // ends: after so many links at the latest, as the kernel does
-    for _ in 0..HOPS {
-        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
-        let Ok(above) = crate::fs::real(above) else { return };
-        path = above.join(name);
-        // What a root in it lets be done stays as it is.
-        if confinement.writable.contains(&path)
-            || !confinement.writable.iter().any(|root| path.starts_with(root))
-        {
-            return;
-        }
-        let Some(place) = read_only(&path, confinement, scratch) else { return };
-        places.tree(&place, false);
-        found.pinned.push(place);
-        let Ok(to) = rustix::fs::readlinkat(CWD, &path, Vec::new()) else { return };
-        path = normal(&above.join(to_path(to.into_bytes())));
-    }
-}
-
-/// What was found in writable roots.
-#[derive(Default)]
-struct Found {
-    repositories: Vec<Repository>,
-    held: Vec<PathBuf>,
-    /// What must not be moved.
-    pinned: Vec<PathBuf>,
-    cut: bool,
-}
-
-/// Keeps what decides about agents and git in a writable root as it is.
-fn protect(
-    places: &mut Places,
-    root: &Path,
-    confinement: &Confinement,
-    scratch: &Scratch,
-    trees: &[PathBuf],
-    found: &mut Found,
-) {
-    for name in PROTECTED {
-        let path = root.join(name);
-        match exists(&path) {
-            // Another session may hold it already.
-            None | Some(FileType::Directory) if scratch.placeholder(&path) => {
-                places.tree(&path, false);
-                found.held.push(path.clone());
-            }
-            // It cannot be made, so nobody else like us can.
-            None => {}
-            Some(FileType::Symlink) => follow(&path, places, confinement, scratch, found),
-            Some(_) => places.tree(&path, false),
-        }
-    }
-    let trees = trees.iter().filter(|tree| tree.starts_with(root));
-    let git = git::repositories(trees, &confinement.writable);
-    found.cut |= git.cut;
-    let repositories = &mut found.repositories;
-    let at = root.join(".git");
-    if scratch.placeholder(&at) {
-        // A directory of a repository: git looks upwards.
-        let above = root.ancestors().skip(1).take_while(|above| is_ours(above));
-        let above = above.map(|above| Repository { at: above.join(".git"), root: above.to_owned() });
-        let above = above.into_iter().find(|repository| is_directory(&repository.at));
-        repositories.extend(above.filter(|above| !repositories.contains(above)));
-        repositories.push(Repository { at, root: root.to_owned() });
-    }
-    for pointer in git.pointers {
-        places.tree(&pointer, false);
-        found.pinned.push(pointer);
-    }
-    let known: Vec<PathBuf> = repositories.iter().map(|known| known.at.clone()).collect();
-    repositories.extend(git.repositories.into_iter().filter(|new| !known.contains(&new.at)));
-    let mut leads: Vec<PathBuf> = repositories.iter().flat_map(git::leads).collect();
-    if git::is_git(root) {
-        // A root that is a git directory itself. Git does not bear a directory in the place of a file.
-        let files = ["config", "config.worktree", "commondir"].map(|name| root.join(name));
-        leads.extend(files.into_iter().filter(|file| exists(file).is_some()).chain([root.join("hooks")]));
-    }
-    for lead in leads {
-        follow(&lead, places, confinement, scratch, found);
-    }
-}
-
-/// Whether a directory belongs to this user: git does not look into those of others either.
-fn is_ours(path: &Path) -> bool {
-    statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)
-        .is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
-}
-
-/// Where `path` of the host is in a cell.
-pub(crate) fn inside(path: &Path, scratch: &Scratch, tier: Tier) -> PathBuf {
-    let (tmp, var_tmp) = (scratch.tmp(), scratch.var_tmp());
-    if tier >= Tier::Namespaces {
-        for (private, public) in [(tmp, "/tmp"), (var_tmp, "/var/tmp")] {
-            if let Ok(below) = path.strip_prefix(private) {
-                return if below.as_os_str().is_empty() {
-                    public.into()
-                } else {
-                    Path::new(public).join(below)
-                };
-            }
-        }
-    }
-    path.to_owned()
 }

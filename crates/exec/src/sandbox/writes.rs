@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use policy::{Tier, normal};
 
 use super::broker::{link, read_memory};
-use super::plan::{Plan, What};
+use super::plan::{Mount, Plan, What};
 use super::sys::Asked;
 
 /// The longest path.
@@ -28,6 +28,16 @@ pub(crate) fn may_write(path: &Path, plan: &Plan) -> bool {
         Some((_, What::Devices)) => path.starts_with("/dev/shm"),
         Some((_, What::Empty | What::Hidden)) => false,
         None => plan.tier < Tier::Namespaces && plan.writable.iter().any(|root| path.starts_with(root)),
+    }
+}
+
+/// Whether `path` lies in what only commands of the session have, e.g. their `/tmp`: nobody outside has anything there.
+pub(crate) fn is_private(path: &Path, plan: &Plan) -> bool {
+    let inner = plan.mounts.iter().filter(|mount| path.starts_with(&mount.at));
+    match inner.max_by_key(|mount| mount.at.components().count()) {
+        Some(Mount { at, what: What::Tree { from, writable } }) => *writable && from != at,
+        Some(Mount { what: What::Devices, .. }) => path.starts_with("/dev/shm"),
+        Some(_) | None => false,
     }
 }
 

@@ -7,8 +7,9 @@ use policy::{Confinement, Denial, Enforcement, Gap, Reach};
 use super::Session;
 use crate::process::Process;
 use crate::sandbox::Refusal;
-use crate::sandbox::git::{Landed, Strays};
+use crate::sandbox::git::Landed;
 use crate::sandbox::host::Borrowed;
+use crate::sandbox::watch::HostWatch;
 
 /// What is known about a session's confinement.
 #[derive(Debug)]
@@ -19,8 +20,8 @@ pub(super) struct Confined {
     refusals: Vec<Refusal>,
     layers: Vec<Borrowed>,
     landed: Landed,
-    strays: Arc<Strays>,
-    defused: Vec<String>,
+    watch: Option<HostWatch>,
+    told: Vec<String>,
 }
 
 impl Confined {
@@ -32,8 +33,8 @@ impl Confined {
             refusals: Vec::new(),
             layers: std::mem::take(&mut process.layers),
             landed: Landed::default(),
-            strays: process.strays(),
-            defused: Vec::new(),
+            watch: process.watch(),
+            told: Vec::new(),
         }
     }
 
@@ -58,7 +59,19 @@ impl Confined {
         for layer in std::mem::take(&mut self.layers) {
             self.landed.add(layer.finish(touched));
         }
-        self.defused.extend(self.strays.defuse(touched));
+        let told = self.watch.as_mut().map(|watch| watch.finish(touched));
+        self.told.extend(told.unwrap_or_default());
+    }
+
+    /// Whether it is watched for files that take effect on the user's machine.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// The run goes on, or its keeper is gone: sets aside what it has made by now.
+    pub(super) fn look(&mut self) {
+        let told = self.watch.as_ref().map(HostWatch::look);
+        self.told.extend(told.unwrap_or_default());
     }
 }
 
@@ -89,8 +102,8 @@ impl Session {
     /// Whether there is anything to land, or to say about it.
     pub fn has_to_land(&self) -> bool {
         let mut state = self.lock();
-        let Confined { layers, landed, defused, .. } = &mut state.confined;
-        !defused.is_empty() || *landed != Landed::default() || layers.iter_mut().any(Borrowed::has_to_land)
+        let Confined { layers, landed, told, .. } = &mut state.confined;
+        !told.is_empty() || *landed != Landed::default() || layers.iter_mut().any(Borrowed::has_to_land)
     }
 
     /// Lands in git directories what may be landed of what it wrote so far. What did not land, in words.
@@ -100,8 +113,11 @@ impl Session {
         for layer in &mut confined.layers {
             confined.landed.add(layer.land());
         }
+        confined.look();
+        let changed = confined.watch.as_mut().map(HostWatch::changed_code).unwrap_or_default();
         let mut notes = confined.landed.notes();
-        notes.append(&mut confined.defused);
+        notes.append(&mut confined.told);
+        notes.extend(changed);
         notes
     }
 }

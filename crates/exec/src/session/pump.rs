@@ -61,6 +61,9 @@ impl Pump {
     }
 }
 
+/// How often a running command is looked at for files that take effect on the user's machine.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// A session that is not moved any more is over.
 struct LostIfDropped(Arc<Session>);
 
@@ -69,6 +72,7 @@ impl Drop for LostIfDropped {
         let mut state = self.0.lock();
         if !matches!(state.stage, Stage::Over { .. }) {
             state.stage = Stage::Lost;
+            state.confined.look();
             state.over_at = Some(Instant::now());
         }
         state.input.open = false;
@@ -85,6 +89,8 @@ struct Moving {
     left_at: Option<Instant>,
     gauge: Gauge,
     flood: Option<(Stream, Flood)>,
+    /// When files that take effect on the user's machine are looked for next.
+    look_at: Option<Instant>,
 }
 
 /// What happened.
@@ -95,6 +101,7 @@ enum News {
     Wrote(Still),
     Work,
     Settled,
+    Look,
 }
 
 /// Whether the other end is still there.
@@ -107,7 +114,8 @@ pub(super) enum Still {
 impl Moving {
     fn new(session: Arc<Session>, process: Process) -> Self {
         let work = session.work.subscribe();
-        Self { session, process, work, left_at: None, gauge: Gauge::new(), flood: None }
+        let look_at = session.lock().confined.is_watched().then(|| Instant::now() + LOOK);
+        Self { session, process, work, left_at: None, gauge: Gauge::new(), flood: None, look_at }
     }
 
     async fn run(mut self, command: &Command) {
@@ -133,6 +141,10 @@ impl Moving {
                     state.input.waiting.clear();
                 }
                 News::Wrote(Still::Open) | News::Work => {}
+                News::Look => {
+                    self.session.lock().confined.look();
+                    self.look_at = Some(Instant::now() + LOOK);
+                }
                 News::Settled => {
                     self.left_at = None;
                     if let Stage::Leaving { settled, .. } = &mut self.session.lock().stage {
@@ -213,7 +225,7 @@ impl Moving {
             let settled_at = self.left_at.map(|at| (state.last_output.max(at) + QUIET).min(at + SETTLE));
             (state.may_read(), !state.input.waiting.is_empty(), settled_at)
         };
-        let (session, work, flood) = (&*self.session, &mut self.work, &mut self.flood);
+        let (session, work, flood, look_at) = (&*self.session, &mut self.work, &mut self.flood, self.look_at);
         let Process { talk, pipes: Pipes { stdin, stdout, stderr, terminal }, .. } = &mut self.process;
         let (stdout, stderr, terminal) = (stdout.as_ref(), stderr.as_ref(), terminal.as_ref());
         tokio::select! {
@@ -222,6 +234,7 @@ impl Moving {
             report = talk.report() => News::Report(report),
             _ = work.changed() => News::Work,
             () = at(settled_at), if settled_at.is_some() => News::Settled,
+            () = at(look_at), if look_at.is_some() => News::Look,
             still = write(stdin.as_ref(), session), if has_input => News::Wrote(still),
             still = write_terminal(terminal, session), if has_input => News::Wrote(still),
             still = read(stdout, session, Stream::Stdout), if may_read => News::Read(Stream::Stdout, still),

@@ -1,14 +1,14 @@
 //! The sessions of a tool system: a bounded number, each with its number, none ended without being told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use policy::Permit;
 use tokio::task::AbortHandle;
 
-use super::{About, Lifetime, Pump, Session, Stage};
+use super::{About, GRACE, Lifetime, Pump, Session, Stage};
 use crate::capture::Capture;
 use crate::process::{Command, SpawnFault, Spawner};
 use crate::spill::Spill;
@@ -54,6 +54,8 @@ pub struct Sessions {
     spill: Option<Arc<Spill>>,
     limit: usize,
     table: Mutex<BTreeMap<u32, Entry>>,
+    /// What was said about how processes are confined.
+    said: Mutex<BTreeSet<String>>,
 }
 
 #[derive(Debug)]
@@ -65,7 +67,12 @@ struct Entry {
 impl Sessions {
     /// At most `limit` sessions at a time, whose output goes to `spill` when it is too long.
     pub fn new(processes: Arc<Processes>, spill: Option<Arc<Spill>>, limit: usize) -> Self {
-        Self { processes, spill, limit: limit.max(1), table: Mutex::default() }
+        Self { processes, spill, limit: limit.max(1), table: Mutex::default(), said: Mutex::default() }
+    }
+
+    /// Whether nobody was told `text` about how processes are confined; from now on somebody was.
+    pub fn is_news(&self, text: &str) -> bool {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned())
     }
 
     /// What starts their processes.
@@ -106,11 +113,26 @@ impl Sessions {
 
     /// Has a session run on by itself, where later calls find it.
     pub fn adopt(&self, session: &Arc<Session>, pump: Pump) {
+        self.adopt_until(session, pump, None);
+    }
+
+    /// The same; what still runs at `deadline` is ended.
+    pub fn adopt_until(&self, session: &Arc<Session>, mut pump: Pump, deadline: Option<Instant>) {
+        let ended = Arc::clone(session);
+        let moved = async move {
+            if let Some(deadline) = deadline {
+                if tokio::time::timeout_at(deadline.into(), &mut pump).await.is_ok() {
+                    return;
+                }
+                ended.end(GRACE);
+            }
+            pump.await;
+        };
         #[expect(
             clippy::disallowed_methods,
             reason = "a session outlives its call: it needs a task of its own"
         )]
-        let moved_by = tokio::spawn(pump).abort_handle();
+        let moved_by = tokio::spawn(moved).abort_handle();
         let entry = Entry { session: Arc::clone(session), moved_by: Some(moved_by) };
         self.lock().insert(session.id, entry);
     }

@@ -131,9 +131,12 @@ fn outcome(door: &Door, path: &Path) -> String {
             policy::Denial::NotStated { .. } => "not stated",
             policy::Denial::NotStatedRun { .. } => "not stated to run",
             policy::Denial::MayNotWrite { .. } => "may not write",
+            policy::Denial::HostConfiguration { .. } => "configuration of the host",
             policy::Denial::MayNotConnect { .. } => "may not connect",
             policy::Denial::MayNotReach { .. } => "may not reach",
             policy::Denial::ByRule { .. } | policy::Denial::ByHook { .. } => "forbidden",
+            policy::Denial::Ended { .. } => "ended",
+            policy::Denial::Disabled => "disabled",
             policy::Denial::Unasked { .. } => "not asked",
         }
         .to_owned(),

@@ -30,15 +30,29 @@ pub(super) fn listed(tool: Tool) -> Listed {
     }
 }
 
+/// Tools of a page that cannot be read and are told of.
+const MOST_UNREAD: usize = 50;
+
 /// A page of tools, without those that are none.
 pub(super) fn tools(result: &Value) -> Result<Page<Listed>, Trouble> {
     let Some(tools) = result.get("tools").and_then(Value::as_array) else {
         return Err(Trouble::Nonsense("it does not list its tools".to_owned()));
     };
-    let items =
-        tools.iter().filter_map(|tool| serde_json::from_value(tool.clone()).ok()).map(listed).collect();
+    let (mut items, mut unread) = (Vec::new(), Vec::new());
+    for tool in tools {
+        match serde_json::from_value(tool.clone()) {
+            Ok(tool) => items.push(listed(tool)),
+            Err(_) if unread.len() == MOST_UNREAD => {}
+            Err(fault) => {
+                let name = tool.get("name").and_then(Value::as_str).unwrap_or("a tool without a name");
+                let name: String = name.chars().take(80).collect();
+                let why: String = fault.to_string().chars().take(200).collect();
+                unread.push(format!("`{name}` is no tool: {why}"));
+            }
+        }
+    }
     let next = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-    Ok(Page { items, next })
+    Ok(Page { items, unread, next })
 }
 
 pub(super) fn answer(result: CallToolResult) -> Answer {

@@ -364,7 +364,7 @@ impl Peer for Link {
             match self.peer.list_tools(page(cursor.clone())).await {
                 Ok(found) => {
                     let items = found.tools.into_iter().map(convert::listed).collect();
-                    Ok(Page { items, next: found.next_cursor })
+                    Ok(Page { items, unread: Vec::new(), next: found.next_cursor })
                 }
                 // One tool that is none must not take the others with it.
                 Err(ServiceError::UnexpectedResponse) => {
@@ -401,13 +401,14 @@ impl Peer for Link {
                     .await
                     .map_err(|error| self.way.trouble(error))?;
                 return Ok(Page {
+                    unread: Vec::new(),
                     items: convert::values(found.resource_templates),
                     next: found.next_cursor,
                 });
             }
             let found =
                 self.peer.list_resources(page(cursor)).await.map_err(|error| self.way.trouble(error))?;
-            Ok(Page { items: convert::values(found.resources), next: found.next_cursor })
+            Ok(Page { items: convert::values(found.resources), unread: Vec::new(), next: found.next_cursor })
         })
     }
 

@@ -8,13 +8,13 @@ use base64::engine::general_purpose::STANDARD;
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ContentBlock, ErrorCode, Implementation, InputRequest,
-    InputRequests, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    InputRequests, MetaObject, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::course::Era;
-use super::host::{ExtraFault, Extras, Hints, Host, Identity, Offer, Piece, Reply, Request};
+use super::host::{DATA, ExtraFault, Extras, Hints, Host, Identity, Offer, Piece, Reply, Request};
 
 /// The methods that are understood.
 const METHODS: &[&str] = &[
@@ -71,10 +71,11 @@ fn annotations(title: Option<String>, hints: Hints) -> ToolAnnotations {
 }
 
 pub(super) fn result(reply: Reply) -> CallToolResult {
-    let Reply { pieces, structured, failed } = reply;
+    let Reply { pieces, structured, data, failed } = reply;
     let content: Vec<ContentBlock> = pieces.into_iter().filter_map(block).collect();
     let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
     result.structured_content = structured;
+    result.meta = data.map(|data| MetaObject(Map::from_iter([(DATA.to_owned(), data)])));
     result
 }
 

@@ -169,11 +169,16 @@ pub enum Request {
 pub struct Reply {
     /// What the model reads, in order.
     pub pieces: Vec<Piece>,
-    /// The answer as data.
+    /// The answer as data, which a client may show a model in place of the pieces.
     pub structured: Option<Value>,
+    /// Data for programs, which no client shows a model: in `_meta`, as [`DATA`].
+    pub data: Option<Value>,
     /// Whether the tool did not do what was asked.
     pub failed: bool,
 }
+
+/// The key of `_meta` that holds the data of an answer for programs.
+pub const DATA: &str = "toolgate/data";
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -197,7 +202,7 @@ impl From<ToolOutput> for Reply {
             Item::Text(text) => Piece::Text(text),
             Item::Image(image) => Piece::Image { mime: image.mime.to_owned(), bytes: image.bytes },
         });
-        Self { pieces: pieces.collect(), structured: output.structured, failed: !output.success }
+        Self { pieces: pieces.collect(), structured: output.structured, data: None, failed: !output.success }
     }
 }
 

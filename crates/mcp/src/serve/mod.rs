@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 pub use guard::{Entry, Token};
 pub use host::{
-    Ask, Call, Client, Extra, ExtraFault, Extras, Hints, Host, Identity, Offer, Piece, Reply, Request,
+    Ask, Call, Client, DATA, Extra, ExtraFault, Extras, Hints, Host, Identity, Offer, Piece, Reply, Request,
     Running, Step, Tell,
 };
 pub use http::{Door, PATH, serve_http};

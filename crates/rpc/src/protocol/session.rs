@@ -113,7 +113,7 @@ pub struct Start {
     /// What commands may do: `read-only`, `workspace-write`, `external` or `danger-full-access`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
-    /// When somebody is asked: `untrusted`, `on-failure`, `on-request` or `never`.
+    /// When somebody is asked: `untrusted`, `on-failure`, `on-request`, `never`, `auto` or `disabled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
     /// The model; without one the session has tools alone.

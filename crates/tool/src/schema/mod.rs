@@ -196,8 +196,7 @@ impl JsonSchema {
         strict::fold_integers(self)
     }
 
-    /// Leaves out that nothing else may be there, and that a number is not below 0 or 1: for a model that is not held to the
-    /// schema while it writes.
+    /// Leaves out that a number is not below 0 or 1: for a model that is not held to the schema while it writes.
     #[must_use]
     pub fn terse(&self) -> Self {
         strict::terse(self)

@@ -136,11 +136,6 @@ pub(super) fn terse(schema: &JsonSchema) -> JsonSchema {
 }
 
 fn shorten(schema: &mut JsonSchema) {
-    if let Some(object) = &mut schema.object
-        && object.additional == Additional::Forbidden
-    {
-        object.additional = Additional::Any;
-    }
     let is_plain = |least: &serde_json::Number| least.as_u64().is_some_and(|least| least <= 1);
     schema.values.bounds.minimum.take_if(|least| is_plain(least));
     schema.children_mut().for_each(shorten);

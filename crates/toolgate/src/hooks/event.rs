@@ -1,7 +1,7 @@
 //! A call → the JSON that a hook reads.
 
 use engine::Planned;
-use policy::{CommandLine, Effect, Escalation, Foreign, Trust, Typing};
+use policy::{CommandLine, Effect, Escalation, Foreign, Remembering, Trust, Typing};
 use serde_json::{Map, Value, json};
 use tool::{ToolOutput, ToolPayload, fit, without_lone_surrogates};
 
@@ -62,6 +62,9 @@ fn effect(effect: &Effect) -> Value {
         Effect::Network(host) => json!({ "connect": host }),
         Effect::Foreign(Foreign { server, tool, trust, .. }) => {
             json!({ "foreign": { "server": server, "tool": tool, "read_only": *trust == Trust::ReadOnly } })
+        }
+        Effect::Remember(Remembering { name, scope, text }) => {
+            json!({ "remember": { "name": name, "scope": scope, "text": text } })
         }
     }
 }

@@ -12,9 +12,9 @@ use std::time::Duration;
 use engine::{Hook, HookSays, HookWants, Planned};
 use exec::errand::{Errand, find};
 use exec::process::Spawner;
-use policy::rules::fits_tool;
+use policy::rules::{concerns_tool, fits_tool};
 use policy::{
-    DenyRead, Environment, Gate, Inherit, Intent, Permit, Reach, ReviewDecision, Root, SandboxPolicy,
+    DenyRead, Effect, Environment, Gate, Inherit, Intent, Permit, Reach, ReviewDecision, Root, SandboxPolicy,
     Settled, Verdict,
 };
 use serde_json::Value;
@@ -103,7 +103,7 @@ impl CommandHook {
     ) -> Result<Arc<dyn Hook>, BuildFault> {
         let fault = |why: String| BuildFault::Hook { name: self.name.clone(), from: self.from.clone(), why };
         let is_known = |pattern: &str| known.iter().any(|name| fits_tool(pattern, name));
-        if let Some(none) = self.tools.iter().find(|tool| !tool.starts_with(OF_SERVERS) && !is_known(tool)) {
+        if let Some(none) = self.tools.iter().find(|tool| !is_of_servers(tool) && !is_known(tool)) {
             return Err(fault(format!("it is for the tool `{none}`, and there is none of that name")));
         }
         let Some(name) = self.command.first() else { return Err(fault("its command is empty".to_owned())) };
@@ -123,6 +123,11 @@ impl CommandHook {
         env.insert("TOOLGATE".into(), "1".into());
         Ok(Arc::new(Prepared { hook: self, argv, env, permit, spawner: spawner.clone() }))
     }
+}
+
+/// Whether a pattern is for tools of servers.
+fn is_of_servers(pattern: &str) -> bool {
+    pattern.starts_with(OF_SERVERS) || pattern.contains('/')
 }
 
 fn path() -> Option<OsString> {
@@ -153,9 +158,16 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn is_for(&self, moment: Moment, tool: &str) -> bool {
+    fn is_for(&self, moment: Moment, call: Planned<'_>) -> bool {
         let tools = &self.hook.tools;
-        let names = tools.is_empty() || tools.iter().any(|pattern| fits_tool(pattern, tool));
+        // A tool of a server can be named as `server/tool` too.
+        let paths = call.intent.effects.iter().filter_map(|effect| match effect {
+            Effect::Foreign(foreign) => Some(format!("{}/{}", foreign.server, foreign.tool)),
+            _ => None,
+        });
+        let called: Vec<String> = paths.chain([call.tool.to_owned()]).collect();
+        let fits = |pattern: &String| called.iter().any(|name| concerns_tool(pattern, name));
+        let names = tools.is_empty() || tools.iter().any(fits);
         names && self.hook.on.contains(&moment)
     }
 
@@ -193,7 +205,7 @@ impl Hook for Prepared {
 
     fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays> {
         Box::pin(async move {
-            match self.is_for(Moment::Before, call.tool) {
+            match self.is_for(Moment::Before, call) {
                 true => self.ask(call, &event::before(call)).await,
                 false => HookSays::default(),
             }
@@ -202,7 +214,7 @@ impl Hook for Prepared {
 
     fn after<'a>(&'a self, call: Planned<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookSays> {
         Box::pin(async move {
-            match self.is_for(Moment::After, call.tool) {
+            match self.is_for(Moment::After, call) {
                 true => self.ask(call, &event::after(call, output)).await,
                 false => HookSays::default(),
             }

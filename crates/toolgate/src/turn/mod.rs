@@ -10,6 +10,9 @@ use policy::{Gate, Intent, Verdict};
 
 use self::seen::{Changed, Seen};
 
+/// How many files are named that take effect on the user's machine.
+const MAX_SENTENCES: usize = 20;
+
 /// Knows what files below a directory were like, and so what became of them. What ignore files hide, or rules deny to be
 /// read, it does not look at.
 #[derive(Debug)]
@@ -42,7 +45,20 @@ impl TurnDiffTracker {
     pub fn turn(&mut self) -> TurnDiff {
         let before = self.seen.reach;
         let changed = self.look();
-        show::between(&changed, before, self.seen.reach)
+        let mut turn = show::between(&changed, before, self.seen.reach);
+        if !turn.text.is_empty() {
+            turn.text.insert_str(0, &self.taking_effect(&changed));
+        }
+        turn
+    }
+
+    /// A line about each changed file that takes effect on the user's machine by itself, as a comment of the diff.
+    fn taking_effect(&self, changed: &[Changed]) -> String {
+        let sentence = |changed: &Changed| {
+            let file = self.gate.host_file(&self.root.join(changed.path()))?;
+            changed.differs().then(|| format!("# {}\n", file.sentence(&changed.path().to_string_lossy())))
+        };
+        changed.iter().filter_map(sentence).take(MAX_SENTENCES).collect()
     }
 
     fn look(&mut self) -> Vec<Changed> {

@@ -70,6 +70,15 @@ impl Changed {
     pub(super) fn path(&self) -> &Path {
         Path::new(&self.path)
     }
+
+    /// Whether there is a file now that was not there, or was another.
+    pub(super) fn differs(&self) -> bool {
+        match (&self.before, &self.after) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(was), Some(is)) => !was.is_as(is),
+        }
+    }
 }
 
 impl File {
@@ -91,7 +100,7 @@ impl File {
 }
 
 impl Seen {
-    /// Looks at everything below `start`, and says what is not as it was.
+    /// Looks at everything below `start`. Returns the files that changed, sorted by path.
     pub(super) fn look(&mut self, door: &Door, start: &Found) -> Vec<Changed> {
         self.looks += 1;
         let look = Look {
@@ -133,6 +142,7 @@ impl Seen {
         }
         let gone = self.files.extract_if(|_, known| *known.met.get_mut() != look);
         changed.extend(gone.map(|(path, known)| Changed { path, before: Some(known.file), after: None }));
+        changed.sort_by(|one, other| one.path().cmp(other.path()));
         changed
     }
 }

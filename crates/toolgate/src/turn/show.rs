@@ -9,15 +9,12 @@ use patch::{Content, diff};
 use super::TurnDiff;
 use super::seen::{Changed, File, Reach};
 
-/// What became of `changed`, if so much was seen `before` it and `after` it.
+/// What became of `changed` (sorted by path), if so much was seen `before` it and `after` it.
 pub(super) fn between(changed: &[Changed], before: Reach, after: Reach) -> TurnDiff {
     let partial = [before, after].contains(&Reach::Part);
     let mut out = TurnDiff { partial, ..TurnDiff::default() };
-    let (mut there, mut gone): (Vec<&Changed>, Vec<&Changed>) =
+    let (there, gone): (Vec<&Changed>, Vec<&Changed>) =
         changed.iter().partition(|one| one.after.is_some());
-    for list in [&mut there, &mut gone] {
-        list.sort_by(|one, other| one.path().cmp(other.path()));
-    }
     let identity = |file: &File| (file.stat.identity, file.stat.kind);
     let known = |one: &Changed| one.before.as_ref().map(identity);
     // A file that was moved is the same file still.

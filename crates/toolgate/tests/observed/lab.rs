@@ -90,8 +90,7 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) fn open() -> Self {
         assert!(Path::new(STRACE).exists(), "{NEEDED}");
-        let place = env!("CARGO_TARGET_TMPDIR");
-        let (root, kept) = (tempfile::tempdir_in(place).unwrap(), tempfile::tempdir_in(place).unwrap());
+        let (root, kept) = (testkit::seen_tempdir(), testkit::seen_tempdir());
         for shell in Shell::ALL {
             programs(&kept.path().join(shell.sh()), shell);
         }

@@ -1,5 +1,6 @@
 //! What the tools that run commands share: how one is started, waited for, ended and reported.
 
+mod arguments;
 mod attend;
 mod deltas;
 mod refusals;
@@ -17,8 +18,9 @@ use exec::shell::{Shell, Shells};
 use policy::{Environment, Escalation, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Place, ToolError, ToolOutput};
+use tool::{Cx, Notice, Place, ToolError, ToolOutput};
 
+pub(crate) use arguments::{CommandArg, environment, own_user};
 pub(crate) use attend::{Outcome, Wait, attend, finish};
 pub(crate) use deltas::Deltas;
 pub(crate) use report::{Ending, Labels, Report};
@@ -65,19 +67,27 @@ pub(crate) enum SandboxPermissions {
 pub(crate) const PLEA: &[&str] = &["sandbox_permissions", "justification"];
 
 /// What every call of these tools can say about the sandbox.
+#[derive(Default)]
 pub(crate) struct Plea<'a> {
     pub(crate) permissions: Option<SandboxPermissions>,
+    /// Another way to ask for it: `with_escalated_permissions`, `request_permission_elevation`.
+    pub(crate) escalated: Option<bool>,
     pub(crate) justification: Option<&'a str>,
+    /// The rule that the model proposes.
+    pub(crate) prefix_rule: Option<&'a [String]>,
 }
 
 impl Plea<'_> {
     /// Carries it into the intent.
     pub(crate) fn into(self, intent: Intent) -> Intent {
-        let escalation = match self.permissions.unwrap_or_default() {
-            SandboxPermissions::UseDefault => Escalation::None,
-            SandboxPermissions::RequireEscalated => Escalation::Required,
+        let escalation = match (self.permissions.unwrap_or_default(), self.escalated) {
+            (SandboxPermissions::UseDefault, None | Some(false)) => Escalation::None,
+            (SandboxPermissions::UseDefault, Some(true)) | (SandboxPermissions::RequireEscalated, _) => {
+                Escalation::Required
+            }
         };
-        intent.escalated(escalation, self.justification.map(str::to_owned))
+        let proposed = self.prefix_rule.filter(|words| !words.is_empty()).map(<[String]>::to_vec);
+        intent.escalated(escalation, self.justification.map(str::to_owned)).proposing(proposed)
     }
 }
 
@@ -109,6 +119,20 @@ impl Commands {
         shell.map_err(|fault| ToolError::argument("shell", fault.to_string()))
     }
 
+    /// Says what does not hold, before anything runs; once for each thing there is to say.
+    async fn warn(&self, permit: &Permit, cx: &Cx) -> Result<(), ToolError> {
+        let held = self.sessions.spawner().enforcement(permit).await;
+        let text = match &held {
+            Ok(enforcement) => enforcement.warning(),
+            Err(fault @ SpawnFault::Unconfined { .. }) => Some(fault.to_string()),
+            Err(_) => None,
+        };
+        if let Some(text) = text.filter(|text| self.sessions.is_news(text)) {
+            cx.tell(Notice::Weaker { text, refused: held.is_err() });
+        }
+        held.map(drop).map_err(|fault| not_started(&fault))
+    }
+
     /// Starts what is wanted. The caller moves it with the pump.
     pub(crate) async fn start(
         &self,
@@ -116,6 +140,7 @@ impl Commands {
         permit: &Permit,
         cx: &Cx,
     ) -> Result<(Arc<Session>, Pump), ToolError> {
+        self.warn(permit, cx).await?;
         let path = workdir(wanted.workdir, cx.place())?;
         let (_, directory) = look(permit, &path)?;
         if directory.kind() != Kind::Directory {

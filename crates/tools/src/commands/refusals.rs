@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use exec::session::Session;
-use policy::{Confinement, Denial, DenyRead};
+use policy::{Confinement, Denial, Enforcement, Gap, Reach};
+
+use crate::door::not_the_hosts;
 
 /// How many are spelled out.
 const SHOWN: usize = 4;
@@ -14,6 +16,8 @@ const LOOKED_AT: usize = 16 << 10;
 pub(crate) struct Refusals {
     pub(crate) told: Vec<Denial>,
     pub(crate) guessed: Option<Denial>,
+    /// Why a file of the host's was not there for the command.
+    pub(crate) unseen: Option<String>,
 }
 
 impl Refusals {
@@ -24,10 +28,16 @@ impl Refusals {
         // Whoever succeeded was refused nothing that matters; and what is known needs no guess.
         let guesses = told.is_empty() && code.is_some_and(|code| code != 0);
         let bounds = confinement.zip(session.reach()).filter(|_| guesses);
-        let guessed = bounds.and_then(|(confinement, reach)| {
-            guess(output, &confinement, reach.deny(), &session.about().workdir)
-        });
-        Self { told, guessed }
+        let Some((confinement, reach)) = bounds else { return Self { told, guessed: None, unseen: None } };
+        let guessing = Guessing {
+            confinement: &confinement,
+            reach: &reach,
+            workdir: &session.about().workdir,
+            has_own_places: !lacks_own_places(&session.enforcement()),
+        };
+        let guessed = guessing.refused(output);
+        let unseen = if guessed.is_none() { guessing.unseen(output) } else { None };
+        Self { told, guessed, unseen }
     }
 
     /// A line for each.
@@ -42,33 +52,80 @@ impl Refusals {
                 .iter()
                 .map(|denial| format!("Perhaps refused by the sandbox (a guess from the output): {denial}")),
         );
+        notes.extend(self.unseen.iter().map(|why| format!("Perhaps not seen in the sandbox: {why}")));
         notes
     }
 }
 
-/// The last resort: a line that says that something is read-only or not permitted, and names a path that the policy does
-/// not let be changed, or read. Whoever writes such a line to fool us only gets told what the policy says.
-fn guess(output: &str, confinement: &Confinement, deny: &DenyRead, workdir: &Path) -> Option<Denial> {
-    let from = output.len().saturating_sub(LOOKED_AT);
-    let end = &output[output.ceil_char_boundary(from)..];
-    let closed =
-        |path: &PathBuf| deny.denies(path).is_some() || !confinement.may_write(path) && !is_everybodys(path);
-    let path = end.lines().rev().find_map(|line| {
-        let (at, word) = WORDS.iter().find_map(|word| Some((line.find(word)?, word)))?;
-        // What stands next to the words is meant; else the last path of the line: whoever speaks is named first.
-        let next =
-            beside(&line[..at], &line[at + word.len()..]).map(|path| policy::normal(&workdir.join(path)));
-        next.filter(closed).or_else(|| paths(line, workdir).filter(closed).last())
-    })?;
-    Some(match deny.denies(&path).map(str::to_owned) {
-        Some(rule) => Denial::DenyRead { path, rule },
-        None => Denial::MayNotWrite { path, roots: confinement.writable.clone() },
-    })
+/// Whether commands see the host's `/tmp`: there are no mounts of their own.
+fn lacks_own_places(enforcement: &Enforcement) -> bool {
+    match enforcement {
+        Enforcement::Full => false,
+        Enforcement::Partial(gaps) => gaps.contains(&Gap::PrivateTmp),
+        Enforcement::None { .. } => true,
+    }
+}
+
+/// The last resort: what a command was refused, read from what it wrote and judged by what it was confined to. Whoever
+/// writes such a line to fool us only gets told what the policy says.
+struct Guessing<'a> {
+    confinement: &'a Confinement,
+    reach: &'a Reach,
+    workdir: &'a Path,
+    /// Whether `/tmp` and `/var/tmp` are directories of the session's own.
+    has_own_places: bool,
+}
+
+impl Guessing<'_> {
+    /// A line says that something is read-only or not permitted, and names a path that the policy does not let be changed, or
+    /// read.
+    fn refused(&self, output: &str) -> Option<Denial> {
+        let deny = self.reach.deny();
+        let closed = |path: &PathBuf| {
+            deny.denies(path).is_some()
+                || !self.confinement.may_write(path) && !self.is_no_file_of_the_host(path)
+        };
+        let path = self.named(output, &REFUSED, closed)?;
+        Some(match deny.denies(&path).map(str::to_owned) {
+            Some(rule) => Denial::DenyRead { path, rule },
+            None => self.confinement.refusal_of_write(path),
+        })
+    }
+
+    /// A line says that something is not there, and names a path in a directory of the session's own.
+    fn unseen(&self, output: &str) -> Option<String> {
+        if !self.has_own_places {
+            return None;
+        }
+        let path = self.named(output, &MISSING, |path| self.reach.own_place(path).is_some())?;
+        Some(format!("`{}`: {}", path.display(), not_the_hosts(self.reach, &path)?))
+    }
+
+    /// The last path that fits in a line with one of `words`.
+    fn named(&self, output: &str, words: &[&str], fits: impl Fn(&PathBuf) -> bool) -> Option<PathBuf> {
+        let from = output.len().saturating_sub(LOOKED_AT);
+        let end = &output[output.ceil_char_boundary(from)..];
+        end.lines().rev().find_map(|line| {
+            let (at, word) = words.iter().find_map(|word| Some((line.find(word)?, word)))?;
+            // What stands next to the words is meant; else the last path of the line: whoever speaks is named first.
+            let next = beside(&line[..at], &line[at + word.len()..])
+                .map(|path| policy::normal(&self.workdir.join(path)));
+            next.filter(&fits).or_else(|| paths(line, self.workdir).filter(&fits).last())
+        })
+    }
+
+    /// Whether the path is a device, a fact of the kernel, or in a directory of the session's own.
+    fn is_no_file_of_the_host(&self, path: &Path) -> bool {
+        ["/dev", "/proc"].iter().any(|place| path.starts_with(place))
+            || self.has_own_places && self.reach.own_place(path).is_some()
+    }
 }
 
 /// What systems and languages say about a refused change.
-const WORDS: [&str; 6] =
+const REFUSED: [&str; 6] =
     ["Read-only file system", "Permission denied", "Operation not permitted", "EROFS", "EACCES", "EPERM"];
+/// What they say about a file that is not there.
+const MISSING: [&str; 2] = ["No such file or directory", "ENOENT"];
 
 /// The name right before the words, `name: ` or in quotes, or right behind them in quotes.
 fn beside<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
@@ -78,11 +135,6 @@ fn beside<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
         return quoted.or_else(|| name.rsplit(' ').next()).filter(|name| !name.is_empty());
     }
     after.strip_prefix(": ")?.strip_prefix(QUOTES)?.split(QUOTES).next().filter(|name| !name.is_empty())
-}
-
-/// Where a private place, a device or a fact of the kernel is meant.
-fn is_everybodys(path: &Path) -> bool {
-    ["/tmp", "/var/tmp", "/dev", "/proc"].iter().any(|place| path.starts_with(place))
 }
 
 /// What looks like a path in a line; one that is not whole is one from where the command ran.
@@ -97,15 +149,34 @@ fn paths(line: &str, workdir: &Path) -> impl Iterator<Item = PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use policy::{DenyRead, Root};
+
     use super::*;
+
+    fn reach(workspace: &str, deny: &[&str]) -> Reach {
+        let own = |place: &str| Root::new(format!("/tmp/s{place}")).spelled(place).unlisted();
+        let home = || ["/tmp/home".into()];
+        let roots = vec![
+            Root::new(workspace),
+            own("/tmp").in_place_of_the_hosts(home()),
+            own("/var/tmp").in_place_of_the_hosts(home()),
+        ];
+        Reach::new(roots, DenyRead::new(deny, Some(Path::new("/home/u"))).unwrap())
+    }
+
+    /// What is guessed of `output` by a command that may write in `/w`, or in `/tmp/x/w`.
+    fn guessed(output: &str, workspace: &str, deny: &[&str], has_own_places: bool) -> Option<Denial> {
+        let confinement = Confinement {
+            writable: vec![workspace.into()],
+            read_only: vec![format!("{workspace}/Cargo.lock").into()],
+            ..Confinement::default()
+        };
+        let (reach, workdir) = (reach(workspace, deny), Path::new(workspace));
+        Guessing { confinement: &confinement, reach: &reach, workdir, has_own_places }.refused(output)
+    }
 
     #[test]
     fn what_is_guessed() {
-        let confinement = Confinement {
-            writable: vec!["/w".into()],
-            read_only: vec!["/w/Cargo.lock".into()],
-            ..Confinement::default()
-        };
         for (output, path) in [
             ("touch: cannot touch '/etc/x': Read-only file system\n", Some("/etc/x")),
             ("bash: line 1: /etc/y: Read-only file system", Some("/etc/y")),
@@ -127,29 +198,78 @@ mod tests {
         ] {
             let expected =
                 path.map(|path| Denial::MayNotWrite { path: path.into(), roots: vec!["/w".into()] });
-            let deny = DenyRead::new(std::iter::empty::<&str>(), None).unwrap();
-            assert_eq!(guess(output, &confinement, &deny, Path::new("/w")), expected, "{output}");
+            assert_eq!(guessed(output, "/w", &[], true), expected, "{output}");
         }
     }
 
     #[test]
+    fn a_workspace_below_tmp_is_one_like_any_other() {
+        for place in ["/tmp/x/w", "/var/tmp/w"] {
+            for (output, path) in [
+                ("/bin/bash: line 1: Cargo.lock: Read-only file system", Some(format!("{place}/Cargo.lock"))),
+                (
+                    "touch: cannot touch './Cargo.lock': Read-only file system",
+                    Some(format!("{place}/Cargo.lock")),
+                ),
+                ("touch: cannot touch 'a': Permission denied", None),
+                // Its home is shown to it as it is.
+                ("touch: cannot touch '/tmp/home/a': Read-only file system", Some("/tmp/home/a".to_owned())),
+                ("touch: cannot touch '/tmp/x/a': Permission denied", None),
+                ("touch: cannot touch '/var/tmp/a': Permission denied", None),
+                ("bash: /dev/tcp/x/1: Permission denied", None),
+            ] {
+                let roots = vec![place.into()];
+                let expected = path.map(|path| Denial::MayNotWrite { path: path.into(), roots });
+                assert_eq!(guessed(output, place, &[], true), expected, "{place}: {output}");
+            }
+        }
+        // Without mounts of its own a command is refused what lies in the host's.
+        assert!(guessed("touch: cannot touch '/tmp/a': Permission denied", "/w", &[], false).is_some());
+    }
+
+    #[test]
     fn what_may_not_be_read_is_told_as_that() {
-        let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
-        let deny = DenyRead::new(["~/.ssh", "**/.env"], Some(Path::new("/home/u"))).unwrap();
+        let deny = ["~/.ssh", "**/.env"];
         for (output, path) in [
             ("cat: /home/u/.ssh/id_rsa: Permission denied", "/home/u/.ssh/id_rsa"),
             ("/bin/bash: line 1: .env: Permission denied", "/w/.env"),
             ("ls: cannot open directory '/home/u/.ssh': Permission denied", "/home/u/.ssh"),
         ] {
-            let found = guess(output, &confinement, &deny, Path::new("/w"));
+            let found = guessed(output, "/w", &deny, true);
             assert!(
                 matches!(&found, Some(Denial::DenyRead { path: found, .. }) if found == Path::new(path)),
                 "{output}: {found:?}"
             );
         }
-        assert_eq!(
-            guess("/bin/bash: line 1: sub: Permission denied", &confinement, &deny, Path::new("/w")),
-            None
-        );
+        assert_eq!(guessed("/bin/bash: line 1: sub: Permission denied", "/w", &deny, true), None);
+    }
+
+    #[test]
+    fn what_the_host_has_in_tmp_is_told_to_be_unseen() {
+        let (confinement, reach) = (Confinement::default(), reach("/tmp/x/w", &[]));
+        let mut guessing = Guessing {
+            confinement: &confinement,
+            reach: &reach,
+            workdir: Path::new("/tmp/x/w"),
+            has_own_places: true,
+        };
+        for (output, place) in [
+            ("cat: /tmp/notes.txt: No such file or directory", Some("/tmp")),
+            (
+                "python3: can't open file '/var/tmp/s.py': [Errno 2] No such file or directory",
+                Some("/var/tmp"),
+            ),
+            ("Error: ENOENT: no such file or directory, open '/tmp/x/package.json'", Some("/tmp")),
+            ("cat: ../notes.txt: No such file or directory", Some("/tmp")),
+            ("cat: notes.txt: No such file or directory", None),
+            ("cat: /etc/notes.txt: No such file or directory", None),
+        ] {
+            let told = guessing.unseen(output);
+            let expected = place.map(|place| format!("`{place}` is private to this session"));
+            assert_eq!(told.is_some(), expected.is_some(), "{output}: {told:?}");
+            assert!(told.unwrap_or_default().contains(&expected.unwrap_or_default()), "{output}");
+        }
+        guessing.has_own_places = false;
+        assert_eq!(guessing.unseen("cat: /tmp/notes.txt: No such file or directory"), None);
     }
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use exec::capture::{Portion, Stream};
 use exec::process::{Ended, Used};
 use exec::session::{Exit, Session, Stage, Taken};
-use policy::{Denial, Enforcement};
+use policy::Denial;
 use serde_json::{Value, json};
-use tool::{BYTES_PER_TOKEN, Cx, Facts, Halt, ToolOutput, Usage};
+use tool::{BYTES_PER_TOKEN, Cx, ErrorKind, Facts, Halt, ToolOutput, Usage};
 
 use super::deltas::Deltas;
 use super::refusals::Refusals;
@@ -101,7 +101,7 @@ impl Report {
         let shown = Shown { text: String::new(), cut: None, kept: None, tokens: 0, lines: 0 };
         let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
         let (stdout, stderr) = (String::new(), String::new());
-        let refusals = Refusals { told: session.denials(), guessed: None };
+        let refusals = Refusals { told: session.denials(), guessed: None, unseen: None };
         let (session, stage, git) = (Arc::clone(session), session.stage(), Vec::new());
         Self { session, stage, shown, stdout, stderr, refusals, git, wall, waited }
     }
@@ -153,6 +153,7 @@ impl Report {
             Ending::TimedOut(_) | Ending::Halted(_) => false,
         };
         output.facts = Facts {
+            error: matches!(ending, Ending::TimedOut(_)).then_some(ErrorKind::TimedOut),
             exit_code: code,
             cut: self.shown.cut,
             kept: self.shown.kept.clone(),
@@ -309,14 +310,10 @@ impl Report {
     /// How it was confined, for programs.
     fn sandbox(&self) -> Value {
         let enforcement = self.session.enforcement();
-        let gaps: Vec<&str> = match &enforcement {
-            Enforcement::Partial(gaps) => gaps.iter().map(|gap| gap.sentence()).collect(),
-            Enforcement::Full | Enforcement::None { .. } => Vec::new(),
-        };
         let words = |denials: &[Denial]| denials.iter().map(ToString::to_string).collect::<Vec<_>>();
         json!({
             "enforcement": enforcement.as_str(),
-            "gaps": gaps,
+            "gaps": enforcement.gaps(),
             "refused": words(&self.refusals.told),
             "perhaps_refused": words(self.refusals.guessed.as_slice()),
         })

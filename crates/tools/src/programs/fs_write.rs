@@ -12,6 +12,7 @@ use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 use super::{answer, given};
 use crate::apply_patch::{lays_out_git, writable};
 use crate::edits::Edits;
+use crate::own_files::OwnFiles;
 
 /// The tool.
 pub(super) struct FsWrite(pub(super) Arc<Edits>);
@@ -63,7 +64,11 @@ impl ToolHandler for FsWrite {
                 };
             }
             let data = json!({ "created": found.is_none(), "size": size });
-            Ok(answer(format!("{size} bytes written to `{}`", args.path), data))
+            let mut text = format!("{size} bytes written to `{}`", args.path);
+            for line in OwnFiles::of(std::iter::once(real.as_str()), permit.reach()).told() {
+                text = format!("{text}\n{line}");
+            }
+            Ok(answer(text, data))
         })
         .await
     }

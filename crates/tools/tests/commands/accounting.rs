@@ -28,8 +28,9 @@ pub(crate) fn a_busy_loop_takes_time() {
     // Of children too, and of those that lost their parents.
     let child = format!("import subprocess, sys; subprocess.run([sys.executable, '-c', '''{BUSY}'''])");
     assert!(usage(&bench, &child).user >= Duration::from_millis(250));
-    let orphan = format!("({} -c '{BUSY}' & )", python());
-    let answer = bench.start(&format!("{orphan}; sleep 3"), &json!({"yield_time_ms": 30_000}));
+    let orphan = format!("({{ {} -c '{BUSY}'; touch done; }} & )", python());
+    let waited = "while [ ! -e done ]; do sleep 0.1; done";
+    let answer = bench.start(&format!("{orphan}; {waited}"), &json!({"yield_time_ms": 60_000}));
     assert!(answer.facts.usage.unwrap().user >= Duration::from_millis(250), "{:?}", answer.facts.usage);
 }
 

@@ -122,7 +122,7 @@ pub(crate) fn programs_that_cannot_run_say_why() {
 
 pub(crate) fn arguments_that_make_no_sense() {
     let bench = Bench::new();
-    assert_snapshot!(bench.say("shell", &json!({"command": []})), @"the arguments do not fit at `command`: expected an array of at least 1 item, found an array of 0 items");
+    assert_snapshot!(bench.say("shell", &json!({"command": []})), @"the arguments do not fit at `command`: expected a string or an array of at least 1 item, found an array of 0 items");
     assert_snapshot!(bench.say("shell", &json!({"command": [""]})), @"the arguments do not fit at `command[0]`: the name of a program, e.g. `ls`");
     assert_snapshot!(bench.say("write_stdin", &json!({"session_id": 1})), @"the arguments do not fit at `session_id`: no session has the ID 1 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
     assert_snapshot!(bench.say("kill_session", &json!({"session_id": 4_294_967_295_u32})), @"the arguments do not fit at `session_id`: no session has the ID 4294967295 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
@@ -226,7 +226,7 @@ pub(crate) fn every_misfit_has_a_sentence() {
     let mut said = String::new();
     for (tool, arguments) in [
         ("shell", json!({})),
-        ("shell", json!({"command": "ls -l"})),
+        ("shell", json!({"command": true})),
         ("shell", json!({"command": ["ls", 1]})),
         ("shell", json!({"command": ["ls"], "timeout_ms": 0})),
         ("shell", json!({"command": ["ls"], "timeout_ms": -1})),
@@ -234,7 +234,7 @@ pub(crate) fn every_misfit_has_a_sentence() {
         ("shell", json!({"command": ["ls"], "workdir": 1})),
         ("shell", json!({"command": ["ls"], "login": true})),
         ("shell", json!({"command": ["ls"], "sandbox_permissions": "none"})),
-        ("shell_command", json!({"command": ["ls"]})),
+        ("shell_command", json!({"command": true})),
         ("shell_command", json!({"command": "ls", "login": "yes"})),
         ("shell_command", json!({"command": "ls", "timeout_ms": 1.5})),
         ("exec_command", json!({})),
@@ -263,16 +263,16 @@ pub(crate) fn every_misfit_has_a_sentence() {
         said.push_str(&format!("{tool}: {}\n", answer.joined_text()));
     }
     assert_snapshot!(said, @"
-    shell: the arguments do not fit at `command`: expected an array of at least 1 item, found nothing
-    shell: the arguments do not fit at `command`: expected an array of at least 1 item, found a string
+    shell: the arguments do not fit at `command`: expected a string or an array of at least 1 item, found nothing
+    shell: the arguments do not fit at `command`: expected a string or an array of at least 1 item, found a boolean
     shell: the arguments do not fit at `command[1]`: expected a string, found a number
     shell: the arguments do not fit at `timeout_ms`: expected an integer of at least 1, found 0
     shell: the arguments do not fit at `timeout_ms`: expected an integer of at least 1, found -1
     shell: the arguments do not fit at `timeout_ms`: expected an integer of at least 1, found a string
     shell: the arguments do not fit at `workdir`: expected a string, found a number
-    shell: the arguments do not fit at `login`: expected no property of this name (known: `command`, `justification`, `sandbox_permissions`, `timeout_ms`, `workdir`), found a boolean
+    shell: the arguments do not fit at `login`: expected no property of this name (known: `command`, `env`, `justification`, `prefix_rule`, `sandbox_permissions`, `timeout_ms`, `user`, `with_escalated_permissions`, `workdir`), found a boolean
     shell: the arguments do not fit at `sandbox_permissions`: expected one of `use_default`, `require_escalated`, found `none`
-    shell_command: the arguments do not fit at `command`: expected a string, found an array
+    shell_command: the arguments do not fit at `command`: expected a string or an array of at least 1 item, found a boolean
     shell_command: the arguments do not fit at `login`: expected a boolean, found a string
     shell_command: the arguments do not fit at `timeout_ms`: expected an integer of at least 1, found 1.5
     exec_command: the arguments do not fit at `cmd`: expected a string, found nothing
@@ -341,6 +341,7 @@ pub(crate) fn the_local_shell_call_is_read() {
         command: words(&["pwd"]),
         workdir: Some("home".to_owned()),
         timeout_ms: Some(60_000),
+        ..LocalShell::default()
     });
     assert_eq!(output(&answer).trim(), workspace.path().join("home").to_string_lossy());
     let answer = call(LocalShell {
@@ -352,6 +353,62 @@ pub(crate) fn the_local_shell_call_is_read() {
     assert!(answer.joined_text().starts_with("command timed out after 100 milliseconds\n"));
     let answer = call(LocalShell::default());
     assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments));
+    // Every other field of an action is taken, or refused in a sentence.
+    let with = |field: &str, value: Value| {
+        let more = serde_json::Map::from_iter([(field.to_owned(), value)]);
+        call(LocalShell { command: words(&["sh", "-c", "echo \"$A\""]), more, ..LocalShell::default() })
+    };
+    assert_eq!(output(&with("env", json!({"A": "a b"}))), "a b\n");
+    assert_eq!(output(&with("command", json!("A=script; echo $A"))), "script\n");
+    let own = rustix::process::geteuid().as_raw().to_string();
+    assert!(with("user", json!(own)).success);
+    assert_snapshot!(with("user", json!("no-such-user")).joined_text(), @"the arguments do not fit at `user`: commands run as the user who runs this session; leave `user` out");
+    assert_snapshot!(with("env", json!({"A B": ""})).joined_text(), @"the arguments do not fit at `env.A B`: `A B` is no variable's name");
+    assert_snapshot!(with("env", json!({"OPENAI_API_KEY": "x"})).joined_text(), @"the arguments do not fit at `env.OPENAI_API_KEY`: `OPENAI_API_KEY` is the key of a model provider, which no command gets");
+    let unknown = with("container", json!("x")).joined_text();
+    assert!(
+        unknown.starts_with("the arguments do not fit at `container`: expected no property of this name"),
+        "{unknown}"
+    );
+}
+
+pub(crate) fn a_time_limit_of_a_session_holds_after_its_call() {
+    let bench = Bench::new();
+    let mark = mark();
+    let sleep = format!("sleep {mark}");
+    let late = bench.call("exec_command", &json!({"cmd": sleep, "timeout": 100}));
+    assert_eq!((late.facts.error, late.facts.exit_code), (Some(ErrorKind::TimedOut), Some(124)));
+    assert!(late.joined_text().starts_with("command timed out after 100 milliseconds\n"));
+    // What runs on is ended when its time is up, whoever looks.
+    let left = bench.call("exec_command", &json!({"cmd": sleep, "timeout_ms": 1000, "yield_time_ms": 250}));
+    let id = id(&left);
+    let ended = bench.call("write_stdin", &json!({"session_id": id, "yield_time_ms": 30000}));
+    assert_eq!(ended.facts.exit_code, Some(143));
+    // Whoever says how long it may take waits as long.
+    let done = bench.call("exec_command", &json!({"cmd": "sleep 0.5; echo done", "timeout": 60000}));
+    assert_eq!(output(&done), "done\n");
+    assert_none_left(&mark);
+}
+
+pub(crate) fn a_command_is_taken_in_either_form() {
+    let bench = Bench::new();
+    for (tool, command, expected) in [
+        ("shell", json!("echo a | tr a b"), "b\n"),
+        ("local_shell", json!("echo a | tr a b"), "b\n"),
+        ("shell_command", json!(["echo", "a  |"]), "a  |\n"),
+        ("container.exec", json!(["echo", "a"]), "a\n"),
+    ] {
+        let more = ["with_escalated_permissions", "request_permission_elevation"];
+        for more in more {
+            let mut arguments = json!({"command": command, "prefix_rule": ["echo"]});
+            arguments[more] = json!(false);
+            assert_eq!(output(&bench.call(tool, &arguments)), expected, "{tool}");
+        }
+    }
+    let wrong = bench.call("shell", &json!({"command": 3}));
+    assert_snapshot!(wrong.joined_text(), @"the arguments do not fit at `command`: expected a string or an array of at least 1 item, found a number");
+    let empty = bench.call("shell_command", &json!({"command": []}));
+    assert_snapshot!(empty.joined_text(), @"the arguments do not fit at `command`: expected a string or an array of at least 1 item, found an array of 0 items");
 }
 
 pub(crate) fn all_six_take_a_plea() {
@@ -389,21 +446,27 @@ pub(crate) fn a_read_only_policy_lets_commands_read() {
         bench.normal(&answer)
     };
     assert_snapshot!(run("shell", json!({"command": ["touch", ran]})), @"
+    The user was asked to let it change `$DIR/home/ran`, and said no.
     Exit code: 1
     Wall time: T seconds
+    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: nothing may; only the user can change that, with `confinement.writable` in their own configuration or `--writable`
     Output:
     touch: cannot touch '$DIR/home/ran': Read-only file system
     ");
     assert_snapshot!(run("shell_command", json!({"command": touch})), @"
+    The user was asked to let it change `$DIR/home/ran`, and said no.
     Exit code: 1
     Wall time: T seconds
+    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: nothing may; only the user can change that, with `confinement.writable` in their own configuration or `--writable`
     Output:
     here
     touch: cannot touch '$DIR/home/ran': Read-only file system
     ");
     assert_snapshot!(run("exec_command", json!({"cmd": touch, "shell": "sh", "tty": true})), @"
+    The user was asked to let it change `$DIR/home/ran`, and said no.
     Wall time: T seconds
     Process exited with code 1
+    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: nothing may; only the user can change that, with `confinement.writable` in their own configuration or `--writable`
     Original token count: 21
     Output:
     here

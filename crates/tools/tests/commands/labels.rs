@@ -73,7 +73,10 @@ pub(crate) fn one_shot_labels_of_a_halt() {
     before
     aside
     ");
-    assert_eq!((answer.success, answer.facts.exit_code, answer.facts.error), (false, Some(124), None));
+    assert_eq!(
+        (answer.success, answer.facts.exit_code, answer.facts.error),
+        (false, Some(124), Some(ErrorKind::TimedOut))
+    );
     assert_none_left(&mark);
     let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 60_000});
     let answer = bench.call_and_cancel("shell", &arguments, Duration::from_millis(700));

@@ -46,6 +46,8 @@ testkit::trials![
     every_misfit_has_a_sentence,
     other_names_reach_the_same_tools,
     the_local_shell_call_is_read,
+    a_time_limit_of_a_session_holds_after_its_call,
+    a_command_is_taken_in_either_form,
     all_six_take_a_plea,
     a_read_only_policy_lets_commands_read,
     shells_are_chosen_by_name_or_path,

@@ -42,7 +42,7 @@ impl Reader {
         let Some(mut draft) = block(&event["content_block"]) else { return Vec::new() };
         draft.index = event["index"].as_u64();
         draft.set_fallback(&event["content_block"]["input"]);
-        self.drafts.open(draft).err().into_iter().collect()
+        self.drafts.open(draft).err().map(|refused| *refused).into_iter().collect()
     }
 
     fn delta(&mut self, event: &Value) {

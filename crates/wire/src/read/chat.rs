@@ -86,9 +86,10 @@ impl Reader {
             Some("length" | "content_filter") => End::Cut,
             Some(_) | None => End::Proper,
         };
-        if !choice["delta"].is_object() {
+        if choice["message"].is_object() && !choice["delta"].is_object() {
             return self.message(&choice["message"], end);
         }
+        // The last chunk of some servers has a reason and nothing else.
         let mut readings = self.delta(&choice["delta"]);
         if reason.is_some() {
             readings.extend(self.close_all(end));
@@ -154,7 +155,7 @@ impl Reader {
             Some(at) => at,
             None => match self.drafts.open(piece.draft()) {
                 Ok(at) => at,
-                Err(refused) => return Some(refused),
+                Err(refused) => return Some(*refused),
             },
         };
         let draft = self.drafts.get_mut(at)?;

@@ -203,10 +203,10 @@ pub(super) struct Drafts {
 
 impl Drafts {
     /// Adds a call. Beyond the bound it is refused, which is worth a fault.
-    pub(super) fn open(&mut self, mut draft: Draft) -> Result<usize, Reading> {
+    pub(super) fn open(&mut self, mut draft: Draft) -> Result<usize, Box<Reading>> {
         if self.open.len() >= MAX_OPEN {
             draft.spoil(draft.paths.id, Why::TooMany { limit: MAX_OPEN });
-            return Err(draft.close(End::Proper));
+            return Err(Box::new(draft.close(End::Proper)));
         }
         if self.held + draft.size() > MAX_HELD_BYTES {
             draft.spoil(draft.paths.text, Why::TooLong { limit: MAX_HELD_BYTES });

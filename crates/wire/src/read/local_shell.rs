@@ -1,6 +1,6 @@
 //! Reading `local_shell_call`, the Responses API's own shell.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tool::{CallId, LocalShell, ToolCall, ToolPayload};
 
 use super::Reading;
@@ -19,7 +19,10 @@ pub(super) const PATHS: Paths =
 /// The name of the tool that it calls.
 pub(super) const NAME: &str = "local_shell";
 
-/// Reads a finished item. `env` and `user` are not taken over: the sandbox decides both.
+/// Fields of an action that are read here, or say nothing.
+const READ: [&str; 3] = ["type", "working_directory", "timeout_ms"];
+
+/// Reads a finished item. Whatever else its action holds, such as `env`, is for the tool to take or to refuse.
 pub(super) fn read(item: &Value) -> Reading {
     let fault = |id, path: String, why| {
         let name = Some(NAME.to_owned());
@@ -50,15 +53,25 @@ fn shell_action(action: &Value) -> Result<LocalShell, (String, Why)> {
     if !action.is_object() {
         return wrong("action", "an object", action);
     }
-    let Value::Array(words) = &action["command"] else {
-        return wrong("action.command", "an array", &action["command"]);
-    };
+    let fields = action.as_object().into_iter().flatten();
+    let mut more: Map<String, Value> = fields
+        .filter(|(name, value)| !READ.contains(&name.as_str()) && !says_nothing(value))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     let mut command = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        match word {
-            Value::String(word) => command.push(word.clone()),
-            other => return wrong(&format!("action.command[{at}]"), "a string", other),
+    match &action["command"] {
+        // A script, which stays in `more`.
+        Value::String(_) => {}
+        Value::Array(words) => {
+            more.remove("command");
+            for (at, word) in words.iter().enumerate() {
+                match word {
+                    Value::String(word) => command.push(word.clone()),
+                    other => return wrong(&format!("action.command[{at}]"), "a string", other),
+                }
+            }
         }
+        other => return wrong("action.command", "an array or a string", other),
     }
     let workdir = match &action["working_directory"] {
         Value::Null => None,
@@ -70,7 +83,12 @@ fn shell_action(action: &Value) -> Result<LocalShell, (String, Why)> {
         value if value.is_u64() => value.as_u64(),
         other => return wrong("action.timeout_ms", "a whole number of at least 0", other),
     };
-    Ok(LocalShell { command, workdir, timeout_ms })
+    Ok(LocalShell { command, workdir, timeout_ms, more })
+}
+
+/// The API writes an empty `env` and a null `user` where there is none.
+fn says_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
 #[cfg(test)]
@@ -84,17 +102,19 @@ mod tests {
 
     #[test]
     fn the_action_is_read() {
-        let action = json!({"type": "exec", "command": ["ls", "-l"], "working_directory": "/w", "timeout_ms": 9, "env": {}});
+        let action = json!({"type": "exec", "command": ["ls", "-l"], "working_directory": "/w", "timeout_ms": 9, "env": {"A": "1"}, "user": null});
         let told = tell(
             Responses,
             &[
                 json!({"type": TYPE, "call_id": "c1", "status": "completed", "action": action}),
                 json!({"type": TYPE, "id": "l2", "call_id": null, "action": {"command": []}}),
+                json!({"type": TYPE, "call_id": "l3", "action": {"command": "ls | wc -l", "user": "me"}}),
             ],
         );
         assert_snapshot!(told, @r#"
-        c1 shell local_shell {"command":["ls","-l"],"timeout_ms":9,"workdir":"/w"}
+        c1 shell local_shell {"command":["ls","-l"],"env":{"A":"1"},"timeout_ms":9,"workdir":"/w"}
         l2 shell local_shell {"command":[]}
+        l3 shell local_shell {"command":"ls | wc -l","user":"me"}
         "#);
     }
 
@@ -107,7 +127,7 @@ mod tests {
                 json!({"type": TYPE, "action": {"command": ["ls"]}}),
                 json!({"type": TYPE, "call_id": "c0", "status": "incomplete", "action": {"command": ["ls"]}}),
                 json!({"type": TYPE, "call_id": "c1"}),
-                item("c2", json!({"command": "ls"})),
+                item("c2", json!({"command": 3})),
                 item("c3", json!({"command": ["ls", 3]})),
                 item("c4", json!({"command": [], "working_directory": true})),
                 item("c5", json!({"command": [], "timeout_ms": -1})),
@@ -117,7 +137,7 @@ mod tests {
         - fault the call of `local_shell` cannot be read at `call_id`: it is missing
         c0 fault the call of `local_shell` cannot be read at `action`: the response ended before the call was complete; send it again, in smaller calls if it is long
         c1 fault the call of `local_shell` cannot be read at `action`: it is missing
-        c2 fault the call of `local_shell` cannot be read at `action.command`: expected an array, found a string
+        c2 fault the call of `local_shell` cannot be read at `action.command`: expected an array or a string, found a number
         c3 fault the call of `local_shell` cannot be read at `action.command[1]`: expected a string, found a number
         c4 fault the call of `local_shell` cannot be read at `action.working_directory`: expected a string, found a boolean
         c5 fault the call of `local_shell` cannot be read at `action.timeout_ms`: expected a whole number of at least 0, found a number

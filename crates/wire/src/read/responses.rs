@@ -68,7 +68,7 @@ impl Reader {
             }
             Some(_) | None => draft.set_fallback(&event["item"][draft.paths.text]),
         }
-        self.drafts.open(draft).err().into_iter().collect()
+        self.drafts.open(draft).err().map(|refused| *refused).into_iter().collect()
     }
 
     fn delta(&mut self, event: &Value) {

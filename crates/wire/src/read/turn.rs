@@ -52,9 +52,11 @@ impl<'a> Piece<'a> {
         };
         match choices.first() {
             None => Self::Other,
-            Some(choice) if !choice["delta"].is_object() => Self::Whole(id),
+            Some(choice) if choice["message"].is_object() && !choice["delta"].is_object() => Self::Whole(id),
+            // With or without a delta.
             Some(choice) if choice["finish_reason"].is_string() => Self::End(id),
-            Some(_) => Self::Part(id),
+            Some(choice) if choice["delta"].is_object() => Self::Part(id),
+            Some(_) => Self::Whole(id),
         }
     }
 

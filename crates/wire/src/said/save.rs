@@ -72,8 +72,12 @@ fn save_call(call: &ToolCall) -> Value {
     let payload = match &call.payload {
         ToolPayload::Function { arguments } => json!({ "arguments": arguments }),
         ToolPayload::Custom { input } => json!({ "input": input }),
-        ToolPayload::LocalShell(LocalShell { command, workdir, timeout_ms }) => {
-            json!({ "command": command, "workdir": workdir, "timeout_ms": timeout_ms })
+        ToolPayload::LocalShell(LocalShell { command, workdir, timeout_ms, more }) => {
+            let mut saved = json!({ "command": command, "workdir": workdir, "timeout_ms": timeout_ms });
+            if !more.is_empty() {
+                saved["more"] = json!(more);
+            }
+            saved
         }
         ToolPayload::Mcp { server, tool, arguments } => {
             json!({ "server": server, "tool": tool, "arguments": arguments })
@@ -88,7 +92,8 @@ fn load_call(json: &Value) -> Option<ToolCall> {
     let payload = if let Some(words) = payload["command"].as_array() {
         let command = words.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<_>>()?;
         let timeout_ms = payload["timeout_ms"].as_u64();
-        ToolPayload::LocalShell(LocalShell { command, workdir: text("workdir"), timeout_ms })
+        let more = payload["more"].as_object().cloned().unwrap_or_default();
+        ToolPayload::LocalShell(LocalShell { command, workdir: text("workdir"), timeout_ms, more })
     } else if let Some(input) = text("input") {
         ToolPayload::Custom { input }
     } else {
@@ -116,6 +121,7 @@ mod tests {
                 command: vec!["ls".to_owned()],
                 workdir,
                 timeout_ms: Some(5),
+                more: serde_json::Map::from_iter([("user".to_owned(), json!("me"))]),
             }),
             ToolPayload::Mcp { server, tool, arguments },
         ];

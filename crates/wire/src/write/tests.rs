@@ -66,7 +66,7 @@ fn servers_that_know_less_get_functions_and_numbers() {
     assert_snapshot!(tools(Dialect::Responses, &style), @r#"
     {"type":"local_shell"}
     {"description":"Does now.","name":"now","parameters":{"properties":{},"type":"object"},"strict":false,"type":"function"}
-    {"description":"Patches.\n\nThe text in `input` must match this lark grammar:\nstart: \"x\"","name":"patch","parameters":{"additionalProperties":false,"properties":{"input":{"description":"The whole text, exactly as the tool's description asks for it.","type":"string"}},"required":["input"],"type":"object"},"strict":false,"type":"function"}
+    {"description":"Patches.","name":"patch","parameters":{"additionalProperties":false,"properties":{"input":{"type":"string"}},"required":["input"],"type":"object"},"strict":false,"type":"function"}
     {"description":"Does read.","name":"read","parameters":{"additionalProperties":false,"properties":{"limit":{"description":"How many.","type":["number","null"]},"type":{"enum":["integer"],"type":"string"}},"required":["limit","type"],"type":"object"},"strict":true,"type":"function"}
     {"external_web_access":false,"type":"web_search"}
     "#);
@@ -76,7 +76,7 @@ fn servers_that_know_less_get_functions_and_numbers() {
 fn chat_has_functions_only() {
     assert_snapshot!(tools(Dialect::Chat, &Style::default()), @r#"
     {"function":{"description":"Does now.","name":"now","parameters":{"properties":{},"type":"object"}},"type":"function"}
-    {"function":{"description":"Patches.\n\nThe text in `input` must match this lark grammar:\nstart: \"x\"","name":"patch","parameters":{"additionalProperties":false,"properties":{"input":{"description":"The whole text, exactly as the tool's description asks for it.","type":"string"}},"required":["input"],"type":"object"}},"type":"function"}
+    {"function":{"description":"Patches.","name":"patch","parameters":{"additionalProperties":false,"properties":{"input":{"type":"string"}},"required":["input"],"type":"object"}},"type":"function"}
     {"function":{"description":"Does read.","name":"read","parameters":{"additionalProperties":false,"properties":{"limit":{"description":"How many.","type":["integer","null"]},"type":{"enum":["integer"],"type":"string"}},"required":["limit","type"],"type":"object"},"strict":true},"type":"function"}
     "#);
 }
@@ -85,7 +85,7 @@ fn chat_has_functions_only() {
 fn anthropic_has_functions_only() {
     assert_snapshot!(tools(Dialect::Anthropic, &Style::default()), @r#"
     {"description":"Does now.","input_schema":{"properties":{},"type":"object"},"name":"now"}
-    {"description":"Patches.\n\nThe text in `input` must match this lark grammar:\nstart: \"x\"","input_schema":{"additionalProperties":false,"properties":{"input":{"description":"The whole text, exactly as the tool's description asks for it.","type":"string"}},"required":["input"],"type":"object"},"name":"patch"}
+    {"description":"Patches.","input_schema":{"additionalProperties":false,"properties":{"input":{"type":"string"}},"required":["input"],"type":"object"},"name":"patch"}
     {"description":"Does read.","input_schema":{"additionalProperties":false,"properties":{"limit":{"description":"How many.","type":["integer","null"]},"type":{"enum":["integer"],"type":"string"}},"required":["limit","type"],"type":"object"},"name":"read"}
     "#);
 }
@@ -94,7 +94,7 @@ fn anthropic_has_functions_only() {
 fn mcp_clients_get_functions_only() {
     assert_snapshot!(lines(&mcp_tools(&specs().each_ref())), @r#"
     {"description":"Does now.","inputSchema":{"properties":{},"type":"object"},"name":"now"}
-    {"description":"Patches.\n\nThe text in `input` must match this lark grammar:\nstart: \"x\"","inputSchema":{"additionalProperties":false,"properties":{"input":{"description":"The whole text, exactly as the tool's description asks for it.","type":"string"}},"required":["input"],"type":"object"},"name":"patch"}
+    {"description":"Patches.","inputSchema":{"additionalProperties":false,"properties":{"input":{"type":"string"}},"required":["input"],"type":"object"},"name":"patch"}
     {"description":"Does read.","inputSchema":{"additionalProperties":false,"properties":{"limit":{"description":"How many.","type":["integer","null"]},"type":{"enum":["integer"],"type":"string"}},"required":["limit","type"],"type":"object"},"name":"read"}
     "#);
 }

@@ -79,6 +79,7 @@ pub(super) const IOCTL: &[Call] = calls![SYS_ioctl];
 pub(super) const SOCKET: &[Call] = calls![SYS_socket];
 pub(super) const SOCKETPAIR: &[Call] = calls![SYS_socketpair];
 pub(super) const CONNECT: &[Call] = calls![SYS_connect];
+pub(super) const BIND: &[Call] = calls![SYS_bind];
 pub(super) const PRLIMIT: &[Call] = calls![SYS_prlimit64];
 pub(super) const SETPRIORITY: &[Call] = calls![SYS_setpriority];
 pub(super) const IOPRIO_SET: &[Call] = calls![SYS_ioprio_set];

@@ -103,6 +103,9 @@ pub(super) fn policy(rules: FilterRules) -> Policy {
     }
     if rules.brokered {
         add(calls::CONNECT, &[always(Action::Tell)]);
+        if !rules.own_network {
+            add(calls::BIND, &[always(Action::Tell)]);
+        }
         // It connects on its way. The error is that of a kernel where it is switched off.
         let fast_open = |flags: Word| [fail(EOPNOTSUPP, [flags.has(libc::MSG_FASTOPEN)])];
         add(calls::SEND_FLAGS_3, &fast_open(low(3)));

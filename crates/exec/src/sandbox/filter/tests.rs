@@ -17,6 +17,7 @@ use super::{FilterRules, filter};
 /// Namespaces, Landlock and a supervisor: what most systems can do.
 const FULL: FilterRules = FilterRules {
     inet: true,
+    own_network: true,
     namespaces: true,
     landlock: true,
     root: false,
@@ -26,6 +27,7 @@ const FULL: FilterRules = FilterRules {
 /// Nothing but the filter.
 const ALONE: FilterRules = FilterRules {
     inet: false,
+    own_network: false,
     namespaces: false,
     landlock: false,
     root: false,

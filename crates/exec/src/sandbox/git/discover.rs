@@ -10,10 +10,10 @@ use rustix::fs::FileType;
 
 use super::{Repository, config, paths, sys};
 
-/// How many repositories are told of.
+/// How many repositories commands can write to: each has a layer in every run.
 const REPOSITORIES: usize = 32;
-/// How many pointers are told of: each becomes a mount.
-const POINTERS: usize = 256;
+/// How many others are told of: each becomes a read-only mount.
+const MOUNTS: usize = 20_000;
 /// What a pointer may hold: a path and a few letters.
 const POINTER: u64 = 8 * 1024;
 /// What a configuration may hold.
@@ -26,7 +26,11 @@ pub(crate) struct Discovered {
     pub(crate) repositories: Vec<Repository>,
     /// Files and links with the name `.git`, which must be read-only.
     pub(crate) pointers: Vec<PathBuf>,
-    /// There were too many repositories or pointers.
+    /// Git directories for which there is no layer, and which must be read-only.
+    pub(crate) closed: Vec<PathBuf>,
+    /// Every repository of a working tree, also those inside another one.
+    pub(crate) trees: Vec<Repository>,
+    /// There were too many of them.
     pub(crate) cut: bool,
 }
 
@@ -48,10 +52,9 @@ pub(crate) fn repositories<'a>(
 
 /// Whether a directory looks like one of git's.
 pub(crate) fn is_git(path: &Path) -> bool {
-    let Ok(dir) = sys::root(path) else { return false };
+    // Git wants no list of it, so neither does this.
     let has = |name: &str, wanted: &[FileType]| {
-        let found = sys::look(dir.as_fd(), OsStr::new(name));
-        found.is_ok_and(|stat| stat.is_some_and(|stat| wanted.contains(&sys::kind(&stat))))
+        sys::kind_of(&path.join(name)).is_some_and(|kind| wanted.contains(&kind))
     };
     // A link will do: so it does for git.
     let (file, directory, link) = (FileType::RegularFile, FileType::Directory, FileType::Symlink);
@@ -65,7 +68,7 @@ impl Discovered {
         match sys::kind(&stat) {
             FileType::Directory => self.add(Repository { at: tree.join(".git"), root: tree.to_owned() }),
             kind => {
-                if self.pointers.len() == POINTERS {
+                if self.pointers.len() == MOUNTS {
                     return ControlFlow::Break(());
                 }
                 self.pointers.push(tree.join(".git"));
@@ -85,14 +88,21 @@ impl Discovered {
     }
 
     fn add(&mut self, repository: Repository) -> ControlFlow<()> {
+        if !self.trees.contains(&repository) {
+            self.trees.push(repository.clone());
+        }
         if self.repositories.iter().any(|known| repository.at.starts_with(&known.at)) {
             return ControlFlow::Continue(());
         }
         self.repositories.retain(|known| !known.at.starts_with(&repository.at));
-        if self.repositories.len() == REPOSITORIES {
+        // A directory that is none of git's, or one too many, is not written to, whoever made it.
+        if self.repositories.len() < REPOSITORIES && is_git(&repository.at) {
+            self.repositories.push(repository);
+        } else if self.closed.len() == MOUNTS {
             return ControlFlow::Break(());
+        } else {
+            self.closed.push(repository.at);
         }
-        self.repositories.push(repository);
         ControlFlow::Continue(())
     }
 }
@@ -108,6 +118,17 @@ fn within(path: &Path, writable: &[PathBuf]) -> Option<PathBuf> {
 pub(super) fn pointer(tree: &Path) -> Option<PathBuf> {
     let dir = sys::root(tree).ok()?;
     pointed(&sys::small(dir.as_fd(), Path::new(".git"), POINTER)?, tree)
+}
+
+/// The git directory that the file `.git` in `tree` leads to; of a linked working tree, the one that all of them share.
+pub(crate) fn common_directory(tree: &Path) -> Option<PathBuf> {
+    let git = sys::real(&pointer(tree)?).ok()?;
+    let dir = sys::root(&git).ok()?;
+    let common = sys::small(dir.as_fd(), Path::new("commondir"), POINTER);
+    match common.as_deref().and_then(line) {
+        Some(common) => sys::real(&git.join(common)).ok(),
+        None => Some(git),
+    }
 }
 
 /// Where the pointer `text` in `tree` says that its git directory is.

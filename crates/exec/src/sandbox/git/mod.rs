@@ -1,7 +1,7 @@
 //! Git directories that commands change: where they are, and what of the changes reaches the host.
 //!
 //! A command sees each git directory through an overlay: what it writes goes to an upper directory of ours. This module
-//! finds the git directories (`discover`) and what they lead to (`leads`) and lands what an allow-list admits (`layer`). The upper directory is hostile
+//! finds the git directories (`discover`) and the files that git obeys (`settings`, `obeyed`), and lands what an allow-list admits (`layer`). The upper directory is hostile
 //! throughout, also while it is read. No `git` is ever run here.
 //!
 //! `allowed` judges names, `content` and `config` judge contents, `plan` reads the upper directory, `place` writes to the
@@ -25,8 +25,8 @@ mod index;
 mod inflate;
 mod landing;
 mod layer;
-mod leads;
 mod loose;
+mod obeyed;
 mod objects;
 mod operation;
 mod pack;
@@ -34,6 +34,7 @@ mod packindex;
 mod paths;
 mod place;
 mod plan;
+mod settings;
 mod steps;
 mod stray;
 pub(crate) mod sys;
@@ -46,10 +47,10 @@ mod tests;
 
 #[cfg(test)]
 use discover::Discovered;
-pub(crate) use discover::{is_git, repositories};
+pub(crate) use discover::{common_directory, is_git, repositories};
 pub(crate) use layer::{Landed, Layer};
-pub(crate) use leads::leads;
-pub(crate) use stray::Strays;
+pub(crate) use obeyed::{GitObeyed, obeyed};
+pub(crate) use stray::{Strays, recover};
 
 /// A git directory that commands may work in, and the working tree that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -29,6 +29,12 @@ pub(crate) fn root(path: &Path) -> Result<OwnedFd> {
     open(CWD, path, LIST, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
 }
 
+/// Names the directory `path`, which must be free of links and need not let itself be listed.
+pub(crate) fn place(path: &Path) -> Result<OwnedFd> {
+    let flags = PEEK | OFlags::DIRECTORY;
+    open(CWD, path, flags, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+}
+
 /// Opens `below` without leaving `dir` and without following a link.
 pub(crate) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -69,6 +75,16 @@ pub(super) fn look(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Stat>> {
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno),
     }
+}
+
+/// The kind of what is at `path`, whose directory may not let itself be listed; a link is one.
+pub(crate) fn kind_of(path: &Path) -> Option<FileType> {
+    rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| kind(&stat))
+}
+
+/// Whether there is something at `path`.
+pub(crate) fn is_there(path: &Path) -> bool {
+    kind_of(path).is_some()
 }
 
 /// What kind of thing a `stat` tells of.

@@ -34,13 +34,8 @@ fn holds(condition: Condition, told: &Told) -> bool {
 }
 
 fn any_rules() -> impl Strategy<Value = FilterRules> {
-    any::<[bool; 6]>().prop_map(|[inet, namespaces, landlock, root, brokered, recorded]| FilterRules {
-        inet,
-        namespaces,
-        landlock,
-        root,
-        brokered,
-        recorded,
+    any::<[bool; 7]>().prop_map(|[inet, own_network, namespaces, landlock, root, brokered, recorded]| {
+        FilterRules { inet, own_network, namespaces, landlock, root, brokered, recorded }
     })
 }
 
@@ -66,9 +61,10 @@ fn any_calls() -> impl Strategy<Value = Vec<Told>> {
 }
 
 /// Each of `rules` made stricter in one way.
-fn stricter(rules: FilterRules) -> [FilterRules; 5] {
+fn stricter(rules: FilterRules) -> [FilterRules; 6] {
     [
         FilterRules { inet: false, ..rules },
+        FilterRules { own_network: false, ..rules },
         FilterRules { namespaces: false, ..rules },
         FilterRules { landlock: false, ..rules },
         FilterRules { root: true, ..rules },
@@ -98,7 +94,9 @@ proptest! {
 
     #[test]
     fn a_supervisor_changes_only_sockets(rules in any_rules(), calls in any_calls()) {
-        let changed = [libc::SYS_socket, libc::SYS_connect, libc::SYS_sendto, libc::SYS_sendmsg, libc::SYS_sendmmsg];
+        let changed = [
+            libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_sendto, libc::SYS_sendmsg, libc::SYS_sendmmsg,
+        ];
         let [without, with] = [false, true].map(|brokered| filter(FilterRules { brokered, ..rules }));
         for told in calls.iter().filter(|told| !changed.contains(&told.number.into())) {
             prop_assert_eq!(run(&without, told).answer, run(&with, told).answer, "{:x?}", told);
@@ -106,15 +104,16 @@ proptest! {
     }
 }
 
-/// All 64 of them.
+/// All 128 of them.
 fn all_rules() -> impl Iterator<Item = FilterRules> {
-    (0..64_u8).map(|bits| FilterRules {
+    (0..128_u8).map(|bits| FilterRules {
         inet: bits & 1 != 0,
         namespaces: bits & 2 != 0,
         landlock: bits & 4 != 0,
         root: bits & 8 != 0,
         brokered: bits & 16 != 0,
         recorded: bits & 32 != 0,
+        own_network: bits & 64 != 0,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The rules about sockets.
 
 use libc::{
-    EAFNOSUPPORT, EOPNOTSUPP, EPROTONOSUPPORT, SYS_connect, SYS_sendmmsg, SYS_sendmsg, SYS_sendto,
+    EAFNOSUPPORT, EOPNOTSUPP, EPROTONOSUPPORT, SYS_bind, SYS_connect, SYS_sendmmsg, SYS_sendmsg, SYS_sendto,
     SYS_socket, SYS_socketpair,
 };
 
@@ -83,6 +83,10 @@ fn connecting_is_told_and_cannot_be_hidden_in_sending() {
             (SYS_sendmmsg, &[3, 4096, FAST_OPEN], ALLOW),
         ],
     );
+    // Who has bound what is known by the network, if there is one of its own.
+    let shared = FilterRules { own_network: false, ..FULL };
+    check(FULL, &[(SYS_bind, &[3, 4096, 110], ALLOW)]);
+    check(shared, &[(SYS_bind, &[3, 4096, 110], TELL)]);
     let sent: &[u64] = &[3, 4096, FAST_OPEN, FAST_OPEN];
     check(ALONE, &[(SYS_connect, &[3], ALLOW), (SYS_sendto, sent, ALLOW), (SYS_sendmsg, sent, ALLOW)]);
 }

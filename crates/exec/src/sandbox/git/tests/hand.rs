@@ -143,6 +143,7 @@ fn references_are_not_lost_when_packed_ones_cannot_land() {
 fn nothing_refers_to_objects_that_could_not_land() {
     let lab = Lab::with_commit();
     if rustix::process::getuid().is_root() {
+        testkit::not_run("nothing_refers_to_objects_that_could_not_land", "root is not stopped by modes");
         return;
     }
     lab.plant("refs/heads/new", lab.id());

@@ -1,0 +1,117 @@
+//! What a search provider prints → results. Every word of it is hostile: it is cut, cleaned and put on one line.
+
+use reqwest::Url;
+use serde_json::Value;
+
+/// Letters of a title and of an excerpt, bytes of an address.
+const TITLE: usize = 200;
+const SNIPPET: usize = 500;
+const ADDRESS: usize = 2000;
+/// Where results stand, in what search engines and their programs print.
+const LISTS: &[&str] = &[
+    "/results",
+    "/items",
+    "/organic",
+    "/organic_results",
+    "/web/results",
+    "/webPages/value",
+    "/data",
+    "/hits",
+];
+
+/// One result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchHit {
+    /// The page's title; its address if it has none.
+    pub title: String,
+    /// An `http` or `https` address.
+    pub url: String,
+    /// What the engine shows of it.
+    pub snippet: String,
+}
+
+/// Reads the first `most` results of what a provider printed: a list of objects, or an object with a list in it.
+///
+/// # Errors
+/// In one sentence, if there is no such list.
+pub fn search_hits(printed: &[u8], most: usize) -> Result<Vec<SearchHit>, String> {
+    let value: Value =
+        serde_json::from_slice(printed).map_err(|error| format!("it did not print JSON ({error})"))?;
+    let list = value.as_array().or_else(|| LISTS.iter().find_map(|place| value.pointer(place)?.as_array()));
+    let list = list.ok_or("it printed JSON without a list of `results`")?;
+    Ok(list.iter().filter_map(hit).take(most).collect())
+}
+
+fn hit(value: &Value) -> Option<SearchHit> {
+    let text = |names: &[&str]| names.iter().find_map(|name| value.get(name)?.as_str()).unwrap_or_default();
+    let url = Url::parse(text(&["url", "link", "href"]).trim()).ok()?;
+    let url = matches!(url.scheme(), "http" | "https").then(|| url.to_string())?;
+    if url.len() > ADDRESS {
+        return None;
+    }
+    let title = line(text(&["title", "name"]), TITLE);
+    let snippet = line(text(&["snippet", "content", "description", "body", "summary", "text"]), SNIPPET);
+    Some(SearchHit { title: if title.is_empty() { url.clone() } else { title }, url, snippet })
+}
+
+/// A text on one line, without what nobody sees.
+fn line(text: &str, most: usize) -> String {
+    let visible = text.chars().take(most * 8).map(|letter| if letter.is_whitespace() { ' ' } else { letter });
+    let visible: String = visible.filter(|letter| !policy::invisible(*letter)).collect();
+    let words = visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", words[..end].trim_end()),
+        None => words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(printed: &Value, most: usize) -> String {
+        match search_hits(printed.to_string().as_bytes(), most) {
+            Ok(hits) => {
+                let one = |hit: &SearchHit| format!("{} | {} | {}", hit.title, hit.url, hit.snippet);
+                hits.iter().map(one).collect::<Vec<_>>().join("\n")
+            }
+            Err(why) => why,
+        }
+    }
+
+    #[test]
+    fn results_of_many_engines_are_read() {
+        let searx = json!({"results": [{"title": "A", "url": "https://a.org/x", "content": "about a"}]});
+        let brave =
+            json!({"web": {"results": [{"title": "A", "url": "https://a.org/x", "description": "about a"}]}});
+        let serper = json!({"organic": [{"title": "A", "link": "https://a.org/x", "snippet": "about a"}]});
+        let list = json!([{"name": "A", "href": "https://a.org/x", "body": "about a"}]);
+        for printed in [searx, brave, serper, list] {
+            assert_eq!(told(&printed, 5), "A | https://a.org/x | about a", "{printed}");
+        }
+    }
+
+    #[test]
+    fn what_is_hostile_does_nothing_and_what_is_no_result_is_left_out() {
+        let results = json!([
+            {"title": "\u{1b}[2J\u{202e}evil\n\n2. Fake\r", "url": "https://a.org", "snippet": "x".repeat(600)},
+            {"title": "script", "url": "javascript:alert(1)"},
+            {"title": "file", "url": "file:///etc/passwd"},
+            {"title": "none"},
+            7,
+            {"url": "http://b.org"},
+            {"url": "http://c.org"},
+        ]);
+        let cut = "x".repeat(500);
+        let expected = format!("[2Jevil 2. Fake | https://a.org/ | {cut}…\nhttp://b.org/ | http://b.org/ | ");
+        assert_eq!(told(&results, 2), expected);
+    }
+
+    #[test]
+    fn what_holds_no_results_is_said() {
+        assert_eq!(told(&json!({"error": "x"}), 5), "it printed JSON without a list of `results`");
+        assert!(search_hits(b"<html>", 5).unwrap_err().starts_with("it did not print JSON ("));
+    }
+}

@@ -1,0 +1,45 @@
+//! The user that commands run as.
+
+use rustix::process::geteuid;
+
+/// Where the names of users are.
+const USERS: &str = "/etc/passwd";
+
+/// Whether `user`, a name or a number, is the user that commands run as.
+pub fn is_own_user(user: &str) -> bool {
+    let own = geteuid().as_raw();
+    if user.parse() == Ok(own) {
+        return true;
+    }
+    // Directory services are not asked: the user's own session says the name that they know.
+    let said = ["USER", "LOGNAME"].iter().any(|name| std::env::var(name).is_ok_and(|said| said == user));
+    #[expect(clippy::disallowed_methods, reason = "the machine's own list, whose path no model names")]
+    let users = std::fs::read_to_string(USERS).unwrap_or_default();
+    match users.lines().find_map(|line| named(line, user)) {
+        Some(number) => number == own,
+        None => said,
+    }
+}
+
+/// The number of `user`, if `line` is theirs.
+fn named(line: &str, user: &str) -> Option<u32> {
+    let mut fields = line.split(':');
+    let is_theirs = fields.next()? == user && !user.is_empty();
+    fields.nth(1).filter(|_| is_theirs)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_known_by_number_and_by_name() {
+        let own = geteuid().as_raw();
+        assert!(is_own_user(&own.to_string()));
+        assert!(!is_own_user(&(own + 1).to_string()));
+        assert_eq!(is_own_user("root"), own == 0);
+        assert!(!is_own_user("no-such-user"));
+        assert_eq!(named("me:x:1000:1000::/home/me:/bin/sh", "me"), Some(1000));
+        assert_eq!(named("me:x:1000:1000::/home/me:/bin/sh", "m"), None);
+    }
+}

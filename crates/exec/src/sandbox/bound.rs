@@ -1,0 +1,338 @@
+//! Whose a unix socket is, before anybody connects to it.
+//!
+//! The kernel lists the sockets of a network namespace, and says of each which file it is bound to (`sock_diag`). What is listed
+//! in a network of the cell's own was bound in the cell. Where the network is the machine's, each `bind` of the cell's processes is
+//! noted first, by the number that the kernel gives a socket and never gives again. Either way nobody is connected to before that is
+//! known: a program outside does not even see that somebody tried.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::fs::{FlockOperation, MemfdFlags, Mode, OFlags, fcntl_lock, fstat, ftruncate, memfd_create};
+use rustix::io::{Errno, Result, pread, pwrite};
+use rustix::net::sockopt::socket_cookie;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+};
+
+/// Whose a socket is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// A process of the cell has bound it.
+    Ours,
+    /// Somebody else has, or nobody knows.
+    Others,
+    /// It is bound in no network that can be seen from here: whoever had it is gone, or is in a sandbox of their own.
+    Nobodys,
+}
+
+/// What a keeper knows of sockets that are bound.
+#[derive(Debug)]
+pub(crate) struct BoundSockets {
+    /// Whether the network is the cell's own: whatever is listed in it is the cell's too.
+    own_network: bool,
+    /// Asks about the network that the cell was made in, if anybody may ask. All keepers share it, and use it one at a time.
+    outside: Option<OwnedFd>,
+    /// The numbers of sockets that were bound where the network is not its own; and what keepers lock.
+    notes: OwnedFd,
+}
+
+/// How many sockets are noted; those that are gone make room for others.
+const MAX_NOTED: u64 = 1 << 16;
+/// The length of a number.
+const NUMBER: u64 = 8;
+
+impl BoundSockets {
+    /// To be made before the cell enters a network of its own.
+    pub(crate) fn new(own_network: bool) -> Result<Self> {
+        let notes = memfd_create("toolgate-sockets", MemfdFlags::CLOEXEC)?;
+        Ok(Self { own_network, outside: asking().ok(), notes })
+    }
+
+    /// Whether the kernel lists sockets here.
+    pub(crate) fn works(&self) -> bool {
+        self.outside().and_then(|outside| listed(outside, |_| ())).is_ok()
+    }
+
+    fn outside(&self) -> Result<&OwnedFd> {
+        self.outside.as_ref().ok_or(Errno::AFNOSUPPORT)
+    }
+
+    /// Whose the socket is that is bound to the file `file`.
+    pub(crate) fn whose(&self, file: &OwnedFd) -> Whose {
+        self.look(file).unwrap_or(Whose::Others)
+    }
+
+    fn look(&self, file: &OwnedFd) -> Result<Whose> {
+        let file = SocketFile::of(file)?;
+        if self.own_network {
+            let inside = numbers(&asking()?, &file)?;
+            if !inside.is_empty() {
+                return Ok(Whose::Ours);
+            }
+        }
+        let _one_at_a_time = Locked::new(&self.notes)?;
+        let outside = numbers(self.outside()?, &file)?;
+        if outside.is_empty() {
+            return Ok(Whose::Nobodys);
+        }
+        let noted = if self.own_network { Vec::new() } else { self.noted()? };
+        // A file is bound once. What else is listed with it are connections that were accepted there, which nobody binds.
+        let ours = outside.iter().any(|number| noted.contains(number));
+        Ok(if ours { Whose::Ours } else { Whose::Others })
+    }
+
+    /// Notes that a process of the cell is about to bind `socket`.
+    pub(crate) fn note(&self, socket: &OwnedFd) {
+        // What is not noted cannot be connected to.
+        let _not_noted = self.add(socket);
+    }
+
+    fn add(&self, socket: &OwnedFd) -> Result<()> {
+        let number = socket_cookie(socket)?;
+        let _one_at_a_time = Locked::new(&self.notes)?;
+        let mut noted = self.noted()?;
+        if noted.contains(&number) {
+            return Ok(());
+        }
+        if noted.len() as u64 >= MAX_NOTED {
+            let mut there = Vec::new();
+            listed(self.outside()?, |socket| there.push(socket.number))?;
+            there.sort_unstable();
+            noted.retain(|number| there.binary_search(number).is_ok());
+            ftruncate(&self.notes, 0)?;
+            let kept: Vec<u8> = noted.iter().flat_map(|number| number.to_ne_bytes()).collect();
+            pwrite(&self.notes, &kept, 0)?;
+        }
+        if (noted.len() as u64) < MAX_NOTED {
+            pwrite(&self.notes, &number.to_ne_bytes(), noted.len() as u64 * NUMBER)?;
+        }
+        Ok(())
+    }
+
+    fn noted(&self) -> Result<Vec<u64>> {
+        let length = u64::try_from(fstat(&self.notes)?.st_size).unwrap_or_default();
+        let mut bytes = vec![0; usize::try_from(length.min(MAX_NOTED * NUMBER)).unwrap_or_default()];
+        let read = pread(&self.notes, &mut bytes[..], 0)?;
+        let numbers = bytes[..read].chunks_exact(size_of::<u64>()).filter_map(|bytes| bytes.try_into().ok());
+        Ok(numbers.map(u64::from_ne_bytes).collect())
+    }
+}
+
+/// Keeps other keepers away. The lock is one of a process: it goes with it.
+struct Locked<'a>(&'a OwnedFd);
+
+impl<'a> Locked<'a> {
+    fn new(notes: &'a OwnedFd) -> Result<Self> {
+        fcntl_lock(notes, FlockOperation::LockExclusive)?;
+        Ok(Self(notes))
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let _gone = fcntl_lock(self.0, FlockOperation::Unlock);
+    }
+}
+
+/// A file, as lists of sockets name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SocketFile {
+    number: u32,
+    /// The device of the file system. Some file systems tell those who ask about a file another one.
+    device: u32,
+}
+
+impl SocketFile {
+    fn of(file: &OwnedFd) -> Result<Self> {
+        let stat = fstat(file)?;
+        let device =
+            device_of_mount(file).unwrap_or((rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev)));
+        // The kernel's own way to write a device.
+        let device = device.0 << 20 | device.1 & 0xf_ffff;
+        #[expect(clippy::cast_possible_truncation, reason = "lists of sockets have the low half only")]
+        Ok(Self { number: stat.st_ino as u32, device })
+    }
+}
+
+/// The device of the file system that `file` is on, as its mount tells it.
+fn device_of_mount(file: &OwnedFd) -> Option<(u32, u32)> {
+    let about = text(&format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
+    let mount = about.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim();
+    text("/proc/self/mountinfo")?.lines().find_map(|line| {
+        let mut fields = line.split(' ');
+        let (id, device) = (fields.next()?, fields.nth(1)?);
+        let (major, minor) = device.split_once(':').filter(|_| id == mount)?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    })
+}
+
+fn text(path: &str) -> Option<String> {
+    const MAX_TEXT: usize = 4 << 20;
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let (mut text, mut part) = (Vec::new(), [0; 4096]);
+    // ends: with the file, which has an end
+    while text.len() < MAX_TEXT {
+        match rustix::io::read(&file, &mut part[..]).ok()? {
+            0 => return Some(String::from_utf8_lossy(&text).into_owned()),
+            read => text.extend(&part[..read]),
+        }
+    }
+    None
+}
+
+/// A way to ask the kernel about the sockets of this network.
+fn asking() -> Result<OwnedFd> {
+    let kind = Some(netlink::SOCK_DIAG);
+    socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, kind)
+}
+
+/// A socket of a list.
+struct ListedSocket {
+    number: u64,
+    file: Option<SocketFile>,
+}
+
+/// The numbers of the sockets that are bound to `file`.
+fn numbers(talk: &OwnedFd, file: &SocketFile) -> Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    listed(talk, |socket| numbers.extend((socket.file == Some(*file)).then_some(socket.number)))?;
+    Ok(numbers)
+}
+
+const BY_FAMILY: u16 = 20;
+const REQUEST: u16 = 1;
+const ALL: u16 = 0x300;
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+/// The header of a message, that of an answer, that of one of its parts.
+const HEADER: usize = 16;
+const ANSWER: usize = 16;
+const PART: usize = 4;
+/// The part that says which file a socket is bound to; and how it is asked for.
+const FILE: u16 = 1;
+const SHOW_FILE: u32 = 2;
+/// The kernel answers in so many pieces at most.
+const ANSWERS: usize = 1 << 16;
+
+/// Has `hear` hear of every unix socket.
+fn listed(talk: &OwnedFd, mut hear: impl FnMut(ListedSocket)) -> Result<()> {
+    let mut bytes = vec![0; 32 << 10];
+    // What somebody before did not read to its end.
+    while recv(talk, &mut bytes[..], RecvFlags::DONTWAIT).is_ok_and(|(_, read)| read > 0) {}
+    send(talk, &question(), SendFlags::empty())?;
+    // ends: with the list, which has an end
+    for _ in 0..ANSWERS {
+        let (_, read) = recv(talk, &mut bytes[..], RecvFlags::empty())?;
+        let mut rest = bytes.get(..read).ok_or(Errno::MSGSIZE)?;
+        // ends: every message has a length
+        while let Some((kind, body, next)) = message(rest) {
+            rest = next;
+            match kind {
+                DONE => return Ok(()),
+                ERROR => return Err(Errno::OPNOTSUPP),
+                _ => hear(socket(body).ok_or(Errno::IO)?),
+            }
+        }
+    }
+    Err(Errno::IO)
+}
+
+/// Asks for all unix sockets in whatever state, with the file that each is bound to.
+fn question() -> Vec<u8> {
+    const LENGTH: u32 = 40;
+    const UNIX: u8 = 1;
+    let mut question = Vec::new();
+    question.extend(LENGTH.to_ne_bytes());
+    question.extend(BY_FAMILY.to_ne_bytes());
+    question.extend((REQUEST | ALL).to_ne_bytes());
+    // A number and a sender, which nobody needs.
+    question.extend([0; 8]);
+    question.extend([UNIX, 0, 0, 0]);
+    for field in [u32::MAX, 0, SHOW_FILE, u32::MAX, u32::MAX] {
+        question.extend(field.to_ne_bytes());
+    }
+    question
+}
+
+/// The kind and the body of the first message, and what comes after it.
+fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let length = usize::try_from(number(bytes, 0)?).ok()?;
+    let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
+    let body = bytes.get(HEADER..length)?;
+    Some((kind, body, bytes.get(padded(length)..).unwrap_or_default()))
+}
+
+fn socket(body: &[u8]) -> Option<ListedSocket> {
+    let number_of = u64::from(number(body, 8)?) | u64::from(number(body, 12)?) << 32;
+    let (mut rest, mut file) = (body.get(ANSWER..)?, None);
+    // ends: every part has a length
+    while let (Some(length), Some(kind)) = (rest.get(..2), rest.get(2..4)) {
+        let length = usize::from(u16::from_ne_bytes(length.try_into().ok()?));
+        let part = rest.get(PART..length)?;
+        if u16::from_ne_bytes(kind.try_into().ok()?) == FILE {
+            file = Some(SocketFile { number: number(part, 0)?, device: number(part, 4)? });
+        }
+        rest = rest.get(padded(length)..).unwrap_or_default();
+    }
+    Some(ListedSocket { number: number_of, file })
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// Messages and their parts begin at multiples of four.
+fn padded(length: usize) -> usize {
+    length.next_multiple_of(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn named(path: &std::path::Path) -> OwnedFd {
+        rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap()
+    }
+
+    #[test]
+    fn a_socket_is_ours_if_its_binding_was_noted() {
+        let place = tempfile::tempdir().unwrap();
+        let (own, other) = (place.path().join("own"), place.path().join("other"));
+        let sockets = BoundSockets::new(false).unwrap();
+        let listener = UnixListener::bind(&own).unwrap();
+        let _theirs = UnixListener::bind(&other).unwrap();
+        assert_eq!(sockets.whose(&named(&own)), Whose::Others);
+        let listener = OwnedFd::from(listener);
+        sockets.note(&listener);
+        assert_eq!(sockets.whose(&named(&own)), Whose::Ours);
+        assert_eq!(sockets.whose(&named(&other)), Whose::Others);
+        // Another name is the same file.
+        std::fs::hard_link(&own, place.path().join("link")).unwrap();
+        assert_eq!(sockets.whose(&named(&place.path().join("link"))), Whose::Ours);
+        drop(listener);
+        assert_eq!(sockets.whose(&named(&own)), Whose::Nobodys);
+    }
+
+    #[test]
+    fn those_that_are_gone_make_room() {
+        let sockets = BoundSockets::new(false).unwrap();
+        let full = vec![0xff; usize::try_from(MAX_NOTED * NUMBER).unwrap()];
+        pwrite(&sockets.notes, &full, 0).unwrap();
+        let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let one = OwnedFd::from(one);
+        sockets.note(&one);
+        assert_eq!(sockets.noted().unwrap(), vec![socket_cookie(&one).unwrap()]);
+    }
+
+    proptest! {
+        /// Law: no answer makes a keeper panic, or wait.
+        #[test]
+        fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _what_is_it = (message(&bytes), socket(&bytes));
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Keeps the configuration that programs of the user's obey as it is, in every writable root: agents, editors, shells and git.
+//!
+//! `policy` has the names; git's configuration and hooks name the rest. What is there becomes a read-only mount. The place of
+//! what is missing is held by an empty directory, or watched: what a command makes there is set aside.
+
+use std::path::{Path, PathBuf};
+
+use policy::{
+    Confinement, HOME_CONFIGURATION, HOST_CONFIGURATION, HostFile, HostRole, WhenMissing, host_file_by_name,
+    normal,
+};
+use rustix::fs::{AtFlags, CWD, FileType, readlinkat, statat};
+
+use super::git::{self, GitObeyed, Repository};
+use super::places::Places;
+use super::plan::to_path;
+use super::scratch::Scratch;
+use super::survey::{exists, is_directory};
+use crate::fs::{real, real_to_be};
+
+/// Configuration in a directory that is not its own, and no name of which is held for itself.
+const NESTED: &[&str] = &[".github/copilot-instructions.md"];
+/// How many links lead from one to the next, as the kernel has it.
+const HOPS: usize = 8;
+/// How many mounts may guard files: the kernel has a limit for all of them.
+const MAX_MOUNTS: usize = 20_000;
+
+/// What was found in writable roots.
+#[derive(Default)]
+pub(super) struct Guarded {
+    pub(super) repositories: Vec<Repository>,
+    /// Empty directories that hold a place.
+    pub(super) held: Vec<PathBuf>,
+    /// What must not be moved.
+    pub(super) pinned: Vec<PathBuf>,
+    /// Configuration that is missing, with the action that makes it take effect.
+    pub(super) missing: Vec<(PathBuf, String)>,
+    /// Code that the user's programs run, with the action that makes them.
+    pub(super) code: Vec<(PathBuf, String)>,
+    /// The files that git obeys in each repository.
+    pub(super) obeyed: Vec<(Repository, GitObeyed)>,
+    /// Not everything is guarded: there is too much of it.
+    pub(super) cut: bool,
+    /// Git's configuration could not be read to its end.
+    pub(super) unread: bool,
+}
+
+/// Guards the roots of one policy.
+pub(super) struct RootGuard<'a> {
+    pub(super) confinement: &'a Confinement,
+    pub(super) scratch: &'a Scratch,
+    pub(super) places: &'a mut Places,
+    pub(super) found: Guarded,
+}
+
+impl RootGuard<'_> {
+    /// Keeps what the policy closes inside a root.
+    pub(super) fn read_only_paths(&mut self) {
+        for path in &self.confinement.read_only {
+            if let Some(place) = self.is_in_root(path).then(|| self.placed(path)).flatten() {
+                self.found.held.extend(self.scratch.placeholder(&place).then(|| place.clone()));
+                self.close(place);
+            }
+        }
+    }
+
+    /// Keeps the configuration of agents, editors and git in a writable root.
+    pub(super) fn root(&mut self, root: &Path, trees: &[PathBuf]) {
+        for (name, missing, when) in HOST_CONFIGURATION {
+            self.keep(&root.join(name), *missing, when);
+        }
+        for name in NESTED {
+            let when = host_file_by_name(Path::new(name)).map(|file| file.when).unwrap_or_default();
+            self.keep(&root.join(name), WhenMissing::SetAside, &when);
+        }
+        self.by_name(root);
+        self.repositories(root, trees);
+    }
+
+    /// Keeps the start-up files and the configuration of the user's home where it lies in a root.
+    pub(super) fn home(&mut self) {
+        let home = self.confinement.home.as_ref().filter(|_| self.confinement.holds_home());
+        let own = home.iter().flat_map(|home| HOME_CONFIGURATION.iter().map(|name| home.join(name)));
+        for path in own.collect::<Vec<_>>() {
+            if let Some(HostFile { role: HostRole::Configuration, when }) = self.confinement.host_file(&path)
+            {
+                self.keep(&path, WhenMissing::SetAside, &when);
+            }
+        }
+    }
+
+    /// Keeps one piece of configuration as it is, whether or not it is there.
+    fn keep(&mut self, path: &Path, missing: WhenMissing, when: &str) {
+        // Somebody has given it.
+        if self.confinement.writable.iter().any(|root| root == path) {
+            return;
+        }
+        match (exists(path), missing) {
+            // Another session may hold it already.
+            (None, WhenMissing::Held) | (Some(FileType::Directory), WhenMissing::Held)
+                if self.scratch.placeholder(path) =>
+            {
+                self.places.tree(path, false);
+                self.found.held.push(path.to_owned());
+                // The user may remove it, and a command then make another.
+                self.found.missing.push((path.to_owned(), when.to_owned()));
+            }
+            (None, _) => self.found.missing.push((path.to_owned(), when.to_owned())),
+            (Some(FileType::Symlink), _) => self.follow(path, missing, when),
+            (Some(_), _) => self.close(path.to_owned()),
+        }
+    }
+
+    /// Keeps what is at `place`, and the way to it.
+    fn close(&mut self, place: PathBuf) {
+        if self.found.pinned.len() >= MAX_MOUNTS {
+            self.found.cut = true;
+            return;
+        }
+        self.places.tree(&place, false);
+        self.found.pinned.push(place);
+    }
+
+    /// Keeps configuration whose name only ends as such names do, at the top of a root, and notes the code there.
+    fn by_name(&mut self, root: &Path) {
+        let mut found = Vec::new();
+        if let Ok(directory) = git::sys::root(root) {
+            use std::os::fd::AsFd;
+            let _seen = git::sys::list(directory.as_fd(), |name, _| {
+                let is_known = HOST_CONFIGURATION.iter().any(|(known, _, _)| name == *known);
+                if !is_known && let Some(file) = host_file_by_name(Path::new(name)) {
+                    found.push((root.join(name), file));
+                }
+                std::ops::ControlFlow::Continue(())
+            });
+        }
+        for (path, file) in found {
+            match file.role {
+                HostRole::Configuration => self.keep(&path, WhenMissing::SetAside, &file.when),
+                HostRole::Code => self.found.code.push((path, file.when)),
+            }
+        }
+    }
+
+    fn repositories(&mut self, root: &Path, trees: &[PathBuf]) {
+        let trees = trees.iter().filter(|tree| tree.starts_with(root));
+        let git = git::repositories(trees, &self.confinement.writable);
+        self.found.cut |= git.cut;
+        let at = root.join(".git");
+        if self.scratch.placeholder(&at) {
+            // A directory of a repository: git looks upwards.
+            let above = root.ancestors().skip(1).take_while(|above| is_ours(above));
+            let mut above = above.map(|above| Repository { at: above.join(".git"), root: above.to_owned() });
+            let above = above.find(|repository| is_directory(&repository.at));
+            let repositories = &mut self.found.repositories;
+            repositories.extend(above.filter(|above| !repositories.contains(above)));
+            repositories.push(Repository { at, root: root.to_owned() });
+        }
+        for pointer in git.pointers.into_iter().chain(git.closed) {
+            self.close(pointer);
+        }
+        let known: Vec<PathBuf> = self.found.repositories.iter().map(|known| known.at.clone()).collect();
+        let new = git.repositories.into_iter().filter(|new| !known.contains(&new.at));
+        self.found.repositories.extend(new);
+        let mut all = git.trees;
+        all.extend(
+            self.found.repositories.iter().filter(|own| !all.contains(own)).cloned().collect::<Vec<_>>(),
+        );
+        for repository in all {
+            self.obeyed(repository);
+        }
+        if git::is_git(root) {
+            // A root that is a git directory itself. Git does not bear a directory in the place of a file.
+            for name in ["config", "config.worktree", "commondir"] {
+                self.follow(&root.join(name), WhenMissing::SetAside, "use git here");
+            }
+            self.follow(&root.join("hooks"), WhenMissing::Held, "use git here");
+        }
+    }
+
+    /// Keeps the files that git obeys in `repository`, and notes the scripts that its hooks call.
+    fn obeyed(&mut self, repository: Repository) {
+        if self.found.obeyed.iter().any(|(known, _)| *known == repository) {
+            return;
+        }
+        let obeyed = git::obeyed(&repository, self.confinement.home.as_deref());
+        for (path, missing) in &obeyed.configuration {
+            self.follow(path, *missing, "use git here");
+        }
+        let code = obeyed.code.iter().filter(|path| self.is_in_root(path));
+        let code: Vec<_> = code.map(|path| (path.clone(), "commit or push here".to_owned())).collect();
+        self.found.code.extend(code);
+        self.found.unread |= obeyed.unread;
+        self.found.obeyed.push((repository, obeyed));
+    }
+
+    /// Keeps what is at `path`, and what it leads to in a writable root if it is a link.
+    fn follow(&mut self, path: &Path, missing: WhenMissing, when: &str) {
+        let mut path = path.to_owned();
+        // ends: after so many links at the latest, as the kernel does
+        for _ in 0..HOPS {
+            let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
+            // What is not there yet will be where its directory really is.
+            let above = real(above).unwrap_or_else(|_| real_to_be(above));
+            path = above.join(name);
+            // What a root in it lets be done stays as it is.
+            if self.confinement.writable.contains(&path) || !self.is_in_root(&path) {
+                return;
+            }
+            match (exists(&path), missing) {
+                (None, WhenMissing::SetAside) => return self.found.missing.push((path, when.to_owned())),
+                (None, WhenMissing::Held) | (Some(_), _) => {
+                    let Some(place) = self.placed(&path) else { return };
+                    self.close(place);
+                }
+            }
+            let Ok(to) = readlinkat(CWD, &path, Vec::new()) else { return };
+            path = normal(&above.join(to_path(to.into_bytes())));
+        }
+    }
+
+    /// Where nobody is to write for `path` to stay as it is: the path itself, or the first directory on the way that is
+    /// missing, which is then held.
+    fn placed(&self, path: &Path) -> Option<PathBuf> {
+        if exists(path).is_some() {
+            return Some(path.to_owned());
+        }
+        let root = self.confinement.writable.iter().find(|root| path.starts_with(root))?;
+        let missing =
+            path.ancestors().take_while(|above| *above != root && exists(above).is_none()).last()?;
+        self.scratch.placeholder(missing).then(|| missing.to_owned())
+    }
+
+    fn is_in_root(&self, path: &Path) -> bool {
+        self.confinement.writable.iter().any(|root| path.starts_with(root))
+    }
+}
+
+/// Whether a directory belongs to this user: git does not look into those of others either.
+fn is_ours(path: &Path) -> bool {
+    statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
+}

@@ -1,0 +1,58 @@
+//! What a cell sees at which path.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::plan::What;
+use super::scratch::Scratch;
+
+/// What is put where; sorted, so that what lies above comes first.
+#[derive(Default)]
+pub(super) struct Places(pub(super) BTreeMap<PathBuf, What>);
+
+impl Places {
+    pub(super) fn put(&mut self, at: &Path, what: What) {
+        self.0.insert(at.to_owned(), what);
+    }
+
+    pub(super) fn tree(&mut self, path: &Path, writable: bool) {
+        self.put(path, What::Tree { from: path.to_owned(), writable });
+    }
+
+    /// What the innermost place that holds `path` is.
+    pub(super) fn innermost(&self, path: &Path) -> Option<&What> {
+        path.ancestors().find_map(|above| self.0.get(above))
+    }
+
+    /// Hides the scratch directories of all sessions, wherever they can be seen.
+    pub(super) fn hide_scratch(&mut self, scratch: &Scratch) {
+        let Some(all) = scratch.path().parent() else { return };
+        let above = all.ancestors().find_map(|above| Some((above, self.0.get(above)?)));
+        let is_replaced = above.is_some_and(|(at, what)| match what {
+            What::Tree { from, .. } => from != at,
+            What::Overlay { .. } => false,
+            What::Empty | What::Hidden | What::Devices => true,
+        });
+        if !is_replaced {
+            self.put(all, What::Hidden);
+        }
+    }
+
+    /// Makes every directory between each of `paths` and the outermost root a mount: nobody can rename one, and so put
+    /// another in the place of what lies in it. What it lets be done stays as it is.
+    pub(super) fn pin(&mut self, paths: &[PathBuf], roots: &[PathBuf]) {
+        let mut pins = Vec::new();
+        for path in paths {
+            let outermost =
+                roots.iter().filter(|root| path.starts_with(root)).min_by_key(|root| root.as_os_str().len());
+            let Some(root) = outermost else { continue };
+            let between =
+                path.ancestors().skip(1).take_while(|above| *above != root && above.starts_with(root));
+            for above in between.filter(|above| !self.0.contains_key(*above)) {
+                let writable = self.innermost(above).is_none_or(What::is_writable);
+                pins.push((above.to_owned(), What::Tree { from: above.to_owned(), writable }));
+            }
+        }
+        self.0.extend(pins);
+    }
+}

@@ -1,0 +1,153 @@
+//! Directories for tests that must not depend on where the checkout lies: what confined programs see, and what every user may
+//! enter.
+#![expect(clippy::disallowed_methods, reason = "tests set up real files")]
+
+use std::fs::{self, Permissions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+use crate::install::{must, program};
+
+/// Directories that a sandbox has of its own: what the host has there is not seen by confined programs.
+const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
+/// What root may use where the checkout lies in one of these.
+const FOR_ROOT: &[&str] = &["/var/lib", "/srv", "/opt"];
+
+/// A new directory that confined programs see as it is: in the target folder, or elsewhere if that lies below `/tmp`.
+///
+/// # Panics
+/// If this user has no such directory; the message says how to name one.
+pub fn seen_tempdir() -> TempDir {
+    tempfile::tempdir_in(seen_place()).expect("a directory can be made there")
+}
+
+/// The directory that [`seen_tempdir`] makes its own in: the same for all tests, and not removed.
+///
+/// # Panics
+/// If this user has none; the message says how to name one.
+pub fn seen_place() -> PathBuf {
+    static PLACE: OnceLock<PathBuf> = OnceLock::new();
+    let find = || {
+        let named = std::env::var_os("TOOLGATE_TEST_PLACE").map(PathBuf::from);
+        let home = std::env::home_dir().map(|home| home.join(".cache/toolgate-tests"));
+        let own = [crate::install::target().join("tmp")].into_iter().chain(home);
+        let roots = FOR_ROOT.iter().map(|place| Path::new(place).join("toolgate-tests"));
+        let roots = roots.inspect(|place| {
+            // Whatever the mask of whoever runs the tests is.
+            let made = fs::create_dir_all(place);
+            let _not_ours = made.and_then(|()| fs::set_permissions(place, Permissions::from_mode(0o755)));
+        });
+        let fits = |place: &PathBuf| !is_replaced(place);
+        // Root's tests run programs as somebody else, too.
+        let is_root = rustix::process::geteuid().is_root();
+        let shared = named.into_iter().chain(own.clone()).chain(roots.filter(|_| is_root));
+        let mut shared =
+            shared.filter_map(made).filter(fits).filter(|place| !is_root || is_everybodys(place));
+        shared.next().or_else(|| own.filter_map(made).find(fits)).expect(
+            "the tests need a directory that is not below /tmp: name one that you may write to with `TOOLGATE_TEST_PLACE`",
+        )
+    };
+    PLACE.get_or_init(find).clone()
+}
+
+/// The directory without links, if there is one or it can be made.
+fn made(place: PathBuf) -> Option<PathBuf> {
+    fs::create_dir_all(&place).ok()?;
+    let place = fs::canonicalize(place).ok()?;
+    tempfile::tempfile_in(&place).ok().map(|_| place)
+}
+
+/// Whether every user may enter it.
+fn is_everybodys(place: &Path) -> bool {
+    place
+        .ancestors()
+        .all(|above| fs::metadata(above).is_ok_and(|meta| meta.permissions().mode() & 0o001 != 0))
+}
+
+/// Whether confined programs have something of their own in the place of `path`, which has no links.
+pub fn is_replaced(path: &Path) -> bool {
+    REPLACED.iter().any(|place| path.starts_with(place))
+}
+
+/// The file at `path`, or a copy of it if confined programs do not see it there.
+///
+/// # Panics
+/// If it cannot be copied.
+pub fn seen_file(path: impl AsRef<Path>) -> PathBuf {
+    let path = fs::canonicalize(path).expect("the file is there");
+    if !is_replaced(&path) {
+        return path;
+    }
+    let bytes = fs::read(&path).expect("the file can be read");
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    let name = path.file_name().expect("a file has a name").to_string_lossy();
+    let copy = seen_place().join(format!("{:016x}-{name}", hasher.finish()));
+    if !copy.exists() {
+        // Others may be about to read it: it is there whole or not at all.
+        let mut making = tempfile::NamedTempFile::new_in(seen_place()).expect("a file can be made there");
+        making.write_all(&bytes).expect("there is room");
+        making.persist(&copy).expect("it can be renamed");
+    }
+    copy
+}
+
+/// A copy of a program in a directory that every user may enter, wherever the checkout lies. Dropping it removes it.
+#[derive(Debug)]
+pub struct EverybodysProgram {
+    directory: TempDir,
+    name: PathBuf,
+}
+
+impl EverybodysProgram {
+    /// A copy of the program at `path`.
+    ///
+    /// # Panics
+    /// If it cannot be copied.
+    pub fn of(path: impl AsRef<Path>) -> Self {
+        let name = PathBuf::from(path.as_ref().file_name().expect("a program has a name"));
+        // The program may be a symbolic link, which would lead elsewhere from there.
+        let path = fs::canonicalize(path).expect("the program is there");
+        let directory = seen_tempdir();
+        let everybody = Permissions::from_mode(0o755);
+        fs::set_permissions(directory.path(), everybody.clone()).expect("it is ours");
+        let to = directory.path().join(&name);
+        let mode = fs::metadata(&path).expect("the program is there").permissions().mode();
+        // A link costs nothing, where it can be made and every user may run the program. A copy is not made by us: whatever
+        // another test starts meanwhile would have it open for writing, and nobody could run it.
+        if mode & 0o005 != 0o005 || fs::hard_link(&path, &to).is_err() {
+            must("a program is copied for another user", program("cp").arg(&path).arg(&to));
+            fs::set_permissions(&to, everybody).expect("it is ours");
+        }
+        Self { directory, name }
+    }
+
+    /// Where the copy is.
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_place_that_confined_programs_see() {
+        let place = seen_tempdir();
+        assert!(!is_replaced(&fs::canonicalize(place.path()).unwrap()));
+    }
+
+    #[test]
+    fn everybody_may_enter_what_holds_a_copy() {
+        let copy = EverybodysProgram::of("/bin/sh");
+        for path in copy.path().ancestors() {
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o005, 0o005, "{path:?}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Files that take effect on the user's machine by themselves: who may change them, who is asked, and what is told.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests may unwrap, and make and look at what others would"
+)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+use policy::rules::{Layer, Rules};
+use policy::{ApprovalPolicy, Question, ReviewDecision, SandboxPolicy};
+use serde_json::json;
+use testkit::{Scripted, trials};
+use tokio::runtime::Runtime;
+use toolgate::{ToolOutput, Toolgate};
+
+trials![
+    a_patch_of_configuration_is_asked_about_under_every_policy,
+    nobody_to_ask_means_no,
+    a_rule_that_allows_the_path_is_word_enough,
+    hooks_and_included_configuration_are_known_to_patches,
+    a_command_is_refused_asked_about_and_tried_again,
+    code_that_runs_on_the_machine_is_named,
+    a_turn_names_what_takes_effect,
+    configuration_that_the_user_makes_stays,
+    hooks_that_the_user_sets_up_meanwhile_are_guarded,
+];
+
+struct Desk {
+    toolgate: Toolgate,
+    top: tempfile::TempDir,
+    approver: Arc<Scripted>,
+    runtime: Runtime,
+}
+
+impl Desk {
+    fn new(
+        sandbox: SandboxPolicy,
+        approval: ApprovalPolicy,
+        rules: &str,
+        answer: fn(&Question) -> ReviewDecision,
+    ) -> Self {
+        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        fs::create_dir_all(top.path().join("w")).unwrap();
+        fs::create_dir(top.path().join("home")).unwrap();
+        let w = fs::canonicalize(top.path().join("w")).unwrap();
+        let rules = rules.replace("WORKSPACE", w.to_str().unwrap());
+        let approver = Scripted::new(answer);
+        let toolgate = Toolgate::at(&w)
+            .with_tools()
+            .sandbox(sandbox)
+            .approval(approval)
+            .rules(Rules::parse(&rules, "/rules.toml".as_ref(), Layer::User).unwrap())
+            .approver(approver.clone())
+            .build()
+            .unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        Self { toolgate, top, approver, runtime }
+    }
+
+    fn writing(answer: fn(&Question) -> ReviewDecision) -> Self {
+        Self::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, "", answer)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.top.path().join("w").join(name)
+    }
+
+    fn git(&self, args: &[&str]) {
+        let mut git = Command::new("git");
+        let git = git.args(args).current_dir(self.path("")).env("HOME", self.top.path().join("home"));
+        assert!(git.output().unwrap().status.success(), "git {args:?}");
+    }
+
+    fn add(&self, path: &str) -> ToolOutput {
+        let patch = format!("*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch");
+        self.runtime.block_on(self.toolgate.call("apply_patch", json!({ "input": patch })))
+    }
+
+    fn sh(&self, script: &str) -> ToolOutput {
+        let arguments = json!({ "command": script, "login": false, "timeout_ms": 60_000 });
+        self.runtime.block_on(self.toolgate.call("shell_command", arguments))
+    }
+
+    /// How many questions there were since this was asked last.
+    fn questions(&self) -> usize {
+        self.approver.asked().len()
+    }
+}
+
+fn yes(_: &Question) -> ReviewDecision {
+    ReviewDecision::Approved
+}
+
+fn no(_: &Question) -> ReviewDecision {
+    ReviewDecision::Denied { note: None }
+}
+
+const CONFIGURATION: &[&str] = &[
+    ".mcp.json",
+    ".cursor/mcp.json",
+    ".vscode/tasks.json",
+    ".zed/settings.json",
+    ".idea/x",
+    ".devcontainer/devcontainer.json",
+    ".gemini/settings.json",
+    ".claude/settings.json",
+    ".codex/config.toml",
+    ".agents/x",
+    ".husky/pre-commit",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "sub/CLAUDE.md",
+    "sub/.mcp.json",
+];
+
+fn a_patch_of_configuration_is_asked_about_under_every_policy() {
+    for sandbox in [SandboxPolicy::WorkspaceWrite, SandboxPolicy::FullAccess, SandboxPolicy::ReadOnly] {
+        for approval in [ApprovalPolicy::OnRequest, ApprovalPolicy::OnFailure, ApprovalPolicy::Untrusted] {
+            let desk = Desk::new(sandbox, approval, "", no);
+            for path in CONFIGURATION {
+                let answer = desk.add(path);
+                assert!(!answer.success, "{path} under {sandbox:?}, {approval}: {}", answer.joined_text());
+                assert_eq!(desk.questions(), 1, "{path} under {sandbox:?}, {approval}");
+                assert!(!desk.path(path).exists(), "{path}");
+            }
+        }
+    }
+    let desk = Desk::writing(yes);
+    for path in CONFIGURATION {
+        let answer = desk.add(path);
+        assert!(answer.success && desk.path(path).exists(), "{path}: {}", answer.joined_text());
+    }
+    assert_eq!(desk.questions(), CONFIGURATION.len());
+}
+
+fn nobody_to_ask_means_no() {
+    for sandbox in [SandboxPolicy::WorkspaceWrite, SandboxPolicy::FullAccess] {
+        let desk = Desk::new(sandbox, ApprovalPolicy::Never, "", yes);
+        let answer = desk.add(".vscode/tasks.json");
+        assert!(!answer.success && !desk.path(".vscode/tasks.json").exists());
+        let text = answer.joined_text();
+        assert!(
+            text.contains("takes effect on this machine next time you open this folder in VS Code"),
+            "{text}"
+        );
+        assert!(desk.add("src/plain.txt").success);
+        assert_eq!(desk.questions(), 0);
+    }
+}
+
+fn a_rule_that_allows_the_path_is_word_enough() {
+    let rule = "[[rule]]\npath = [\"WORKSPACE/AGENTS.md\"]\ndecision = \"allow\"\n";
+    let desk = Desk::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, rule, no);
+    assert!(desk.add("AGENTS.md").success && desk.questions() == 0);
+    assert!(!desk.add("CLAUDE.md").success && desk.questions() == 1);
+}
+
+fn hooks_and_included_configuration_are_known_to_patches() {
+    let desk = Desk::writing(no);
+    desk.git(&["init", "-q"]);
+    desk.git(&["config", "core.hooksPath", "githooks"]);
+    desk.git(&["config", "include.path", "../more.conf"]);
+    desk.git(&["config", "core.fsmonitor", "sh watch"]);
+    fs::write(desk.path("watch"), "exit 1\n").unwrap();
+    fs::create_dir(desk.path("real")).unwrap();
+    std::os::unix::fs::symlink("real", desk.path("githooks")).unwrap();
+    for path in ["githooks/pre-commit", "real/pre-push", "more.conf"] {
+        let answer = desk.add(path);
+        assert!(!answer.success && desk.questions() == 1, "{path}: {}", answer.joined_text());
+    }
+    let patch = "*** Begin Patch\n*** Update File: watch\n-exit 1\n+touch x\n*** End Patch";
+    let answer = desk.runtime.block_on(desk.toolgate.call("apply_patch", json!({ "input": patch })));
+    assert!(!answer.success && desk.questions() == 1, "{}", answer.joined_text());
+    assert!(desk.add("other/file").success && desk.questions() == 0);
+}
+
+fn a_command_is_refused_asked_about_and_tried_again() {
+    let desk = Desk::writing(yes);
+    fs::write(desk.path("AGENTS.md"), "mine\n").unwrap();
+    let answer = desk.sh("echo more >> AGENTS.md");
+    assert_eq!((desk.questions(), answer.success), (1, true), "{}", answer.joined_text());
+    assert_eq!(fs::read_to_string(desk.path("AGENTS.md")).unwrap(), "mine\nmore\n");
+    let answer = desk.sh("echo x > .vscode/settings.json");
+    assert_eq!((desk.questions(), answer.success), (1, true), "{}", answer.joined_text());
+    assert!(desk.path(".vscode/settings.json").exists());
+}
+
+fn code_that_runs_on_the_machine_is_named() {
+    let desk = Desk::writing(no);
+    desk.git(&["init", "-q"]);
+    fs::write(desk.path(".git/hooks/pre-commit"), "#!/bin/sh\nexec \"$top/scripts/lint.sh\"\n").unwrap();
+    fs::create_dir(desk.path("scripts")).unwrap();
+    fs::write(desk.path("scripts/lint.sh"), "true\n").unwrap();
+    fs::write(desk.path("package.json"), "{}\n").unwrap();
+    let text = desk.sh("echo touch x > scripts/lint.sh; echo '{ }' > package.json").joined_text();
+    assert!(
+        text.contains("scripts/lint.sh` runs on your machine next time you commit or push here"),
+        "{text}"
+    );
+    assert!(text.contains("package.json` runs on your machine next time you run npm"), "{text}");
+    let text = desk.sh("echo done").joined_text();
+    assert!(!text.contains("runs on your machine"), "{text}");
+    let patch = "*** Begin Patch\n*** Update File: scripts/lint.sh\n-touch x\n+touch y\n*** End Patch";
+    let text =
+        desk.runtime.block_on(desk.toolgate.call("apply_patch", json!({ "input": patch }))).joined_text();
+    assert!(
+        text.contains("`scripts/lint.sh` runs on your machine next time you commit or push here"),
+        "{text}"
+    );
+}
+
+fn a_turn_names_what_takes_effect() {
+    let desk = Desk::writing(yes);
+    let mut tracker = desk.toolgate.track();
+    assert!(desk.sh("mkdir sub; echo '{}' > sub/package.json; echo x > plain").success);
+    assert!(desk.add("AGENTS.md").success);
+    let text = tracker.turn().text;
+    let begin: Vec<&str> = text.lines().take_while(|line| line.starts_with('#')).collect();
+    assert_eq!(
+        begin,
+        [
+            "# `AGENTS.md` takes effect on your machine next time you start an agent here",
+            "# `sub/package.json` runs on your machine next time you run npm, pnpm, yarn or bun here",
+        ],
+        "{text}"
+    );
+}
+
+fn configuration_that_the_user_makes_stays() {
+    let desk = Desk::writing(no);
+    assert!(desk.sh("true").success);
+    fs::write(desk.path("CLAUDE.md"), "mine\n").unwrap();
+    let text = desk.sh("echo evil > .mcp.json; echo ok").joined_text();
+    assert!(text.contains(".mcp.json.untrusted-") && text.contains("start an agent here"), "{text}");
+    assert!(desk.path("CLAUDE.md").exists() && !desk.path(".mcp.json").exists());
+}
+
+fn hooks_that_the_user_sets_up_meanwhile_are_guarded() {
+    let desk = Desk::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Never, "", no);
+    desk.git(&["init", "-q"]);
+    fs::create_dir(desk.path("h")).unwrap();
+    assert!(desk.sh("echo x > h/a").success);
+    desk.git(&["config", "core.hooksPath", "h"]);
+    let answer = desk.sh("echo x > h/pre-commit");
+    assert!(!desk.path("h/pre-commit").exists(), "{}", answer.joined_text());
+}

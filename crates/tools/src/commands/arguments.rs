@@ -1,0 +1,84 @@
+//! Arguments that shells of other agents take: a command in either form, variables, a user.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use policy::Environment;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use tool::ToolError;
+
+use super::{Commands, without_nul};
+
+/// A command: a program and its arguments, or a script. Each shell tells models of one form and takes both.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum CommandArg {
+    Words(Vec<String>),
+    Script(String),
+}
+
+impl JsonSchema for CommandArg {
+    fn schema_name() -> Cow<'static, str> {
+        "CommandArg".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["array", "string"], "items": { "type": "string" }, "minItems": 1 })
+    }
+}
+
+impl CommandArg {
+    /// The command as it is started; a script by the user's shell, which reads their profile if `login`.
+    pub(crate) fn argv(&self, commands: &Commands, login: bool) -> Result<Vec<String>, ToolError> {
+        match self {
+            Self::Script(script) => {
+                without_nul("command", script)?;
+                Ok(commands.shell(None)?.argv(script, login))
+            }
+            Self::Words(words) => {
+                if words.first().is_none_or(String::is_empty) {
+                    return Err(ToolError::argument("command[0]", "the name of a program, e.g. `ls`"));
+                }
+                for (at, word) in words.iter().enumerate() {
+                    without_nul(&format!("command[{at}]"), word)?;
+                }
+                Ok(words.clone())
+            }
+        }
+    }
+
+    /// As the model wrote it, for lists.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Script(script) => script.clone(),
+            Self::Words(words) => words.join(" "),
+        }
+    }
+}
+
+/// `argv` with these variables set. They are set by `env`, so that a rule and a person see them as part of the command.
+pub(crate) fn environment(
+    argv: Vec<String>,
+    variables: Option<&BTreeMap<String, String>>,
+) -> Result<Vec<String>, ToolError> {
+    let Some(variables) = variables.filter(|variables| !variables.is_empty()) else { return Ok(argv) };
+    for (name, value) in variables {
+        let set = vec![(name.clone(), value.clone())];
+        let checked = Environment { set, ..Environment::default() }.check();
+        checked.map_err(|fault| ToolError::argument(format!("env.{name}"), fault.to_string()))?;
+    }
+    let set = variables.iter().map(|(name, value)| format!("{name}={value}"));
+    Ok(std::iter::once("env".to_owned()).chain(set).chain(argv).collect())
+}
+
+/// Refuses a user that is not the one we run as.
+pub(crate) fn own_user(user: Option<&str>) -> Result<(), ToolError> {
+    match user.filter(|user| !user.is_empty() && !exec::process::is_own_user(user)) {
+        None => Ok(()),
+        Some(_) => Err(ToolError::argument(
+            "user",
+            "commands run as the user who runs this session; leave `user` out",
+        )),
+    }
+}
