@@ -125,6 +125,9 @@ pub(crate) struct Tools {
     /// Print JSON on one line, for OpenAI Responses unless --wire says otherwise
     #[arg(long)]
     pub(crate) json: bool,
+    /// List those too that a model can call without being told of them
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }
@@ -220,6 +223,9 @@ pub(crate) struct SandboxCommand {
     /// Say first, on stderr, how it is confined, and afterwards what was refused
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Give the command this variable of yours, or set it: NAME or NAME=VALUE; repeatable
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
     #[command(flatten)]
     pub(crate) place: Place,
     /// The program and its arguments
@@ -452,7 +458,7 @@ pub(crate) struct Confine {
     /// The strongest layer to use
     #[arg(long, value_enum, value_name = "LAYER", hide_short_help = true)]
     pub(crate) tier: Option<Tier>,
-    /// The weakest layer that will do
+    /// The weakest layer that will do, `namespaces` unless you say otherwise: with less, secrets can be read
     #[arg(long, value_enum, value_name = "LAYER", hide_short_help = true)]
     pub(crate) require: Option<Tier>,
 }

@@ -5,26 +5,43 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use exec::spill::Spill;
-use toolgate::mcp::{Means, Servers};
+use toolgate::mcp::{self, Means, Servers};
 use toolgate::rules::{Layer, NewRule, Rules, Where};
-use toolgate::wire::{Integers, Style};
+use toolgate::wire::{FreeformAs, Integers, Style};
 use toolgate::{
-    ApprovalPolicy, Approver, AtLeast, BuildFault, Builder, CommandLimits, Confinement, Environment, Family,
-    Hook, Hosts, Inherit, Limits, Network, Observer, Pictures, RegistryFault, Rulebook, SandboxPolicy, Shell,
-    Tier, ToolHandler, ToolSource, Toolgate, ToolsConfig, WebSearch,
+    ApplyPatchToolType, ApprovalPolicy, Approver, AtLeast, BuildFault, Builder, CommandLimits, Confinement,
+    Environment, Family, Hook, Hosts, Inherit, Limits, Network, Observer, Pictures, RegistryFault, Rulebook,
+    SandboxPolicy, Shell, ShellType, Tier, ToolHandler, ToolSource, Toolgate, ToolsConfig, WebSearch,
 };
 
 use crate::args::Place;
-use crate::config::{self, Config, Dirs, Setting};
+use crate::config::{self, Config, Dirs, Forms, Setting};
 use crate::fault::Fault;
+use crate::loud::{self, Loud};
 use crate::private;
+use crate::search;
 use crate::servers;
 use crate::shelf::Shelf;
+
+/// The API in front of a model, as far as it decides which forms of tools can be offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
+    /// OpenAI's own Responses API: custom tools and `local_shell`, if the model takes them.
+    OpenAi,
+    /// The Responses API of another server, which may know functions only.
+    Responses,
+    /// An API that has functions only.
+    Functions,
+}
 
 /// What a command needs to answer calls.
 pub(crate) struct Composed {
     config: Config,
     builder: Builder,
+    /// Which tools the model gets, in which forms.
+    tools: ToolsConfig,
+    /// The forms that the configuration chooses.
+    forms: Forms,
     cwd: PathBuf,
     dirs: Dirs,
 }
@@ -48,11 +65,15 @@ pub(crate) fn compose_in(
     let cwd = directory(place)?;
     let mut config = config::load(&cwd, &dirs, place)?;
     change(&mut config);
-    let family = Family::of(config.model.value.as_deref().unwrap_or_default());
+    let model = config.model.value.clone().unwrap_or_default();
+    let (forms, mut family) = (config.forms(&model), Family::of(&model));
+    family.sees_images = forms.sees_images.unwrap_or(family.sees_images);
+    family.apply_patch = forms.apply_patch.unwrap_or(family.apply_patch);
     let tools = ToolsConfig {
         family,
-        only: config.tools.chosen(),
-        without: config.tools.without.iter().map(|name| name.value.clone()).collect(),
+        shell: forms.shell.unwrap_or(family.shell),
+        only: config.tools.chosen().map(|names| names.iter().map(|name| named(name)).collect()),
+        without: config.tools.without.iter().map(|name| named(&name.value)).collect(),
         web_search: match config.tools.web_search.value {
             config::WebSearch::Off => WebSearch::Off,
             config::WebSearch::Cached => WebSearch::Cached,
@@ -61,7 +82,6 @@ pub(crate) fn compose_in(
     };
     let mut builder = Toolgate::at(&cwd)
         .with_tools_for(Pictures { max_side: family.image_side, seen: family.sees_images })
-        .configured(tools)
         .sandbox(match config.sandbox.value {
             config::Sandbox::ReadOnly => SandboxPolicy::ReadOnly,
             config::Sandbox::WorkspaceWrite => SandboxPolicy::WorkspaceWrite,
@@ -84,8 +104,15 @@ pub(crate) fn compose_in(
             .keep(Arc::new(Shelf(Arc::clone(&spill))))
             .spill(spill);
     }
-    builder = with_commands(builder, &config.commands)?;
-    Ok(Composed { config, builder, cwd, dirs })
+    builder = with_commands(builder, &config.commands)?.observer(Arc::new(Loud));
+    builder = search::with_search(builder, &config, &cwd, &confined(&config, &cwd, &dirs))?;
+    Ok(Composed { config, builder, tools, forms, cwd, dirs })
+}
+
+/// The name that a tool has, for one that a person may write as `server/tool`.
+fn named(name: &str) -> String {
+    let (server, tool) = mcp::by_path(name).unzip();
+    server.zip(tool).map_or_else(|| name.to_owned(), |(server, tool)| mcp::alias(server, tool))
 }
 
 /// Hands on what may be read, and what may not.
@@ -118,14 +145,16 @@ fn with_reading(mut builder: Builder, config: &Config, dirs: &Dirs) -> Result<Bu
 /// Hands on when somebody is asked, and what hooks and the rules for work in `cwd` say.
 fn with_asking(builder: Builder, config: &Config, cwd: &Path, dirs: &Dirs) -> Result<Builder, Fault> {
     let rules = exec::rules::load(&config::rule_files(cwd, dirs));
-    let mut builder = builder.rules(rules.map_err(|fault| Fault::usage(fault.to_string()))?).approval(
-        match config.approval.value {
-            config::Approval::Untrusted => ApprovalPolicy::Untrusted,
-            config::Approval::OnFailure => ApprovalPolicy::OnFailure,
-            config::Approval::OnRequest => ApprovalPolicy::OnRequest,
-            config::Approval::Never => ApprovalPolicy::Never,
-        },
-    );
+    let mut rules = rules.map_err(|fault| Fault::usage(fault.to_string()))?;
+    rules.extend(search::rule(config));
+    let mut builder = builder.rules(rules).approval(match config.approval.value {
+        config::Approval::Untrusted => ApprovalPolicy::Untrusted,
+        config::Approval::OnFailure => ApprovalPolicy::OnFailure,
+        config::Approval::OnRequest => ApprovalPolicy::OnRequest,
+        config::Approval::Never => ApprovalPolicy::Never,
+        config::Approval::Auto => ApprovalPolicy::Auto,
+        config::Approval::Disabled => ApprovalPolicy::Disabled,
+    });
     if let Some(directory) = &dirs.config {
         builder = builder.rulebook(Arc::new(OwnRules { file: directory.join(config::USER_RULES) }));
     }
@@ -189,6 +218,8 @@ fn confinement(config: &config::Confinement) -> Confinement {
             memory: config.memory_mb.value.map(|mb| mb.saturating_mul(MB)),
             file_size: config.file_size_mb.value.map(|mb| mb.saturating_mul(MB)),
             open_files: config.open_files.value,
+            scratch: config.tmp_mb.value.map(|mb| mb.saturating_mul(MB)),
+            shared_memory: config.shm_mb.value.map(|mb| mb.saturating_mul(MB)),
         },
         at_most: tier(config.tier.value),
         at_least: AtLeast(tier(config.require.value)),
@@ -207,6 +238,8 @@ fn with_commands(builder: Builder, commands: &config::Commands) -> Result<Builde
         pass: commands.pass.iter().map(|name| name.value.clone()).collect(),
         set: commands.set.iter().map(|pair| pair.value.clone()).collect(),
     };
+    // Files are checked where they are read.
+    environment.check().map_err(|fault| Fault::usage(format!("--env: {fault}")))?;
     let builder = builder.environment(environment).sessions(commands.sessions.value);
     let Setting { value: Some(path), source } = &commands.shell else { return Ok(builder) };
     let shell =
@@ -304,7 +337,14 @@ impl Composed {
             config::Approval::OnFailure => "on-failure",
             config::Approval::OnRequest => "on-request",
             config::Approval::Never => "never",
+            config::Approval::Auto => "auto",
+            config::Approval::Disabled => "disabled",
         }
+    }
+
+    /// Whether a server of this name is configured.
+    pub(crate) fn has_server(&self, name: &str) -> bool {
+        self.config.servers.iter().any(|server| server.value.name == name)
     }
 
     /// Starts the servers that are configured and `wanted`, and gives their tools to the model as they come. Must be called in a
@@ -314,13 +354,28 @@ impl Composed {
         means: Means,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<(Self, Option<Arc<Servers>>), Fault> {
+        let enabled = self.config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
+        let configured = enabled.map(|server| server.value.name.clone()).collect();
         self.config.servers.retain(|server| wanted(&server.value.name));
-        if self.config.servers.is_empty() {
-            return Ok((self, None));
-        }
+        // Without any, there still is what says that there is none.
+        let means = Means { configured, ..means };
         let servers = servers::start(&self.config, &self.cwd, &self.dirs, means)?;
         self.builder = self.builder.source(Arc::clone(&servers) as Arc<dyn ToolSource>);
         Ok((self, Some(servers)))
+    }
+
+    /// What starts the servers that are configured, for whoever does not know yet whether anybody calls one.
+    pub(crate) fn servers_on_demand(&self) -> impl Fn() -> Option<Arc<Servers>> + Send + Sync + 'static {
+        let (config, cwd, dirs) = (self.config.clone(), self.cwd.clone(), self.dirs.clone());
+        move || {
+            let means = Means { watch: Some(Arc::new(servers::Told::Wrong)), ..Means::default() };
+            servers::start(&config, &cwd, &dirs, means).ok()
+        }
+    }
+
+    /// The server whose tool searches the web, if one does.
+    pub(crate) fn search_server(&self) -> Option<&str> {
+        self.config.tools.search.as_ref()?.value.server_tool().map(|(server, _)| server)
     }
 
     /// Asks `approver` what has to be asked.
@@ -341,6 +396,7 @@ impl Composed {
 
     /// The confinement alone.
     pub(crate) fn sandbox(self) -> Result<toolgate::Sandbox, Fault> {
+        self.warn_of_home();
         self.builder.sandbox_alone().map_err(|fault| match fault {
             BuildFault::Scratch(_) => Fault::unconfined(fault.to_string()),
             other => Fault::usage(other.to_string()),
@@ -349,8 +405,9 @@ impl Composed {
 
     /// Puts it together.
     pub(crate) fn build(self) -> Result<Toolgate, Fault> {
+        self.warn_of_home();
         let config = self.config;
-        self.builder.build().map_err(|fault| match &fault {
+        self.builder.configured(self.tools).build().map_err(|fault| match &fault {
             BuildFault::Tools(RegistryFault::NoSuchTool { name, .. }) => {
                 let source = config.tools.names(name).map(|source| format!("{source}: ")).unwrap_or_default();
                 Fault::usage(format!("{source}{fault}"))
@@ -359,13 +416,45 @@ impl Composed {
         })
     }
 
+    /// Says once that the user's home is what commands may change, if it is.
+    fn warn_of_home(&self) {
+        let home = std::env::var_os("HOME").and_then(|home| exec::fs::real(Path::new(&home)).ok());
+        let writes = self.config.sandbox.value == config::Sandbox::WorkspaceWrite;
+        if writes && home.is_some_and(|home| home.starts_with(&self.cwd)) {
+            loud::say(
+                "the workspace is your home directory: commands can change everything in it but start-up files, keys and \
+                 the configuration of git and agents; better start in a project's directory",
+            );
+        }
+    }
+
     /// How tools are written for the model's API.
     pub(crate) fn style(&self) -> Style {
         let integers = match self.config.integers.value {
             config::Integers::Keep => Integers::Keep,
             config::Integers::Number => Integers::AsNumber,
         };
-        Style { integers, ..Style::default() }
+        let freeform = match self.tools.family.apply_patch {
+            ApplyPatchToolType::Freeform => FreeformAs::Custom,
+            ApplyPatchToolType::Function => FreeformAs::Function,
+        };
+        Style { integers, freeform }
+    }
+
+    /// Offers tools in forms that the API in front of the model takes. A form that the configuration chooses stays.
+    pub(crate) fn for_api(mut self, api: Api) -> Self {
+        let family = &mut self.tools.family;
+        if api != Api::OpenAi && self.forms.apply_patch.is_none() {
+            family.apply_patch = ApplyPatchToolType::Function;
+        }
+        if self.tools.shell == ShellType::Local {
+            self.tools.shell = match (api, self.forms.shell) {
+                (Api::OpenAi, _) | (Api::Responses, Some(_)) => ShellType::Local,
+                (Api::Responses | Api::Functions, None) => ShellType::UnifiedExec,
+                (Api::Functions, Some(_)) => ShellType::Default,
+            };
+        }
+        self
     }
 }
 

@@ -8,10 +8,13 @@ mod config;
 mod elicit;
 mod fault;
 mod journals;
+mod loud;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod peer;
 mod private;
 mod screen;
+mod search;
 mod servers;
 mod session;
 mod shelf;

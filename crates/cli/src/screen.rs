@@ -9,6 +9,7 @@ use anstyle::{AnsiColor, Style};
 use toolgate::invisible;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default();
 pub(crate) const NAME: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
@@ -41,6 +42,12 @@ pub(crate) fn width() -> Option<usize> {
 /// Prints what went wrong. It may hold what is not ours, so each further line stands behind a bar.
 pub(crate) fn error(message: &str) {
     to_stderr(&format!("{ERROR}error:{ERROR:#} {}", barred(message)));
+}
+
+/// Prints what a person has to know before anything runs, on a line of its own whatever is being drawn.
+pub(crate) fn warning(message: &str) {
+    let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+    to_stderr(&format!("{clear}{WARNING}warning:{WARNING:#} {}", one_line(message)));
 }
 
 /// Prints what to try, on one line: it may hold what is not ours.

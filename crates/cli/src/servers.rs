@@ -5,12 +5,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use exec::own_file::OwnFile;
 use toolgate::mcp::{
-    self, Approval, Auth, ClientId, Http, Launch, LaunchFault, Means, Pins, Running, Server, ServerEvent,
-    Servers, Tokens, Transport, WatchServers,
+    Approval, Auth, ClientId, Http, Launch, LaunchFault, Means, Pins, Running, Server, ServerEvent, Servers,
+    Tokens, Transport, WatchServers,
 };
 use toolgate::rules::Where;
 use toolgate::{BoxFuture, Confinement, Environment, Hosts, Network, Processes, Program, SandboxPolicy};
@@ -93,15 +92,14 @@ pub(crate) fn described(
         (None, Some(url)) => Transport::Http(http(url, table, dirs)?),
         (None, None) => return Err("it needs a `command`, or a `url`".to_owned()),
     };
-    let time = |seconds: Option<f64>, default: Duration| seconds.map_or(default, Duration::from_secs_f64);
     let approval = |approval: ServerApproval| match approval {
         ServerApproval::Auto => Approval::Auto,
         ServerApproval::Ask => Approval::Ask,
         ServerApproval::Allow => Approval::Allow,
     };
     Ok(Server {
-        startup_timeout: time(table.startup_timeout_sec, mcp::STARTUP_TIMEOUT),
-        tool_timeout: time(table.tool_timeout_sec, mcp::TOOL_TIMEOUT),
+        startup_timeout: table.startup_timeout(),
+        tool_timeout: table.tool_timeout(),
         enabled_tools: table.enabled_tools.clone(),
         disabled_tools: table.disabled_tools.clone(),
         required: table.required == Some(true),
@@ -254,6 +252,9 @@ impl Pins for PinFile {
     }
 }
 
+/// Tools that were left out and are told of, one by one.
+const MOST_LEFT_OUT: usize = 5;
+
 /// Tells a person how servers are.
 pub(crate) enum Told {
     /// All of it.
@@ -271,6 +272,19 @@ impl WatchServers for Told {
             screen::hint(&format!(
                 "the server `{server}` is confined only in part: {gaps}; `toolgate doctor` says what mends it"
             ));
+        }
+        if let ServerEvent::Ready { left_out, .. } = event {
+            for why in left_out.iter().take(MOST_LEFT_OUT) {
+                screen::hint(&format!(
+                    "a tool of the server `{server}` is left out: {}",
+                    screen::one_line(why)
+                ));
+            }
+            if let Some(more) = left_out.len().checked_sub(MOST_LEFT_OUT).filter(|more| *more > 0) {
+                screen::hint(&format!(
+                    "{more} more of its tools are left out: `toolgate mcp test {server}` says why"
+                ));
+            }
         }
         match event {
             ServerEvent::Ready { tools, took, .. } if matches!(self, Self::All) => {

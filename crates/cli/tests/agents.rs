@@ -307,7 +307,7 @@ fn an_agent_that_is_opened_again_finds_its_work_and_what_is_too_long_to_repeat_i
 fn an_agent_below_the_top_of_a_repository_comes_back_with_paths_from_there() {
     let (home, workspace) = (Home::new(), Workspace::new());
     // Not where the sandbox has a directory of its own.
-    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let outside = testkit::seen_tempdir();
     let root = outside.path().canonicalize().unwrap();
     let sub = root.join("sub");
     fs::create_dir(&sub).unwrap();

@@ -216,6 +216,10 @@ fn the_configuration_says_where_each_value_comes_from() {
     tools.without = [
       "view_image",  # $DIR/toolgate.toml:2
     ]
+    # tools.shell_type is not set
+    # tools.apply_patch_tool_type is not set
+    # tools.use_experimental_streamable_shell_tool is not set
+    # models is not set
     files.read_roots = [
       "/usr/include",  # $HOME/.config/toolgate/config.toml:5
     ]
@@ -234,6 +238,8 @@ fn the_configuration_says_where_each_value_comes_from() {
     # confinement.memory_mb is not set
     # confinement.file_size_mb is not set
     # confinement.open_files is not set
+    # confinement.tmp_mb is not set
+    # confinement.shm_mb is not set
     limits.parallel = 2  # $DIR/toolgate.toml:5
     # hook is not set
     # mcp_servers is not set
@@ -261,7 +267,7 @@ fn a_bad_file_is_refused_with_its_place() {
         assert_eq!(ran.code, Some(2));
         ran.err.lines().next().unwrap().to_owned()
     };
-    assert_snapshot!(fault("[tools]\nwithot = []\n"), @"error: $DIR/toolgate.toml:2:1: unknown field `withot`, expected one of `only`, `without`, `web_search`");
+    assert_snapshot!(fault("[tools]\nwithot = []\n"), @"error: $DIR/toolgate.toml:2:1: unknown field `withot`, expected one of `only`, `without`, `web_search`, `tools_web_search_request`, `web_search_request`, `include_plan_tool`, `include_apply_patch_tool`, `include_view_image_tool`, `shell_type`, `apply_patch_tool_type`, `use_experimental_streamable_shell_tool`");
     assert_snapshot!(fault("[tools]\nwithout = [\"veiw_image\"]\n"), @"error: $DIR/toolgate.toml:2: there is no tool `veiw_image`; did you mean `view_image`?");
     assert_snapshot!(fault("model = 3\n"), @"error: $DIR/toolgate.toml:1:9: invalid type: integer `3`, expected a string");
     assert_snapshot!(fault("[limits]\nparallel = \"x\"\n"), @r#"error: $DIR/toolgate.toml:2:12: invalid type: string "x", expected a whole number"#);
@@ -269,7 +275,7 @@ fn a_bad_file_is_refused_with_its_place() {
     assert_snapshot!(fault("[files]\ndeny_read = \"x\"\n"), @r#"error: $DIR/toolgate.toml:2:13: invalid type: string "x", expected a list, e.g. `["a"]`"#);
     assert_snapshot!(fault("[limits\n"), @"error: $DIR/toolgate.toml:1:8: unclosed table, expected `]`");
     assert_snapshot!(fault("[limits]\n  output_tokens = 5\n"), @"error: $DIR/toolgate.toml:2:19: `output_tokens` must be from 100 to 1000000");
-    assert_snapshot!(fault("sandbox = \"off\"\n"), @"error: $DIR/toolgate.toml:1:11: unknown variant `off`, expected one of `read-only`, `workspace-write`, `external`, `danger-full-access`");
+    assert_snapshot!(fault("sandbox = \"off\"\n"), @"error: $DIR/toolgate.toml:1:11: unknown variant `off`, expected one of `read-only`, `restricted`, `workspace-write`, `external`, `danger-full-access`, `none`");
     assert_snapshot!(fault("commands = 3\n"), @"error: $DIR/toolgate.toml:1:12: invalid type: integer `3`, expected a table `[commands]`");
     assert_snapshot!(fault("[commands]\nset = [\"A=1\"]\n"), @r#"error: $DIR/toolgate.toml:2:7: invalid type: sequence, expected a table, e.g. `{ NAME = "value" }`"#);
     assert_snapshot!(fault("[commands]\nset = { A = \"1\",\n  OPENAI_API_KEY = \"x\" }\n"), @"error: $DIR/toolgate.toml:3:20: `OPENAI_API_KEY` is the key of a model provider, which no command gets");
@@ -479,7 +485,7 @@ fn the_manual_shows_what_is_inside() {
           description (string, required)
           id (string)
               A name that stays.
-          status (one of pending, in_progress, completed, required)
+          status (one of pending, in_progress, completed)
     ");
 }
 

@@ -14,14 +14,16 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use tempfile::TempDir;
+use testkit::EverybodysProgram;
 
 const NOBODY: u32 = 65534;
+const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
 
 /// Somebody with a home, a project and a configuration.
 struct Person {
     directory: TempDir,
-    /// If it is not whoever runs the tests.
-    user: Option<u32>,
+    /// If it is not whoever runs the tests: who, and a copy of the program that they may run.
+    user: Option<(u32, EverybodysProgram)>,
 }
 
 impl Person {
@@ -30,8 +32,10 @@ impl Person {
     }
 
     fn who(user: Option<u32>) -> Self {
+        testkit::restore_signals();
         let directory = tempfile::tempdir().unwrap();
-        let person = Self { directory, user };
+        let copy = |user| (user, EverybodysProgram::of(TOOLGATE));
+        let person = Self { directory, user: user.map(copy) };
         for name in ["", "home", "project", "own"] {
             let path = person.path(name);
             fs::create_dir_all(&path).unwrap();
@@ -52,7 +56,8 @@ impl Person {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        chown(path, self.user, self.user).unwrap();
+        let user = self.user.as_ref().map(|(user, _)| *user);
+        chown(path, user, user).unwrap();
     }
 
     fn configure(&self, text: &str) {
@@ -66,7 +71,8 @@ impl Person {
     }
 
     fn start(&self, args: &[&str]) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+        let copy = self.user.as_ref().map(|(_, copy)| copy.path());
+        let mut command = Command::new(copy.unwrap_or_else(|| TOOLGATE.into()));
         command.args(args).current_dir(self.path("project")).env_clear();
         command.envs([
             ("PATH", "/usr/local/bin:/usr/bin:/bin"),
@@ -74,8 +80,8 @@ impl Person {
             ("EDITOR", "vi"),
         ]);
         command.env("HOME", self.path("home")).env("TOOLGATE_HOME", self.path("own"));
-        if let Some(user) = self.user {
-            command.uid(user).gid(user);
+        if let Some((user, _)) = &self.user {
+            command.uid(*user).gid(*user);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }

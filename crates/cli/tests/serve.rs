@@ -214,6 +214,12 @@ fn a_program_at_a_pipe_uses_tools_without_a_model() {
     let read = client
         .ok("tool/call", &json!({"session_id": id, "tool": "read_file", "arguments": {"path": "a.txt"}}));
     assert_eq!(read["content_items"], json!([{"type": "text", "text": "1| one\n2| two"}]));
+    // By whichever of its names.
+    let run = client.ok(
+        "tool/call",
+        &json!({"session_id": id, "tool": "local_shell", "arguments": {"command": "echo by another name"}}),
+    );
+    assert!(run["content_items"][0]["text"].as_str().unwrap().ends_with("by another name\n"), "{run}");
     // Once, whatever is asked how often.
     let append = json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "echo x >> n.txt"}, "key": "once"});
     let (first, second) = (client.send("tool/call", &append), client.send("tool/call", &append));
@@ -643,7 +649,7 @@ fn nonsense_is_answered_and_survived() {
             r#"{"jsonrpc":"2.0","id":7,"method":"session/attach","params":{"session_id":"../../etc/passwd"}}"#,
             -32001,
         ),
-        (r#"{"jsonrpc":"2.0","id":7,"method":"session/start","params":{"sandbox":"none"}}"#, -32602),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/start","params":{"sandbox":"nothing"}}"#, -32602),
         (r#"{"jsonrpc":"2.0","id":7,"method":"session/start","params":{"cwd":"/nowhere/at/all"}}"#, -32004),
     ] {
         client.line(line);
@@ -766,8 +772,9 @@ fn a_client_may_bring_servers_and_choose_tools() {
     workspace.file("a.txt", "from the server\n");
     let server = Server::start(&home, "s");
     let mut client = server.client();
-    let binary = env!("CARGO_BIN_EXE_toolgate");
-    let servers = json!({"other": {"command": binary, "args": ["mcp"], "approval": "allow"}});
+    // Where a confined server finds it, wherever the checkout lies.
+    let toolgate = testkit::EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));
+    let servers = json!({"other": {"command": toolgate.path(), "args": ["mcp"], "approval": "allow"}});
     let id = client.start(
         &workspace,
         &json!({"mcp_servers": servers, "only_tools": ["list_dir", "mcp__other__read_file"]}),

@@ -80,8 +80,8 @@ fn of_python(module: &str) -> Vec<String> {
 }
 
 fn hostile(mode: &str) -> Vec<String> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/hostile/server.py");
-    [python::interpreter().to_str().unwrap(), script, mode].map(str::to_owned).to_vec()
+    let script = testkit::seen_file(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/hostile/server.py"));
+    [python::interpreter().to_str().unwrap(), script.to_str().unwrap(), mode].map(str::to_owned).to_vec()
 }
 
 #[test]

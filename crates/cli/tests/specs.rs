@@ -38,11 +38,16 @@ fn the_bytes_are_the_same_every_time_and_sorted_by_name() {
 #[test]
 fn the_manual_of_every_tool_is_committed() {
     let mut page = String::from(
-        "# The tools\n\nWhat a model is told about each tool. Made from the code; `just bless` makes it anew.\n",
+        "# The tools\n\nWhat a model is told about each tool. Made from the code; `just bless` makes it anew. [models.md](models.md) says which model is\n\
+         offered which of them.\n",
     );
-    for spec in serde_json::from_str::<Vec<Value>>(&tools(&["--wire", "mcp", "--json"])).unwrap() {
+    let offered = tools(&["--wire", "mcp", "--json"]);
+    for spec in serde_json::from_str::<Vec<Value>>(&tools(&["--wire", "mcp", "--json", "--all"])).unwrap() {
         let name = spec["name"].as_str().unwrap();
         let _infallible = write!(page, "\n## `{name}`\n\n{}\n\n", spec["description"].as_str().unwrap());
+        if !offered.contains(&format!("\"name\":\"{name}\"")) {
+            page += "Callable without being offered: [models.md](models.md).\n\n";
+        }
         page += "| argument | type | |\n|---|---|---|\n";
         for (name, schema) in spec["inputSchema"]["properties"].as_object().unwrap() {
             let required = spec["inputSchema"]["required"].as_array().into_iter().flatten();

@@ -49,7 +49,7 @@ class Start(TypedDict, total=False):
     sandbox: Sandbox
     """What commands may do: `read-only`, `workspace-write`, `external` or `danger-full-access`."""
     approval: ApprovalPolicy
-    """When somebody is asked: `untrusted`, `on-failure`, `on-request` or `never`."""
+    """When somebody is asked: `untrusted`, `on-failure`, `on-request`, `never`, `auto` or `disabled`."""
     model: Model
     """The model; without one the session has tools alone."""
     mcp_servers: Mapping[str, Json]
@@ -162,7 +162,7 @@ class Client:
 
         cwd: the directory to work in, from where the server runs; by default that one.
         sandbox: what commands may do: "read-only", "workspace-write", "external" or "danger-full-access".
-        approval: when somebody is asked: "untrusted", "on-failure", "on-request" or "never".
+        approval: when somebody is asked: "untrusted", "on-failure", "on-request", "never", "auto" or "disabled".
         model: the model, a dict with members of `Model`: `name`, `wire`, `base_url`, `script`, `context` and `max_turns`.
             Without one the session has tools alone.
         mcp_servers: MCP servers beside those of the configuration, by name, each as the configuration has it (docs/mcp.md).

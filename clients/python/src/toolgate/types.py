@@ -15,7 +15,7 @@ T = TypeVar("T")
 # What commands of a session may do (docs/sandbox.md).
 Sandbox = Literal["read-only", "workspace-write", "external", "danger-full-access"]
 # When somebody is asked (docs/approval.md).
-ApprovalPolicy = Literal["untrusted", "on-failure", "on-request", "never"]
+ApprovalPolicy = Literal["untrusted", "on-failure", "on-request", "never", "auto", "disabled"]
 # How a model is spoken to: OpenAI Responses, OpenAI Chat Completions, Anthropic Messages.
 Wire = Literal["responses", "chat", "anthropic"]
 

@@ -112,9 +112,16 @@ fn class(part: &Part) -> (&'static str, Option<String>) {
             ("allowed", rule.map(|place| format!("by the rule at {place}")))
         }
         (None, Known::ReadOnly) => ("reads", None),
-        (None, Known::Ordinary) => ("ordinary", None),
+        (None, Known::Ordinary) => ("ordinary", uncovered(part)),
+        (None, Known::Risky(why)) => ("dangerous if not confined", Some(why.to_owned())),
         (None, Known::Dangerous(why)) => ("dangerous", Some(why.to_owned())),
     }
+}
+
+/// Why a rule that allows the command by its first words does not count.
+fn uncovered(part: &Part) -> Option<String> {
+    let (rule, word) = part.uncovered()?;
+    Some(format!("the rule at {} does not cover `{word}`", place(rule)))
 }
 
 fn place(rule: &Rule) -> String {
@@ -132,7 +139,8 @@ impl Whole {
             | Effect::Write(_)
             | Effect::Network(_)
             | Effect::Type(_)
-            | Effect::Foreign(_) => None,
+            | Effect::Foreign(_)
+            | Effect::Remember(_) => None,
         });
         Self(lines.map(|line| Self::bare(&line)).collect())
     }
@@ -185,6 +193,9 @@ pub(crate) fn confinement(question: &Question) -> String {
     // What a server does, it does in a confinement of its own.
     if let [Effect::Foreign(foreign)] = question.intent.effects.as_slice() {
         return format!("as the server `{0}` is: `toolgate mcp get {0}` says how", foreign.server);
+    }
+    if let [Effect::Remember(_)] = question.intent.effects.as_slice() {
+        return "nothing runs: one file of Toolgate's own state is written".to_owned();
     }
     match &question.confinement {
         Some(confinement) => confined(question, confinement),

@@ -95,7 +95,10 @@ fn whole(page: &mut Page, question: &Question) {
     for effect in &question.intent.effects {
         does(page, effect, question.account.as_ref());
     }
-    if let Some(diff) = &question.intent.diff {
+    let remembers = |effect: &Effect| matches!(effect, Effect::Remember(_));
+    // What would be remembered is shown already.
+    let diff = question.intent.diff.as_ref().filter(|_| !question.intent.effects.iter().any(remembers));
+    if let Some(diff) = diff {
         page.space();
         let foreign = |effect: &Effect| matches!(effect, Effect::Foreign(_));
         let called = question.intent.effects.iter().any(foreign);
@@ -111,6 +114,18 @@ fn said(page: &mut Page, question: &Question) {
         page.say("The model says why, in its own words, which nobody checked:", PLAIN);
         page.quote(words, |_| PLAIN);
     }
+    proposed(page, question);
+}
+
+/// The rule that the model would like to have, whether it is offered or not.
+fn proposed(page: &mut Page, question: &Question) {
+    let Some(words) = &question.intent.prefix_rule else { return };
+    page.space();
+    page.say("The model proposes to allow from now on every command that begins with:", PLAIN);
+    page.quote(&words.join(" "), |_| PLAIN);
+    if !question.proposal.as_ref().is_some_and(|proposal| proposal.of_model) {
+        page.say("That rule is not offered: it would allow too much, or does not fit the command.", PLAIN);
+    }
 }
 
 /// What a rule would be, and what else it would allow.
@@ -119,6 +134,9 @@ pub(crate) fn rule(proposal: &Proposal, size: Size) -> String {
     page.space();
     page.say("This rule would be saved among yours:", TITLE);
     page.quote(&proposal.rule.to_string(), |_| PLAIN);
+    if proposal.of_model {
+        page.say("The model chose its words.", PLAIN);
+    }
     if proposal.rule.unsandboxed {
         page.say("What it allows runs without the sandbox, and is never asked about again.", DANGER);
     }
@@ -139,6 +157,17 @@ fn does(page: &mut Page, effect: &Effect, account: Option<&Account>) {
         Effect::Foreign(foreign) => {
             page.space();
             page.say(&format!("It would call `{}` of `{}`.", foreign.tool, foreign.server), PLAIN);
+        }
+        Effect::Remember(kept) => {
+            page.space();
+            page.say(
+                &format!(
+                    "It would have every later session in {} read this, as `{}`:",
+                    kept.scope, kept.name
+                ),
+                PLAIN,
+            );
+            page.quote(&kept.text, |_| PLAIN);
         }
         Effect::Read(_) | Effect::Write(_) | Effect::Network(_) => {}
     }
@@ -259,6 +288,7 @@ fn parts(page: &mut Page, question: &Question) {
             page.field(label, &[things.join(", ")], PLAIN);
         }
     }
+    page.field("note", &question.takes_effect(), DANGER);
 }
 
 /// What would confine it, and what a yes gives it.
@@ -284,9 +314,12 @@ fn remarks(page: &mut Page, question: &Question, size: Size) {
 fn hides(question: &Question) -> bool {
     question.intent.effects.iter().any(|effect| match effect {
         Effect::Exec(line) => line.argv.iter().any(|word| word.contains(invisible)),
-        Effect::Read(_) | Effect::Write(_) | Effect::Network(_) | Effect::Type(_) | Effect::Foreign(_) => {
-            false
-        }
+        Effect::Read(_)
+        | Effect::Write(_)
+        | Effect::Network(_)
+        | Effect::Type(_)
+        | Effect::Foreign(_)
+        | Effect::Remember(_) => false,
     })
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use policy::{Foreign, Machine, Program, Trust};
+use policy::{Foreign, Machine, Program, Remembering, Trust};
 use toolgate::{
     ApprovalPolicy, Confinement, Denial, DenyRead, Effect, Escalation, Gate, Intent, Network, Question,
     Reach, ReviewDecision, Root, SandboxPolicy, Verdict,
@@ -296,6 +296,19 @@ fn a_tool_of_a_server() {
 }
 
 #[test]
+fn something_to_remember() {
+    let (name, scope, text) = ("db".to_owned(), "this project".to_owned(), "Use postgres.".to_owned());
+    let intent = Intent::of(vec![Effect::Remember(Remembering { name, scope, text })]);
+    let mut question = asked(ApprovalPolicy::OnRequest, &intent);
+    question.intent.diff = Some("+Use postgres.\n".to_owned());
+    let page = shown(&question);
+    for part in ["every later session in this project read", "│ Use postgres.", "nothing runs"] {
+        assert!(page.contains(part), "{page}");
+    }
+    assert!(!page.contains("It would change") && !page.contains("mcp get"), "{page}");
+}
+
+#[test]
 fn what_would_look_like_something_else() {
     let blank = "\n".repeat(80);
     let wide = " ".repeat(300);
@@ -393,6 +406,28 @@ fn the_rule_that_would_be_saved() {
       │ cargo test ../any/path
       │ cargo test any other words
     "#);
+}
+
+#[test]
+fn what_the_model_proposes_is_shown_as_its_proposal_and_offered_only_if_it_is_careful() {
+    let proposing = |words: &[&str]| {
+        let words = words.iter().map(|&word| word.to_owned()).collect();
+        asked(ApprovalPolicy::Untrusted, &script("cargo test --all").proposing(Some(words)))
+    };
+    let careful = proposing(&["cargo", "test", "--all"]);
+    assert!(shown(&careful).contains(
+        "The model proposes to allow from now on every command that begins with:\n  │ cargo test --all\n"
+    ));
+    assert!(!shown(&careful).contains("is not offered"));
+    let rule = render::rule(careful.proposal.as_ref().unwrap(), SIZE);
+    let rule = anstream::adapter::strip_str(&rule).to_string();
+    assert!(
+        rule.contains("pattern = [\"cargo\", \"test\", \"--all\"]")
+            && rule.contains("The model chose its words.")
+    );
+    let wide = proposing(&["cargo"]);
+    assert!(shown(&wide).contains("  │ cargo\nThat rule is not offered"), "{}", shown(&wide));
+    assert!(wide.proposal.as_ref().unwrap().rule.to_string().contains("[\"cargo\", \"test\"]"));
 }
 
 #[test]

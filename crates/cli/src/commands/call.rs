@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use agent::WebSearchTool;
 use base64::Engine;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate::mcp::Means;
+use toolgate::mcp::{self, Means};
 use toolgate::{
     Approver, CallId, CancellationToken, ErrorKind, Event, Item, Lane, Notice, Observer, ToolCall,
-    ToolOutput, Toolgate, Usage,
+    ToolHandler, ToolOutput, Toolgate, Usage,
 };
 
 use crate::approve::TerminalApprover;
@@ -40,16 +41,19 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     composed = composed.observed(Arc::clone(&said) as Arc<dyn Observer>);
     let (output, ended) = super::block_on(async {
         let mut servers = None;
-        if is_of_servers(&args.name) {
+        let wanted = WantedServers::of(&call, composed.search_server());
+        let wanted = wanted.configured(|name| composed.has_server(name));
+        if wanted != WantedServers::None {
             let elicit = person.as_ref().and_then(|_| TerminalElicit::here());
             let means = Means { watch: Some(Arc::new(Told::Wrong)), elicit, ..Means::default() };
-            (composed, servers) = composed.serving(means, |server| may_be_of(&args.name, server))?;
+            (composed, servers) = composed.serving(means, |server| wanted.is(server))?;
         }
         let toolgate = composed.build()?;
-        if let Some(servers) = servers.as_ref().filter(|_| !args.name.starts_with(OF_SERVERS)) {
+        // A call of a server's tool waits for that server by itself.
+        if let Some(servers) = servers.as_ref().filter(|_| wanted == WantedServers::All) {
             servers.settled(None).await;
         }
-        let mut turns = turns(&toolgate, &args.name)?;
+        let mut turns = turns(&toolgate, &call)?;
         let asks = || TerminalElicit::asks() || person.as_ref().is_some_and(|person| person.asks());
         let answered = answered(&toolgate, call, &args.name, (&asks, &said)).await?;
         if let Some(turns) = &mut turns {
@@ -65,14 +69,64 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     Ok(if ended { ExitCode::from(TERMINATED) } else { code(&output) })
 }
 
+/// The servers that a call needs to be started.
+#[derive(Debug, PartialEq, Eq)]
+enum WantedServers {
+    None,
+    All,
+    /// This one.
+    One(String),
+    /// Those of which a tool of this name may be one.
+    MayHave(String),
+}
+
+impl WantedServers {
+    /// Those that `call` needs, if web searches are answered by a tool of the server `search`.
+    fn of(call: &ToolCall, search: Option<&str>) -> Self {
+        let name = call.name.as_str();
+        match (search, is_of_servers(name)) {
+            (Some(server), _) if name == WebSearchTool::NAME => Self::One(server.to_owned()),
+            (_, false) => Self::None,
+            (_, true) if is_one_tool(name) => Self::MayHave(name.to_owned()),
+            (_, true) => {
+                let arguments: Value = serde_json::from_str(&call.payload.arguments()).unwrap_or_default();
+                arguments["server"].as_str().map_or(Self::All, |server| Self::One(server.to_owned()))
+            }
+        }
+    }
+
+    /// All of them if the one that is wanted is not configured: the answer then names those that are.
+    fn configured(self, is_configured: impl Fn(&str) -> bool) -> Self {
+        match self {
+            Self::One(name) if !is_configured(&name) => Self::All,
+            other => other,
+        }
+    }
+
+    fn is(&self, server: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::One(one) => one == server,
+            Self::MayHave(name) => mcp::may_be_of(name, server),
+        }
+    }
+}
+
 /// Whether the tool `name` may be one of that server, or one for all of them.
 pub(super) fn may_be_of(name: &str, server: &str) -> bool {
-    !name.starts_with(OF_SERVERS) || toolgate::mcp::may_be_of(name, server)
+    !is_one_tool(name) || mcp::may_be_of(name, server)
+}
+
+/// Whether a name is that of one tool of one server.
+fn is_one_tool(name: &str) -> bool {
+    name.starts_with(OF_SERVERS) || mcp::by_path(name).is_some()
 }
 
 /// Whether a tool needs servers to be started.
 pub(super) fn is_of_servers(name: &str) -> bool {
-    name.starts_with(OF_SERVERS) || name.contains("mcp_resource") || name == "tool_search"
+    let stands_in = [mcp::CALL_TOOL, mcp::READ_RESOURCE].contains(&name);
+    is_one_tool(name) || stands_in || name.contains("mcp_resource") || name == "tool_search"
 }
 
 /// What a tool last said about how far it is.
@@ -133,9 +187,10 @@ async fn answered(
 }
 
 /// Watches what a tool changes, if it is one that may change anything.
-fn turns(toolgate: &Toolgate, tool: &str) -> Result<Option<Turns>, Fault> {
-    let found = toolgate.router().registry().find(tool);
-    let changes = tool.starts_with(OF_SERVERS) || found.is_ok_and(|tool| tool.lane() == Lane::Alone);
+fn turns(toolgate: &Toolgate, call: &ToolCall) -> Result<Option<Turns>, Fault> {
+    let found = toolgate.router().registry().answering(call);
+    let theirs = is_one_tool(&call.name) || call.name == mcp::CALL_TOOL;
+    let changes = theirs || found.is_ok_and(|tool| tool.lane() == Lane::Alone);
     // Without a place to keep it nobody would be told, so nobody looks.
     let state = Dirs::from_env()?.state.filter(|_| changes);
     Ok(state.map(|state| Turns::begin(toolgate, Some(&state))))

@@ -2,14 +2,18 @@
 
 use std::process::ExitCode;
 
+use exec::sandbox::Scratch;
 use serde_json::json;
-use toolgate::{Gap, Sandbox};
+use toolgate::{BuildFault, Gap, Sandbox};
 
 use crate::args::Doctor;
 use crate::fault::Fault;
 use crate::screen::{self, FAINT, NAME};
 
 pub(crate) fn run(args: &Doctor) -> Result<ExitCode, Fault> {
+    // Said first and for itself: nothing can be started without one.
+    let scratch =
+        Scratch::new().map_err(|fault| Fault::unconfined(BuildFault::Scratch(fault).to_string()))?;
     let (able, fix) = super::block_on(async { Ok(Sandbox::probe().await?) })?;
     let full = able.first().is_some_and(|best| best.outcome.as_ref().is_ok_and(Vec::is_empty));
     let code = if full { ExitCode::SUCCESS } else { ExitCode::FAILURE };
@@ -24,7 +28,8 @@ pub(crate) fn run(args: &Doctor) -> Result<ExitCode, Fault> {
                 Err(why) => json!({ "tier": able.tier.as_str(), "works": false, "why": why }),
             })
             .collect();
-        screen::text(&json!({ "full": full, "tiers": tiers, "fix": fix }).to_string())?;
+        let private = json!({ "path": scratch.all(), "taken": scratch.taken() });
+        screen::text(&json!({ "full": full, "tiers": tiers, "fix": fix, "private": private }).to_string())?;
         return Ok(code);
     }
     for able in &able {
@@ -44,6 +49,16 @@ pub(crate) fn run(args: &Doctor) -> Result<ExitCode, Fault> {
                 screen::visible(why)
             ))?,
         }
+    }
+    let private = screen::visible(&scratch.all().display().to_string()).into_owned();
+    screen::styled(&format!(
+        "{NAME}{:<11}{NAME:#} `{private}` holds the private `/tmp` of each session\n",
+        "temporary"
+    ))?;
+    if let Some(taken) = scratch.taken() {
+        let taken = taken.display().to_string();
+        let why = "is not a directory of yours alone, so another one is used";
+        screen::styled(&format!("{FAINT}            `{}` {why}{FAINT:#}\n", screen::visible(&taken)))?;
     }
     if let Some(fix) = fix {
         screen::hint(&format!("what mends it: {fix}"));

@@ -11,8 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use anstyle::{AnsiColor, Style};
+use exec::machine::ThisMachine;
 use serde_json::json;
 use toolgate::patch::{self, Disk, Format, Milestone, Outcome, Pass, Plan, Recovered};
+use toolgate::{Machine, host_file_by_name};
 
 use crate::args::{self, PatchFormat};
 use crate::config::Dirs;
@@ -72,7 +74,22 @@ pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
         turns::keep(state()?.as_path(), &root, &plan.diff());
     }
     told(args, &plan)?;
+    if !args.json {
+        taking_effect(&root, &plan);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Names the changed files that take effect on this machine by themselves: a patch may be a stranger's.
+fn taking_effect(root: &Path, plan: &Plan) {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let machine = ThisMachine::new("", Vec::new()).at_home(home);
+    for change in plan.told() {
+        let file = host_file_by_name(Path::new(&change.path));
+        if let Some(file) = file.or_else(|| machine.host_file(&root.join(&change.path))) {
+            screen::hint(&file.sentence(&change.path));
+        }
+    }
 }
 
 /// What to try if the patch means files as they are called at the top of the repository, where git names them from.

@@ -16,11 +16,14 @@ use crate::args::SandboxCommand;
 use crate::compose::compose_with;
 use crate::config::{self, Source};
 use crate::fault::{Fault, UNCONFINED};
+use crate::loud;
 use crate::screen;
 
 /// What was started could not be run, or is not there: as shells say it.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
+/// Variables that say what the terminal is like, which a person expects to hold inside too.
+const OF_A_TERMINAL: &[&str] = &["TERM", "COLORTERM", "NO_COLOR", "TERM_PROGRAM", "COLUMNS", "LINES"];
 /// How long what a command left running has to end.
 const GRACE: Duration = Duration::from_millis(200);
 
@@ -31,9 +34,11 @@ pub(crate) fn run(args: SandboxCommand) -> Result<ExitCode, Fault> {
         if config.sandbox.source == Source::BuiltIn {
             config.sandbox.value = config::Sandbox::WorkspaceWrite;
         }
-        // It is their own shell that it was typed in; what looks like credentials stays behind all the same.
-        if config.commands.inherit.source == Source::BuiltIn {
-            config.commands.inherit.value = config::Inherit::All;
+        for named in OF_A_TERMINAL.iter().filter(|name| std::env::var_os(name).is_some()) {
+            config.commands.take(named);
+        }
+        for named in &args.env {
+            config.commands.take(named);
         }
     })?;
     let sandbox = composed.recorded(explain).sandbox()?;
@@ -43,6 +48,10 @@ pub(crate) fn run(args: SandboxCommand) -> Result<ExitCode, Fault> {
                 Ok(explained) => print(&explained),
                 Err(fault) => return Ok(refused(&fault)),
             }
+        }
+        match sandbox.enforcement(&args.argv).await {
+            Ok(enforcement) => enforcement.warning().iter().for_each(|text| loud::say(text)),
+            Err(fault) => return Ok(refused(&fault)),
         }
         let all_terminals = std::io::stdin().is_terminal()
             && std::io::stdout().is_terminal()

@@ -7,17 +7,18 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolgate::mcp::Means;
 use toolgate::wire::{Dialect, Style, mcp_tools};
-use toolgate::{JsonSchema, ToolSpec, Toolgate};
+use toolgate::{JsonSchema, ToolCall, ToolSpec, Toolgate};
 
 use super::call::{is_of_servers, may_be_of};
 use crate::args::{Tools, ToolsWire};
-use crate::compose::compose;
+use crate::compose::{Api, compose};
 use crate::fault::Fault;
 use crate::screen::{self, FAINT, NAME, one_line, visible};
 use crate::servers::{self, Told};
 
 pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
-    let composed = compose(&args.place)?;
+    let wire = args.wire.unwrap_or(ToolsWire::Responses);
+    let composed = compose(&args.place)?.for_api(api(wire));
     let style = composed.style();
     let specs = super::block_on(async {
         let means = Means { watch: Some(Arc::new(Told::Wrong)), ..Means::default() };
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
         if let Some(servers) = &servers {
             super::servers::settled(servers).await;
         }
-        let chosen = chosen(&toolgate, args.name.as_deref());
+        let chosen = chosen(&toolgate, args);
         servers::ended(servers).await;
         chosen
     })?;
@@ -38,17 +39,35 @@ pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
         screen::styled(&if args.name.is_some() { manual(&specs) } else { list(&specs) })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let json = written(&specs, args.wire.unwrap_or(ToolsWire::Responses), &style);
+    let json = written(&specs, wire, &style);
     let text = if args.json { json.to_string() } else { format!("{json:#}") };
     screen::text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn chosen(toolgate: &Toolgate, name: Option<&str>) -> Result<Vec<ToolSpec>, Fault> {
+/// The API that tools are shown for.
+fn api(wire: ToolsWire) -> Api {
+    match wire {
+        ToolsWire::Responses => Api::of_environment(Dialect::Responses),
+        ToolsWire::Chat | ToolsWire::Anthropic | ToolsWire::Mcp => Api::Functions,
+    }
+}
+
+fn chosen(toolgate: &Toolgate, args: &Tools) -> Result<Vec<ToolSpec>, Fault> {
     let registry = toolgate.router().registry();
-    match name {
+    match args.name.as_deref() {
+        None if args.all => {
+            let mut specs = registry.specs();
+            let told: Vec<String> = specs.iter().map(|spec| spec.name().to_owned()).collect();
+            specs.extend(
+                registry.callable().into_iter().filter(|spec| !told.contains(&spec.name().to_owned())),
+            );
+            specs.sort_by(|a, b| a.name().cmp(b.name()));
+            Ok(specs)
+        }
         None => Ok(registry.specs()),
-        Some(name) => match registry.find(name) {
+        // It may be written as `server/tool`.
+        Some(name) => match registry.answering(&ToolCall::function("", name, "")) {
             Ok(tool) => Ok(vec![tool.spec().clone()]),
             Err(unknown) => Err(Fault::usage(unknown.to_string())),
         },

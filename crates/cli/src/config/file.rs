@@ -12,9 +12,11 @@ use serde::Deserialize;
 use toml::Spanned;
 use toolgate::{Environment, Host, HostFault};
 
+use super::forms::{ModelTable, PatchForm, ShellName};
 use super::hook::HookTable;
+use super::search::{WebSearchKey, WebSearchTable};
 use super::server::ServerTable;
-use super::{Approval, Inherit, Integers, Network, Sandbox, Setting, Source, Tier, WebSearch};
+use super::{Approval, Inherit, Integers, Network, Sandbox, Setting, Source, Tier};
 use crate::fault::Fault;
 
 /// A configuration larger than this is none.
@@ -37,9 +39,12 @@ pub(super) struct ConfigFile {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Content {
     pub(super) model: Option<Spanned<String>>,
+    #[serde(alias = "sandbox_policy", alias = "sandbox_mode")]
     pub(super) sandbox: Option<Spanned<Sandbox>>,
+    #[serde(alias = "approval_policy", alias = "approval_mode")]
     pub(super) approval: Option<Spanned<Approval>>,
     pub(super) tools: Tools,
+    pub(super) models: BTreeMap<String, Spanned<ModelTable>>,
     pub(super) files: Files,
     pub(super) commands: Commands,
     pub(super) confinement: Confinement,
@@ -54,7 +59,28 @@ pub(super) struct Content {
 pub(super) struct Tools {
     pub(super) only: Option<Spanned<Vec<String>>>,
     pub(super) without: Vec<Spanned<String>>,
-    pub(super) web_search: Option<Spanned<WebSearch>>,
+    pub(super) web_search: Option<Spanned<WebSearchKey>>,
+    #[serde(alias = "tools_web_search_request")]
+    pub(super) web_search_request: Option<Spanned<bool>>,
+    pub(super) include_plan_tool: Option<Spanned<bool>>,
+    pub(super) include_apply_patch_tool: Option<Spanned<bool>>,
+    pub(super) include_view_image_tool: Option<Spanned<bool>>,
+    pub(super) shell_type: Option<Spanned<ShellName>>,
+    pub(super) apply_patch_tool_type: Option<Spanned<PatchForm>>,
+    pub(super) use_experimental_streamable_shell_tool: Option<Spanned<bool>>,
+}
+
+impl Tools {
+    /// The tools that a switch of their own leaves out.
+    pub(super) fn switched_off(&self) -> impl Iterator<Item = (&'static str, &Spanned<bool>)> {
+        let switches = [
+            ("update_plan", &self.include_plan_tool),
+            ("apply_patch", &self.include_apply_patch_tool),
+            ("view_image", &self.include_view_image_tool),
+        ];
+        let given = switches.into_iter().filter_map(|(tool, switch)| Some((tool, switch.as_ref()?)));
+        given.filter(|(_, on)| !on.get_ref())
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -89,6 +115,8 @@ pub(super) struct Confinement {
     pub(super) memory_mb: Option<Spanned<u64>>,
     pub(super) file_size_mb: Option<Spanned<u64>>,
     pub(super) open_files: Option<Spanned<u64>>,
+    pub(super) tmp_mb: Option<Spanned<u64>>,
+    pub(super) shm_mb: Option<Spanned<u64>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -109,6 +137,7 @@ pub(super) struct Wire {
 fn plain(message: &str) -> String {
     const WORDS: &[(&str, &str)] = &[
         ("struct Tools", "a table `[tools]`"),
+        ("struct ModelTable", "a table `[models.NAME]`"),
         ("struct Files", "a table `[files]`"),
         ("struct Commands", "a table `[commands]`"),
         ("struct Confinement", "a table `[confinement]`"),
@@ -203,16 +232,28 @@ impl ConfigFile {
         self.check_confinement()?;
         HookTable::check_all(self)?;
         ServerTable::check_all(self)?;
+        WebSearchTable::check(self)?;
         self.check_commands()
     }
 
     fn check_confinement(&self) -> Result<(), Fault> {
-        let Confinement { processes, memory_mb, file_size_mb, open_files, hosts, unix_sockets, .. } =
-            &self.content.confinement;
+        let Confinement {
+            processes,
+            memory_mb,
+            file_size_mb,
+            open_files,
+            tmp_mb,
+            shm_mb,
+            hosts,
+            unix_sockets,
+            ..
+        } = &self.content.confinement;
         self.within("processes", processes.as_ref(), 1..=4_000_000)?;
         self.within("memory_mb", memory_mb.as_ref(), 16..=1 << 30)?;
         self.within("file_size_mb", file_size_mb.as_ref(), 1..=1 << 30)?;
         self.within("open_files", open_files.as_ref(), 16..=1 << 20)?;
+        self.within("tmp_mb", tmp_mb.as_ref(), 1..=1 << 30)?;
+        self.within("shm_mb", shm_mb.as_ref(), 1..=1 << 30)?;
         for host in hosts {
             self.host(host)?;
         }

@@ -7,10 +7,13 @@ use toml::Spanned;
 use toolgate::Host;
 
 use super::file::{ConfigFile, Confinement, Content, Links};
+use super::forms::ModelTable;
 use super::hook::HookTable;
+use super::search::WebSearchKey;
 use super::server::ServerTable;
 use super::{
-    Approval, Config, Found, Inherit, LookedFor, NO_SOCKET, Network, Sandbox, Setting, Source, is_socket,
+    Approval, Config, Found, Inherit, LookedFor, NO_SOCKET, Network, Sandbox, Setting, Source, Tier,
+    WebSearch, is_socket,
 };
 use crate::args::{Confine, Place};
 use crate::fault::Fault;
@@ -65,7 +68,7 @@ pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fau
     }
     let own_model = config.model.value.is_some();
     for file in project_files(cwd, &mut config.looked_for)? {
-        narrows_only(&file, dirs)?;
+        narrows_only(&file, dirs, config.confinement.require.value)?;
         config.narrow(&file);
         // Which model it is decides what it is given, so the user's own word stands.
         if !own_model {
@@ -165,33 +168,51 @@ pub(super) fn at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, Whose)> {
 }
 
 /// Refuses a project's file that would give tools more than the user does.
-fn narrows_only(file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
+fn narrows_only(file: &ConfigFile, dirs: &Dirs, required: Tier) -> Result<(), Fault> {
     let Content { sandbox, files, tools, commands, .. } = &file.content;
     let sandbox = sandbox.as_ref().filter(|sandbox| *sandbox.get_ref() > Sandbox::ReadOnly);
     let sandbox = sandbox.map(|sandbox| (sandbox.span(), "sandbox"));
-    let approval = file.content.approval.as_ref().filter(|asks| *asks.get_ref() != Approval::Untrusted);
+    let tightens = |asks: &Approval| matches!(asks, Approval::Untrusted | Approval::Disabled);
+    let approval = file.content.approval.as_ref().filter(|asks| !tightens(asks.get_ref()));
     let approval = approval.map(|asks| (asks.span(), "approval"));
     let root = files.read_roots.first().map(|root| (root.span(), "files.read_roots"));
     let defaults = files.deny_read_defaults.as_ref().filter(|on| !on.get_ref());
     let defaults = defaults.map(|off| (off.span(), "files.deny_read_defaults"));
     let search = tools.web_search.as_ref().map(|search| (search.span(), "tools.web_search"));
+    let shell_type = tools.shell_type.as_ref().map(|form| (form.span(), "tools.shell_type"));
+    let patch = tools.apply_patch_tool_type.as_ref();
+    let patch = patch.map(|form| (form.span(), "tools.apply_patch_tool_type"));
+    let streamable = tools.use_experimental_streamable_shell_tool.as_ref();
+    let streamable = streamable.map(|is| (is.span(), "tools.use_experimental_streamable_shell_tool"));
+    let models = file.content.models.values().next().map(|table| (table.span(), "models"));
+    let forms = [shell_type, patch, streamable, models];
+    let request = tools.web_search_request.as_ref().filter(|on| *on.get_ref());
+    let search = search.or(request.map(|on| (on.span(), "tools.web_search_request")));
     let inherit = commands.inherit.as_ref().filter(|inherit| *inherit.get_ref() > Inherit::Core);
     let inherit = inherit.map(|inherit| (inherit.span(), "commands.inherit"));
     let pass = commands.pass.first().map(|name| (name.span(), "commands.pass"));
     let set = commands.set.values().next().map(|value| (value.span(), "commands.set"));
     let shell = commands.shell.as_ref().map(|shell| (shell.span(), "commands.shell"));
-    let Confinement { writable, hosts, unix_sockets, tier, network, .. } = &file.content.confinement;
+    let Confinement { writable, hosts, unix_sockets, tier, require, network, tmp_mb, shm_mb, .. } =
+        &file.content.confinement;
     let writable = writable.first().map(|root| (root.span(), "confinement.writable"));
     let hosts = hosts.first().map(|host| (host.span(), "confinement.hosts"));
     let sockets = unix_sockets.first().map(|name| (name.span(), "confinement.unix_sockets"));
     let tier = tier.as_ref().map(|tier| (tier.span(), "confinement.tier"));
+    let require = require.as_ref().filter(|tier| *tier.get_ref() < required);
+    let require = require.map(|tier| (tier.span(), "confinement.require"));
+    // What there is of it depends on the machine, so nobody knows whether a number is less.
+    let tmp = tmp_mb.as_ref().map(|most| (most.span(), "confinement.tmp_mb"));
+    let shm = shm_mb.as_ref().map(|most| (most.span(), "confinement.shm_mb"));
     let network = network.as_ref().filter(|network| *network.get_ref() > Network::Loopback);
     let network = network.map(|network| (network.span(), "confinement.network"));
     let hook = file.content.hook.first().map(|hook| (hook.command.span(), "hook"));
     let server = file.content.mcp_servers.values().next().map(|server| (server.span(), "mcp_servers"));
-    let confinement = [writable, hosts, sockets, tier, network, hook, server];
-    let widening =
-        [sandbox, approval, root, defaults, search, inherit, pass, set, shell].into_iter().chain(confinement);
+    let confinement = [writable, hosts, sockets, tier, require, tmp, shm, network, hook, server];
+    let widening = [sandbox, approval, root, defaults, search, inherit, pass, set, shell]
+        .into_iter()
+        .chain(confinement)
+        .chain(forms);
     let Some((span, key)) = widening.flatten().next() else { return Ok(()) };
     let own = dirs.config.as_ref().map(|dir| format!(" ({})", dir.join(USER_FILES[0]).display()));
     let own = own.unwrap_or_default();
@@ -212,6 +233,8 @@ impl super::Confinement {
             (&mut self.memory_mb, file.memory_mb.as_ref()),
             (&mut self.file_size_mb, file.file_size_mb.as_ref()),
             (&mut self.open_files, file.open_files.as_ref()),
+            (&mut self.tmp_mb, file.tmp_mb.as_ref()),
+            (&mut self.shm_mb, file.shm_mb.as_ref()),
         ];
         limits.into_iter()
     }
@@ -232,6 +255,10 @@ impl Config {
         }
         if let Some(value) = flags.require {
             ours.require = Setting { value, source: Source::Flag("--require") };
+        }
+        // Whoever chooses a weaker layer by name wants it to be used.
+        if ours.require.source == Source::BuiltIn && ours.tier.value < ours.require.value {
+            ours.require = ours.tier.clone();
         }
         let host = |host: &Host| Setting { value: host.clone(), source: Source::Flag("--host") };
         ours.hosts.extend(flags.host.iter().map(host));
@@ -290,9 +317,11 @@ impl Config {
             }
         }
         shrink(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
-        // Whoever is never asked is not asked more, either.
-        if self.approval.value != Approval::Never {
-            set(&mut self.approval, file, file.content.approval.as_ref(), |&approval| approval);
+        // Whoever is never asked is not asked more, either; and what is switched off stays so.
+        let theirs = file.content.approval.as_ref();
+        let off = theirs.is_some_and(|theirs| *theirs.get_ref() == Approval::Disabled);
+        if off || !matches!(self.approval.value, Approval::Never | Approval::Disabled) {
+            set(&mut self.approval, file, theirs, |&approval| approval);
         }
         shrink(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
         shrink(&mut self.commands.sessions, file, commands.sessions.as_ref(), count);
@@ -309,6 +338,8 @@ impl Config {
         }
         let same = |text: &Spanned<String>| file.setting(text, Clone::clone);
         self.tools.without.extend(tools.without.iter().map(same));
+        let off = tools.switched_off().map(|(tool, off)| file.setting(off, |_| tool.to_owned()));
+        self.tools.without.extend(off);
         self.files.deny_read.extend(files.deny_read.iter().map(same));
         let below = |path: &Spanned<String>| file.setting(path, |path| file.directory().join(path));
         self.confinement.read_only.extend(file.content.confinement.read_only.iter().map(below));
@@ -331,7 +362,18 @@ impl Config {
         let same = |name: &Spanned<String>| file.setting(name, Clone::clone);
         ours.unix_sockets.extend(confinement.unix_sockets.iter().map(same));
         set(&mut ours.tier, file, confinement.tier.as_ref(), |&tier| tier);
-        set(&mut self.tools.web_search, file, tools.web_search.as_ref(), |&search| search);
+        let asked = |on: &bool| if *on { WebSearch::Live } else { WebSearch::Off };
+        set(&mut self.tools.web_search, file, tools.web_search_request.as_ref(), asked);
+        set(&mut self.tools.web_search, file, tools.web_search.as_ref(), WebSearchKey::mode);
+        let own = tools.web_search.as_ref().and_then(|key| Some((key, key.get_ref().own()?)));
+        self.tools.search = own.map(|(key, own)| file.setting(key, |_| own.clone()));
+        set(&mut self.tools.shell_type, file, tools.shell_type.as_ref(), |&form| Some(form));
+        let patch = tools.apply_patch_tool_type.as_ref();
+        set(&mut self.tools.apply_patch_tool_type, file, patch, |&form| Some(form));
+        let streamable = tools.use_experimental_streamable_shell_tool.as_ref();
+        let ours = &mut self.tools.use_experimental_streamable_shell_tool;
+        set(ours, file, streamable, |&streamable| Some(streamable));
+        self.models.extend(ModelTable::settings(file));
         set(&mut self.files.deny_read_defaults, file, files.deny_read_defaults.as_ref(), |&on| on);
         self.commands.pass.extend(commands.pass.iter().map(|name| file.setting(name, Clone::clone)));
         let named = |(name, value): (&String, &Spanned<String>)| {

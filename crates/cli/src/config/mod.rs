@@ -4,10 +4,12 @@
 //! A project's file comes with the project, from whoever wrote it. It may narrow what tools can do, never widen it.
 
 mod file;
+mod forms;
 mod hook;
 mod load;
 mod rows;
 mod rules;
+mod search;
 mod server;
 
 use std::collections::BTreeSet;
@@ -18,9 +20,11 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use toolgate::Host;
 
+pub(crate) use forms::Forms;
 pub(crate) use load::{Dirs, PROJECT_FILE, load, user_path};
 pub(crate) use rows::{Row, Shown};
 pub(crate) use rules::{USER as USER_RULES, rule_files};
+pub(crate) use search::{SearchApproval, WebSearchTable};
 pub(crate) use server::{ServerApproval, ServerSetting, ServerTable, is_name as is_server_name};
 
 /// Every key, with an example: what `toolgate config --help` and docs/configuration.md show.
@@ -74,6 +78,7 @@ pub(crate) struct Config {
     pub(crate) sandbox: Setting<Sandbox>,
     pub(crate) approval: Setting<Approval>,
     pub(crate) tools: Tools,
+    pub(crate) models: Vec<Setting<forms::ModelSetting>>,
     pub(crate) files: Files,
     pub(crate) commands: Commands,
     pub(crate) confinement: Confinement,
@@ -91,6 +96,11 @@ pub(crate) struct Tools {
     pub(crate) only: Vec<Setting<Vec<String>>>,
     pub(crate) without: Vec<Setting<String>>,
     pub(crate) web_search: Setting<WebSearch>,
+    pub(crate) shell_type: Setting<Option<forms::ShellName>>,
+    pub(crate) apply_patch_tool_type: Setting<Option<forms::PatchForm>>,
+    pub(crate) use_experimental_streamable_shell_tool: Setting<Option<bool>>,
+    /// A search of the user's own.
+    pub(crate) search: Option<Setting<WebSearchTable>>,
 }
 
 /// What they may read.
@@ -128,10 +138,14 @@ pub(crate) enum Sandbox {
     /// Commands run confined and write nothing but a /tmp of their own
     ReadOnly,
     /// Commands run confined and write below the working directory
+    #[serde(alias = "restricted")]
+    #[value(alias = "restricted")]
     WorkspaceWrite,
     /// Commands run unconfined, because something outside confines this program
     External,
     /// Run, change and connect to whatever you can
+    #[serde(alias = "none")]
+    #[value(alias = "none")]
     DangerFullAccess,
 }
 
@@ -144,9 +158,15 @@ pub(crate) enum Approval {
     /// When something was refused: everything is tried in the sandbox first
     OnFailure,
     /// When a command is dangerous, asks to leave the sandbox or was refused something
+    #[serde(alias = "interactive")]
+    #[value(alias = "interactive")]
     OnRequest,
     /// Never: what would be asked is refused
     Never,
+    /// As on-failure, and what is dangerous runs without a question too, in the sandbox
+    Auto,
+    /// No tool is run at all
+    Disabled,
 }
 
 /// Whom confined commands may talk to; the tightest comes first. The doc comments are help texts.
@@ -189,6 +209,8 @@ pub(crate) struct Confinement {
     pub(crate) memory_mb: Setting<Option<u64>>,
     pub(crate) file_size_mb: Setting<Option<u64>>,
     pub(crate) open_files: Setting<Option<u64>>,
+    pub(crate) tmp_mb: Setting<Option<u64>>,
+    pub(crate) shm_mb: Setting<Option<u64>>,
 }
 
 /// How much of the user's environment a command gets; the tightest comes first.
@@ -246,7 +268,12 @@ impl Config {
                 only: Vec::new(),
                 without: Vec::new(),
                 web_search: Setting::built_in(WebSearch::Off),
+                shell_type: Setting::built_in(None),
+                apply_patch_tool_type: Setting::built_in(None),
+                use_experimental_streamable_shell_tool: Setting::built_in(None),
+                search: None,
             },
+            models: Vec::new(),
             files: Files {
                 read_roots: Vec::new(),
                 deny_read: Vec::new(),
@@ -266,11 +293,13 @@ impl Config {
                 hosts: Vec::new(),
                 unix_sockets: Vec::new(),
                 tier: Setting::built_in(Tier::Namespaces),
-                require: Setting::built_in(Tier::Landlock),
+                require: Setting::built_in(Tier::Namespaces),
                 processes: Setting::built_in(toolgate::CommandLimits::default().processes),
                 memory_mb: Setting::built_in(None),
                 file_size_mb: Setting::built_in(None),
                 open_files: Setting::built_in(None),
+                tmp_mb: Setting::built_in(None),
+                shm_mb: Setting::built_in(None),
             },
             limits: Limits {
                 output_tokens: Setting::built_in(limits.output_tokens),
@@ -281,6 +310,19 @@ impl Config {
             hooks: Vec::new(),
             servers: Vec::new(),
             looked_for: Vec::new(),
+        }
+    }
+}
+
+impl Commands {
+    /// Takes a variable that a flag names: the user's own, or with a value.
+    pub(crate) fn take(&mut self, named: &str) {
+        let source = Source::Flag("--env");
+        match named.split_once('=') {
+            Some((name, value)) => {
+                self.set.push(Setting { value: (name.to_owned(), value.to_owned()), source });
+            }
+            None => self.pass.push(Setting { value: named.to_owned(), source }),
         }
     }
 }

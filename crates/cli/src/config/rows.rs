@@ -27,7 +27,8 @@ pub(crate) enum Shown {
 impl Config {
     /// Every key with its values and their sources, in the order of the documentation.
     pub(crate) fn rows(&self) -> Vec<Row> {
-        let Tools { only, without, web_search } = &self.tools;
+        let Tools { only, without, web_search, search, shell_type, apply_patch_tool_type, .. } = &self.tools;
+        let streamable = &self.tools.use_experimental_streamable_shell_tool;
         let Files { read_roots, deny_read, deny_read_defaults } = &self.files;
         let Limits { output_tokens, call_timeout_ms, parallel } = &self.limits;
         let only_from = only.last().map(|last| last.source.clone());
@@ -44,10 +45,15 @@ impl Config {
             ),
             row("tools.without", list(without.iter().map(pair))),
             row("tools.web_search", one(web_search)),
+            row("tools.shell_type", maybe(shell_type)),
+            row("tools.apply_patch_tool_type", maybe(apply_patch_tool_type)),
+            row("tools.use_experimental_streamable_shell_tool", maybe(streamable)),
+            row("models", list(self.models.iter().map(pair))),
             row("files.read_roots", list(read_roots.iter().map(pair))),
             row("files.deny_read", list(built_in.chain(deny_read.iter().map(pair)))),
             row("files.deny_read_defaults", one(deny_read_defaults)),
         ];
+        rows.extend(search.as_ref().map(|search| row("tools.web_search.own", one(search))));
         rows.extend(self.commands.rows());
         rows.extend(self.confinement.rows());
         rows.extend([
@@ -93,6 +99,8 @@ impl Confinement {
             row("confinement.memory_mb", maybe(&self.memory_mb)),
             row("confinement.file_size_mb", maybe(&self.file_size_mb)),
             row("confinement.open_files", maybe(&self.open_files)),
+            row("confinement.tmp_mb", maybe(&self.tmp_mb)),
+            row("confinement.shm_mb", maybe(&self.shm_mb)),
         ]
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toolgate::Environment;
+use toolgate::mcp::{STARTUP_TIMEOUT, TOOL_TIMEOUT};
 
 use super::file::ConfigFile;
 use super::{Dirs, Network, Sandbox, Setting};
@@ -55,6 +57,9 @@ pub(crate) struct ServerTable {
     pub(crate) startup_timeout_sec: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_timeout_sec: Option<f64>,
+    /// One time for both: see [`ServerTable::startup_timeout`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timeout_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) enabled_tools: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -173,10 +178,27 @@ impl ServerTable {
     }
 
     fn limits(&self) -> Option<String> {
-        let times =
-            [("startup_timeout_sec", self.startup_timeout_sec), ("tool_timeout_sec", self.tool_timeout_sec)];
+        let times = [
+            ("startup_timeout_sec", self.startup_timeout_sec),
+            ("tool_timeout_sec", self.tool_timeout_sec),
+            ("timeout_seconds", self.timeout_seconds),
+        ];
         let wrong = times.iter().find(|(_, time)| time.is_some_and(|time| !TIMEOUT_SEC.contains(&time)));
         wrong.map(|(key, _)| format!("`{key}` must be from {} to {}", TIMEOUT_SEC.start(), TIMEOUT_SEC.end()))
+    }
+
+    /// Returns how long the server may take to start. `timeout_seconds` can lengthen that and never shortens it: a program
+    /// that `npx` or `uvx` fetches first takes longer to start than any call of it.
+    pub(crate) fn startup_timeout(&self) -> Duration {
+        let longer = self.timeout_seconds.map(Duration::from_secs_f64);
+        let default = longer.unwrap_or_default().max(STARTUP_TIMEOUT);
+        self.startup_timeout_sec.map_or(default, Duration::from_secs_f64)
+    }
+
+    /// Returns how long a call may take: the key that names calls counts before `timeout_seconds`.
+    pub(crate) fn tool_timeout(&self) -> Duration {
+        let seconds = self.tool_timeout_sec.or(self.timeout_seconds);
+        seconds.map_or(TOOL_TIMEOUT, Duration::from_secs_f64)
     }
 
     /// Says what is wrong with the servers of `file`.
@@ -277,10 +299,26 @@ mod tests {
             ),
             ("url = 'file:///x'", "`file:///x` is no URL of a server; it begins with https://"),
             ("command = 'x'\ntool_timeout_sec = 0", "`tool_timeout_sec` must be from 0.1 to 86400"),
+            ("command = 'x'\ntimeout_seconds = 0", "`timeout_seconds` must be from 0.1 to 86400"),
         ];
         for (text, expected) in rows {
             let table: ServerTable = toml::from_str(text).unwrap();
             assert_eq!(table.fault().unwrap_or_default(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn one_time_for_both_gives_way_to_the_exact_ones_and_never_shortens_the_start() {
+        for (text, startup, tool) in [
+            ("", 30, 300),
+            ("timeout_seconds = 10", 30, 10),
+            ("timeout_seconds = 90", 90, 90),
+            ("timeout_seconds = 90\ntool_timeout_sec = 20", 90, 20),
+            ("timeout_seconds = 90\nstartup_timeout_sec = 5", 5, 90),
+        ] {
+            let table: ServerTable = toml::from_str(text).unwrap();
+            let seconds = [table.startup_timeout(), table.tool_timeout()].map(|time| time.as_secs());
+            assert_eq!(seconds, [startup, tool], "{text}");
         }
     }
 }

@@ -22,7 +22,7 @@ use toolgate::mcp::{Means, Servers};
 use toolgate::{Hook, Observer, ToolHandler, Toolgate};
 
 use crate::compose::Composed;
-use crate::config::{Config, Dirs, Setting, Source};
+use crate::config::Dirs;
 use crate::fault::Fault;
 use crate::servers;
 use crate::turns::Turns;
@@ -102,11 +102,15 @@ pub(crate) fn make(wanted: Wanted) -> Result<Made, Fault> {
 
 fn put_together(wanted: Wanted, book: Book) -> Result<Made, Fault> {
     let Wanted { composed, dirs, model, limits, instructions, watch, person, means, agents, .. } = wanted;
-    let (style, gauge) = (composed.style(), Arc::<Gauge>::default());
+    let gauge = Arc::<Gauge>::default();
     let composed = match &model {
-        Some(_) => with_own_tools(composed, person, &gauge, dirs.state.as_deref()),
+        Some(chosen) => {
+            let composed = composed.for_api(chosen.api);
+            with_own_tools(composed, person, &gauge, dirs.state.as_deref())
+        }
         None => composed,
     };
+    let style = composed.style();
     let composed = agents.iter().fold(composed, with_agents);
     let composed = composed
         .observed(Arc::clone(&book.recorder) as Arc<dyn Observer>)
@@ -194,12 +198,4 @@ fn changes(toolgate: &Toolgate, state: Option<&Path>) -> (Changed, Ready) {
         let _looked = looking.await;
     };
     (Box::new(changed), Box::pin(ready))
-}
-
-/// A model that has `exec_command` needs no other shell: each tool that it is told of costs it room in every request.
-pub(crate) fn one_shell(config: &mut Config) {
-    if config.tools.only.is_empty() {
-        let leaves = |name: &str| Setting { value: name.to_owned(), source: Source::BuiltIn };
-        config.tools.without.extend(["shell", "shell_command"].map(leaves));
-    }
 }

@@ -8,6 +8,7 @@ use toolgate::wire::{Dialect, Reasoning};
 
 use crate::args::ModelFlags;
 use crate::commands::script_server::script;
+use crate::compose::Api;
 use crate::fault::Fault;
 
 /// What a scripted model is called.
@@ -19,6 +20,8 @@ pub(crate) struct Chosen {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) name: String,
     pub(crate) reasoning: Reasoning,
+    /// What is in front of it.
+    pub(crate) api: Api,
 }
 
 /// Where a model is, as far as somebody says.
@@ -53,7 +56,7 @@ pub(crate) fn chosen(asked: &Whereabouts, configured: Option<&str>) -> Result<Ch
         let dialect = asked.wire.unwrap_or(Dialect::Responses);
         let model = Arc::new(Script::new(dialect, script(file)?));
         let name = name.unwrap_or_else(|| SCRIPTED.to_owned());
-        return Ok(Chosen { model, name, reasoning: Reasoning::None });
+        return Ok(Chosen { model, name, reasoning: Reasoning::None, api: Api::of(dialect, None) });
     }
     let name = name.ok_or_else(|| {
         Fault::usage("no model is named")
@@ -69,7 +72,37 @@ pub(crate) fn chosen(asked: &Whereabouts, configured: Option<&str>) -> Result<Ch
     }
     let base = own.as_deref().unwrap_or_else(|| provider(dialect));
     let model = Endpoint::new(dialect, base, key.as_deref()).map_err(Fault::usage)?;
-    Ok(Chosen { model: Arc::new(model), reasoning: reasoning(&name), name })
+    let api = Api::of(dialect, own.as_deref());
+    Ok(Chosen { model: Arc::new(model), reasoning: reasoning(&name), name, api })
+}
+
+/// Whose API is meant if it has an address of its own.
+const OPENAI: [&str; 2] = ["openai.com", "openai.azure.com"];
+
+impl Api {
+    /// The API in `dialect` at `base`, or at its provider's own address.
+    pub(crate) fn of(dialect: Dialect, base: Option<&str>) -> Self {
+        match (dialect, base) {
+            (Dialect::Responses, None) => Self::OpenAi,
+            (Dialect::Responses, Some(base)) if is_openai(base) => Self::OpenAi,
+            (Dialect::Responses, Some(_)) => Self::Responses,
+            (Dialect::Chat | Dialect::Anthropic, _) => Self::Functions,
+        }
+    }
+
+    /// The same for the address that the environment gives.
+    pub(crate) fn of_environment(dialect: Dialect) -> Self {
+        let base = std::env::var(base_variable(dialect)).ok().filter(|base| !base.is_empty());
+        Self::of(dialect, base.as_deref())
+    }
+}
+
+fn is_openai(base: &str) -> bool {
+    let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default().split(':').next().unwrap_or_default();
+    let host = host.to_ascii_lowercase();
+    OPENAI.iter().any(|own| host == *own || host.strip_suffix(own).is_some_and(|sub| sub.ends_with('.')))
 }
 
 /// What a model of that name speaks.
@@ -94,5 +127,25 @@ fn base_variable(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Responses | Dialect::Chat => "OPENAI_BASE_URL",
         Dialect::Anthropic => "ANTHROPIC_BASE_URL",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_its_own_address_is_taken_for_openai() {
+        for (base, own) in [
+            ("https://api.openai.com/v1", true),
+            ("https://eu.api.openai.com:443/v1", true),
+            ("https://me.openai.azure.com/openai/v1", true),
+            ("http://127.0.0.1:8080/v1", false),
+            ("https://openai.com.example.org/v1", false),
+            ("https://notopenai.com/v1", false),
+            ("https://api.openai.com@example.org/v1", false),
+        ] {
+            assert_eq!(is_openai(base), own, "{base}");
+        }
     }
 }

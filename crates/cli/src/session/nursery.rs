@@ -17,7 +17,7 @@ use toolgate::{
 
 use super::words::Words;
 use super::worktree::{Git, Worktree};
-use super::{AGENT_TOOLS, Chosen, Made, Wanted, Worktrees, close, make, one_shell};
+use super::{AGENT_TOOLS, Chosen, Made, Wanted, Worktrees, close, make};
 use crate::args::Place;
 use crate::compose::{Composed, compose_in};
 use crate::config::{Config, Dirs, Sandbox, Setting, Source};
@@ -182,7 +182,6 @@ impl Nursery {
 
     /// What an agent may do is what the first may, and less.
     fn narrow(&self, config: &mut Config, bounds: &Bounds, starts_others: bool) {
-        one_shell(config);
         // At the bottom there are no such tools, which a list from above may name.
         let there = |name: &&String| starts_others || !AGENT_TOOLS.contains(&name.as_str());
         let lists = self.only.iter().chain(&bounds.tools);

@@ -93,6 +93,19 @@ fn a_patch_shows_nothing_of_a_file_that_may_not_be_read() {
 }
 
 #[test]
+fn a_shell_that_is_not_offered_can_be_called() {
+    let item = json!({"type": "local_shell_call", "action": {"command": ["echo", "by another name"]}});
+    let desk = Desk::with(&[json!([item]), call("shell", &json!({"command": ["echo", "x"]})), say("done")]);
+    let mut editor = desk.editor(&[]);
+    let session = desk.session(&mut editor);
+    let id = editor.prompt(&session, "go");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    let done =
+        editor.of("tool_call_update").into_iter().filter(|update| update["status"] == "completed").count();
+    assert_eq!(done, 2);
+}
+
+#[test]
 fn a_patch_through_a_shell_is_a_diff_too() {
     let script = "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\nEOF\n";
     let desk = Desk::with(&[call("exec_command", &json!({"cmd": script})), say("done")]);
@@ -271,8 +284,9 @@ fn servers_of_the_editor_are_servers_of_the_session() {
     let desk = Desk::with(&[call("mcp__My-tools__read_file", &json!({"path": "a.txt"})), say("done")]);
     desk.workspace.file("a.txt", "from the server\n");
     let mut editor = desk.editor(&[]);
-    let server =
-        json!({"name": "My tools", "command": env!("CARGO_BIN_EXE_toolgate"), "args": ["mcp"], "env": []});
+    // Where a confined server finds it, wherever the checkout lies.
+    let toolgate = testkit::EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));
+    let server = json!({"name": "My tools", "command": toolgate.path(), "args": ["mcp"], "env": []});
     let answer = editor.ask("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": [server]}));
     let session = answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}"));
     let id = editor.prompt(session, "go");

@@ -77,7 +77,7 @@ fn the_inspector() {
 fn codex_with_a_scripted_model() {
     let (w, home) = desk();
     // Codex does not keep its things below /tmp.
-    let kept = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let kept = testkit::seen_tempdir();
     let call = json!({
         "type": "function_call", "id": "fc_1", "call_id": "c1", "namespace": "mcp__toolgate", "name": "read_file",
         "arguments": json!({"path": "a.txt"}).to_string(),

@@ -31,7 +31,7 @@ async def drive(mode):
             "mode": mode,
             "has_tools": "apply_patch" in tools,
             "read": read.content[0].text,
-            "exit_code": ran.structured_content["exit_code"],
+            "exit_code": ran.meta["toolgate/data"]["exit_code"],
             "steps": len(steps) > 0,
             "asked": not asked.is_error,
         }

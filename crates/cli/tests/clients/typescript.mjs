@@ -15,7 +15,7 @@ async function drive(name, Client, Transport, options) {
     has_tools: tools.some((tool) => tool.name === "apply_patch" && tool.annotations.destructiveHint !== undefined),
     read: read.content[0].text,
     failed: ran.isError,
-    exit_code: ran.structuredContent.exit_code,
+    exit_code: ran._meta["toolgate/data"].exit_code,
   }));
   await client.close();
 }

@@ -10,7 +10,19 @@ use crate::suite::case::{Case, Ends, Sees};
 use crate::suite::world::World;
 
 /// In a workspace, these are never written.
-const PROTECTED: &[&str] = &[".toolgate", ".codex", ".claude", ".agents"];
+const PROTECTED: &[&str] = &[
+    ".toolgate",
+    ".codex",
+    ".claude",
+    ".agents",
+    ".cursor",
+    ".gemini",
+    ".vscode",
+    ".zed",
+    ".idea",
+    ".devcontainer",
+    ".husky",
+];
 /// In `.git`, these may land.
 const LANDS: &[&str] = &["objects", "refs", "logs", "index", "HEAD", "packed-refs"];
 /// And these may come and go.

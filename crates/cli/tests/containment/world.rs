@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
 use crate::suite::case::Case;
 use crate::suite::sockets::Sockets;
@@ -67,13 +69,15 @@ static GROUND: OnceLock<Ground> = OnceLock::new();
 pub(crate) fn ground() -> &'static Ground {
     GROUND.get_or_init(|| {
         let above = match User::all() {
-            [User::Caller] => Path::new(env!("CARGO_TARGET_TMPDIR")),
-            _ => Path::new("/var/lib"),
+            [User::Caller] => testkit::seen_place(),
+            _ => PathBuf::from("/var/lib"),
         };
         let path = above.join(format!("toolgate-test-{}", std::process::id()));
-        assert!(!path.starts_with("/tmp"), "the tests need a directory that is not below /tmp");
+        // Whatever the mask of whoever runs the tests is.
+        let everybodys = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir_all(path.join("bin")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        everybodys(&path);
+        everybodys(&path.join("bin"));
         let toolgate = std::env::var_os("TOOLGATE_BIN")
             .map(PathBuf::from)
             .or_else(|| option_env!("CARGO_BIN_EXE_toolgate").map(PathBuf::from))
@@ -81,6 +85,7 @@ pub(crate) fn ground() -> &'static Ground {
         let program = |name: &str, from: &Path| {
             let to = path.join("bin").join(name);
             fs::hard_link(from, &to).or_else(|_| fs::copy(from, &to).map(drop)).unwrap();
+            everybodys(&to);
             to
         };
         let toolgate = program("toolgate", &toolgate);
@@ -125,6 +130,7 @@ pub(crate) struct World {
     pub(crate) user: User,
     pub(crate) sockets: Sockets,
     pub(crate) victim: Option<Victim>,
+    terminal: Option<HostTerminal>,
     pub(crate) nonce: String,
 }
 
@@ -148,7 +154,8 @@ impl World {
             fs::set_permissions(dir.join("suid"), fs::Permissions::from_mode(0o4755)).unwrap();
         }
         let victim = case.mentions("$V").then(|| Victim::new(user, &nonce));
-        let world = Self { dir, user, sockets, victim, nonce };
+        let terminal = if case.mentions("$PTY") { HostTerminal::open(user) } else { None };
+        let world = Self { dir, user, sockets, victim, terminal, nonce };
         if !case.setup.is_empty() {
             world.on_host(case.setup);
         }
@@ -201,6 +208,7 @@ impl World {
             ("PIDNS", fs::read_link("/proc/self/ns/pid").unwrap().display().to_string()),
         ];
         names.extend(self.sockets.names());
+        names.extend(self.terminal.iter().map(|terminal| ("PTY", terminal.path.clone())));
         if let Some(victim) = &self.victim {
             names.push(("V", victim.child.id().to_string()));
             names.push(("ADDR", victim.address.clone()));
@@ -296,6 +304,26 @@ fn give(path: &Path) {
         for entry in fs::read_dir(path).unwrap() {
             give(&entry.unwrap().path());
         }
+    }
+}
+
+/// A terminal of the host's that belongs to the user.
+struct HostTerminal {
+    path: String,
+    /// Holds it open.
+    _controller: OwnedFd,
+}
+
+impl HostTerminal {
+    /// None on a machine without terminals.
+    fn open(user: User) -> Option<Self> {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).ok()?;
+        unlockpt(&controller).ok()?;
+        let path = ptsname(&controller, Vec::new()).ok()?.into_string().ok()?;
+        if user == User::Nobody {
+            lchown(&path, Some(NOBODY), Some(NOBODY)).ok()?;
+        }
+        Some(Self { path, _controller: controller })
     }
 }
 

@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use testkit::{EverybodysProgram, SkipReason};
 
 use crate::process::{Program, User, is_root};
 use crate::shelf::Shelf;
@@ -10,7 +13,20 @@ use crate::workload::{Who, Workload};
 
 /// The program under test. Another one can be named with `TOOLGATE`.
 pub(crate) fn toolgate() -> String {
-    std::env::var("TOOLGATE").unwrap_or_else(|_| env!("CARGO_BIN_EXE_toolgate").to_owned())
+    let copy = || EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));
+    let ours = || {
+        let mut copied = COPY.lock().unwrap();
+        copied.get_or_insert_with(copy).path().display().to_string()
+    };
+    std::env::var("TOOLGATE").unwrap_or_else(|_| ours())
+}
+
+/// The copy of the program that nobody may run, too.
+static COPY: Mutex<Option<EverybodysProgram>> = Mutex::new(None);
+
+/// Removes the copy.
+pub(crate) fn leave() {
+    drop(COPY.lock().unwrap().take());
 }
 
 /// What is known before the first test.
@@ -49,20 +65,21 @@ impl Machine {
     }
 
     /// Why `user` cannot try `workload` here.
-    pub(crate) fn lacks(&self, workload: &Workload, user: User) -> Option<String> {
+    pub(crate) fn lacks(&self, workload: &Workload, user: User) -> Option<SkipReason> {
         let standing = &self.users[&user];
         let needs = workload.needs;
         let program = needs.programs.iter().find(|name| standing.missing.contains(**name));
         let item = needs.shelf.iter().find_map(|item| self.shelf.lacks(item));
         let wrong_user = match needs.who {
             Who::Everybody => None,
-            Who::Oneself => (user != User::Oneself).then(|| "only for whoever runs the tests".to_owned()),
-            Who::NotRoot => user.is_root().then(|| "not for root".to_owned()),
+            Who::Oneself => (user != User::Oneself).then_some("only for whoever runs the tests"),
+            Who::NotRoot => user.is_root().then_some("not for root"),
         };
         let program = program.map(|name| format!("`{name}` is not installed for {}", user.name()));
         // Whoever runs the tests is to see them fail.
         let trouble = standing.trouble.clone().filter(|_| user == User::Nobody);
-        wrong_user.or(trouble).or(program).or(item)
+        let wrong_user = wrong_user.map(|why| SkipReason::Senseless(why.to_owned()));
+        wrong_user.or_else(|| trouble.or(program).or(item).map(SkipReason::Machine))
     }
 }
 
@@ -107,6 +124,9 @@ fn room() -> PathBuf {
         None => home().into_iter().collect(),
     };
     let fits = |place: &PathBuf| {
+        if testkit::is_replaced(place) {
+            return false;
+        }
         let free = |above: &Path| !above.join(".git").exists();
         place.ancestors().all(free) && fs::canonicalize(place).is_ok_and(|real| real == *place)
     };

@@ -30,7 +30,7 @@ mod workload;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use testkit::Case;
+use testkit::{Case, SkipReason};
 
 use bench::Tier;
 use machine::Machine;
@@ -60,11 +60,12 @@ fn main() {
             cases.extend(Tier::ALL.map(|tier| case(&machine, workload, tier, user)));
         }
     }
-    testkit::run_cases(cases);
+    testkit::run_cases_then(cases, machine::leave);
 }
 
 fn case(machine: &Arc<Machine>, workload: Workload, tier: Tier, user: User) -> Case {
-    let unexpected = workload.needs.namespaces.filter(|_| tier == Tier::Landlock).map(str::to_owned);
+    let unexpected = workload.needs.namespaces.filter(|_| tier == Tier::Landlock);
+    let unexpected = unexpected.map(|why| SkipReason::Senseless(why.to_owned()));
     let machine = Arc::clone(machine);
     Case {
         name: format!("{}::{}::{}", workload.name, tier.name(), user.name()),

@@ -14,7 +14,9 @@ pub(crate) const ALL: &[Workload] = &[
     Workload::new("changes_are_seen_at_once", &["python3 w.py"])
         .before(WATCH)
         .beside_a_person("wait_for test -e ready; echo x >from-outside; mkdir d; mv from-outside d/moved"),
+    // Each run is a sandbox of its own: one reaches the socket of another by name.
     Workload::new("unix_socket_between_runs", &["python3 s.py"])
+        .flags(&["--unix-socket", "$BASE/ws/w.sock"])
         .before(SERVER)
         .beside("wait_for test -S w.sock; python3 c.py w.sock"),
     Workload::new("unix_socket_of_a_run_for_a_person", &["python3 s.py"])

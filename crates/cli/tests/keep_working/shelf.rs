@@ -79,7 +79,7 @@ pub(crate) struct Shelf {
 impl Shelf {
     /// Makes what is not there yet.
     pub(crate) fn open() -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("keep-working");
+        let path = testkit::seen_place().join("keep-working");
         fs::create_dir_all(&path).unwrap();
         for (name, text) in [("terminal.py", TERMINAL), ("registry.py", REGISTRY)] {
             put(&path.join(name), text);

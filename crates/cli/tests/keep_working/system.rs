@@ -59,7 +59,8 @@ pub(crate) const ALL: &[Workload] = &[
           eval "$g" --quick-gen-key keep@example.org ed25519 sign never 2>/dev/null; echo x >x
           eval "$g" --detach-sign x; gpg -q --verify x.sig x 2>/dev/null; gpgconf --kill all; rm -rf g"#],
     )
-    .programs(&["gpg", "gpgconf"]),
+    .programs(&["gpg", "gpgconf"])
+    .namespaces("its agent hides from debuggers, so that nobody can say who has bound the socket"),
     Workload::new(
         "usual_programs",
         &[r#"tar cz -C / etc/os-release | tar tz; echo x | gzip | zcat; echo x | base64; cksum </dev/null

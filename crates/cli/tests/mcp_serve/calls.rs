@@ -62,35 +62,37 @@ fn hints_say_what_a_tool_may_do() {
 }
 
 #[test]
-fn the_data_of_an_answer_is_what_its_schema_says() {
+fn a_model_reads_the_text_and_programs_find_the_data_beside_it() {
     let world = World::new();
     let mut server = world.greeted(&["--sandbox", "workspace-write"], &json!({}));
     let list = server.ask("tools/list", &json!({}))["result"]["tools"].clone();
+    assert!(list.as_array().unwrap().iter().all(|tool| tool["outputSchema"].is_null()), "{list}");
     let patch = "*** Begin Patch\n*** Update File: a.txt\n-one\n+1\n*** End Patch\n";
-    let shell_patch = format!("apply_patch <<'EOF'\n{}EOF\n", patch.replace("-one\n+1", "-two\n+2"));
-    for (tool, arguments) in [
-        ("grep_files", json!({ "pattern": "two" })),
-        ("grep_files", json!({ "pattern": "nowhere" })),
-        ("exec_command", json!({ "cmd": "echo hello" })),
-        ("exec_command", json!({ "cmd": "echo hello; exit 3" })),
-        ("exec_command", json!({ "cmd": "exec sleep 7", "yield_time_ms": 10 })),
-        ("write_stdin", json!({ "session_id": 1, "chars": "", "yield_time_ms": 10 })),
-        ("list_sessions", json!({})),
-        ("kill_session", json!({ "session_id": 1 })),
-        ("shell", json!({ "command": ["echo", "hello"] })),
-        ("shell_command", json!({ "command": "kill -9 $$" })),
-        ("apply_patch", json!({ "input": patch })),
-        ("shell_command", json!({ "command": shell_patch })),
-        ("exec_command", json!({})),
+    for (tool, arguments, says, fact) in [
+        ("grep_files", json!({ "pattern": "two" }), "two", ("matches", json!(1))),
+        ("grep_files", json!({ "pattern": "nowhere" }), "", ("files", json!(0))),
+        ("exec_command", json!({ "cmd": "echo hello; exit 3" }), "hello", ("exit_code", json!(3))),
+        (
+            "exec_command",
+            json!({ "cmd": "exec sleep 7", "yield_time_ms": 10 }),
+            "session",
+            ("session_id", json!(null)),
+        ),
+        ("shell", json!({ "command": ["echo", "hello"] }), "hello", ("exit_code", json!(0))),
+        ("shell_command", json!({ "command": "kill -9 $$" }), "", ("signal", json!(null))),
+        ("apply_patch", json!({ "input": patch }), "a.txt", ("changes", json!(null))),
     ] {
-        let offer = list.as_array().unwrap().iter().find(|offer| offer["name"] == tool).unwrap();
         let result = server.call(tool, &arguments.clone());
-        let schema = jsonschema::validator_for(&offer["outputSchema"]).unwrap();
-        let data = &result["structuredContent"];
-        assert!(schema.is_valid(data), "{tool} {arguments}: {result}");
-        assert_eq!(data["text"].as_str().unwrap(), text(&result), "{tool}");
+        // A client that is given this shows a model one line of JSON in place of the text.
+        assert!(result["structuredContent"].is_null(), "{tool}: {result}");
+        assert!(text(&result).contains(says), "{tool}: {result}");
+        let data = &result["_meta"]["toolgate/data"];
+        assert!(!data[fact.0].is_null(), "{tool} {arguments}: {result}");
+        // Some of them are another each time.
+        assert!(fact.1.is_null() || data[fact.0] == fact.1, "{tool} {arguments}: {result}");
     }
-    assert_eq!(std::fs::read_to_string(world.work.path().join("a.txt")).unwrap(), "1\n2\n");
+    let listed = server.call("list_dir", &json!({ "path": "." }));
+    assert!(listed["_meta"].is_null(), "{listed}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
+use testkit::EverybodysProgram;
 
 use super::CHANGE;
 
@@ -30,7 +31,9 @@ fn ground() -> Option<TempDir> {
 }
 
 fn patch(ground: &TempDir) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_toolgate"))
+    // The checkout may lie where nobody gets to.
+    let toolgate = EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));
+    Command::new(toolgate.path())
         .args(["patch", CHANGE])
         .current_dir(ground.path().join("project"))
         .env_clear()

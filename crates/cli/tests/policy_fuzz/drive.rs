@@ -5,9 +5,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
+use testkit::EverybodysProgram;
 
 use crate::ops::Op;
 
@@ -17,8 +19,19 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The binary under test.
 pub(crate) fn binary() -> PathBuf {
-    let built = option_env!("CARGO_BIN_EXE_toolgate").map(PathBuf::from);
-    std::env::var_os("TOOLGATE_FUZZ_BIN").map(PathBuf::from).or(built).expect("a binary to test")
+    let copy = COPY.lock().unwrap().upgrade().map(|copy| copy.path());
+    std::env::var_os("TOOLGATE_FUZZ_BIN").map(PathBuf::from).or(copy).expect("a test holds a copy")
+}
+
+static COPY: Mutex<Weak<EverybodysProgram>> = Mutex::new(Weak::new());
+
+/// A copy of the binary that every user can start, as long as a test holds it.
+pub(crate) fn copy() -> Arc<EverybodysProgram> {
+    let mut copied = COPY.lock().unwrap();
+    let made = || Arc::new(EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate")));
+    let copy = copied.upgrade().unwrap_or_else(made);
+    *copied = Arc::downgrade(&copy);
+    copy
 }
 
 /// An interpreter that every user can start.

@@ -8,7 +8,19 @@ use crate::policy::{Deny, GLOBS, Policy};
 use crate::snapshot::Snapshot;
 
 /// Names that stay as they are in every writable root.
-const PROTECTED: &[&str] = &[".toolgate", ".codex", ".claude", ".agents"];
+const PROTECTED: &[&str] = &[
+    ".toolgate",
+    ".codex",
+    ".claude",
+    ".agents",
+    ".cursor",
+    ".gemini",
+    ".vscode",
+    ".zed",
+    ".idea",
+    ".devcontainer",
+    ".husky",
+];
 /// How deep repositories are found.
 const LEVELS: usize = 4;
 
@@ -105,7 +117,9 @@ impl Model {
                 let is_link = |path: &String| now.get(path).is_some_and(|seen| seen.kind == 'l');
                 self.links.push((path.clone(), there(base, &path)));
                 let links = way.through.into_iter().filter(is_link);
-                self.protected.extend(links.chain(way.real).filter(inside));
+                // What is missing on its way is held too.
+                let missing = way.real.is_none().then(|| leads_to(base, root, &path)).flatten();
+                self.protected.extend(links.chain(way.real).chain(missing).filter(inside));
             }
             self.protected.push(path);
         }
@@ -335,4 +349,19 @@ fn real_to_be(base: &Path, path: &str) -> String {
 /// Where a path leads, if there is something.
 fn there(base: &Path, path: &str) -> Option<String> {
     resolve(base, path, true).real.filter(|real| kind(&base.join(real)) != Kind::Missing)
+}
+
+/// Where the link at `path` leads, by its text alone; none if that is not below `root`.
+fn leads_to(base: &Path, root: &str, path: &str) -> Option<String> {
+    let to = std::fs::read_link(base.join(path)).ok()?;
+    let mut parts: Vec<String> = root.split('/').map(str::to_owned).collect();
+    for part in to.components() {
+        match part {
+            std::path::Component::Normal(name) => parts.push(name.to_str()?.to_owned()),
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => drop(parts.pop()?),
+            std::path::Component::RootDir | std::path::Component::Prefix(_) => return None,
+        }
+    }
+    Some(parts.join("/"))
 }

@@ -17,6 +17,7 @@ pub(crate) struct Served {
 impl Served {
     /// Serves `turns`; its files are in `directory`.
     pub(crate) fn start(directory: &Path, turns: &[Value]) -> Self {
+        testkit::restore_signals();
         let (file, log) = (directory.join("script.jsonl"), directory.join("requests.jsonl"));
         fs::write(&file, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))

@@ -24,6 +24,7 @@ pub(crate) struct Ran {
 
 impl Home {
     pub(crate) fn new() -> Self {
+        testkit::restore_signals();
         Self(tempfile::tempdir().unwrap())
     }
 

@@ -77,6 +77,10 @@ fn reasons(question: &Question) -> String {
     if let Some(why) = &question.intent.justification {
         lines.push(format!("- the model says: {}", one_line(why)));
     }
+    if let Some(words) = &question.intent.prefix_rule {
+        let words = one_line(&words.join(" "));
+        lines.push(format!("- the model proposes to always allow commands that begin with: {words}"));
+    }
     lines.push(format!("- confined to: {}", one_line(&confinement(question))));
     lines.extend(
         question.grants.iter().map(|grant| format!("- a yes gives: {}", one_line(&grant.to_string()))),
@@ -99,7 +103,11 @@ fn command(question: &Question) -> Option<String> {
             }
         }),
         Effect::Type(typing) => Some(typing.text.clone()),
-        Effect::Read(_) | Effect::Write(_) | Effect::Network(_) | Effect::Foreign(_) => None,
+        Effect::Read(_)
+        | Effect::Write(_)
+        | Effect::Network(_)
+        | Effect::Foreign(_)
+        | Effect::Remember(_) => None,
     })
 }
 

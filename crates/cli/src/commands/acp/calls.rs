@@ -56,10 +56,10 @@ pub(super) fn title(call: &ToolCall) -> String {
         "read_file" => "Read",
         "list_dir" => "List",
         "view_image" => "Look at",
-        "grep_files" => "Search for",
-        "apply_patch" | "applypatch" | "edit_file" if edit(call) == Kind::Delete => "Delete",
-        "apply_patch" | "applypatch" | "edit_file" => "Edit",
-        "exec_command" | "shell" | "shell_command" | "local_shell" => "Run",
+        "grep_files" | "search" => "Search for",
+        "apply_patch" | "applypatch" | "edit_file" | "write_file" if edit(call) == Kind::Delete => "Delete",
+        "apply_patch" | "applypatch" | "edit_file" | "write_file" => "Edit",
+        "exec_command" | "shell" | "shell_command" | "local_shell" | "container.exec" => "Run",
         "write_stdin" => "Type",
         "kill_session" => "Stop a command",
         "list_sessions" => "List the commands that run",
@@ -75,10 +75,10 @@ pub(super) fn title(call: &ToolCall) -> String {
 pub(super) fn kind(call: &ToolCall) -> Kind {
     match call.name.as_str() {
         "read_file" | "list_dir" | "view_image" | "get_memory" | "list_memories" => Kind::Read,
-        "grep_files" | "tool_search" => Kind::Search,
-        "apply_patch" | "applypatch" | "edit_file" => edit(call),
-        "exec_command" | "shell" | "shell_command" | "local_shell" | "write_stdin" | "kill_session"
-        | "list_sessions" => Kind::Execute,
+        "grep_files" | "search" | "tool_search" => Kind::Search,
+        "apply_patch" | "applypatch" | "edit_file" | "write_file" => edit(call),
+        "exec_command" | "shell" | "shell_command" | "local_shell" | "container.exec" | "write_stdin"
+        | "kill_session" | "list_sessions" => Kind::Execute,
         _ => Kind::Other,
     }
 }

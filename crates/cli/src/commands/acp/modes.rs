@@ -91,9 +91,12 @@ impl Modes {
 fn acts(intent: &Intent) -> bool {
     intent.effects.iter().any(|effect| match effect {
         Effect::Read(_) => false,
-        Effect::Write(_) | Effect::Exec(_) | Effect::Type(_) | Effect::Network(_) | Effect::Foreign(_) => {
-            true
-        }
+        Effect::Write(_)
+        | Effect::Exec(_)
+        | Effect::Type(_)
+        | Effect::Network(_)
+        | Effect::Foreign(_)
+        | Effect::Remember(_) => true,
     })
 }
 

@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::fault::Fault;
 use crate::servers::Told;
 use crate::session::model::{self, Whereabouts};
-use crate::session::{self, Made, Wanted, one_shell};
+use crate::session::{self, Made, Wanted};
 
 /// Begins a session.
 pub(super) fn begin(house: &House, peer: &Peer, workplace: Workplace) -> Result<Live, RpcFault> {
@@ -103,7 +103,6 @@ fn composed(house: &House, workplace: Workplace) -> Result<Composed, RpcFault> {
     let mut place = house.args.place.clone();
     place.cwd = Some(workplace.cwd);
     let change = |config: &mut Config| {
-        one_shell(config);
         // Whoever has a server of that name in the editor means that one.
         config.servers.retain(|known| !servers.iter().any(|more| more.value.name == known.value.name));
         config.servers.extend(servers);

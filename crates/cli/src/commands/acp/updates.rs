@@ -168,6 +168,7 @@ impl Observer for Updates {
                 let entry = |step: &toolgate::PlanStep| entry(&step.description, step.status.as_str());
                 self.line.tell(&Update::Plan { entries: steps.iter().map(entry).collect() });
             }
+            Event::Notice(Notice::Weaker { text, .. }) => self.remark(text),
             Event::Notice(Notice::FileChanged { .. } | Notice::Warning { .. })
             | Event::Attempted { .. }
             | Event::Queued { .. }

@@ -13,9 +13,10 @@ use toolgate::wire::{Dialect, Reasoning};
 use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
 
 use crate::approve::TerminalApprover;
-use crate::args::{Demo, Place, Run};
+use crate::args::{Confine, Demo, Place, Run};
 use crate::commands::run::{self, Chosen, Scene};
-use crate::config::{Approval, Dirs, Sandbox};
+use crate::compose::Api;
+use crate::config::{Approval, Dirs, Sandbox, Tier};
 use crate::fault::Fault;
 use crate::screen::{self, FAINT, NAME};
 
@@ -43,12 +44,14 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, Fault> {
         cwd: Some(project),
         sandbox: Some(Sandbox::WorkspaceWrite),
         approval: Some(Approval::OnRequest),
+        // Its commands are ours, and it tells what does not hold: it can be seen in a container too.
+        confine: Confine { require: Some(Tier::Landlock), ..Confine::default() },
         ..Place::default()
     };
     let asked = Run { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..Run::default() };
     let turns = Turn::read(SCRIPT).map_err(|fault| Fault::failed(fault.to_string()))?;
     let model = Arc::new(Script::new(Dialect::Responses, turns));
-    let chosen = Chosen { model, name: "scripted".to_owned(), reasoning: Reasoning::None };
+    let chosen = Chosen { model, name: "scripted".to_owned(), reasoning: Reasoning::None, api: Api::OpenAi };
     let person = TerminalApprover::here().filter(|_| !args.json);
     let approver = Arc::new(Audience { person: person.clone() });
     let code = run::play(&asked, Scene { dirs, chosen: Some(chosen), person, approver: Some(approver) })?;

@@ -19,7 +19,7 @@ use crate::approve::{Scope, Size, choices, page, rule_page};
 use crate::args::Place;
 use crate::commands::approve::wire::{FromTerminal, MAX_LINE, ToTerminal};
 use crate::config::Dirs;
-use crate::private;
+use crate::{peer, private};
 
 /// Terminals at a time.
 const TERMINALS: usize = 16;
@@ -27,8 +27,6 @@ const TERMINALS: usize = 16;
 const STRANGERS: usize = 16;
 /// How long they may take to say it.
 const HELLO: Duration = Duration::from_secs(5);
-/// Generations that are looked back: nobody nests as deep.
-const GENERATIONS: usize = 256;
 
 /// An open counter; closing it takes its socket away.
 pub(super) struct Counter {
@@ -63,8 +61,10 @@ impl Counter {
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
-                    Ok((stream, _)) if is_welcome(&stream) => strangers.hear(stream),
-                    Ok(_) => tracing::warn!("somebody who may not answer came to answer"),
+                    Ok((stream, _)) => match peer::admit(&stream) {
+                        Ok(()) => strangers.hear(stream),
+                        Err(why) => tracing::warn!(%why, "somebody who may not answer came to answer"),
+                    },
                     Err(error) => {
                         tracing::warn!(%error, "a terminal could not be accepted");
                         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -90,39 +90,6 @@ impl Drop for Counter {
             let _gone = rustix::fs::unlink(&self.path);
         }
     }
-}
-
-/// Whether whoever connects is our user, and nothing that came of us: a command may not answer for itself.
-pub(in crate::commands) fn is_welcome(stream: &UnixStream) -> bool {
-    let Ok(peer) = stream.peer_cred() else { return false };
-    let ours = rustix::process::geteuid().as_raw();
-    let Some(process) = peer.pid() else { return false };
-    peer.uid() == ours && !is_descendant(process.unsigned_abs(), std::process::id())
-}
-
-fn is_descendant(process: u32, of: u32) -> bool {
-    let mut at = process;
-    for _ in 0..GENERATIONS {
-        if at == of {
-            return true;
-        }
-        match parent(at) {
-            Some(above) if above > 0 => at = above,
-            // The first process of all, or one that is gone already.
-            Some(_) => return false,
-            None => return true,
-        }
-    }
-    true
-}
-
-/// The parent of a process; `None` if nobody knows.
-fn parent(process: u32) -> Option<u32> {
-    #[expect(clippy::disallowed_methods, reason = "the kernel's own word, and no file of anybody's")]
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program stands in parentheses, and may hold anything.
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Whoever has come and has not said how large their terminal is. They keep nobody out who does.

@@ -82,7 +82,9 @@ impl Observer for Desk {
         let text = match event {
             Event::Asked { why } => format!("waits for somebody to allow it: {}\n", why.join("; ")),
             Event::Notice(Notice::Output { text, .. }) => text.clone(),
-            Event::Notice(Notice::Progress { text, .. } | Notice::Warning { text }) => format!("{text}\n"),
+            Event::Notice(
+                Notice::Progress { text, .. } | Notice::Warning { text } | Notice::Weaker { text, .. },
+            ) => format!("{text}\n"),
             Event::Notice(Notice::FileChanged { kind, path }) => format!("{kind} {path}\n"),
             Event::Notice(Notice::PlanUpdated { .. })
             | Event::Queued { .. }

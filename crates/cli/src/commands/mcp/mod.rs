@@ -7,6 +7,7 @@ mod desk;
 pub(super) mod ended;
 mod form;
 mod line;
+mod on_demand;
 mod served;
 pub(super) mod token;
 

@@ -5,13 +5,17 @@ use std::sync::Arc;
 
 use ::mcp::serve::{Call, Host, Identity, Offer, Running};
 use tokio::time::Instant;
-use toolgate::{Approver, Observer, ToolCall, ToolCallRuntime, ToolRouter, Toolgate, Value, is_in_protected};
+use toolgate::{
+    Approver, Observer, ToolCall, ToolCallRuntime, ToolRouter, ToolSource, Toolgate, Value,
+    is_in_configuration,
+};
 
 use super::catalogue;
 use super::desk::Desk;
 use super::line::{Course, Line};
+use super::on_demand::OnDemandServers;
 use crate::args::{Mcp, Place};
-use crate::compose::{absolute, compose_with, directory};
+use crate::compose::{Api, absolute, compose_with, directory};
 use crate::config::Sandbox;
 use crate::fault::Fault;
 
@@ -43,7 +47,7 @@ impl Ground {
     }
 
     /// The tools at `place`, with `more` directories to work in. Who asks nobody is told so by the engine.
-    fn compose(&self, place: &Place, more: &[PathBuf]) -> Result<Toolgate, Fault> {
+    fn compose(&self, place: &Place, more: &[PathBuf]) -> Result<(Toolgate, Arc<OnDemandServers>), Fault> {
         let mut place = place.clone();
         place.read_root.extend(more.iter().cloned());
         let composed = compose_with(&place, |config| {
@@ -52,7 +56,10 @@ impl Ground {
                 config.confinement.writable.extend(written.cloned());
             }
         })?;
-        composed.observed(Arc::clone(&self.desk) as Arc<dyn Observer>).build()
+        let servers = OnDemandServers::new(composed.servers_on_demand());
+        let composed = composed.source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(Api::Functions);
+        let toolgate = composed.observed(Arc::clone(&self.desk) as Arc<dyn Observer>).build()?;
+        Ok((toolgate, servers))
     }
 
     /// The real directories among `roots` that a client may work in.
@@ -61,8 +68,9 @@ impl Ground {
         for root in roots {
             let real = exec::fs::real(&root.join("."));
             // What decides for git and agents is no place to work in: it would be writable.
-            let open =
-                |allowed: &PathBuf, real: &Path| real.starts_with(allowed) && !is_in_protected(allowed, real);
+            let open = |allowed: &PathBuf, real: &Path| {
+                real.starts_with(allowed) && !is_in_configuration(allowed, real)
+            };
             let below = |real: &PathBuf| self.allowed.iter().any(|allowed| open(allowed, real));
             match real.ok().filter(below) {
                 Some(real) if !chosen.contains(&real) => chosen.push(real),
@@ -81,6 +89,7 @@ impl Ground {
 pub(super) struct Served {
     ground: Arc<Ground>,
     toolgate: Toolgate,
+    servers: Arc<OnDemandServers>,
     /// The same, for calls about which somebody can be asked.
     asking: ToolRouter,
 }
@@ -88,18 +97,19 @@ pub(super) struct Served {
 impl Served {
     /// Where the server was started.
     pub(super) fn at_home(ground: Arc<Ground>) -> Result<Self, Fault> {
-        let toolgate = ground.compose(&ground.place, &[])?;
-        Ok(Self::with(ground, toolgate))
+        let (toolgate, servers) = ground.compose(&ground.place, &[])?;
+        Ok(Self::with(ground, toolgate, servers))
     }
 
-    fn with(ground: Arc<Ground>, toolgate: Toolgate) -> Self {
+    fn with(ground: Arc<Ground>, toolgate: Toolgate, servers: Arc<OnDemandServers>) -> Self {
         let asking = toolgate.router().clone().with_approver(Arc::clone(&ground.desk) as Arc<dyn Approver>);
-        Self { ground, toolgate, asking }
+        Self { ground, toolgate, servers, asking }
     }
 
     /// Ends what still runs.
     pub(super) async fn close(&self) {
         self.toolgate.close().await;
+        self.servers.close().await;
     }
 
     fn works_in(&self, directory: &Path) -> bool {
@@ -151,7 +161,9 @@ impl Host for Served {
         }
         let place = Place { cwd: Some(first.clone()), ..self.ground.place.clone() };
         match self.ground.compose(&place, more) {
-            Ok(toolgate) => Some(Arc::new(Self::with(Arc::clone(&self.ground), toolgate))),
+            Ok((toolgate, servers)) => {
+                Some(Arc::new(Self::with(Arc::clone(&self.ground), toolgate, servers)))
+            }
             Err(fault) => {
                 tracing::warn!(?fault, "the client's directory cannot be worked in; the server's own is");
                 None

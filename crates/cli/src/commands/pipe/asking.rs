@@ -117,6 +117,16 @@ pub(crate) fn read(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecisio
 
 /// A question as a program reads it. Texts are as they are: whoever shows them makes visible what does not show.
 pub(crate) fn line(call: &CallId, question: &Question) -> Value {
+    let mut line = described(call, question);
+    if let Some(words) = &question.intent.prefix_rule {
+        line["prefix_rule"] = json!(words);
+        line["rule_is_of_model"] =
+            json!(question.proposal.as_ref().is_some_and(|proposal| proposal.of_model));
+    }
+    line
+}
+
+fn described(call: &CallId, question: &Question) -> Value {
     let run = question.intent.effects.iter().find_map(|effect| match effect {
         Effect::Exec(line) => Some(line),
         _ => None,
@@ -170,6 +180,7 @@ pub(crate) fn line(call: &CallId, question: &Question) -> Value {
         "again": question.again,
         "justification": question.intent.justification,
         "diff": question.intent.diff.clone().or(patch),
+        "takes_effect": question.takes_effect(),
         "rule": proposal.map(|proposal| proposal.rule.to_string()),
         "rule_allows": proposal.map(|proposal| proposal.allows.clone()).unwrap_or_default(),
         "choices": answers,

@@ -67,16 +67,18 @@ pub(crate) fn event_line(call: &CallId, event: &Event) -> Option<Value> {
         Event::Asked { why } => json!({ "event": "asked", "why": why }),
         Event::Decided { decision } => json!({ "event": "decided", "decision": decision }),
         Event::Notice(notice) => notified(notice),
-        Event::Finished { success, error, elapsed, usage: used, enforcement } => {
+        Event::Finished { success, error, elapsed, waited, usage: used, enforcement } => {
             let error = error.map(toolgate::ErrorKind::as_str);
-            let elapsed = ms(*elapsed);
-            let mut line =
-                json!({ "event": "finished", "success": success, "error": error, "elapsed_ms": elapsed });
+            let (elapsed, waited) = (ms(*elapsed), ms(*waited));
+            let mut line = json!({
+                "event": "finished", "success": success, "error": error, "elapsed_ms": elapsed, "waited_ms": waited,
+            });
             if let Some(used) = used {
                 line["usage"] = usage(*used);
             }
             if let Some(enforcement) = enforcement {
                 line["enforcement"] = json!(enforcement.as_str());
+                line["gaps"] = json!(enforcement.gaps());
             }
             line
         }
@@ -119,7 +121,7 @@ fn notified(notice: &Notice) -> Value {
         Notice::Progress { text, percent } => {
             json!({ "event": "progress", "text": text, "percent": percent })
         }
-        Notice::Warning { text } => json!({ "event": "warning", "text": text }),
+        Notice::Warning { text } | Notice::Weaker { text, .. } => json!({ "event": "warning", "text": text }),
         Notice::Output { stream, text } => {
             json!({ "event": "output", "stream": stream.as_str(), "text": text })
         }

@@ -241,7 +241,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         let slot = match reading {
             Reading::Call(call) => {
                 self.seen.calls += 1;
-                let found = self.toolgate.router().registry().find(&call.name);
+                let found = self.toolgate.router().registry().answering(&call);
                 self.stirred |= self.turns.is_some() && found.is_ok_and(|tool| tool.lane() == Lane::Alone);
                 match self.runtime.start(call) {
                     Ok(()) => Slot::Running,

@@ -86,6 +86,7 @@ fn class(part: &Part) -> (&'static str, Option<&'static str>) {
         Known::ReadOnly if part.wraps => ("starts another", None),
         Known::ReadOnly => ("only reads", None),
         Known::Ordinary => ("ordinary", None),
+        Known::Risky(why) => ("dangerous if not confined", Some(why)),
         Known::Dangerous(why) => ("dangerous", Some(why)),
     }
 }
@@ -114,6 +115,10 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&Account>, cwd: &Path) -
             let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             let place = format!("{}:{}", rule.file.display(), rule.line);
             let line = format!("{may}{decision} by {place}{reason}");
+            let _ = writeln!(out, "      {}", screen::visible(&line));
+        }
+        if let Some((_, word)) = part.uncovered() {
+            let line = format!("the rule does not cover `{word}`: it changes what runs, or where it writes");
             let _ = writeln!(out, "      {}", screen::visible(&line));
         }
         if let Some(program) = part.program.as_ref().filter(|program| !program.trusted) {
@@ -190,6 +195,7 @@ fn part(part: &Part) -> Value {
         "why": why,
         "decision": part.decision().map(toolgate::rules::Decision::as_str),
         "rules": rules,
+        "not_covered": part.uncovered().map(|(_, word)| word),
         "program": program.map(|program| program.path.display().to_string()),
         "trusted": part.program.as_ref().map(|program| program.trusted),
         "built_in": part.command.built_in,

@@ -1,5 +1,27 @@
 //! A git diff the other way round: what takes its changes back.
 
+/// The part of a diff that a patch can take back, and the names of the files of the rest: symbolic links, and files that are
+/// not text or were too large to keep.
+pub(crate) fn undoable(diff: &str) -> (String, Vec<String>) {
+    let (mut undoable, mut left) = (String::new(), Vec::new());
+    let begins =
+        diff.match_indices("diff --git ").filter(|(at, _)| *at == 0 || diff.as_bytes()[at - 1] == b'\n');
+    let begins: Vec<usize> = begins.map(|(at, _)| at).collect();
+    for (number, begin) in begins.iter().enumerate() {
+        let file = &diff[*begin..begins.get(number + 1).copied().unwrap_or(diff.len())];
+        let mut head = file.lines().take_while(|line| !line.starts_with("@@ ")).skip(1);
+        if head.any(|line| line.ends_with(" 120000") || line.starts_with("Not shown: ")) {
+            let name =
+                file.lines().next().and_then(|line| line.rsplit_once(" b/")).map_or("?", |(_, name)| name);
+            left.push(name.to_owned());
+        } else {
+            undoable.push_str(file);
+        }
+    }
+    left.dedup();
+    (undoable, left)
+}
+
 /// Turns a diff round.
 pub(crate) fn reversed(diff: &str) -> String {
     let mut out: Vec<String> = Vec::new();
@@ -79,6 +101,16 @@ fn other_side(name: &str, from: &str, to: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_and_what_was_not_kept_are_left() {
+        let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-mode 120000\n+b\n";
+        let link = "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n";
+        let binary = "diff --git a/p b/p\nNot shown: 1 bytes before, 2 after\n";
+        let note = "# `a` runs on your machine next time you x\n";
+        let (undoable, left) = undoable(&format!("{note}{link}{text}{binary}"));
+        assert_eq!((undoable.as_str(), left), (text, vec!["l".to_owned(), "p".to_owned()]));
+    }
 
     #[test]
     fn what_was_added_is_taken_away() {

@@ -23,7 +23,7 @@ use crate::config::{Approval, Sandbox};
 use crate::fault::Fault;
 use crate::journals::which;
 use crate::screen::{self, FAINT, NAME, one_line};
-pub(crate) use back::reversed;
+pub(crate) use back::{reversed, undoable};
 use compare::{Difference, difference};
 use copy::Copy;
 
@@ -40,6 +40,8 @@ pub(crate) fn run(args: &Replay) -> Result<ExitCode, Fault> {
         cwd: Some(copy.root()),
         sandbox: Some(past.sandbox),
         approval: Some(past.approval),
+        // Its model decides which tools there are.
+        model: past.model.clone(),
         ..Place::default()
     };
     let composed = compose(&place)?.asking(Arc::new(AsThen(past.decisions.clone())));
@@ -80,6 +82,7 @@ struct Past {
     cwd: PathBuf,
     sandbox: Sandbox,
     approval: Approval,
+    model: Option<String>,
     calls: Vec<Then>,
     decisions: HashMap<String, String>,
     /// What each turn changed.
@@ -97,10 +100,10 @@ struct Then {
 impl Past {
     fn of(records: &[Record]) -> Result<Self, Fault> {
         let session = records.iter().find_map(|record| match &record.entry {
-            Entry::Session { cwd, sandbox, approval, .. } => Some((cwd, sandbox, approval)),
+            Entry::Session { cwd, model, sandbox, approval, .. } => Some((cwd, model, sandbox, approval)),
             _ => None,
         });
-        let (cwd, sandbox, approval) =
+        let (cwd, model, sandbox, approval) =
             session.ok_or_else(|| Fault::failed("the journal does not say where the session worked"))?;
         let word = |word: &str| <Sandbox as clap::ValueEnum>::from_str(word, false);
         let sandbox = word(sandbox).map_err(Fault::failed)?;
@@ -109,6 +112,7 @@ impl Past {
             cwd: cwd.into(),
             sandbox,
             approval,
+            model: Some(model.clone()).filter(|model| !model.is_empty()),
             calls: Vec::new(),
             decisions: HashMap::new(),
             diffs: Vec::new(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use agent::Handle;
 use toolgate::{Toolgate, json};
 
-use crate::commands::replay::reversed;
+use crate::commands::replay::{reversed, undoable};
 use crate::fault::Fault;
 use crate::screen;
 use crate::turns;
@@ -67,13 +67,27 @@ impl Desktop<'_> {
     /// Takes it back, all of it or nothing, and lets the model know.
     async fn undo(&self) -> Result<(), Fault> {
         let Some(diff) = self.last()? else { return Ok(screen::text("nothing was changed")?) };
-        let output = self.toolgate.call("apply_patch", json!({ "input": reversed(&diff) })).await;
+        let (undoable, left) = undoable(&diff);
+        let left = left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        if undoable.is_empty() {
+            let text = format!(
+                "nothing was taken back: {left} cannot be, being no text files; remove or restore them yourself"
+            );
+            return Ok(screen::text(&text)?);
+        }
+        let output = self.toolgate.call("apply_patch", json!({ "input": reversed(&undoable) })).await;
         screen::text(&output.joined_text())?;
+        if !left.is_empty() {
+            screen::hint(&format!("left as they are, being no text files: {left}"));
+        }
         if output.success {
             if let Some(state) = self.state {
                 turns::keep(state, &self.toolgate.router().place().cwd, "");
             }
-            let told = "(I have taken back all that your last turn changed in files.)".to_owned();
+            let told = match left.is_empty() {
+                true => "(I have taken back all that your last turn changed in files.)".to_owned(),
+                false => format!("(I have taken back what your last turn changed in files, but for {left}.)"),
+            };
             self.handle.steer(told).map_err(crate::session::unwritten)?;
         }
         Ok(())

@@ -67,11 +67,16 @@ fn called(call: &ToolCall) -> Value {
 
 fn answered(call: &ToolCall, output: &ToolOutput) -> Value {
     let pictures = output.items.iter().filter(|item| matches!(item, Item::Image(_))).count();
-    json!({
+    let mut line = json!({
         "type": "answer", "call_id": call.id.as_str(), "tool": call.name, "success": output.success,
         "error": output.facts.error.map(toolgate::ErrorKind::as_str),
         "elapsed_ms": output.facts.duration.map(ms), "text": output.joined_text(), "pictures": pictures,
-    })
+    });
+    if let Some(enforcement) = &output.facts.enforcement {
+        line["enforcement"] = json!(enforcement.as_str());
+        line["gaps"] = json!(enforcement.gaps());
+    }
+    line
 }
 
 impl Observer for JsonLines {

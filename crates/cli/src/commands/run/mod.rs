@@ -29,7 +29,7 @@ use crate::servers::Told;
 pub(crate) use crate::session::Chosen;
 use crate::session::model::{self, Whereabouts};
 use crate::session::nursery::Nursery;
-use crate::session::{self, Made, Wanted, Worktrees, one_shell};
+use crate::session::{self, Made, Wanted, Worktrees};
 use desk::Desk;
 use lines::Lines;
 use talk::{Talk, signals};
@@ -74,7 +74,7 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
     let Scene { dirs, chosen, person, approver } = scene;
     let show = shown(args.json);
     let (prompt, images) = (prompt(args)?, pictures(args)?);
-    let composed = compose_in(&args.place, dirs.clone(), one_shell)?;
+    let composed = compose_in(&args.place, dirs.clone(), |_| {})?;
     let chosen = chosen.map_or_else(|| model::chosen(&Whereabouts::of(&args.model), composed.model()), Ok)?;
     let name = chosen.name.clone();
     let desk = Arc::new(Desk::beside(&show));

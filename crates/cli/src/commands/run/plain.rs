@@ -343,6 +343,8 @@ impl Observer for Plain {
             Event::Notice(Notice::Warning { text }) => {
                 self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
             }
+            // An answer is shown to its first letters, and a person has to know all of this.
+            Event::Notice(Notice::Weaker { text, refused: true }) => crate::loud::say(text),
             // The question is about to be on the screen.
             Event::Asked { .. } => {
                 let mut state = self.state();

@@ -11,14 +11,16 @@ use ::mcp::serve::Entry;
 use rpc::{Limits, Lines, Probed, WebSocket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
-use tokio::net::{TcpListener, UnixListener};
+use serde_json::json;
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
 use super::hall::Hall;
-use crate::commands::mcp::{counter, token};
+use crate::commands::mcp::token;
+use crate::compose;
 use crate::config::Dirs;
 use crate::fault::Fault;
-use crate::{private, screen};
+use crate::{peer, private, screen};
 
 /// Connections at a time.
 const CONNECTIONS: usize = 1024;
@@ -40,14 +42,16 @@ pub(super) async fn stdio(hall: &Arc<Hall>) -> Result<(), Fault> {
 pub(super) async fn socket(hall: &Arc<Hall>, path: &Path) -> Result<(), Fault> {
     let socket = Socket::bind(path)?;
     screen::to_stderr(&format!("serving at {}", path.display()));
+    let here = compose::absolute(Path::new(""))?;
+    if let Some(why) = peer::misplaced(&compose::absolute(path)?, &here) {
+        screen::warning(&why);
+    }
     let mut open = JoinSet::new();
     // ends: with the server
     loop {
         tokio::select! {
             accepted = socket.listener.accept() => match accepted {
-                Ok((stream, _)) if !counter::is_welcome(&stream) => {
-                    tracing::warn!("somebody who may not come in came to the socket");
-                }
+                Ok((stream, _)) if let Err(why) = peer::admit(&stream) => turn_away(&stream, why),
                 Ok(_) if open.len() >= CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
                 Ok((stream, _)) => {
                     let host = Arc::clone(hall) as Arc<dyn rpc::Host>;
@@ -70,6 +74,16 @@ pub(super) async fn socket(hall: &Arc<Hall>, path: &Path) -> Result<(), Fault> {
         }
     }
 }
+
+/// Says why, to whoever came and to whoever watches the server. They wait for neither.
+fn turn_away(stream: &UnixStream, why: peer::Unwelcome) {
+    let said = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": NOT_LET_IN, "message": format!("not let in: {why}") } });
+    let _full = stream.try_write(format!("{said}\n").as_bytes());
+    screen::warning(&format!("somebody was not let in at the socket: {why}"));
+}
+
+/// What is answered to whoever is not let in.
+const NOT_LET_IN: i32 = -32_001;
 
 /// Whether nobody is at the other end of `fd` any more. Whoever only closes their half is.
 fn probe(fd: OwnedFd) -> impl Fn() -> bool {

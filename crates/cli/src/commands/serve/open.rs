@@ -28,7 +28,7 @@ use crate::config::{Approval, Config, Sandbox, ServerSetting, ServerTable, Setti
 use crate::fault::Fault;
 use crate::session::model::{self, Whereabouts};
 use crate::session::nursery::Nursery;
-use crate::session::{self, Made, Wanted, Worktrees, one_shell};
+use crate::session::{self, Made, Wanted, Worktrees};
 
 /// Where settings of a client come from.
 const ASKED: Source = Source::Flag("session/start");
@@ -178,9 +178,6 @@ fn composed(hall: &Hall, start: &p::Start) -> Result<Composed, RpcFault> {
     let place = place(hall, start)?;
     let servers = servers(start)?;
     let change = |config: &mut Config| {
-        if start.model.is_some() {
-            one_shell(config);
-        }
         if let Some(only) = &start.only_tools {
             config.tools.only.push(Setting { value: only.clone(), source: ASKED });
         }

@@ -7,6 +7,14 @@ const R: [Expect; 3] = [Expect::Refuses; 3];
 pub(super) const CASES: &[Case] = &[
     text("3F-136", "the provider's key", "sk-host", "env"),
     text("3F-136b", "a token", "token-host", "env"),
+    text("3F-136g", "a token by a name that does not tell", "ghp_0123", "env")
+        .wrap("export FOO=ghp_0123456789abcdefghijABCDEFGHIJ012345; exec \"$@\""),
+    text("3F-136h", "a variable that nobody let through", "RANDOM_NAME=", "env")
+        .wrap("export RANDOM_NAME=1; exec \"$@\""),
+    good("3F-136i", "a variable by --env", "given set", "echo $GIVEN $SET")
+        .flags(&["--env", "GIVEN", "--env", "SET=set"])
+        .wrap("export GIVEN=given SET=set; exec \"$@\"")
+        .control("echo given set"),
     text("3F-136c", "the agent's socket", "SSH_AUTH_SOCK=", "env"),
     text("3F-136d", "what a shell would load", "loaded", "echo $X; env | grep BASH_ENV && echo loaded")
         .setup("echo 'X=loaded' > rc")

@@ -197,6 +197,74 @@ pub(super) const CASES: &[Case] = &[
         .setup("git init -q x; git -C x commit -q --allow-empty -m x; git add x; git mv -k x sub || true; git update-index --force-remove x; git update-index --add --cacheinfo 160000,$(git -C x rev-parse HEAD),sub; rm -rf x; mkdir sub; git commit -qm sub")
         .sees(Sees::Git)
         .expect(GIT),
+    host("3B-77a", "a stray repository in a directory that is made read-only", with_payload!("mkdir objects refs; printf '[core]\\nrepositoryformatversion=0\\nbare=false\\nworktree=.\\nfsmonitor=%s\\n' $WS/pay > config; echo 'ref: refs/heads/x' > HEAD; chmod 555 ."))
+        .setup("rm -rf .git")
+        .sees(Sees::Git)
+        .expect([HOLDS; 3]),
+    host("3B-77b", "a stray repository, and every name for it is taken", with_payload!("mkdir objects refs; printf '[core]\\nrepositoryformatversion=0\\nbare=false\\nworktree=.\\nfsmonitor=%s\\n' $WS/pay > config; echo 'ref: refs/heads/x' > HEAD; touch HEAD.untrusted; for i in $(seq 99); do touch HEAD.untrusted-$i; done"))
+        .setup("rm -rf .git")
+        .sees(Sees::Git)
+        .expect([HOLDS; 3]),
+    host("3B-77c", "a submodule's place that is made read-only", with_payload!("cp -r .git sub/.git; git config -f sub/.git/config core.fsmonitor $WS/pay; chmod 555 sub"))
+        .setup("git init -q x; git -C x commit -q --allow-empty -m x; git add x; git mv -k x sub || true; git update-index --force-remove x; git update-index --add --cacheinfo 160000,$(git -C x rev-parse HEAD),sub; rm -rf x; mkdir sub; git commit -qm sub")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-77d", "a stray repository in a directory that cannot be listed", with_payload!("mkdir objects refs; printf '[core]\\nrepositoryformatversion=0\\nbare=false\\nworktree=.\\nfsmonitor=%s\\n' $WS/pay > config; echo 'ref: refs/heads/x' > HEAD; chmod 111 ."))
+        .setup("rm -rf .git")
+        .sees(Sees::Git)
+        .expect([HOLDS; 3]),
+    host("3B-78a", "hooksPath that is a plain name", with_payload!("cp pay githooks/pre-commit"))
+        .setup("mkdir githooks; git config core.hooksPath githooks")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-78b", "hooksPath on the line of its header", with_payload!("mkdir -p hk; cp pay hk/pre-commit"))
+        .setup("printf '[core] hooksPath = hk\\n' >> .git/config")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-78c", "hooksPath on a continued line", with_payload!("mkdir -p hk; cp pay hk/pre-commit"))
+        .setup("printf '[core]\\n\\thooksPath = \\\\\\nhk\\n' >> .git/config")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-78d", "hooksPath of several missing parts", with_payload!("mkdir -p q/r/s; cp pay q/r/s/pre-commit"))
+        .setup("git config core.hooksPath q/r/s")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-78e", "hooksPath through a link", with_payload!("mkdir -p real/hk; cp pay real/hk/pre-commit"))
+        .setup("mkdir real; ln -s real via; git config core.hooksPath via/hk")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-78f", "hooksPath of the user's own configuration", with_payload!("mkdir -p hk; cp pay hk/pre-commit"))
+        .setup("git config -f $HOME/.gitconfig core.hooksPath hk")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-78g", "included configuration that is missing", with_payload!("git config -f none core.fsmonitor $WS/pay"))
+        .setup("git config include.path ../none")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-78h", "what included configuration includes", with_payload!("git config -f 'two words' core.fsmonitor $WS/pay"))
+        .setup("git config include.path ../one; git config -f one include.path 'two words'; echo > 'two words'")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-78i", "the user's own configuration includes some of the tree", with_payload!("git config -f inc core.fsmonitor $WS/pay"))
+        .setup("echo > inc; git config -f $HOME/.gitconfig includeIf.gitdir:$WS/.path $WS/inc")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-78j", "a program without a slash", with_payload!("cp pay watch"))
+        .setup("echo 'exit 1' > watch; git config core.fsmonitor 'sh watch'")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-78k", "a program that is missing", with_payload!("mkdir -p t; cp pay t/watch"))
+        .setup("git config core.fsmonitor ./t/watch")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-78l", "a program that a submodule's configuration names", with_payload!("cp pay sub/x"))
+        .setup("git init -q sub; echo 'exit 1' > sub/x; chmod 755 sub/x; git -C sub config core.fsmonitor ./x")
+        .sees(Sees::Git)
+        .expect(GIT),
+    host("3B-79a", "more repositories than can be written to", with_payload!("printf '[core]\\nfsmonitor=%s\\n' $WS/pay >> sub/.git/config"))
+        .setup("git init -q sub; for i in $(seq 60); do mkdir -p .j$i/.git; git init -q .k$i; done")
+        .sees(Sees::Git)
+        .expect(GIT),
     host(
         "3B-58b",
         "a worktree's entry",

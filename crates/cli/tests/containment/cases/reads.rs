@@ -1,7 +1,7 @@
 //! Secrets: what is not read, by any way.
 
 use super::{HIDDEN, HOLDS, PATHLESS};
-use crate::suite::case::{Case, Expect, good, host, text};
+use crate::suite::case::{Case, Expect, call, good, host, text};
 
 const HOME: &[&str] = &["--writable", "$H"];
 const TWIN: Expect = Expect::Gap("a link that was there before is the same file by another name");
@@ -29,6 +29,13 @@ pub(super) const CASES: &[Case] = &[
         in_sight!("for p; do cat $p/root$H/.ssh/id_rsa && break; done"),
     )
     .expect(HIDDEN),
+    call("3F-139", "the hashes of passwords", "cat /etc/shadow > /dev/null && echo LET").expect(HIDDEN),
+    call("3F-139b", "the hashes that were there before", "cat /etc/shadow- > /dev/null && echo LET")
+        .expect(HIDDEN),
+    call("3F-139c", "the hashes of groups", "cat /etc/gshadow > /dev/null && echo LET").expect(HIDDEN),
+    call("3F-139d", "who may become root", "cat /etc/sudoers > /dev/null && echo LET").expect(HIDDEN),
+    call("3F-139e", "the machine's keys", "cat /etc/ssh/ssh_host_*_key > /dev/null && echo LET")
+        .expect(HIDDEN),
     text("3F-138", "~/.aws/credentials", "aws-secret", "cat $H/.aws/credentials").expect(HIDDEN),
     text("3F-140", "a hard link to ~/.ssh/id_rsa", "ssh-secret", "ln $H/.ssh/id_rsa h; cat h")
         .expect([HOLDS, HOLDS, PATHLESS]),

@@ -1,13 +1,13 @@
 //! What is read-only inside a writable root, roots beside it, and the read-only mode.
 
-use super::{HOLDS, INNER, META, PATHLESS, PATHS, PRIVATE};
-use crate::suite::case::{Case, Expect, Sees, good, host};
+use super::{HIDDEN, HOLDS, INNER, META, PATHLESS, PATHS, PRIVATE};
+use crate::suite::case::{Case, Expect, Sees, good, host, text};
 
 const READ_ONLY: &[&str] = &["--mode", "read-only"];
 const KEPT: &[&str] = &["--read-only", "$WS/a/b"];
 const TWO: &[&str] = &["--writable", "$OUT/repo"];
-const REPORTED: Expect =
-    Expect::Gap("files that other programs trust are the workspace's own: they are only reported");
+/// The workspace is the home.
+const AT_HOME: &str = "export HOME=$PWD; exec \"$@\"";
 
 pub(super) const CASES: &[Case] = &[
     host("3B-60", "a missing .claude made", "mkdir .claude; echo x > .claude/settings.json").expect(INNER),
@@ -20,6 +20,14 @@ pub(super) const CASES: &[Case] = &[
         "$P exchange src .claude || $P rename src .claude",
     )
     .expect(INNER),
+    host("3B-65a", "configuration of editors and agents changed", "for f in .cursor/mcp.json .vscode/tasks.json .zed/x .idea/x .devcontainer/x .gemini/x .husky/x .mcp.json AGENTS.md CLAUDE.md; do echo evil >> $f; rm -f $f; mv $f moved; done; mv .vscode v; grep -rqs evil .cursor .vscode .zed .idea .devcontainer .gemini .husky .mcp.json AGENTS.md CLAUDE.md && echo TOOK")
+        .setup("for d in .cursor .vscode .zed .idea .devcontainer .gemini .husky; do mkdir $d; echo mine > $d/x; done; echo mine > .cursor/mcp.json; echo mine > .vscode/tasks.json; for f in .mcp.json AGENTS.md CLAUDE.md; do echo mine > $f; done")
+        .sees(Sees::Text("TOOK"))
+        .expect(INNER),
+    host("3B-65b", "a missing .mcp.json made", "echo evil > .mcp.json").sees(Sees::Made("$WS/.mcp.json")).expect(INNER),
+    host("3B-65c", "a missing AGENTS.md made", "echo evil > x; mv x AGENTS.md").sees(Sees::Made("$WS/AGENTS.md")).expect(INNER),
+    host("3B-65d", "a missing .vscode made", "mkdir -p .vscode; echo evil > .vscode/tasks.json").sees(Sees::Made("$WS/.vscode/tasks.json")).expect(INNER),
+    host("3B-65e", "a missing .envrc made", "ln -s a/b .envrc || echo evil > .envrc").sees(Sees::Made("$WS/.envrc")).expect(INNER),
     host("3B-61", "a file of .toolgate changed", "echo x >> .toolgate/config.toml").expect(INNER),
     host("3B-61b", "a new file in .codex", "echo x > .codex/new").expect(INNER),
     host("3B-61c", "a mode in .codex", "chmod 777 .codex/config.toml").expect(INNER),
@@ -62,13 +70,12 @@ pub(super) const CASES: &[Case] = &[
         "cd ..; mv ws ws2 && mkdir -p ws/.toolgate && echo x > ws/.toolgate/config.toml",
     )
     .expect(PATHS),
-    host(
-        "3B-65",
-        "files that editors and tools trust",
-        "mkdir .vscode; echo x > .vscode/tasks.json; echo x > .mcp.json",
-    )
-    .sees(Sees::Made("$WS/.mcp.json"))
-    .expect([REPORTED; 3]),
+    host("3B-68a", "a missing start-up file of a home that is the workspace", "echo evil > .zshenv").wrap(AT_HOME).sees(Sees::Made("$WS/.zshenv")).expect(INNER),
+    host("3B-68b", "a program in ~/.local/bin", "echo evil > .local/bin/ls").setup("mkdir -p .local/bin").wrap(AT_HOME).sees(Sees::Made("$WS/.local/bin/ls")).expect(INNER),
+    host("3B-68c", "a unit of systemd", "mkdir -p .config/systemd/user; echo evil > .config/systemd/user/e.service").wrap(AT_HOME).sees(Sees::Made("$WS/.config/systemd/user/e.service")).expect(INNER),
+    host("3B-68d", "start-up files that are there", "for f in .bashrc .gitconfig .cargo/config.toml; do echo evil >> $f && echo TOOK; mv -f $f moved && echo TOOK; done").setup("mkdir .cargo; for f in .bashrc .gitconfig .cargo/config.toml; do echo mine > $f; done").wrap(AT_HOME).sees(Sees::Text("TOOK")).expect(INNER),
+    good("3B-68e", "ordinary files of a home that is the workspace", "IN", "mkdir -p notes .config/app && echo x > notes/a && echo IN").wrap(AT_HOME).lands("test -e notes/a"),
+    text("3B-68f", "a secret among more decoys than were once hidden", "SECRETX", "cat app/conf/.env").setup("mkdir -p app/conf; for i in $(seq 600); do mkdir d$i; echo x > d$i/.env; done; echo SECRETX > app/conf/.env").expect(HIDDEN),
     host("3B-66", ".toolgate through a link in the workspace", "ln -s .toolgate t; echo x >> t/config.toml")
         .expect(INNER),
     host("3B-66b", ".toolgate through /proc/self/cwd", "echo x >> /proc/self/cwd/.toolgate/config.toml")

@@ -7,8 +7,6 @@ const ON: &[&str] = &["--network", "on"];
 const NAMED: &[&str] = &["--unix-socket", "$OUT/s.sock"];
 /// Whom a socket connects to is judged by a process of ours in every tier.
 const ALL: [Expect; 3] = [HOLDS; 3];
-const TWIN: Expect = Expect::Gap("a link that was there before is the same socket, and its path is inside");
-const THEIRS: Expect = Expect::Gap("sockets in a writable root count as the command's own");
 const NO_TMP: Expect = Expect::Gap("without a mount namespace there is no private /tmp; TMPDIR is elsewhere");
 
 pub(super) const CASES: &[Case] = &[
@@ -27,7 +25,7 @@ pub(super) const CASES: &[Case] = &[
         .expect([HOLDS, HOLDS, PATHLESS]),
     host("3C-81j", "a stream socket outside, by a hard link that was there", "$P stream $WS/l")
         .setup("ln $OUT/s.sock $WS/l")
-        .expect([TWIN; 3]),
+        .expect(ALL),
     host("3C-81k", "a stream socket outside, moved in", "mv $OUT/s.sock l; $P stream $WS/l")
         .expect([HOLDS, HOLDS, PATHLESS]),
     host("3C-81l", "a stream socket outside, by a name that changes", RACE)
@@ -54,8 +52,17 @@ pub(super) const CASES: &[Case] = &[
     .control("$P stream $OUT/s.sock")
     .expect(ALL),
     host("3C-81t", "a stream socket in a cache at home", "$P stream $H/.cache/s.sock").expect(ALL),
-    host("3C-81u", "a stream socket of the host in the workspace", "$P stream $WS/host.sock")
-        .expect([THEIRS; 3]),
+    host("3C-81u", "a stream socket of the host in the workspace", "$P stream $WS/host.sock").expect(ALL),
+    host(
+        "3C-81x",
+        "the same, by a name that it is moved to",
+        "mv host.sock m; $P stream $WS/m; mv m host.sock",
+    )
+    .expect(ALL),
+    host("3C-81y", "the same, after a socket of one's own had its name", OUSTED)
+        .control("$P stream $WS/host.sock")
+        .expect(ALL),
+    host("3C-81z", "the same, by a new hard link", "ln host.sock h; $P stream $WS/h; rm h").expect(ALL),
     host(
         "3C-81v",
         "a stream socket in the host's /tmp, by the first process's directory",
@@ -103,6 +110,9 @@ pub(super) const CASES: &[Case] = &[
     host("3C-85g", "network on: a pair of datagram sockets", "$P pair-dgram $OUT/d.sock")
         .flags(ON)
         .expect(ALL),
+    host("3C-85i", "network on: a socket of the host in the workspace", "$P stream $WS/host.sock")
+        .flags(ON)
+        .expect(ALL),
     host("3C-85h", "network off: a stream socket outside", "$P stream $OUT/s.sock")
         .flags(&["--network", "off"])
         .expect(ALL),
@@ -135,7 +145,10 @@ pub(super) const CASES: &[Case] = &[
         .flags(&["--unix-socket", "@$ABS", "--network", "on"])
         .expect(ALL),
     good("3C-87b", "sockets of its own in the workspace", "echoed", OWN),
-    good("3C-87c", "sockets of its own in /tmp", "echoed", OWN_TMP).expect([HOLDS, NO_TMP, NO_TMP]),
+    good("3C-87i", "network on: sockets of its own in the workspace", "echoed", OWN).flags(ON).expect(ALL),
+    good("3C-87j", "a socket of another command's in the workspace", "echoed", OTHERS).expect(ALL),
+    good("3C-87k", "a socket that nobody listens at any more", "refused", DEAD).expect(ALL),
+    good("3C-87c", "sockets of its own in /tmp", "echoed", OWN_TMP).expect([HOLDS, NO_TMP, HOLDS]),
     good(
         "3C-87d",
         "pairs of stream sockets",
@@ -159,6 +172,25 @@ l = s.socket(s.AF_UNIX); l.bind(\"own.sock\"); \
         l.listen(); c = s.socket(s.AF_UNIX); c.connect(\"own.sock\"); a = \
         l.accept()[0]
 c.send(b\"echoed\"); print(a.recv(9))'";
+/// One of its own is bound and removed, so that its number may be given to what comes next.
+const OUSTED: &str = "python3 -c 'import socket, os
+s = socket.socket(socket.AF_UNIX); s.bind(\"o\"); s.listen(); os.unlink(\"o\"); os.link(\"host.sock\", \"o\")
+c = socket.socket(socket.AF_UNIX)
+try: c.connect(\"o\"); print(\"LET\")
+finally: os.unlink(\"o\")'";
+const OTHERS: &str = "python3 -c 'import socket
+l = socket.socket(socket.AF_UNIX); l.bind(\"s.sock\"); l.listen(); l.accept()[0].send(b\"echoed\")' & \
+    for i in $(seq 200); do [ -e s.sock ] && break; sleep 0.02; done; \
+    python3 -c 'import socket, time
+for i in range(200):
+    c = socket.socket(socket.AF_UNIX)
+    try: c.connect(\"s.sock\"); break
+    except ConnectionRefusedError: time.sleep(0.02)
+print(c.recv(9))'; wait";
+const DEAD: &str = "python3 -c 'import socket as s
+l = s.socket(s.AF_UNIX); l.bind(\"dead.sock\"); l.listen(); l.close(); c = s.socket(s.AF_UNIX)
+try: c.connect(\"dead.sock\")
+except ConnectionRefusedError: print(\"refused\")'";
 const OWN_TMP: &str = "python3 -c 'import socket as s, os
 n = \"/tmp/own-%d\" % os.getpid()
 l = \

@@ -1,0 +1,58 @@
+//! The servers of the user's configuration, for clients of `toolgate mcp`: not listed, and started by the first call of one.
+
+use std::sync::{Arc, OnceLock};
+
+use toolgate::mcp::Servers;
+use toolgate::{AnyTool, BoxFuture, ToolCall, ToolError, ToolSource};
+
+use crate::commands::call::is_of_servers;
+
+/// Servers that nobody has called yet, and then those that run.
+pub(super) struct OnDemandServers {
+    start: Box<dyn Fn() -> Option<Arc<Servers>> + Send + Sync>,
+    started: OnceLock<Option<Arc<Servers>>>,
+}
+
+impl OnDemandServers {
+    /// Starts them with `start`, once, and in a runtime.
+    pub(super) fn new(start: impl Fn() -> Option<Arc<Servers>> + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { start: Box::new(start), started: OnceLock::new() })
+    }
+
+    /// Ends those that run.
+    pub(super) async fn close(&self) {
+        if let Some(Some(servers)) = self.started.get() {
+            servers.close().await;
+        }
+    }
+
+    /// The servers, if a tool of this name may be theirs.
+    fn servers(&self, name: &str) -> Option<&Arc<Servers>> {
+        match is_of_servers(name) {
+            true => self.started.get_or_init(&self.start).as_ref(),
+            false => None,
+        }
+    }
+}
+
+impl ToolSource for OnDemandServers {
+    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+        Vec::new()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
+        self.servers(name)?.find(name)
+    }
+
+    fn rewritten(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
+        self.servers(&call.name)?.rewritten(call)
+    }
+
+    fn awaited(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
+        self.servers(name)?.awaited(name)
+    }
+
+    fn absent(&self, name: &str) -> Option<String> {
+        self.servers(name)?.absent(name)
+    }
+}

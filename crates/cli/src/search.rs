@@ -1,0 +1,212 @@
+//! `[tools.web_search]` → the tool that searches: by a command, by a tool of a server, or by a URL.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, search_hits};
+use exec::errand::find;
+use exec::session::Exit;
+use serde_json::{Map, Value, json};
+use toolgate::rules::{Decision, Layer, On, Rule};
+use toolgate::{
+    AnyTool, BoxFuture, Builder, Confinement, Environment, Hosts, Network, SandboxPolicy, ToolCall,
+    ToolError, ToolHandler, ToolSource, Toolgate, mcp,
+};
+
+use crate::config::{Config, SearchApproval, Setting, Source, WebSearch, WebSearchTable};
+use crate::fault::Fault;
+
+/// Bytes that a command may print.
+const PRINTED: u64 = 4 << 20;
+
+/// Adds the search that the user has configured, or what says that there is none.
+pub(crate) fn with_search(
+    builder: Builder,
+    config: &Config,
+    cwd: &Path,
+    bounds: &Confinement,
+) -> Result<Builder, Fault> {
+    let Some(Setting { value: table, source }) = &config.tools.search else {
+        let hosted = config.tools.web_search.value != WebSearch::Off;
+        return Ok(builder.source(Arc::new(NoSearch { hosted })));
+    };
+    let wrong = |why: String| Fault::usage(format!("{source}: `[tools.web_search]`: {why}"));
+    if let Some((server, tool)) = table.server_tool() {
+        let by_server = SearchByServer::new(server, tool, table).map_err(wrong)?;
+        return Ok(builder.source(Arc::new(by_server)));
+    }
+    let provider: Arc<dyn SearchProvider> = match &table.url {
+        Some(url) => Arc::new(endpoint(url, table).map_err(wrong)?),
+        None => Arc::new(SearchCommand::new(table, cwd, bounds).map_err(wrong)?),
+    };
+    Ok(builder.tool(WebSearchTool(provider)))
+}
+
+/// The rule that a search is not asked about, if the user says so: what other rules forbid stays forbidden.
+pub(crate) fn rule(config: &Config) -> Option<Rule> {
+    let Setting { value: table, source } = config.tools.search.as_ref()?;
+    let Source::File { path, line } = source else { return None };
+    (table.approval == Some(SearchApproval::Allow)).then(|| Rule {
+        layer: Layer::User,
+        file: path.as_path().into(),
+        line: *line,
+        on: On::Tool { names: vec![WebSearchTool::NAME.to_owned()] },
+        decision: Decision::Allow,
+        reason: None,
+        unsandboxed: false,
+    })
+}
+
+fn endpoint(url: &str, table: &WebSearchTable) -> Result<SearchEndpoint, String> {
+    let variable = |name: &String| {
+        let value = std::env::var(name).ok().filter(|value| !value.is_empty());
+        value.ok_or_else(|| format!("your variable `{name}` is not set; it holds the token for searches"))
+    };
+    let bearer = table.bearer_token_env_var.as_ref().map(variable).transpose()?;
+    SearchEndpoint::new(url, bearer.as_deref(), table.timeout())
+}
+
+/// A command that searches. It writes nothing, and reaches the hosts that its user names and no other.
+struct SearchCommand {
+    argv: Vec<String>,
+    env: BTreeMap<OsString, OsString>,
+    cwd: PathBuf,
+    confinement: Confinement,
+    hosts: Vec<String>,
+    at_most: Duration,
+}
+
+impl SearchCommand {
+    fn new(table: &WebSearchTable, cwd: &Path, bounds: &Confinement) -> Result<Self, String> {
+        let mut argv = table.command.clone();
+        let name = argv.first().cloned().unwrap_or_default();
+        let program = find(&name, std::env::var_os("PATH").as_deref())
+            .ok_or_else(|| format!("its `command` cannot be run: there is no program `{name}`"))?;
+        if let Some(first) = argv.first_mut() {
+            *first = program.to_string_lossy().into_owned();
+        }
+        let environment = Environment { pass: table.env_vars.clone(), ..Environment::default() };
+        let mut env = environment.build(std::env::vars_os());
+        env.insert("PWD".into(), cwd.into());
+        let hosts = table.hosts.iter().filter_map(|host| host.parse().ok()).collect();
+        let confinement = Confinement {
+            network: Network::Off,
+            hosts: Hosts { allow: hosts, forbid: Vec::new() },
+            sockets: Vec::new(),
+            writable: Vec::new(),
+            ..bounds.clone()
+        };
+        let (cwd, hosts) = (cwd.to_owned(), table.hosts.clone());
+        Ok(Self { argv, env, cwd, confinement, hosts, at_most: table.timeout() })
+    }
+
+    async fn found(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, String> {
+        let builder = Toolgate::at(&self.cwd).sandbox(SandboxPolicy::ReadOnly);
+        let sandbox = builder.confinement(self.confinement.clone()).sandbox_alone();
+        let sandbox = sandbox.map_err(|fault| fault.to_string())?;
+        let asked = json!({ "query": query.text, "num_results": query.most }).to_string();
+        let ran = sandbox.errand(&self.argv, &self.env, asked.as_bytes(), (self.at_most, PRINTED)).await;
+        let ran = ran.map_err(|fault| format!("the command for searches: {fault}"))?;
+        if ran.exit != Exit::Code(0) {
+            let said: String = String::from_utf8_lossy(&ran.stderr).chars().take(500).collect();
+            let how = match ran.exit {
+                Exit::Code(code) => format!("exit code {code}"),
+                Exit::Signal(signal) => format!("signal {signal}"),
+            };
+            return Err(format!("the command for searches failed ({how}): {}", said.trim()));
+        }
+        search_hits(&ran.stdout, query.most).map_err(|why| format!("the command for searches: {why}"))
+    }
+}
+
+impl SearchProvider for SearchCommand {
+    fn hosts(&self) -> Vec<String> {
+        self.hosts.clone()
+    }
+
+    fn search<'a>(&'a self, query: &'a SearchQuery) -> BoxFuture<'a, Result<Vec<SearchHit>, String>> {
+        Box::pin(self.found(query))
+    }
+}
+
+/// A search by a tool of a server: the call becomes one of that tool, with its questions, its rules and its answer.
+struct SearchByServer {
+    told: Arc<dyn AnyTool>,
+    /// What a model calls the server's tool.
+    alias: String,
+    query: String,
+    count: Option<String>,
+}
+
+impl SearchByServer {
+    fn new(server: &str, tool: &str, table: &WebSearchTable) -> Result<Self, String> {
+        let told = toolgate::erase(WebSearchTool(Arc::new(Elsewhere))).map_err(|fault| fault.to_string())?;
+        let query = table.query_argument.clone().unwrap_or_else(|| "query".to_owned());
+        Ok(Self { told, alias: mcp::alias(server, tool), query, count: table.count_argument.clone() })
+    }
+
+    fn inner(&self, call: &ToolCall) -> Result<ToolCall, ToolError> {
+        let args = WebSearchTool::read(&call.payload)?;
+        let mut arguments = Map::from_iter([(self.query.clone(), json!(args.text))]);
+        arguments.extend(self.count.iter().map(|name| (name.clone(), json!(args.most))));
+        Ok(ToolCall::function(call.id.clone(), self.alias.as_str(), Value::Object(arguments).to_string()))
+    }
+}
+
+impl ToolSource for SearchByServer {
+    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+        vec![Arc::clone(&self.told)]
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
+        (name == WebSearchTool::NAME).then(|| Arc::clone(&self.told))
+    }
+
+    fn rewritten(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
+        (call.name == WebSearchTool::NAME).then(|| self.inner(call))
+    }
+
+    fn is_ours(&self) -> bool {
+        true
+    }
+}
+
+/// Stands for a search that a server's tool does: no call comes here.
+struct Elsewhere;
+
+impl SearchProvider for Elsewhere {
+    fn hosts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn search<'a>(&'a self, _: &'a SearchQuery) -> BoxFuture<'a, Result<Vec<SearchHit>, String>> {
+        Box::pin(std::future::ready(Err("a tool of a server answers it".to_owned())))
+    }
+}
+
+/// Says what is missing where there is no search.
+struct NoSearch {
+    hosted: bool,
+}
+
+impl ToolSource for NoSearch {
+    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+        Vec::new()
+    }
+
+    fn find(&self, _: &str) -> Option<Arc<dyn AnyTool>> {
+        None
+    }
+
+    fn absent(&self, name: &str) -> Option<String> {
+        let why = match self.hosted {
+            true => "web_search is run by the model's provider and cannot be called here",
+            false => "no web search is configured here",
+        };
+        let hint = "the user can add one: `[tools.web_search]` with a `url`, a `command` or a `tool` in their own configuration";
+        (name == WebSearchTool::NAME).then(|| format!("{why}; {hint}"))
+    }
+}

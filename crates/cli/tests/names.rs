@@ -1,0 +1,338 @@
+//! Every name that models have for a tool reaches it, through every door, whether it is offered or not.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, and may unwrap"
+)]
+
+mod served;
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use served::Served;
+use support::{Home, Ran};
+use testkit::Workspace;
+
+/// A call by each name, and what its answer holds.
+fn names() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
+        ("shell", json!({"command": ["echo", "words"]}), "words"),
+        ("shell", json!({"command": "echo a | tr a b", "with_escalated_permissions": false}), "b\n"),
+        ("container.exec", json!({"command": ["echo", "words"], "timeout": 60000}), "words"),
+        ("local_shell", json!({"command": ["echo", "words"]}), "words"),
+        ("local_shell", json!({"command": "echo script", "request_permission_elevation": false}), "script"),
+        ("shell_command", json!({"command": "echo script", "prefix_rule": ["echo"]}), "script"),
+        ("shell_command", json!({"command": ["echo", "a  b"]}), "a  b"),
+        ("exec_command", json!({"cmd": "echo script", "timeout": 60000, "prefix_rule": ["echo"]}), "script"),
+        ("write_file", json!({"path": "new/b.txt", "content": "written\n"}), "A new/b.txt"),
+        ("search", json!({"query": "writ+en"}), "new/b.txt"),
+        ("search", json!({"pattern": "writ+en", "path": "new"}), "new/b.txt"),
+        ("update_plan", json!({"plan": [{"step": "look"}]}), "Plan updated"),
+    ]
+}
+
+/// A `local_shell_call`, and what its answer holds.
+fn actions() -> Vec<(Value, &'static str)> {
+    vec![
+        (json!({"type": "exec", "command": ["echo", "words"], "env": {}}), "words"),
+        (json!({"command": ["sh", "-c", "echo A=$A"], "env": {"A": "1"}}), "A=1"),
+        (json!({"command": "pwd", "working_directory": "sub", "timeout_ms": 60000}), "/sub"),
+        (json!({"command": ["true"], "user": "no-such-user"}), "leave `user` out"),
+        (json!({"command": ["true"], "env": {"OPENAI_API_KEY": "x"}}), "`env.OPENAI_API_KEY`"),
+        (json!({"command": ["true"], "colour": "red"}), "`colour`"),
+        (json!({"command": ["true"], "with_escalated_permissions": false}), "Exit code: 0"),
+    ]
+}
+
+fn workspace() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.file("sub/a.txt", "one\n");
+    workspace
+}
+
+fn lines(ran: &Ran) -> Vec<Value> {
+    ran.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+}
+
+fn check(said: &[String], expected: &[&str]) {
+    assert_eq!(said.len(), expected.len(), "{said:#?}");
+    for (said, expected) in said.iter().zip(expected) {
+        assert!(said.contains(expected), "{expected} is not in {said}");
+    }
+}
+
+#[test]
+fn a_model_calls_tools_by_every_name_in_every_dialect() {
+    for wire in ["responses", "chat", "anthropic"] {
+        let (home, workspace) = (Home::new(), workspace());
+        let call = |(name, arguments, _): &(&str, Value, &str)| json!({"type": "function_call", "name": name, "arguments": arguments});
+        let item = |(action, _): &(Value, &str)| json!({"type": "local_shell_call", "action": action});
+        let items: Vec<Value> = names().iter().map(call).chain(actions().iter().map(item)).collect();
+        let served = Served::start(home.path(), &[json!({ "items": items })]);
+        let args = ["run", "--base-url", &served.url, "--model", "m", "--wire", wire];
+        let more = ["--sandbox", "workspace-write", "--json", "go"];
+        let ran = home.run(&workspace.path(), &[&args[..], &more].concat(), "");
+        let answered: Vec<Value> =
+            lines(&ran).into_iter().filter(|event| event["type"] == "answer").collect();
+        let said: Vec<String> =
+            answered.iter().map(|event| event["text"].as_str().unwrap().to_owned()).collect();
+        let expected: Vec<&str> =
+            names().iter().map(|row| row.2).chain(actions().iter().map(|row| row.1)).collect();
+        check(&said, &expected);
+        // Of the shells it was told of one.
+        let told = served.requests()[0]["tools"].to_string();
+        let offers = |name: &str| told.contains(&format!("\"name\":\"{name}\""));
+        assert!(offers("exec_command") && offers("apply_patch"), "{told}");
+        assert!(
+            ["shell", "shell_command", "local_shell", "write_file", "search"]
+                .iter()
+                .all(|name| !offers(name))
+        );
+        // What is hidden is not described, either.
+        assert!(
+            !told.contains("prefix_rule")
+                && !told.contains("with_escalated")
+                && !told.contains("timeout_ms\":{\"description\":\"Milli")
+        );
+        // And a session is done again with the same tools.
+        let again = home.run(&workspace.path(), &["replay", "last", "--json"], "");
+        let differ = lines(&again).into_iter().filter(|line| line["outcome"] == "different");
+        let shells = differ.filter(|line| line["tool"].as_str().unwrap().contains("shell"));
+        assert_eq!(shells.collect::<Vec<_>>(), Vec::<Value>::new(), "{wire}");
+    }
+}
+
+#[test]
+fn calls_from_outside_reach_tools_by_every_name() {
+    let (home, workspace) = (Home::new(), workspace());
+    let call = |(name, arguments, _): &(&str, Value, &str)| {
+        home.run(
+            &workspace.path(),
+            &["call", name, "--sandbox", "workspace-write", "--json", &arguments.to_string()],
+            "",
+        )
+        .out
+    };
+    let expected: Vec<&str> = names().iter().map(|row| row.2).collect();
+    check(&names().iter().map(call).collect::<Vec<_>>(), &expected);
+    let (home, workspace) = (Home::new(), self::workspace());
+    let item = |(name, arguments, _): &(&str, Value, &str)| json!({"type": "function_call", "call_id": "1", "name": name, "arguments": arguments.to_string()});
+    let shell =
+        |(action, _): &(Value, &str)| json!({"type": "local_shell_call", "call_id": "1", "action": action});
+    let items = names().iter().map(item).chain(actions().iter().map(shell)).collect::<Vec<_>>();
+    let items: String = items
+        .into_iter()
+        .zip(0..)
+        .map(|(mut item, at)| {
+            item["call_id"] = json!(at.to_string());
+            format!("{item}\n")
+        })
+        .collect();
+    let ran = home.run(&workspace.path(), &["pipe", "--sandbox", "workspace-write"], &items);
+    let said: Vec<String> =
+        lines(&ran).iter().map(|line| line["output"].as_str().unwrap().to_owned()).collect();
+    let expected: Vec<&str> =
+        names().iter().map(|row| row.2).chain(actions().iter().map(|row| row.1)).collect();
+    check(&said, &expected);
+}
+
+#[test]
+fn an_mcp_client_is_offered_one_shell_and_may_call_the_others() {
+    let (home, workspace) = (Home::new(), workspace());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["mcp", "--sandbox", "workspace-write"])
+        .current_dir(workspace.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (mut write, mut read) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let mut ask = |id: usize, method: &str, params: &Value| -> Value {
+        writeln!(write, "{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .unwrap();
+        // ends: with the answer, or with the server
+        loop {
+            let mut line = String::new();
+            assert!(read.read_line(&mut line).unwrap() > 0, "the server has left");
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            if answer["id"] == id {
+                return answer["result"].clone();
+            }
+        }
+    };
+    let client = json!({"name": "t", "version": "1"});
+    ask(1, "initialize", &json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}));
+    let listed = ask(2, "tools/list", &json!({}));
+    let names_of: Vec<&str> =
+        listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names_of.contains(&"exec_command"), "{names_of:?}");
+    assert!(!names_of.contains(&"shell") && !names_of.contains(&"shell_command"), "{names_of:?}");
+    for (at, (name, arguments, expected)) in names().into_iter().enumerate() {
+        let answer = ask(at + 3, "tools/call", &json!({"name": name, "arguments": arguments}));
+        let text = answer["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.contains(expected), "{name}: {answer}");
+    }
+    drop(write);
+    child.wait().unwrap();
+}
+
+#[test]
+fn what_the_user_takes_away_is_gone_and_a_shell_is_left() {
+    let (home, workspace) = (Home::new(), workspace());
+    let config = home.path().join(".config/toolgate");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "[tools]\nwithout = [\"exec_command\"]\n").unwrap();
+    let run = |args: &[&str]| home.run(&workspace.path(), args, "");
+    let listed = run(&["tools"]).out;
+    assert!(listed.contains("shell_command ") && !listed.contains("exec_command  "), "{listed}");
+    let gone = run(&["call", "exec_command", "--json", r#"{"cmd":"true"}"#]);
+    assert_eq!(gone.code, Some(2));
+    assert!(gone.err.contains("did you mean `shell_command`?"), "{}", gone.err);
+    assert_eq!(run(&["call", "shell", "--json", r#"{"command":["true"]}"#]).code, Some(0));
+}
+
+/// The forms in which `tools --model` shows a shell and `apply_patch`.
+fn forms(home: &Home, workspace: &Workspace, model: &str) -> (Vec<String>, String) {
+    let ran = home.run(&workspace.path(), &["tools", "--model", model, "--json"], "");
+    let tools: Vec<Value> = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    let name = |tool: &Value| tool["name"].as_str().unwrap_or("local_shell").to_owned();
+    let shells = ["exec_command", "shell", "shell_command", "local_shell"];
+    let patch = tools.iter().find(|tool| name(tool) == "apply_patch").unwrap()["type"].as_str().unwrap();
+    let offered = tools.iter().map(name).filter(|name| shells.contains(&name.as_str()));
+    (offered.collect(), patch.to_owned())
+}
+
+#[test]
+fn tools_have_the_form_that_a_family_of_models_takes() {
+    let (home, workspace) = (Home::new(), workspace());
+    for (model, shell, patch) in [
+        ("gpt-5", "exec_command", "custom"),
+        ("gpt-5.1-codex", "exec_command", "custom"),
+        ("codex-mini-latest", "local_shell", "function"),
+        ("gpt-4.1", "exec_command", "function"),
+        ("o3", "exec_command", "function"),
+        ("my-llama", "exec_command", "function"),
+    ] {
+        assert_eq!(forms(&home, &workspace, model), (vec![shell.to_owned()], patch.to_owned()), "{model}");
+    }
+    let config = home.path().join(".config/toolgate");
+    fs::create_dir_all(&config).unwrap();
+    let text = "[tools]\nshell_type = \"shell_command\"\napply_patch_tool_type = \"function\"\n\n\
+        [models.my]\nshell_type = \"default\"\n\n[models.my-own]\nuse_experimental_streamable_shell_tool = true\n\
+        apply_patch_tool_type = \"freeform\"\n";
+    fs::write(config.join("config.toml"), text).unwrap();
+    for (model, shell, patch) in [
+        ("gpt-5", "shell_command", "function"),
+        ("my-llama", "shell", "function"),
+        ("my-own-7b", "exec_command", "custom"),
+    ] {
+        assert_eq!(forms(&home, &workspace, model), (vec![shell.to_owned()], patch.to_owned()), "{model}");
+    }
+    // A project does not choose.
+    workspace.file("toolgate.toml", "[tools]\nshell_type = \"local\"\n");
+    let ran = home.run(&workspace.path(), &["tools"], "");
+    assert!(ran.err.contains("`tools.shell_type` belongs in your own file"), "{}", ran.err);
+}
+
+#[test]
+fn another_server_gets_functions_only_whatever_its_model_is_called() {
+    let (home, workspace) = (Home::new(), workspace());
+    for model in ["gpt-5", "codex-mini-latest"] {
+        let served = Served::start(home.path(), &[]);
+        let args = ["run", "--base-url", &served.url, "--model", model, "--json", "hi"];
+        home.run(&workspace.path(), &args, "");
+        let requests = served.requests();
+        let tools = requests.last().unwrap()["tools"].as_array().unwrap().clone();
+        assert!(tools.iter().all(|tool| tool["type"] == "function"), "{tools:?}");
+        let closed = |tool: &&Value| tool["parameters"]["additionalProperties"] == json!(false);
+        assert_eq!(tools.iter().filter(closed).count(), tools.len());
+        // What a model is told in every request is paid for in every request.
+        let bytes = Value::Array(tools).to_string().len();
+        assert!(bytes < 9_000, "{bytes}");
+    }
+}
+
+#[test]
+fn a_timeout_has_a_kind_in_every_shell() {
+    let (home, workspace) = (Home::new(), workspace());
+    for (tool, arguments) in [
+        ("shell", json!({"command": ["sleep", "60"], "timeout_ms": 100})),
+        ("shell_command", json!({"command": "sleep 60", "timeout": 100})),
+        ("exec_command", json!({"cmd": "sleep 60", "timeout": 100})),
+    ] {
+        let args = ["call", tool, "--output", "json", "--json", &arguments.to_string()];
+        let ran = home.run(&workspace.path(), &args, "");
+        let answer: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!((&answer["error"], &answer["exit_code"]), (&json!("timed_out"), &json!(124)), "{tool}");
+    }
+}
+
+#[test]
+fn codex_forms_of_plans_and_questions_are_taken() {
+    let (home, workspace) = (Home::new(), workspace());
+    let ask = json!({"questions": [{"id": "q", "header": "H", "question": "Which?", "options": [{"label": "a", "description": "b"}]}]});
+    let items = json!([
+        {"type": "function_call", "name": "request_user_input", "arguments": ask},
+        {"type": "custom_tool_call", "name": "update_plan", "input": "- [x] look\n- [>] mend\n3. test"},
+    ]);
+    let script = home.path().join("s.jsonl");
+    fs::write(&script, format!("{}\n", json!({ "items": items }))).unwrap();
+    let ran = home.run(&workspace.path(), &["run", "--script", script.to_str().unwrap(), "--json", "go"], "");
+    let events = lines(&ran);
+    let said: Vec<String> = events
+        .iter()
+        .filter(|event| event["type"] == "answer")
+        .map(|event| event["text"].as_str().unwrap().to_owned())
+        .collect();
+    check(&said, &["nobody is there to be asked", "Plan updated"]);
+}
+
+#[test]
+fn the_last_chunk_of_a_chat_stream_may_have_no_delta() {
+    let (home, workspace) = (Home::new(), workspace());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["pipe", "--wire", "chat"])
+        .current_dir(workspace.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut write = child.stdin.take().unwrap();
+    let function = json!({"name": "read_file", "arguments": "{\"path\":\"sub/a.txt\"}"});
+    let call = json!([{"index": 0, "id": "call_123", "function": function}]);
+    writeln!(write, "{}", json!({"choices": [{"delta": {"tool_calls": call}}]})).unwrap();
+    writeln!(write, "{}", json!({"choices": [{"finish_reason": "tool_calls"}]})).unwrap();
+    // The answer comes though the input stays open.
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["content"], "1| one");
+    drop(write);
+    child.wait().unwrap();
+}
+
+#[test]
+fn what_is_forbidden_of_one_shell_is_forbidden_of_all() {
+    let (home, workspace) = (Home::new(), workspace());
+    let config = home.path().join(".config/toolgate");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("rules.toml"), "[[rule]]\ntool = \"exec_command\"\ndecision = \"forbid\"\n")
+        .unwrap();
+    for (tool, arguments) in [
+        ("exec_command", r#"{"cmd":"true"}"#),
+        ("shell", r#"{"command":["true"]}"#),
+        ("local_shell", r#"{"command":"true"}"#),
+        ("shell_command", r#"{"command":"true"}"#),
+    ] {
+        let ran = home.run(&workspace.path(), &["call", tool, "--json", arguments], "");
+        assert_eq!(ran.code, Some(1), "{tool}: {} {}", ran.out, ran.err);
+    }
+}

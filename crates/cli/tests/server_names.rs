@@ -1,0 +1,299 @@
+//! Tools of servers by every name that they have, in every door: `server/tool`, `mcp_call_tool`, `mcp_read_resource`.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, look at real files, and may unwrap"
+)]
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use support::{Home, Ran};
+use testkit::{Workspace, python};
+
+/// A server of the standard library: `look` says that it only reads, `change` says nothing, `slow` takes its time.
+const SERVER: &str = r#"
+import json, sys, time
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
+TOOLS = [
+    {"name": "look", "description": "Looks.", "inputSchema": TEXT, "annotations": {"readOnlyHint": True}},
+    {"name": "slow", "description": "Takes long.", "inputSchema": TEXT, "annotations": {"readOnlyHint": True}},
+    {"name": "change", "description": "Changes.", "inputSchema": TEXT},
+    {"name": "broken", "description": "Has no schema.", "inputSchema": 7},
+]
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, result = asked.get("method"), None
+    if method == "initialize":
+        has = {"tools": {}, "resources": {}}
+        result = {"protocolVersion": "2025-11-25", "capabilities": has, "serverInfo": {"name": "s", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": TOOLS}
+    elif method == "tools/call":
+        name, text = asked["params"]["name"], asked["params"].get("arguments", {}).get("text", "")
+        if name == "slow":
+            time.sleep(60)
+        said = f"{name}: {text}"
+        result = {"content": [{"type": "text", "text": said}], "structuredContent": {"content": said}}
+    elif method == "resources/read":
+        result = {"contents": [{"uri": asked["params"]["uri"], "text": "what there is"}]}
+    if "id" in asked:
+        error = {"code": -32601, "message": "no"}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **({"error": error} if result is None else {"result": result})}), flush=True)
+"#;
+
+struct Desk {
+    home: Home,
+    w: Workspace,
+}
+
+impl Desk {
+    /// With the server as the founding documents write it, and `more`.
+    fn new(more: &str) -> Self {
+        let desk = Self { home: Home::new(), w: Workspace::new() };
+        desk.w.file("server.py", SERVER);
+        let python = json!(python::interpreter().to_str().unwrap());
+        let server = format!(
+            "[mcp_servers.filesystem]\ncommand = {python}\nargs = [\"server.py\"]\nenv = {{ \"MCP_ROOT\" = \"/workspace\" }}\ntimeout_seconds = 30\n"
+        );
+        desk.write("config.toml", &format!("{server}{more}"));
+        desk
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let file = self.home.path().join(".config/toolgate").join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+
+    fn run(&self, args: &[&str], stdin: &str) -> Ran {
+        self.home.run(&self.w.path(), args, stdin)
+    }
+
+    fn call(&self, name: &str, arguments: &Value) -> String {
+        let ran = self.run(&["call", name, "--json", &arguments.to_string()], "");
+        let text = format!("{:?} {}{}", ran.code, ran.out, ran.err);
+        self.w.normal(&text).replace(self.home.path().to_str().unwrap(), "$HOME")
+    }
+}
+
+/// Each name, its arguments, and what is answered.
+fn names() -> Vec<(&'static str, Value, &'static str)> {
+    let call = |arguments: Value| json!({"server": "filesystem", "tool": "look", "arguments": arguments});
+    vec![
+        ("mcp__filesystem__look", json!({"text": "1"}), "look: 1"),
+        ("filesystem/look", json!({"text": "2"}), "look: 2"),
+        ("mcp_call_tool", call(json!({"text": "3"})), "look: 3"),
+        ("mcp_call_tool", call(json!("{\"text\": \"4\"}")), "look: 4"),
+        ("mcp_read_resource", json!({"server": "filesystem", "uri": "x://y"}), "what there is"),
+    ]
+}
+
+fn item(id: usize, name: &str, arguments: &Value) -> Value {
+    json!({"type": "function_call", "call_id": format!("c{id}"), "name": name, "arguments": arguments.to_string()})
+}
+
+#[test]
+fn every_name_works_in_call() {
+    let desk = Desk::new("");
+    for (name, arguments, expected) in names() {
+        assert_eq!(
+            desk.run(&["call", name, "--json", &arguments.to_string()], "").out.trim_end(),
+            expected,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn every_name_works_in_a_pipe() {
+    let desk = Desk::new("");
+    let lines = names()
+        .into_iter()
+        .enumerate()
+        .map(|(id, (name, arguments, _))| format!("{}\n", item(id, name, &arguments)));
+    let ran = desk.run(&["pipe"], &lines.collect::<String>());
+    let answers: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (answer, (name, _, expected)) in answers.iter().zip(names()) {
+        assert_eq!(answer["output"], expected, "{name} {}", ran.err);
+    }
+    assert_eq!(answers.len(), names().len(), "{}", ran.err);
+    // A person hears of what is left out.
+    assert!(
+        ran.err.contains("a tool of the server `filesystem` is left out: `broken` is no tool"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn every_name_works_in_a_run_of_a_model() {
+    let desk = Desk::new("");
+    let items: Vec<Value> = names()
+        .iter()
+        .map(|(name, arguments, _)| json!({"type": "function_call", "name": name, "arguments": arguments}))
+        .collect();
+    desk.w.file(
+        "script.jsonl",
+        format!("{}\n{}\n", json!({"items": items}), json!({"items": [{"type": "message", "text": "done"}]})),
+    );
+    let ran = desk.run(&["run", "--script", "script.jsonl", "--json", "go"], "");
+    for (name, _, expected) in names() {
+        let escaped = json!(expected).to_string();
+        assert!(ran.out.contains(escaped.trim_matches('"')), "{name}: {}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn every_name_works_for_a_program_that_holds_a_session() {
+    let desk = Desk::new("");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .arg("serve")
+        .current_dir(desk.w.path())
+        .env_clear()
+        .env("HOME", desk.home.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ask = |method: &str, params: Value| {
+        writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+            .unwrap();
+        let answers = lines.by_ref().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+        // ends: with the answer, or with the server
+        answers.into_iter().find(|line| line["id"] == 1 && line.get("method").is_none()).unwrap()
+    };
+    ask("initialize", json!({"protocol": 1, "client": {"name": "test"}}));
+    let started = ask("session/start", json!({"cwd": desk.w.path()}));
+    let session = started["result"]["session_id"].as_str().unwrap().to_owned();
+    for (name, arguments, expected) in names() {
+        let said = ask("tool/call", json!({"session_id": session, "tool": name, "arguments": arguments}));
+        assert!(said.to_string().contains(expected), "{name}: {said}");
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn every_name_works_for_an_agent_that_uses_ours_though_it_is_not_told() {
+    let desk = Desk::new("");
+    let ask = |id: usize, method: &str, params: Value| {
+        format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+    };
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let mut lines = ask(1, "initialize", hello);
+    lines += "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+    lines += &ask(2, "tools/list", json!({}));
+    for (at, (name, arguments, _)) in names().into_iter().enumerate() {
+        lines += &ask(10 + at, "tools/call", json!({"name": name, "arguments": arguments}));
+    }
+    let ran = desk.run(&["mcp"], &lines);
+    let list = ran.out.lines().find(|line| line.contains("\"tools\":[")).unwrap();
+    assert!(!list.contains("filesystem") && !list.contains("mcp_call_tool"), "{list}");
+    for (name, _, expected) in names() {
+        let escaped = json!(expected).to_string();
+        assert!(ran.out.contains(escaped.trim_matches('"')), "{name}: {}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn no_name_is_a_way_round_a_question_or_a_rule() {
+    let desk = Desk::new("");
+    let through = json!({"server": "filesystem", "tool": "change", "arguments": {"text": "x"}});
+    let plain = json!({"text": "x"});
+    let ways =
+        [("mcp__filesystem__change", &plain), ("filesystem/change", &plain), ("mcp_call_tool", &through)];
+    let asked = ways.map(|(name, arguments)| desk.call(name, arguments));
+    assert_snapshot!(asked[0], @r#"
+    Some(1) hint: a tool of the server `filesystem` is left out: `broken` is no tool: invalid type: integer `7`, expected a map
+    error: forbidden by policy: this needs approval: `change` is a tool of `filesystem`, and nobody here knows what it does; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule
+    "#);
+    assert_eq!((&asked[1], &asked[2]), (&asked[0], &asked[0]));
+    for (rule, allowed) in [
+        ("tool = \"mcp__filesystem__*\"\ndecision = \"forbid\"", false),
+        ("tool = \"filesystem/change\"\ndecision = \"forbid\"", false),
+        ("tool = \"filesystem/*\"\ndecision = \"allow\"", true),
+        ("tool = \"mcp__filesystem__change\"\ndecision = \"allow\"", true),
+        ("tool = \"mcp_call_tool\"\ndecision = \"allow\"", false),
+    ] {
+        desk.write("rules.toml", &format!("[[rule]]\n{rule}\n"));
+        for (name, arguments) in ways {
+            let said = desk.call(name, arguments);
+            assert_eq!(said.contains("change: x"), allowed, "{rule} {name}: {said}");
+        }
+    }
+}
+
+#[test]
+fn what_is_left_out_is_left_out_by_every_name() {
+    let through = json!({"server": "filesystem", "tool": "look", "arguments": {"text": "x"}});
+    let ways =
+        [("mcp__filesystem__look", json!({})), ("filesystem/look", json!({})), ("mcp_call_tool", through)];
+    for (more, reached) in [
+        ("[tools]\nwithout = [\"filesystem/look\"]\n", [false, false, false]),
+        ("[tools]\nwithout = [\"mcp__filesystem__look\"]\n", [false, false, false]),
+        ("[tools]\nwithout = [\"mcp_call_tool\"]\n", [true, true, false]),
+        ("[tools]\nonly = [\"read_file\"]\n", [false, false, false]),
+        ("[tools]\nonly = [\"filesystem/look\"]\n", [true, true, true]),
+    ] {
+        let desk = Desk::new(more);
+        let said = ways.clone().map(|(name, arguments)| desk.call(name, &arguments));
+        assert_eq!(said.clone().map(|said| said.contains("look: ")), reached, "{more} {said:?}");
+    }
+}
+
+#[test]
+fn a_server_that_there_is_not_is_said_with_those_there_are() {
+    let desk = Desk::new("");
+    assert_snapshot!(desk.call("files/look", &json!({})), @"Some(2) error: there is no MCP server `files`; there are `filesystem`");
+    // The server that there is may have said by then which of its tools is left out.
+    let said = desk.call("mcp_call_tool", &json!({"server": "files", "tool": "look"}));
+    assert!(said.starts_with("Some(2) "), "{said}");
+    assert!(said.ends_with("error: there is no MCP server `files`; there are `filesystem`"), "{said}");
+    assert_snapshot!(desk.call("filesystem/lok", &json!({})), @r#"
+    Some(2) hint: a tool of the server `filesystem` is left out: `broken` is no tool: invalid type: integer `7`, expected a map
+    error: there is no tool `mcp__filesystem__lok`; did you mean `mcp__filesystem__look`, `mcp__filesystem__slow`?
+    "#);
+    desk.write("config.toml", "");
+    assert_snapshot!(desk.call("files/look", &json!({})), @"Some(2) error: there is no MCP server `files`: none is configured here");
+    let line = item(0, "files/look", &json!({}));
+    assert!(desk.run(&["pipe"], &format!("{line}\n")).out.contains("no MCP server `files`"));
+}
+
+#[test]
+fn one_time_is_for_calls() {
+    let desk = Desk::new("");
+    let config = fs::read_to_string(desk.home.path().join(".config/toolgate/config.toml")).unwrap();
+    desk.write("config.toml", &config.replace("timeout_seconds = 30", "timeout_seconds = 0.5"));
+    let said = desk.call("filesystem/slow", &json!({}));
+    assert!(said.contains("timed out after 0.5 seconds"), "{said}");
+}
+
+#[test]
+fn a_tool_with_a_broken_schema_is_told_of_and_the_others_work() {
+    let desk = Desk::new("");
+    let tried = desk.run(&["mcp", "test"], "");
+    assert!(tried.out.contains("left out: `broken` is no tool"), "{}", tried.out);
+    assert!(tried.out.contains("3 tools in"), "{}", tried.out);
+}
+
+#[test]
+fn a_hook_for_a_server_hears_of_a_call_by_every_name() {
+    let hook = "[[hook]]\nname = \"guard\"\ncommand = [\"/bin/sh\", \"-c\", \"echo not now >&2; exit 2\"]\n";
+    let desk = Desk::new(&format!("{hook}tools = [\"filesystem/*\"]\n"));
+    let through = json!({"server": "filesystem", "tool": "look", "arguments": {"text": "x"}});
+    let ways =
+        [("mcp__filesystem__look", json!({})), ("filesystem/look", json!({})), ("mcp_call_tool", through)];
+    for (name, arguments) in ways {
+        let said = desk.call(name, &arguments);
+        assert!(said.contains("the hook `guard` forbids it: not now"), "{name}: {said}");
+    }
+}

@@ -1,0 +1,280 @@
+//! What stands around commands, from outside: sockets of others, less confinement than promised, variables, bounds. The real binary
+//! and the real sandbox.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, and may unwrap"
+)]
+
+mod support;
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{Home, Ran};
+use testkit::Workspace;
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LESS: &str = "warning: commands are confined LESS than the policy says: secrets (`~/.ssh`, `.env` …) can be read by commands; git hooks";
+
+fn toolgate() -> &'static str {
+    env!("CARGO_BIN_EXE_toolgate")
+}
+
+/// A server at a socket; killed with this.
+struct Server(Child);
+
+impl Server {
+    fn start(home: &Home, cwd: &Path, socket: &Path) -> (Self, String) {
+        let mut child = Command::new(toolgate())
+            .args(["serve", "--socket", socket.to_str().unwrap()])
+            .current_dir(cwd)
+            .env_clear()
+            .env("HOME", home.path())
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        while !said.contains("warning:") {
+            assert!(errors.read_line(&mut said).unwrap() > 0, "{said}");
+        }
+        // Whoever is not let in is told there: nobody may find the pipe closed.
+        std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
+        (Self(child), said)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Connects, and prints what it is told.
+const CLIENT: &str = r#"import socket, sys
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect(sys.argv[1])
+    print("CONNECTED", s.makefile().readline())
+except OSError as error:
+    print("ERROR", error)
+"#;
+
+#[test]
+fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
+    let (home, other, workspace) = (Home::new(), Home::new(), Workspace::new());
+    let socket = workspace.path().join("t.sock");
+    workspace.file("client.py", CLIENT);
+    let (_server, said) = Server::start(&home, &workspace.path(), &socket);
+    assert!(said.contains("where commands may be able to write"), "{said}");
+    // The user's own programs are.
+    let mut own = UnixStream::connect(&socket).unwrap();
+    own.set_read_timeout(Some(PATIENCE)).unwrap();
+    own.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocol\":1,\"client\":{\"name\":\"test\"},\"capabilities\":{}}}\n").unwrap();
+    let mut line = String::new();
+    BufReader::new(own).read_line(&mut line).unwrap();
+    assert!(line.contains("\"id\":1") && !line.contains("not let in"), "{line}");
+    let at = socket.to_str().unwrap();
+    let confined = |flags: &[&str]| {
+        let argv = [&["sandbox"], flags, &["--", "python3", "client.py", at]].concat();
+        other.run(&workspace.path(), &argv, "").out
+    };
+    for flags in [&[][..], &["--network", "on"], &["--tier", "landlock"]] {
+        let out = confined(flags);
+        assert!(out.contains("ERROR [Errno 13]"), "{flags:?}: {out}");
+    }
+    // Even where the socket was given to it.
+    for tier in ["namespaces", "landlock"] {
+        let out = confined(&["--unix-socket", at, "--tier", tier]);
+        assert!(out.contains("not let in"), "{tier}: {out}");
+    }
+    let out = confined(&["--mode", "danger-full-access"]);
+    assert!(out.contains("a tool of a Toolgate has started it"), "{out}");
+}
+
+#[test]
+fn every_door_says_before_the_first_command_what_does_not_hold() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    workspace.file(
+        "s.jsonl",
+        "{\"items\":[{\"type\":\"function_call\",\"name\":\"exec_command\",\"arguments\":{\"cmd\":\"echo ran\"}}]}\n",
+    );
+    let call = r#"{"type":"function_call","call_id":"c","name":"shell_command","arguments":"{\"command\":\"echo ran\"}"}"#;
+    let calls = format!("{call}\n{}\n", call.replace("\"c\"", "\"d\""));
+    let run = |argv: &[&str], stdin: &str| home.run(&workspace.path(), argv, stdin);
+    for (argv, stdin) in [
+        (&["sandbox", "--tier", "landlock", "--", "echo", "ran"][..], ""),
+        (&["call", "exec_command", "--tier", "landlock", "--json", r#"{"cmd":"echo ran"}"#], ""),
+        (&["run", "--tier", "landlock", "--script", "s.jsonl", "go"], ""),
+        (&["run", "--tier", "landlock", "--json", "--script", "s.jsonl", "go"], ""),
+        (&["pipe", "--tier", "landlock", "--events"], calls.as_str()),
+    ] {
+        let Ran { out, err, code } = run(argv, stdin);
+        assert_eq!(code, Some(0), "{argv:?}: {err}");
+        assert_eq!(err.matches(LESS).count(), 1, "{argv:?}: {err}");
+        let is_json = argv.contains(&"--json") && argv[0] == "run" || argv[0] == "pipe";
+        if is_json {
+            assert!(
+                out.contains(r#""gaps":["#) && out.contains("can be read by commands"),
+                "{argv:?}: {out}"
+            );
+            let (warned, ran) =
+                (out.find(r#""event":"warning""#).unwrap(), out.find(r#""event":"finished""#).unwrap());
+            assert!(warned < ran, "{out}");
+        }
+    }
+    // Where all holds, nothing is said.
+    let Ran { err, .. } = run(&["sandbox", "--", "echo", "ran"], "");
+    assert_eq!(err, "");
+}
+
+#[test]
+fn servers_say_so_too() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let path = workspace.path();
+    let cwd = path.to_str().unwrap();
+    let rpc = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"test"},"capabilities":{}}}"#.to_owned(),
+        format!(r#"{{"jsonrpc":"2.0","id":2,"method":"session/start","params":{{"cwd":"{cwd}"}}}}"#),
+    ];
+    let mcp = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"shell_command","arguments":{"command":"echo ran"}}}"#.to_owned(),
+    ];
+    for (argv, lines, call) in [
+        (&["serve", "--tier", "landlock"][..], &rpc[..], true),
+        (&["mcp", "--tier", "landlock"], &mcp[..], false),
+    ] {
+        let mut child = Command::new(toolgate())
+            .args(argv)
+            .current_dir(workspace.path())
+            .env_clear()
+            .env("HOME", home.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        for line in lines {
+            writeln!(input, "{line}").unwrap();
+        }
+        let mut heard = String::new();
+        let began = Instant::now();
+        while !heard.contains("\"id\":2") {
+            assert!(began.elapsed() < PATIENCE && output.read_line(&mut heard).unwrap() > 0, "{heard}");
+        }
+        if call {
+            let session = heard.split("\"session_id\":\"").nth(1).unwrap().split('"').next().unwrap();
+            let called = format!(
+                r#"{{"jsonrpc":"2.0","id":3,"method":"tool/call","params":{{"session_id":"{session}","tool":"shell_command","arguments":{{"command":"echo ran"}}}}}}"#
+            );
+            writeln!(input, "{called}").unwrap();
+            while !heard.contains("\"id\":3") {
+                assert!(began.elapsed() < PATIENCE && output.read_line(&mut heard).unwrap() > 0, "{heard}");
+            }
+        }
+        assert!(heard.contains("ran"), "{heard}");
+        // Whoever is at the other end hears it as an event.
+        assert!(!call || heard.contains("confined LESS"), "{heard}");
+        drop(input);
+        let said = child.wait_with_output().unwrap();
+        let said = String::from_utf8(said.stderr).unwrap();
+        assert_eq!(said.matches(LESS).count(), 1, "{argv:?}: {said} {heard}");
+    }
+}
+
+/// A sandbox inside another one is refused namespaces, as one in most containers is.
+#[test]
+fn without_namespaces_nothing_is_run_unless_somebody_makes_do() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let inside = |argv: &[&str]| {
+        let argv = [&["sandbox", "--", toolgate()], argv].concat();
+        home.run(&workspace.path(), &argv, "")
+    };
+    let ran = inside(&["sandbox", "--", "echo", "ran"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(125), ""), "{}", ran.err);
+    for part in
+        ["nothing is run", "at least namespaces", "`--require landlock`", "read secrets", "`toolgate doctor`"]
+    {
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    }
+    let ran = inside(&["sandbox", "--require", "landlock", "--", "echo", "ran"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "ran\n"), "{}", ran.err);
+    assert!(ran.err.contains(LESS), "{}", ran.err);
+    let ran = inside(&["call", "exec_command", "--json", r#"{"cmd":"echo ran"}"#]);
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.err.matches("nothing is run").count(), 1, "{}", ran.err);
+    // What it shows is its own, and it says what does not hold.
+    let ran = inside(&["demo"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(
+        ran.err.contains(LESS) && ran.err.contains("✓ exec_command sh check.sh"),
+        "{}{}",
+        ran.err,
+        ran.out
+    );
+}
+
+#[test]
+fn a_project_cannot_make_do_with_less() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    for text in ["require = \"nothing\"", "require = \"landlock\"", "tmp_mb = 1000000", "shm_mb = 1000000"] {
+        workspace.file("toolgate.toml", format!("[confinement]\n{text}\n"));
+        let ran = home.run(&workspace.path(), &["tools"], "");
+        let key = text.split(' ').next().unwrap();
+        assert_eq!(ran.code, Some(2), "{text}");
+        assert!(ran.err.contains(&format!("`confinement.{key}` belongs in your own file")), "{}", ran.err);
+    }
+    workspace.file("toolgate.toml", "[confinement]\nrequire = \"namespaces\"\n");
+    assert_eq!(home.run(&workspace.path(), &["tools"], "").code, Some(0));
+}
+
+#[test]
+fn a_command_that_fills_the_disk_is_ended_and_told_why() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let own = home.path().join(".config/toolgate");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(own.join("config.toml"), "[confinement]\ntmp_mb = 100\nshm_mb = 20\n").unwrap();
+    let call = |cmd: &str| {
+        let arguments = serde_json::json!({ "cmd": cmd, "yield_time_ms": 30_000 }).to_string();
+        home.run(&workspace.path(), &["call", "exec_command", "--json", &arguments], "").out
+    };
+    let out = call("head -c 400M /dev/zero > /tmp/bomb; sleep 3600; echo over");
+    assert!(out.contains("there were more than 100 MB in the session's `/tmp`"), "{out}");
+    assert!(!out.contains("over"), "{out}");
+    // What it removed, and still has open, counts too.
+    let out =
+        call("head -c 50M /dev/zero > /dev/shm/x; echo status $?; df --output=size -BM /dev/shm | tail -1");
+    assert!(out.contains("No space left on device") && out.contains("20M"), "{out}");
+    let out = call("head -c 50M /dev/zero > /tmp/some; sleep 1; echo over");
+    assert!(out.contains("over"), "{out}");
+}
+
+#[test]
+fn a_home_as_a_workspace_is_warned_about() {
+    let home = Workspace::new();
+    home.file(".bashrc", "mine\n");
+    let run = |cwd: &Path| {
+        let mut command = Command::new(toolgate());
+        let command = command.args(["sandbox", "--", "sh", "-c", "echo evil >> .bashrc; echo x > notes"]);
+        let ran = command.current_dir(cwd).env("HOME", home.path()).stdin(Stdio::null()).output().unwrap();
+        String::from_utf8_lossy(&ran.stderr).into_owned()
+    };
+    let said = run(&home.path());
+    assert!(said.contains("warning: the workspace is your home directory"), "{said}");
+    let read = |name: &str| std::fs::read_to_string(home.path().join(name)).unwrap();
+    assert_eq!((read(".bashrc").as_str(), read("notes").as_str()), ("mine\n", "x\n"));
+    home.file("project/x", "");
+    let said = run(&home.path().join("project"));
+    assert!(!said.contains("home directory"), "{said}");
+}
