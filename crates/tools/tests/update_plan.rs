@@ -84,7 +84,7 @@ fn a_plan_that_is_none_changes_nothing() {
     assert_snapshot!(say(json!({"steps": [step("a", "pending"), step("a", "pending")]})), @"the arguments do not fit at `steps[1].id`: another step has the same id");
     assert_snapshot!(say(json!({"steps": [step("a", "done")]})), @"the arguments do not fit at `steps[0].status`: expected one of `pending`, `in_progress`, `completed`, found `done`");
     assert_snapshot!(say(json!({"steps": [{"description": " ", "status": "pending"}]})), @"the arguments do not fit at `steps[0].description`: it is empty");
-    assert_snapshot!(say(json!({"steps": "none"})), @"the arguments do not fit at `steps`: expected an array, found a string");
+    assert_snapshot!(say(json!({"steps": 7})), @"the arguments do not fit at `steps`: expected an array, found a number");
     assert_snapshot!(say(json!({})), @"the arguments do not fit at `steps`: expected an array, found nothing");
     assert_snapshot!(say(json!({"steps": (0..101).map(|n| step(&n.to_string(), "pending")).collect::<Vec<_>>()})), @"the arguments do not fit at `steps`: 101 steps are too many; 100 are the most");
 }

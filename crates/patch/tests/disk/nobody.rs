@@ -26,6 +26,8 @@ fn the_same_holds_for_nobody() {
     let mut command = Command::new(program);
     command.env("TMPDIR", temp.path()).current_dir(temp.path()).uid(NOBODY).gid(NOBODY);
     command.args(["--skip", "racing", "--skip", "model"]);
+    // Cases that only root can run have run already, and `nobody` may not write the list of root's.
+    command.env_remove("TOOLGATE_NOT_RUN");
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
