@@ -6,22 +6,19 @@ use super::find::Miss;
 use super::fit::{Fit, Pass};
 use super::header::{follows, known, places, reach, scope, spans};
 use super::line::is_blank;
-use super::near::ENOUGH;
-use super::nearest::{context, is_full};
+use super::nearest::is_full;
 use crate::edit::Hunk;
 use crate::text::Text;
 
-/// So many lines around a change say more than a header, unless most of the hunk stands below that: fewer, if the place is
-/// below the header.
-const STRONG: usize = 3;
-const WEAK: usize = 1;
+/// Old lines that weigh as much say more than a header: two or three lines of code.
+const ENOUGH: f64 = 6.0;
 /// A line that weighs as much is more than what ends a block.
 const SPEAKING: f64 = 1.6;
-/// How much of a hunk with fewer lines must stand below its header for that to say more.
+/// How much of a hunk that says less must stand below its header for that to say more.
 const RESEMBLING: f64 = 0.3;
 
 /// Leaves those of `fits` that lie below a header of `hunk`, the innermost of which is at these lines. A single place lands
-/// wherever its header stands, unless something below the header resembles the hunk.
+/// wherever its header stands, unless the hunk says little and something below the header resembles it.
 pub(super) fn below_headers(
     text: &Text<'_>,
     hunk: &Hunk,
@@ -100,9 +97,7 @@ fn resembles(text: &Text<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits: &[Fit
     let above = spans.iter().all(|(header, _)| fits.iter().all(|fit| fit.first() < *header));
     let after = |fit: &Fit| above && spans.iter().any(|(header, _)| *header < fit.first());
     let sought = Sought::of(text, hunk);
-    let after_one = spans.iter().any(|(header, _)| fits.iter().any(|fit| *header < fit.end()));
-    let strong = context(hunk) >= if after_one { WEAK } else { STRONG };
-    let enough = if strong { ENOUGH } else { RESEMBLING };
-    sought.places(false, fits).any(|(share, fit)| share >= enough && below(&fit))
-        || likely(&sought, fits).any(|fit| after(&fit))
+    hunk.old().map(weight).sum::<f64>() < ENOUGH
+        && (sought.places(false, fits).any(|(share, fit)| share >= RESEMBLING && below(&fit))
+            || likely(&sought, fits).any(|fit| after(&fit)))
 }

@@ -8,6 +8,7 @@ use super::fit::{Fit, Pass, contiguous};
 use super::header::{places, scope, spans};
 use super::line::{Likeness, is_blank};
 use super::near::near;
+use super::nearest::AROUND;
 use super::settle::Doubt;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
@@ -305,11 +306,19 @@ fn chosen(text: &Text<'_>, hunk: &Hunk, mut fits: Vec<Fit>, heads: &dyn Fn(usize
         }
     };
     keep(&|fit| heads(fit.first()));
-    if hunk.at_end {
-        keep(&|fit| is_at_end(text, fit));
+    if hunk.at_end || ends_with_the_file(hunk) {
+        keep(&|fit| fit.pass == Pass::Exact && is_at_end(text, fit));
     }
     keep(&|fit| fit.pass < Pass::Near && hunk.at == Some(fit.first() + 1));
     fits
+}
+
+/// Whether `hunk` has all the context before what it changes that the patch format asks for, and none after it: only at
+/// the end of a file there is none. A header may say otherwise.
+fn ends_with_the_file(hunk: &Hunk) -> bool {
+    let headed = hunk.headers.iter().any(|header| !is_blank(header));
+    let before = hunk.lines.iter().take_while(|line| matches!(line, Line::Keep(_))).count();
+    !headed && before >= AROUND && !matches!(hunk.lines.last(), Some(Line::Keep(_)))
 }
 
 /// Whether the old lines of `hunk` stand in `text`, just so.

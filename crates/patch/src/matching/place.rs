@@ -49,7 +49,7 @@ pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<
     narrow(hunks, &mut founds);
     choose(text, hunks, &mut founds);
     text.effort().spend(text.len());
-    let mut manner = Manner::of(text);
+    let mut manner = Manner::of(text, hunks);
     for (hunk, found) in hunks.iter().zip(&founds) {
         if let Found::Fits(fits) = found
             && let [fit] = fits.as_slice()
@@ -210,14 +210,16 @@ fn choose(text: &Text<'_>, hunks: &[Hunk], founds: &mut [Found]) {
     for hunk in hunks {
         *seen.entry(hunk.old().collect()).or_default() += 1;
     }
-    let mut chose = false;
+    let (mut chose, mut from) = (false, 0);
     for (hunk, found) in hunks.iter().zip(founds.iter_mut()) {
+        let Found::Fits(fits) = found else { continue };
         let alone = seen.get(&hunk.old().collect::<Vec<_>>()) == Some(&1);
-        if let Found::Fits(fits) = found
-            && let Some(fit) = nearest(text, hunk, fits).filter(|_| alone)
-        {
+        if let Some(fit) = nearest(text, hunk, fits, from).filter(|_| alone) {
             *fits = vec![fit];
             chose = true;
+        }
+        if let [fit] = fits.as_slice() {
+            from = fit.core(hunk).1;
         }
     }
     if chose {

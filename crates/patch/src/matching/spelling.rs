@@ -1,7 +1,7 @@
 //! How the patch writes → how the file does: indentation, quotes, dashes.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::fit::{Fit, Pass};
 use super::indent::Shift;
@@ -19,6 +19,9 @@ pub(crate) struct Manner {
     /// Lines that are indented with tabs, and with two blanks or more.
     tabs: usize,
     blanks: usize,
+    /// Indentations that lines of the patch have and that are meant so: those of old lines which stand just so in the
+    /// file, and those of added lines.
+    meant: Meant,
     /// A character of the patch, and that of the file in its place; `None`: now this, now that.
     chars: BTreeMap<char, Option<char>>,
     /// How tabs and blanks stand for each other, if a hunk says.
@@ -30,14 +33,16 @@ pub(crate) struct Manner {
 }
 
 impl Manner {
-    pub(crate) fn of(text: &Text<'_>) -> Self {
+    /// Reads how `text` is indented, and how `hunks` are, which change it.
+    pub(crate) fn of(text: &Text<'_>, hunks: &[Hunk]) -> Self {
         let says = |line: &str| line.bytes().any(|byte| !byte.is_ascii_whitespace());
         let (mut tabs, mut blanks) = (0, 0);
         for line in text.iter() {
             tabs += usize::from(line.starts_with('\t'));
             blanks += usize::from(line.starts_with("  ") && says(line));
         }
-        Self { tabs, blanks, chars: BTreeMap::new(), shift: None, signs: None, step: OnceCell::new() }
+        let meant = Meant::of(hunks);
+        Self { tabs, blanks, meant, chars: BTreeMap::new(), shift: None, signs: None, step: OnceCell::new() }
     }
 
     fn step(&self, text: &Text<'_>) -> usize {
@@ -88,11 +93,31 @@ impl Manner {
         let (tabbed, spaced) = (line.starts_with('\t'), line.starts_with("  "));
         let (file, here) = match () {
             () if tabbed && self.tabs == 0 && self.blanks >= HABIT => ("blanks", "a tab"),
+            () if self.meant.tabs || self.meant.blanks.contains(indent(line)) => return None,
             () if spaced && self.blanks * 50 <= self.tabs && self.tabs >= HABIT => ("tabs", "blanks"),
             () => return None,
         };
         let line = line.trim();
         Some(format!("the file is indented with {file}, and `{line}` with {here}; indent it as the file is"))
+    }
+}
+
+/// Signs that a patch means the blanks that its added lines begin with, though the file is indented with tabs.
+#[derive(Debug, Default)]
+struct Meant {
+    /// Added lines begin with tabs: the patch knows them.
+    tabs: bool,
+    /// Old lines begin with these blanks.
+    blanks: HashSet<String>,
+}
+
+impl Meant {
+    fn of(hunks: &[Hunk]) -> Self {
+        let lines = || hunks.iter().flat_map(|hunk| &hunk.lines);
+        let tabs = lines().any(|line| matches!(line, Line::Add(text) if text.starts_with('\t')));
+        let old = hunks.iter().flat_map(Hunk::old).filter(|line| !is_blank(line)).map(indent);
+        let blanks = old.filter(|blanks| blanks.starts_with("  ")).map(str::to_owned).collect();
+        Self { tabs, blanks }
     }
 }
 

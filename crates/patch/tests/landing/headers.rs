@@ -271,10 +271,13 @@ fn three_lines_around_it_that_stand_once_say_more_than_a_header() {
 }
 
 #[test]
-fn a_header_over_what_resembles_beats_what_stands_once_as_it_is() {
+fn lines_that_stand_once_and_say_enough_land_although_the_header_is_over_what_resembles() {
     let file = "def f():\n    alpha()\n    beta(1)\n    gamma()\n\ndef g():\n    alpha()\n    beta(2)\n    gamma()\n    delta()\n";
     let body = "@@ def f():\n     alpha()\n-    beta(2)\n+    beta(3)\n     gamma()\n     delta()\n";
-    insta::assert_snapshot!(in_short(file, body), @"`f` is unchanged: the hunk at line 3 of the patch fits at line 7 alone, which is not below its header `def f():` (line 1); write the lines as they stand below that, or give the header of the place that is meant");
+    insta::assert_snapshot!(update(file, body).lines().take(2).collect::<Vec<_>>().join("\n"), @"
+    M f
+      at line 8, overlooking its `@@` header
+    ");
 }
 
 #[test]
@@ -349,14 +352,26 @@ def g():
 fn of_several_places_the_nearest_below_the_header_wins() {
     let body =
         "@@ def f():\n     one()\n     two()\n     three()\n-    four()\n+    4\n     five()\n     six()\n";
-    insta::assert_snapshot!(in_short(TWICE, body), @"`f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it");
-    let body =
-        "@@ def f():\n     one()\n     two()\n     three()\n-    four()\n+    4\n     five()\n     six()\n";
-    let body = body.replace(
-        "     one()\n     two()\n     three()\n-    four()\n+    4\n",
-        "     one()\n     two()\n-    three()\n+    3\n     four()\n",
-    );
-    insta::assert_snapshot!(in_short(TWICE, &body), @"`f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it");
+    let told = |body: &str| update(TWICE, body).lines().take(2).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(told(body), @"
+    M f
+      at line 6, overlooking that it also fits further below its `@@` header
+    ");
+    // Two lines of context.
+    insta::assert_snapshot!(told("@@ def f():\n     two()\n     three()\n-    four()\n+    4\n     five()\n     six()\n"), @"
+    M f
+      at line 6, overlooking that it also fits further below its `@@` header
+    ");
+    // Context on one side alone: the other end of the hunk would have to be that of the file.
+    insta::assert_snapshot!(told("@@ def f():\n     one()\n     two()\n     three()\n-    four()\n+    4\n"), @"
+    `f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
+    lines 3-6, below `def f():` (line 1)
+    ");
+    // Too little to go by.
+    insta::assert_snapshot!(told("@@ def f():\n     three()\n-    four()\n+    4\n     five()\n"), @"
+    `f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
+    lines 5-7, below `def f():` (line 1)
+    ");
     let wide = TWICE
         .replace("    between()\n", "    between()\n    zero()\n")
         .replace("    start()\n", "    start()\n    zero()\n");
@@ -375,7 +390,7 @@ fn of_several_places_the_nearest_below_the_header_wins() {
 }
 
 #[test]
-fn a_header_with_another_definition_nearer_does_not_decide() {
+fn the_nearest_place_below_a_header_is_within_the_first_definition_there() {
     let test = |name: &str| {
         format!(
             "    def {name}(self):\n        a = 1\n        b = 2\n        c = 3\n        d = 4\n        e = 5\n        f = 6\n        g = 7\n\n"
@@ -383,10 +398,8 @@ fn a_header_with_another_definition_nearer_does_not_decide() {
     };
     let file = format!("class T:\n{}{}", test("one"), test("two"));
     let hunk = "         a = 1\n         b = 2\n         c = 3\n-        d = 4\n+        d = 0\n         e = 5\n         f = 6\n         g = 7\n";
-    let told = in_short(&file, &format!("@@ class T:\n{hunk}"));
-    assert!(told.contains("fits in 2 places"), "{told}");
-    for (name, line) in [("one", 6), ("two", 15)] {
-        let done = update(&file, &format!("@@ def {name}(self):\n{hunk}"));
+    for (header, line) in [("class T:", 7), ("def one(self):", 6), ("def two(self):", 15)] {
+        let done = update(&file, &format!("@@ {header}\n{hunk}"));
         assert!(done.lines().nth(line).is_some_and(|line| line == "|        d = 0"), "{done}");
     }
 }

@@ -217,3 +217,26 @@ fn a_number_may_be_of_any_size() {
     ");
     insta::assert_snapshot!(unified("one\n2\n", &body), @"  f is as the patch wants it already");
 }
+
+/// A patch whose other lines have tabs means the blanks that one of its lines begins with.
+#[test]
+fn blanks_in_a_file_that_is_indented_with_tabs_are_meant_if_the_patch_knows_tabs() {
+    let lines: String = (0..60).map(|n| format!("\tline{n}();\n")).collect();
+    let file = format!("int\nf(int a,\n    int b)\n{{\n{lines}}}\n");
+    let meant = "@@\n int\n f(int a,\n-    int b)\n+    int b, int c)\n {\n";
+    assert!(update(&file, meant).starts_with("M f\n"));
+    let meant = "@@\n }\n+\n+int\n+g(int a,\n+    int b)\n+{\n+\treturn a;\n+}\n";
+    assert!(update(&file, meant).starts_with("M f\n"));
+    let misled = "@@\n }\n+\n+int\n+g(void)\n+{\n+    return 1;\n+}\n";
+    assert!(update(&file, misled).contains("the file is indented with tabs"));
+}
+
+/// The patch format asks for three lines on each side of a change; only at the end of a file there are none after it.
+#[test]
+fn three_lines_before_a_change_and_none_after_it_are_the_last_of_the_file() {
+    let block = "  every: month\n  at: four\n  zone: Berlin\n";
+    let file = format!("- cargo:\n{block}- git:\n{block}");
+    let told = update(&file, "@@\n   every: month\n   at: four\n   zone: Berlin\n+- actions:\n");
+    assert!(told.trim_end().ends_with("|- actions:"), "{told}");
+    assert!(update(&file, "@@\n   zone: Berlin\n+- actions:\n").contains("fits in 2 places"));
+}
