@@ -233,6 +233,13 @@ fn narrowed(draft: &Draft, part: &Part, found: Vec<usize>, truth: usize) -> Resu
     let Some(header) = part.headers.last() else { return Ok(found) };
     let rows = draft.rows();
     let heads: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].text.trim() == header.trim()).collect();
+    // The patch format defines the first match below the header as the place that is meant.
+    if let [head] = heads[..]
+        && draft.manner.format == Format::Envelope
+        && found.iter().find(|at| head < **at).is_some_and(|first| *first < truth)
+    {
+        return Err(Evidence::Misleading);
+    }
     let headed = |at: &usize| heads.iter().any(|head| head < at && *at < block_end(draft, *head));
     let inside: Vec<usize> = found.iter().copied().filter(headed).collect();
     match inside.contains(&truth) {

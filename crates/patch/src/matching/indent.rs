@@ -72,10 +72,20 @@ impl Shift {
     /// An added line, indented as the file is. `None`: nobody can tell how.
     pub(crate) fn apply(&self, line: &str) -> Option<String> {
         let (blanks, rest) = line.split_at(indent(line).len());
-        if rest.is_empty() || *self == Self::None {
-            return Some(line.to_owned());
+        match self {
+            Self::None => Some(line.to_owned()),
+            // A line of blanks alone says nothing about its depth; but tabs stay tabs.
+            Self::Tabs(_) | Self::Spaces(_) if rest.is_empty() => {
+                Some(self.respell(blanks).unwrap_or_else(|| line.to_owned()))
+            }
+            _ if rest.is_empty() => Some(line.to_owned()),
+            _ => Some(self.respell(blanks)? + rest),
         }
-        let blanks = match self {
+    }
+
+    /// The blanks that a line begins with, as the file has them.
+    fn respell(&self, blanks: &str) -> Option<String> {
+        Some(match self {
             Self::None => blanks.to_owned(),
             Self::Deeper(more) => format!("{more}{blanks}"),
             Self::Shallower(less) => blanks.strip_suffix(less.as_str())?.to_owned(),
@@ -94,8 +104,7 @@ impl Shift {
                 Some(theirs) => theirs.clone(),
                 None => rest.then(|| blanks.to_owned())?,
             },
-        };
-        Some(blanks + rest)
+        })
     }
 }
 
@@ -141,6 +150,9 @@ mod tests {
             (&[("a", "a"), ("    b", "\tb"), ("        c", "        c")], "    d", Some("\td")),
             (&[("a", "a"), ("    b", "\tb"), ("        c", "        c")], "   d", Some("   d")),
             (&[("a", " a")], "", Some("")),
+            (&[("a", "a"), ("    b", "\tb")], "        ", Some("\t\t")),
+            (&[("a", "a"), ("    b", "\tb")], "      ", Some("      ")),
+            (&[(" a", "  a")], " ", Some(" ")),
             (
                 &[
                     ("      a", "            a"),
