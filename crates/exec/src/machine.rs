@@ -166,12 +166,26 @@ impl Machine for ThisMachine {
     }
 
     fn host_file(&self, path: &Path) -> Option<HostFile> {
+        // A file of either name can make its directory a repository, whose configuration git then obeys.
+        let makes_git = path.file_name().is_some_and(|name| name == "HEAD" || name == "commondir");
+        if makes_git || is_configuration_of_bare(path) {
+            return Some(HostFile::configuration("use git here"));
+        }
         // A submodule has a configuration of its own, and lies in a tree that has another.
         path.ancestors()
             .skip(1)
             .filter_map(|root| self.obeyed(root))
             .find_map(|obeyed| obeyed.host_file(path))
     }
+}
+
+/// Whether `path` says what git does in a git directory that it lies in, of whatever name.
+fn is_configuration_of_bare(path: &Path) -> bool {
+    let decides = |below: &Path| {
+        let first = below.iter().next().unwrap_or_default();
+        ["config", "config.worktree", "hooks"].iter().any(|name| first == *name)
+    };
+    path.ancestors().skip(1).any(|at| path.strip_prefix(at).is_ok_and(decides) && git::is_git(at))
 }
 
 /// The git directory of the working tree at `root`: `.git` itself, or where a file of that name leads, and of a linked working

@@ -40,6 +40,7 @@ mod stray;
 pub(crate) mod sys;
 mod tracked;
 mod upper;
+mod words;
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "tests make and look at what others would")]
@@ -47,7 +48,7 @@ mod tests;
 
 #[cfg(test)]
 use discover::Discovered;
-pub(crate) use discover::{common_directory, is_git, repositories};
+pub(crate) use discover::{common_directory, is_git, outer_repositories, repositories};
 pub(crate) use layer::{Landed, Layer};
 pub(crate) use obeyed::{GitObeyed, obeyed};
 pub(crate) use stray::{Strays, recover};
