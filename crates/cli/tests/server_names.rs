@@ -257,7 +257,10 @@ fn a_server_that_there_is_not_is_said_with_those_there_are() {
     // The server that there is may have said by then which of its tools is left out.
     let said = desk.call("mcp_call_tool", &json!({"server": "files", "tool": "look"}));
     assert!(said.starts_with("Some(2) "), "{said}");
-    assert!(said.trim_end().ends_with("error: there is no MCP server `files`; there are `filesystem`"), "{said}");
+    assert!(
+        said.trim_end().ends_with("error: there is no MCP server `files`; there are `filesystem`"),
+        "{said}"
+    );
     assert_snapshot!(desk.call("filesystem/lok", &json!({})), @r#"
     Some(2) hint: a tool of the server `filesystem` is left out: `broken` is no tool: invalid type: integer `7`, expected a map
     error: there is no tool `mcp__filesystem__lok`; did you mean `mcp__filesystem__look`, `mcp__filesystem__slow`?
