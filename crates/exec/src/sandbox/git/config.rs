@@ -23,13 +23,13 @@ pub(super) struct Rewritten {
     pub(super) complete: bool,
 }
 
-/// Writes `text` anew. `inside` says which working trees a submodule may have.
-pub(super) fn rewrite(text: &[u8], inside: impl Fn(&str) -> bool) -> Rewritten {
+/// Writes `text` anew. `inside` says which working trees a submodule may have, `near` whether commands write at a path.
+pub(super) fn rewrite(text: &[u8], inside: impl Fn(&str) -> bool, near: impl Fn(&str) -> bool) -> Rewritten {
     let (entries, mut complete) = read(text);
     let mut text = String::new();
     let mut under = None;
     for entry in entries {
-        if !harmless(&entry, &inside) {
+        if !harmless(&entry, &inside) || names_repository_near(&entry, &near) {
             complete = false;
             continue;
         }
@@ -115,6 +115,14 @@ fn entry((section, subsection): &(String, Option<String>), line: &str) -> Option
         key: key.to_ascii_lowercase(),
         value: value.to_owned(),
     })
+}
+
+/// Whether an address is that of a repository that commands may have made: `git push` runs its hooks. A relative one counts
+/// from wherever the user is.
+fn names_repository_near(entry: &Entry, near: &impl Fn(&str) -> bool) -> bool {
+    let value = entry.value.as_str();
+    let is_path = !value.split('/').next().is_some_and(|first| first.contains(':'));
+    entry.key == "url" && is_path && (!value.starts_with('/') || near(value))
 }
 
 /// The table of harmless keys.

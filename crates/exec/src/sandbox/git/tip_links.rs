@@ -98,29 +98,43 @@ impl TipLinks {
         let Some((StoredKind::Tree, content)) = store.read(id) else { return };
         let mut rest = content.as_slice();
         // ends: each turn takes an entry
-        while let Some((mode, name, id, after)) = entry(rest, format) {
+        while let Some((entry, after)) = TreeEntry::first(rest, format) {
             rest = after;
-            let below = path.join(OsStr::from_bytes(name));
-            match mode {
-                b"40000" => next.push_back((below, id.to_vec())),
-                b"160000" if self.found.len() < MAX_LINKS && !self.found.contains(&below) => {
-                    self.found.push(below);
-                }
+            // A name with a `/` in it would lead elsewhere; git takes none.
+            if entry.name.is_empty() || entry.name.contains(&b'/') || entry.name == b".." {
+                continue;
+            }
+            let below = path.join(OsStr::from_bytes(entry.name));
+            match entry.mode & 0o170_000 {
+                0o040_000 => next.push_back((below, entry.id.to_vec())),
+                0o100_000 | 0o120_000 => {}
+                // Git takes every other mode for that of a gitlink.
+                _ if self.found.len() < MAX_LINKS && !self.found.contains(&below) => self.found.push(below),
                 _ => {}
             }
         }
     }
 }
 
-/// The first entry of a tree: its mode, its name, its id, and the rest of the tree.
-fn entry(tree: &[u8], format: Format) -> Option<(&[u8], &[u8], &[u8], &[u8])> {
-    let space = tree.iter().position(|&byte| byte == b' ')?;
-    let end = tree.iter().position(|&byte| byte == 0).filter(|end| *end > space)?;
-    let (mode, name) = (&tree[..space], &tree[space + 1..end]);
-    let (id, rest) = tree[end + 1..].split_at_checked(format.bytes())?;
-    // A name with a `/` in it would lead elsewhere; git takes none.
-    let plain = !name.is_empty() && !name.contains(&b'/') && name != b"..";
-    plain.then_some((mode, name, id, rest))
+/// An entry of a tree.
+struct TreeEntry<'a> {
+    mode: u32,
+    name: &'a [u8],
+    id: &'a [u8],
+}
+
+impl<'a> TreeEntry<'a> {
+    /// The first entry of `tree`, and the rest of the tree.
+    fn first(tree: &'a [u8], format: Format) -> Option<(Self, &'a [u8])> {
+        let space = tree.iter().position(|&byte| byte == b' ')?;
+        let end = tree.iter().position(|&byte| byte == 0).filter(|end| *end > space)?;
+        let (id, rest) = tree[end + 1..].split_at_checked(format.bytes())?;
+        // As git reads it: zeros may stand before it, and what is beyond 16 bits is lost.
+        let digit =
+            |mode: u32, byte: &u8| mode.wrapping_shl(3).wrapping_add(u32::from(byte.wrapping_sub(b'0')));
+        let mode = tree[..space].iter().fold(0, digit) & 0xffff;
+        Some((Self { mode, name: &tree[space + 1..end], id }, rest))
+    }
 }
 
 /// The tree of the commit that `id` is, or that a tag of this id leads to.

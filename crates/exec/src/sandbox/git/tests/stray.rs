@@ -48,6 +48,21 @@ fn a_repository_that_a_commit_names_is_renamed() {
 }
 
 #[test]
+fn a_gitlink_is_seen_however_its_mode_is_written() {
+    for mode in ["160000", "0160000", "170000"] {
+        let lab = Lab::with_commit();
+        let script = format!(
+            "{EVIL}; id=$(git -C x rev-parse HEAD)
+            tree=$({{ printf '{mode} x\\0'; printf $id | sed 's/../\\\\x&/g' | xargs -0 printf '%b'; }} |
+                git hash-object -t tree --literally -w --stdin)
+            git update-ref refs/heads/feat $(git commit-tree -m x $tree)"
+        );
+        let told = run(&lab, &watch(&lab), &script);
+        assert!(told.iter().any(|told| told.contains("x/.git` was renamed to")), "{mode} {told:?}");
+    }
+}
+
+#[test]
 fn a_repository_is_renamed_where_another_branch_names_one() {
     let link = "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),x; git commit -qm m";
     // Loose objects, and packed ones.
