@@ -217,6 +217,38 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+    fn files_that_make_or_configure_a_repository_are_configuration() {
+        let place = tempfile::tempdir().unwrap();
+        let root = real(place.path()).unwrap();
+        let file = |path: &str, text: &str| {
+            std::fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            std::fs::write(root.join(path), text).unwrap();
+        };
+        for name in ["HEAD", "objects/x", "refs/x", "config"] {
+            file(&format!("remote.git/{name}"), "");
+            file(&format!("top/.git/{name}"), "");
+        }
+        // A linked working tree has a configuration of its own.
+        file("top/.git/worktrees/wt/commondir", "../..\n");
+        file("top/.git/worktrees/wt/config.worktree", "[core]\nhooksPath = hk\n");
+        file("wt/.git", &format!("gitdir: {}\n", root.join("top/.git/worktrees/wt").display()));
+        let machine = ThisMachine::new("", vec![root.clone()]).at_home(Some(root.join("no-home")));
+        for (path, expected) in [
+            ("HEAD", true),
+            ("commondir", true),
+            ("remote.git/config", true),
+            ("remote.git/hooks/post-receive", true),
+            ("remote.git/description", false),
+            ("src/config", false),
+            ("wt/hk/pre-commit", true),
+            ("top/hk/pre-commit", false),
+        ] {
+            assert_eq!(machine.host_file(&root.join(path)).is_some(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
     fn which_programs_are_trusted() {
         // Not below /tmp, where nothing is.
         let home = real(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap().join("../../target/tmp/machine");

@@ -40,6 +40,8 @@ fn what_could_do_harm_is_left_out() {
         "[remote \"o\"]\nurl = file:///x",
         "[remote \"o\"]\nurl = ftp::x",
         "[remote \"o\"]\nurl = ./e.git",
+        "[remote \"o\"]\nfetch = +refs/heads/*:refs/remotes/o/*",
+        "[branch \"main\"]\nremote = e.git",
         "[remote \"o\"]\nurl = e/git:x",
         "[remote \"o\"]\nurl = /ws/e.git",
         "[remote \"o\"]\nuploadpack = x",
