@@ -166,12 +166,26 @@ impl Machine for ThisMachine {
     }
 
     fn host_file(&self, path: &Path) -> Option<HostFile> {
+        // A file of either name can make its directory a repository, whose configuration git then obeys.
+        let makes_git = path.file_name().is_some_and(|name| name == "HEAD" || name == "commondir");
+        if makes_git || is_configuration_of_bare(path) {
+            return Some(HostFile::configuration("use git here"));
+        }
         // A submodule has a configuration of its own, and lies in a tree that has another.
         path.ancestors()
             .skip(1)
             .filter_map(|root| self.obeyed(root))
             .find_map(|obeyed| obeyed.host_file(path))
     }
+}
+
+/// Whether `path` says what git does in a git directory that it lies in, of whatever name.
+fn is_configuration_of_bare(path: &Path) -> bool {
+    let decides = |below: &Path| {
+        let first = below.iter().next().unwrap_or_default();
+        ["config", "config.worktree", "hooks"].iter().any(|name| first == *name)
+    };
+    path.ancestors().skip(1).any(|at| path.strip_prefix(at).is_ok_and(decides) && git::is_git(at))
 }
 
 /// The git directory of the working tree at `root`: `.git` itself, or where a file of that name leads, and of a linked working
@@ -199,6 +213,38 @@ mod tests {
         std::fs::copy("/bin/true", &path).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         path
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+    fn files_that_make_or_configure_a_repository_are_configuration() {
+        let place = tempfile::tempdir().unwrap();
+        let root = real(place.path()).unwrap();
+        let file = |path: &str, text: &str| {
+            std::fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            std::fs::write(root.join(path), text).unwrap();
+        };
+        for name in ["HEAD", "objects/x", "refs/x", "config"] {
+            file(&format!("remote.git/{name}"), "");
+            file(&format!("top/.git/{name}"), "");
+        }
+        // A linked working tree has a configuration of its own.
+        file("top/.git/worktrees/wt/commondir", "../..\n");
+        file("top/.git/worktrees/wt/config.worktree", "[core]\nhooksPath = hk\n");
+        file("wt/.git", &format!("gitdir: {}\n", root.join("top/.git/worktrees/wt").display()));
+        let machine = ThisMachine::new("", vec![root.clone()]).at_home(Some(root.join("no-home")));
+        for (path, expected) in [
+            ("HEAD", true),
+            ("commondir", true),
+            ("remote.git/config", true),
+            ("remote.git/hooks/post-receive", true),
+            ("remote.git/description", false),
+            ("src/config", false),
+            ("wt/hk/pre-commit", true),
+            ("top/hk/pre-commit", false),
+        ] {
+            assert_eq!(machine.host_file(&root.join(path)).is_some(), expected, "{path}");
+        }
     }
 
     #[test]

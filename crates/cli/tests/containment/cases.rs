@@ -22,6 +22,7 @@ mod admin;
 mod descriptors;
 mod environment;
 mod git;
+mod git_ways;
 mod hosts;
 mod lifetime;
 mod metadata;
@@ -48,6 +49,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Case> {
         mounts::CASES,
         roots::CASES,
         git::CASES,
+        git_ways::CASES,
         network::CASES,
         hosts::CASES,
         unix::CASES,

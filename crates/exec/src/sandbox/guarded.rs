@@ -15,7 +15,7 @@ use super::git::{self, GitObeyed, Repository};
 use super::places::Places;
 use super::plan::to_path;
 use super::scratch::Scratch;
-use super::survey::{exists, is_directory};
+use super::survey::exists;
 use crate::fs::{real, real_to_be};
 
 /// Configuration in a directory that is not its own, and no name of which is held for itself.
@@ -147,13 +147,12 @@ impl RootGuard<'_> {
         let git = git::repositories(trees, &self.confinement.writable);
         self.found.cut |= git.cut;
         let at = root.join(".git");
+        let outer = git::outer_repositories(root, is_ours);
         if self.scratch.placeholder(&at) {
             // A directory of a repository: git looks upwards.
-            let above = root.ancestors().skip(1).take_while(|above| is_ours(above));
-            let mut above = above.map(|above| Repository { at: above.join(".git"), root: above.to_owned() });
-            let above = above.find(|repository| is_directory(&repository.at));
             let repositories = &mut self.found.repositories;
-            repositories.extend(above.filter(|above| !repositories.contains(above)));
+            let above = outer.first().filter(|above| repositories.iter().all(|known| known.at != above.at));
+            repositories.extend(above.cloned().into_iter().collect::<Vec<_>>());
             repositories.push(Repository { at, root: root.to_owned() });
         }
         for pointer in git.pointers.into_iter().chain(git.closed) {
@@ -166,16 +165,22 @@ impl RootGuard<'_> {
         all.extend(
             self.found.repositories.iter().filter(|own| !all.contains(own)).cloned().collect::<Vec<_>>(),
         );
-        for repository in all {
+        for repository in all.into_iter().chain(outer) {
             self.obeyed(repository);
         }
-        if git::is_git(root) {
-            // A root that is a git directory itself. Git does not bear a directory in the place of a file.
-            for name in ["config", "config.worktree", "commondir"] {
-                self.follow(&root.join(name), WhenMissing::SetAside, "use git here");
-            }
-            self.follow(&root.join("hooks"), WhenMissing::Held, "use git here");
+        for bare in git.bare.into_iter().chain(git::is_git(root).then(|| root.to_owned())) {
+            self.bare(bare);
         }
+    }
+
+    /// Keeps the configuration and the hooks of a git directory that has no working tree here.
+    fn bare(&mut self, at: PathBuf) {
+        // Git does not bear a directory in the place of a file.
+        for name in ["config", "config.worktree", "commondir"] {
+            self.follow(&at.join(name), WhenMissing::SetAside, "use git here");
+        }
+        self.follow(&at.join("hooks"), WhenMissing::Held, "use git here");
+        self.obeyed(Repository { root: at.clone(), at });
     }
 
     /// Keeps the files that git obeys in `repository`, and notes the scripts that its hooks call.
@@ -187,6 +192,8 @@ impl RootGuard<'_> {
         for (path, missing) in &obeyed.configuration {
             self.follow(path, *missing, "use git here");
         }
+        let links = obeyed.links.iter().filter(|link| self.is_in_root(link));
+        links.cloned().collect::<Vec<_>>().into_iter().for_each(|link| self.close(link));
         let code = obeyed.code.iter().filter(|path| self.is_in_root(path));
         let code: Vec<_> = code.map(|path| (path.clone(), "commit or push here".to_owned())).collect();
         self.found.code.extend(code);

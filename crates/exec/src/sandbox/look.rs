@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use policy::DenyRead;
 use rustix::fs::FileType;
 
-use super::git::sys;
+use super::git::{is_git, sys};
 
 /// How many entries are looked at. A cell is made once in a session.
 const MAX_ENTRIES: usize = 5_000_000;
@@ -21,13 +21,15 @@ const MAX_TREES: usize = 20_000;
 const MAX_CODE: usize = 100;
 /// Directories that are large, and whose files others have written.
 const OF_OTHERS: &[&str] = &["node_modules", "target", "vendor", ".venv", "venv", "site-packages"];
+/// Names in a git directory, of which each has two at least.
+const IN_GIT: &[&str] = &["HEAD", "objects", "refs", "commondir"];
 
 /// What was found.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// What globs say may not be read.
     pub(crate) hidden: BTreeSet<PathBuf>,
-    /// Directories with something in them that is called `.git`.
+    /// Directories with something in them that is called `.git`, and those that are git directories of another name.
     pub(crate) trees: Vec<PathBuf>,
     /// Code that the user's programs run, below the top of a root, with the action that makes them.
     pub(crate) code: Vec<(PathBuf, String)>,
@@ -58,6 +60,7 @@ impl Seen {
         // ends: every entry is looked at once, and only so many are
         while let Some(below) = next.pop_front().or_else(|| last.pop_front()) {
             let Ok(directory) = sys::beneath(top.as_fd(), &below, sys::LIST) else { continue };
+            let mut of_git = 0;
             // A directory that cannot be listed to its end is taken for what was seen of it.
             let _seen = sys::list(directory.as_fd(), |name, kind| {
                 if *left == 0 {
@@ -67,6 +70,7 @@ impl Seen {
                 *left -= 1;
                 let entry = below.join(name);
                 let path = root.join(&entry);
+                of_git += usize::from(IN_GIT.iter().any(|known| name == *known));
                 if deny.denies_entry(&path).is_some() {
                     // A link is not what it leads to.
                     if kind != FileType::Symlink {
@@ -82,6 +86,9 @@ impl Seen {
                 }
                 ControlFlow::Continue(())
             });
+            if of_git > 1 && !below.as_os_str().is_empty() && is_git(&root.join(&below)) {
+                self.tree(root, &below);
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, RenameFlags, chmod, fstat, renameat_with};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, RenameFlags, chmod, fstat, renameat_with, statat};
 use rustix::io::{Errno, Result};
 
 use super::git::sys;
@@ -16,7 +16,15 @@ const TRIES: usize = 20;
 /// so for a moment: it is the user's.
 pub(crate) fn set_aside(path: &Path) -> Result<PathBuf> {
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
-    let directory = sys::place(above)?;
+    let directory = match sys::place(above) {
+        // A link on the way, made in the place of a directory: what it leads to may lie anywhere, so the link goes.
+        Err(Errno::LOOP) => {
+            let ways: Vec<&Path> = above.ancestors().collect();
+            let is_link = |way: &&&Path| sys::kind_of(way) == Some(FileType::Symlink);
+            return set_aside(ways.iter().rev().find(is_link).ok_or(Errno::LOOP)?);
+        }
+        directory => directory?,
+    };
     let rename = || {
         for _ in 0..TRIES {
             let mut new = name.to_owned();
@@ -34,14 +42,44 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf> {
     }
 }
 
+/// Does `work` while every directory on the way to `directory` can be searched, itself included: a command may have taken
+/// that right away, and the user may give it back.
+pub(crate) fn reachable<T>(directory: &Path, work: impl FnOnce() -> T) -> T {
+    let is_closed = |at: &&Path| statat(CWD, at.join("."), AtFlags::empty()).err() == Some(Errno::ACCESS);
+    let mut opened = Vec::new();
+    // ends: each turn opens one more directory of the way
+    for _ in directory.ancestors() {
+        let Some(closed) = directory.ancestors().filter(is_closed).last() else { break };
+        // A directory of another user stays closed, as it was.
+        let Ok(open) = open_up(closed) else { break };
+        opened.push(open);
+    }
+    let done = work();
+    for (directory, mode) in opened.iter().rev() {
+        let _not_ours = chmod(by_descriptor(directory), *mode);
+    }
+    done
+}
+
+/// Lets the owner of a directory do everything there; returns it with the mode that it had.
+fn open_up(path: &Path) -> Result<(OwnedFd, Mode)> {
+    let directory = sys::place(path)?;
+    let mode = Mode::from_raw_mode(fstat(&directory)?.st_mode);
+    chmod(by_descriptor(&directory), mode | Mode::RWXU)?;
+    Ok((directory, mode))
+}
+
+/// A path to what is open: nobody can put a link in its place.
+fn by_descriptor(directory: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", directory.as_raw_fd())
+}
+
 /// Does `work` while the directory can be written: whoever owns it can make it so.
 pub(super) fn writable<T>(directory: &OwnedFd, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let mode = Mode::from_raw_mode(fstat(directory)?.st_mode);
-    // By the descriptor: nobody can put a link in its place.
-    let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    chmod(&path, mode | Mode::RWXU)?;
+    chmod(by_descriptor(directory), mode | Mode::RWXU)?;
     let done = work();
-    chmod(&path, mode)?;
+    chmod(by_descriptor(directory), mode)?;
     done
 }
 
@@ -85,5 +123,37 @@ mod tests {
             assert_eq!((std::fs::read(&new).unwrap(), file.exists()), (b"x".to_vec(), false));
         }
         assert_eq!(set_aside(&place.path().join("none/HEAD")), Err(Errno::NOENT));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+    fn a_link_on_the_way_is_renamed_itself() {
+        let place = tempfile::tempdir().unwrap();
+        let top = crate::fs::real(place.path()).unwrap();
+        std::fs::create_dir_all(top.join("evil/sub")).unwrap();
+        std::fs::write(top.join("evil/sub/my.conf"), "x").unwrap();
+        std::os::unix::fs::symlink("evil", top.join("d")).unwrap();
+        let new = set_aside(&top.join("d/sub/my.conf")).unwrap();
+        assert!(new.is_symlink() && new.display().to_string().contains("/d.untrusted-"), "{}", new.display());
+        assert!(!top.join("d").exists() && top.join("evil/sub/my.conf").exists());
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+    fn closed_directories_are_opened_for_a_moment() {
+        let place = tempfile::tempdir().unwrap();
+        let (above, below) = (place.path().join("a"), place.path().join("a/b"));
+        std::fs::create_dir_all(&below).unwrap();
+        std::fs::write(below.join("HEAD"), "x").unwrap();
+        let close = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        close(&below, 0o644);
+        close(&above, 0o000);
+        assert!(reachable(&below, || sys::is_there(&below.join("HEAD"))));
+        assert_eq!(std::fs::metadata(&above).unwrap().permissions().mode() & 0o777, 0o000);
+        close(&above, 0o755);
+        assert_eq!(std::fs::metadata(&below).unwrap().permissions().mode() & 0o777, 0o644);
+        close(&below, 0o755);
     }
 }

@@ -23,13 +23,17 @@ pub(super) struct Rewritten {
     pub(super) complete: bool,
 }
 
-/// Writes `text` anew. `inside` says which working trees a submodule may have.
-pub(super) fn rewrite(text: &[u8], inside: impl Fn(&str) -> bool) -> Rewritten {
+/// Writes `text` anew. `inside` says which working trees a submodule may have, `near` whether commands write at a path.
+pub(super) fn rewrite(text: &[u8], inside: impl Fn(&str) -> bool, near: impl Fn(&str) -> bool) -> Rewritten {
     let (entries, mut complete) = read(text);
     let mut text = String::new();
     let mut under = None;
+    let is_kept = |entry: &Entry| harmless(entry, &inside) && !names_repository_near(entry, &near);
+    let is_address = |entry: &&Entry| entry.section == "remote" && entry.key == "url" && is_kept(entry);
+    let remotes: Vec<String> =
+        entries.iter().filter(is_address).filter_map(|entry| entry.subsection.clone()).collect();
     for entry in entries {
-        if !harmless(&entry, &inside) {
+        if !is_kept(&entry) || !names_known_remote(&entry, &remotes) {
             complete = false;
             continue;
         }
@@ -115,6 +119,24 @@ fn entry((section, subsection): &(String, Option<String>), line: &str) -> Option
         key: key.to_ascii_lowercase(),
         value: value.to_owned(),
     })
+}
+
+/// Whether an address is that of a repository that commands may have made: `git push` runs its hooks. A relative one counts
+/// from wherever the user is.
+fn names_repository_near(entry: &Entry, near: &impl Fn(&str) -> bool) -> bool {
+    let value = entry.value.as_str();
+    let is_path = !value.split('/').next().is_some_and(|first| first.contains(':'));
+    entry.key == "url" && is_path && (!value.starts_with('/') || near(value))
+}
+
+/// Whether the remote that an entry is about, if it is about one, is among `remotes`. Git takes any other name for a path.
+fn names_known_remote(entry: &Entry, remotes: &[String]) -> bool {
+    let is_known = |name: &str| remotes.iter().any(|known| known == name);
+    match (entry.section.as_str(), entry.key.as_str()) {
+        ("remote", _) => entry.subsection.as_deref().is_some_and(is_known),
+        ("branch", "remote") => entry.value == "." || is_known(&entry.value),
+        _ => true,
+    }
 }
 
 /// The table of harmless keys.

@@ -28,13 +28,16 @@ pub(crate) struct Discovered {
     pub(crate) pointers: Vec<PathBuf>,
     /// Git directories for which there is no layer, and which must be read-only.
     pub(crate) closed: Vec<PathBuf>,
+    /// Git directories that belong to no working tree here: bare ones, and those whose tree lies elsewhere.
+    pub(crate) bare: Vec<PathBuf>,
     /// Every repository of a working tree, also those inside another one.
     pub(crate) trees: Vec<Repository>,
     /// There were too many of them.
     pub(crate) cut: bool,
 }
 
-/// The git directories of the working trees `trees` (real paths) in the writable roots.
+/// The git directories of the working trees `trees` (real paths) in the writable roots, and those of `trees` that are git
+/// directories themselves.
 pub(crate) fn repositories<'a>(
     trees: impl IntoIterator<Item = &'a PathBuf>,
     writable: &[PathBuf],
@@ -47,23 +50,55 @@ pub(crate) fn repositories<'a>(
             break;
         }
     }
+    let Discovered { repositories, closed, bare, .. } = &mut found;
+    let is_known = |at: &PathBuf| {
+        closed.iter().chain(repositories.iter().map(|known| &known.at)).any(|known| at.starts_with(known))
+    };
+    bare.retain(|at| !is_known(at));
     found
 }
 
-/// Whether a directory looks like one of git's.
+/// Decides whether git could take a directory for one of its own.
+///
+/// Git wants a `HEAD`, and `objects` and `refs` that it may search. It takes an executable file or a FIFO for such a
+/// directory too, and finds both elsewhere if there is a `commondir`. So only names count here, not kinds.
 pub(crate) fn is_git(path: &Path) -> bool {
     // Git wants no list of it, so neither does this.
-    let has = |name: &str, wanted: &[FileType]| {
-        sys::kind_of(&path.join(name)).is_some_and(|kind| wanted.contains(&kind))
+    let has = |name: &str| sys::is_there(&path.join(name));
+    let head = sys::kind_of(&path.join("HEAD"));
+    matches!(head, Some(FileType::RegularFile | FileType::Symlink))
+        && (has("commondir") || has("objects") && has("refs"))
+}
+
+/// The repositories of the directories above `root`, the nearest first: git looks upwards, and their configuration may name
+/// files in `root`. `is_ours` says whether a directory belongs to this user.
+pub(crate) fn outer_repositories(root: &Path, is_ours: impl Fn(&Path) -> bool) -> Vec<Repository> {
+    let above = root.ancestors().skip(1).take_while(|above| is_ours(above));
+    let repository = |above: &Path| {
+        let at = match sys::kind_of(&above.join(".git"))? {
+            FileType::Directory => above.join(".git"),
+            _ => common_directory(above)?,
+        };
+        Some(Repository { at, root: above.to_owned() })
     };
-    // A link will do: so it does for git.
-    let (file, directory, link) = (FileType::RegularFile, FileType::Directory, FileType::Symlink);
-    has("HEAD", &[file, link]) && has("objects", &[directory, link]) && has("refs", &[directory, link])
+    above.filter_map(repository).collect()
+}
+
+/// The git directory that a linked working tree has for itself beside the one that all share.
+pub(super) fn own_directory(Repository { at, root }: &Repository) -> Option<PathBuf> {
+    let own = sys::real(&pointer(root)?).ok()?;
+    (own != *at).then_some(own)
 }
 
 impl Discovered {
     /// Takes in the `.git` of the directory `tree`.
     fn see(&mut self, tree: &Path, dir: BorrowedFd<'_>, writable: &[PathBuf]) -> ControlFlow<()> {
+        if is_git(tree) {
+            if self.bare.len() == MOUNTS {
+                return ControlFlow::Break(());
+            }
+            self.bare.push(tree.to_owned());
+        }
         let Ok(Some(stat)) = sys::look(dir, OsStr::new(".git")) else { return ControlFlow::Continue(()) };
         match sys::kind(&stat) {
             FileType::Directory => self.add(Repository { at: tree.join(".git"), root: tree.to_owned() }),

@@ -259,13 +259,15 @@ impl<'a> Landing<'a> {
         let Body::Bytes(text) = body else { return Ok(End::Put(Put::Kept)) };
         let git = path.parent().filter(|git| !git.as_os_str().is_empty());
         let root = &self.layer.repository.root;
-        let rewritten = config::rewrite(&text, |tree| {
+        let inside = |tree: &str| {
             let tree = git.and_then(|git| spelled(&self.layer.repository.at.join(git), Path::new(tree)));
             // Only a submodule has a tree of its own choice.
             tree.is_some_and(|tree| {
                 tree.starts_with(root) && tree != *root && !parts(&tree).contains(&b".git".as_slice())
             })
-        });
+        };
+        let near = |path: &str| spelled(root, Path::new(path)).is_none_or(|path| path.starts_with(root));
+        let rewritten = config::rewrite(&text, inside, near);
         let known = self.host.look(path);
         let ours = known.is_none_or(|stat| self.layer.done.get(path) == Some(&Mark::of(&stat)));
         if known.is_some() && !ours {

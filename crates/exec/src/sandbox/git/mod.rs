@@ -27,6 +27,7 @@ mod landing;
 mod layer;
 mod loose;
 mod obeyed;
+mod object_store;
 mod objects;
 mod operation;
 mod pack;
@@ -38,8 +39,10 @@ mod settings;
 mod steps;
 mod stray;
 pub(crate) mod sys;
+mod tip_links;
 mod tracked;
 mod upper;
+mod words;
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "tests make and look at what others would")]
@@ -47,7 +50,7 @@ mod tests;
 
 #[cfg(test)]
 use discover::Discovered;
-pub(crate) use discover::{common_directory, is_git, repositories};
+pub(crate) use discover::{common_directory, is_git, outer_repositories, repositories};
 pub(crate) use layer::{Landed, Layer};
 pub(crate) use obeyed::{GitObeyed, obeyed};
 pub(crate) use stray::{Strays, recover};

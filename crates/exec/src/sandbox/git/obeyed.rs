@@ -3,17 +3,17 @@
 //! Configuration and the programs that it names are held read-only for commands. Scripts that a hook calls may be changed,
 //! and the change is told. Everything is read generously: guarding one file too many does little harm.
 
-use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::{HostFile, WhenMissing, normal};
-use rustix::fs::{AtFlags, CWD, FileType, statat};
+use rustix::fs::{CWD, FileType};
 
 use super::settings::{GitSettings, GitValue, expand};
-use super::{Repository, sys};
+use super::words::CommandText;
+use super::{Repository, discover, sys};
 use crate::fs::real_to_be;
 use crate::sandbox::plan::to_path;
 use crate::sandbox::stamp::FileStamp;
@@ -22,6 +22,39 @@ use crate::sandbox::stamp::FileStamp;
 const MAX_PATHS: usize = 400;
 /// The longest hook that is read.
 const MAX_HOOK: u64 = 256 * 1024;
+/// How many links lead from one to the next, as the kernel has it.
+const MAX_LINKS: usize = 40;
+/// The names of hooks.
+const HOOKS: &[&str] = &[
+    "applypatch-msg",
+    "pre-applypatch",
+    "post-applypatch",
+    "pre-commit",
+    "pre-merge-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "post-commit",
+    "pre-rebase",
+    "post-checkout",
+    "post-merge",
+    "pre-push",
+    "pre-receive",
+    "update",
+    "proc-receive",
+    "post-receive",
+    "post-update",
+    "reference-transaction",
+    "push-to-checkout",
+    "pre-auto-gc",
+    "post-rewrite",
+    "sendemail-validate",
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-prepare-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+    "post-index-change",
+];
 /// Names in a git directory that may be links.
 const LINKS: &[&str] = &["config", "config.worktree", "hooks", "info", "info/attributes", "attributes"];
 
@@ -30,6 +63,8 @@ const LINKS: &[&str] = &["config", "config.worktree", "hooks", "info", "info/att
 pub(crate) struct GitObeyed {
     /// Configuration, hooks, and programs that the configuration names.
     pub(crate) configuration: Vec<(PathBuf, WhenMissing)>,
+    /// Symbolic links on the way to the configuration: another one in its place would lead git elsewhere.
+    pub(crate) links: Vec<PathBuf>,
     /// Scripts that hooks call.
     pub(crate) code: Vec<PathBuf>,
     /// Something could not be read, so this may not be all.
@@ -44,22 +79,31 @@ pub(crate) struct GitObeyed {
 pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitObeyed {
     let Repository { at, root } = repository;
     let mut found = GitObeyed::default();
-    let settings = GitSettings::of(at, home);
+    let own = discover::own_directory(repository);
+    let settings = GitSettings::of(at, own.as_deref(), home);
     found.unread = settings.unread;
     found.read = settings.files.iter().map(|file| (file.clone(), FileStamp::of(file))).collect();
-    for name in LINKS {
-        found.configuration.extend(link(&at.join(name)).map(|to| (to, WhenMissing::SetAside)));
+    for directory in std::iter::once(at).chain(&own) {
+        let links = LINKS.iter().filter_map(|name| link(&directory.join(name)));
+        found.configuration.extend(links.map(|to| (to, WhenMissing::SetAside)));
     }
-    let files = settings.files.into_iter().filter(|file| !file.starts_with(at));
-    found.configuration.extend(files.map(|file| (file, WhenMissing::SetAside)));
+    let files = settings.files.iter().filter(|file| !file.starts_with(at));
+    found.configuration.extend(files.map(|file| (file.clone(), WhenMissing::SetAside)));
+    // Paths count from the working tree, which the configuration may move.
+    let trees = settings.values.iter().filter(|value| value.section == "core" && value.key == "worktree");
+    let moved = trees.filter_map(|value| expand(&value.value, at, home));
+    let bases: Vec<PathBuf> = std::iter::once(root.clone()).chain(moved).collect();
     let mut hooks = vec![at.join("hooks")];
     for value in &settings.values {
+        let text = CommandText { text: &value.value, bases: &bases, home };
         if value.section == "core" && value.key == "hookspath" {
-            let Some(path) = expand(&value.value, root, home) else { continue };
-            hooks.push(path.clone());
-            found.configuration.push((path, WhenMissing::Held));
+            hooks.extend(found.hooks_path(text));
+        } else if value.section == "init" && value.key == "templatedir" {
+            let paths = bases.iter().filter_map(|base| expand(&value.value, base, home));
+            found.configuration.extend(paths.map(|path| (path, WhenMissing::SetAside)));
         } else if runs_or_reads(value) {
-            found.configuration.extend(programs(&value.value, root, home));
+            let text = CommandText { text: program(&value.value), ..text };
+            found.configuration.extend(text.of_value().into_iter().map(|path| (path, WhenMissing::SetAside)));
         }
     }
     // Husky's own hooks lie beside the directory that git is led to.
@@ -68,19 +112,7 @@ pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitObeyed 
         found.read.push((directory.clone(), FileStamp::of(&directory)));
         found.hooks(&directory, root);
     }
-    let is_other = |path: &Path| path != root && path != at && !root.starts_with(path);
-    found.configuration.retain(|(path, _)| is_other(path));
-    found.configuration.dedup();
-    found.code.retain(|path| {
-        is_other(path) && !found.configuration.iter().any(|(known, _)| path.starts_with(known))
-    });
-    found.code.sort();
-    found.code.dedup();
-    found.unread |= found.configuration.len() > MAX_PATHS || found.code.len() > MAX_PATHS;
-    found.configuration.truncate(MAX_PATHS);
-    found.code.truncate(MAX_PATHS);
-    let configuration = found.configuration.iter().map(|(path, _)| real_to_be(path)).collect();
-    found.real = (configuration, found.code.iter().map(|path| real_to_be(path)).collect());
+    found.settle(repository);
     found
 }
 
@@ -93,16 +125,60 @@ impl GitObeyed {
     /// Whether all of the configuration in `other` is in this too.
     pub(crate) fn guards_as_much_as(&self, other: &Self) -> bool {
         other.configuration.iter().all(|one| self.configuration.contains(one))
+            && other.links.iter().all(|link| self.links.contains(link))
     }
 
     /// The part that `path` plays for git, if it plays one.
     pub(crate) fn host_file(&self, path: &Path) -> Option<HostFile> {
         let is = |known: &PathBuf| path.starts_with(known);
-        if self.configuration.iter().any(|(known, _)| is(known)) || self.real.0.iter().any(is) {
+        let is_link = self.links.iter().any(|link| link == path);
+        if is_link || self.configuration.iter().any(|(known, _)| is(known)) || self.real.0.iter().any(is) {
             return Some(HostFile::configuration("use git here"));
         }
         let is_code = self.code.iter().any(is) || self.real.1.iter().any(is);
         is_code.then(|| HostFile::code("commit or push here"))
+    }
+
+    /// Takes in a `core.hooksPath`, and returns the directories that it names.
+    fn hooks_path(&mut self, CommandText { text, bases, home }: CommandText<'_>) -> Vec<PathBuf> {
+        let directories: Vec<PathBuf> = bases.iter().filter_map(|base| expand(text, base, home)).collect();
+        for directory in &directories {
+            // A directory that cannot be held as a whole: the tree itself, or one that it lies in.
+            if bases.iter().any(|base| base.starts_with(directory)) {
+                let hooks = HOOKS.iter().map(|name| (directory.join(name), WhenMissing::SetAside));
+                self.configuration.extend(hooks);
+            }
+            self.configuration.push((directory.clone(), WhenMissing::Held));
+        }
+        // `sub/..` is another directory once `sub` is a link.
+        let parts: Vec<&[u8]> = text.split(|&byte| byte == b'/').collect();
+        for up in (1..parts.len()).filter(|&at| parts[at] == b"..") {
+            let before = bases.iter().filter_map(|base| expand(&parts[..up].join(&b'/'), base, home));
+            self.configuration.extend(before.map(|path| (path, WhenMissing::SetAside)));
+        }
+        directories
+    }
+
+    /// Brings what was found into order, within its limits.
+    fn settle(&mut self, Repository { at, root }: &Repository) {
+        let is_other = |path: &Path| path != root && path != at && !root.starts_with(path);
+        self.configuration.retain(|(path, _)| is_other(path));
+        self.configuration.dedup();
+        self.code.retain(|path| {
+            is_other(path) && !self.configuration.iter().any(|(known, _)| path.starts_with(known))
+        });
+        self.code.sort();
+        self.code.dedup();
+        self.unread |= self.configuration.len() > MAX_PATHS || self.code.len() > MAX_PATHS;
+        self.configuration.truncate(MAX_PATHS);
+        self.code.truncate(MAX_PATHS);
+        for (path, _) in &self.configuration {
+            let new = links_on_the_way(path).into_iter().filter(|link| !self.links.contains(link));
+            self.links.extend(new.collect::<Vec<_>>());
+        }
+        self.read.extend(self.links.iter().map(|link| (link.clone(), FileStamp::of(link))));
+        let configuration = self.configuration.iter().map(|(path, _)| real_to_be(path)).collect();
+        self.real = (configuration, self.code.iter().map(|path| real_to_be(path)).collect());
     }
 
     /// Takes in the hooks of a directory: those that are links, and the scripts that they call.
@@ -124,7 +200,9 @@ impl GitObeyed {
                     sys::small(above.as_fd(), Path::new(hook.file_name()?), MAX_HOOK)
                 });
             if let Some(text) = text {
-                self.code.extend(called(&text, root));
+                let bases = [root.to_owned()];
+                let named = CommandText { text: &text, bases: &bases, home: None }.of_hook();
+                self.code.extend(named.into_iter().filter(|path| path.starts_with(root)));
             }
             left -= 1;
             if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -138,92 +216,26 @@ fn link(path: &Path) -> Option<PathBuf> {
     Some(normal(&path.parent()?.join(to_path(to.into_bytes()))))
 }
 
-/// The kind of what is at `path`, if there is something.
-fn kind(path: &Path) -> Option<FileType> {
-    let stat = statat(CWD, path, AtFlags::empty()).or_else(|_| statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW));
-    stat.ok().map(|stat| FileType::from_raw_mode(stat.st_mode))
+/// The symbolic links that lead from `path` to where it really is.
+fn links_on_the_way(path: &Path) -> Vec<PathBuf> {
+    let (mut links, mut path) = (Vec::new(), path.to_owned());
+    // ends: after so many links at the latest, as the kernel does
+    while links.len() < MAX_LINKS {
+        let mut ways: Vec<&Path> = path.ancestors().collect();
+        ways.reverse();
+        let first = ways.into_iter().find_map(|way| Some((way.to_owned(), link(way)?)));
+        let Some((way, to)) = first else { break };
+        let Ok(rest) = path.strip_prefix(&way) else { break };
+        path = normal(&to.join(rest));
+        links.push(way);
+    }
+    links
 }
 
-/// The files that a value names, which git runs or reads: words that are files of the tree, or would be one.
-fn programs(value: &[u8], root: &Path, home: Option<&Path>) -> Vec<(PathBuf, WhenMissing)> {
+/// The command in a value that git runs: behind the `!` of an alias, or the `ext::` of an address.
+fn program(value: &[u8]) -> &[u8] {
     let value = value.strip_prefix(b"!").unwrap_or(value);
-    let words = words(value);
-    let whole = [value.to_vec()];
-    let named = whole.iter().chain(&words).filter_map(|word| {
-        let path = expand(word, root, home)?;
-        let is_file = kind(&path).is_some_and(|kind| kind != FileType::Directory);
-        // A missing word with a `/` in it is a program that is yet to be made.
-        let would_be =
-            kind(&path).is_none() && word.contains(&b'/') && !word.starts_with(b"-") && is_plain(word);
-        (is_file || would_be).then_some((path, WhenMissing::SetAside))
-    });
-    named.collect()
-}
-
-fn is_plain(word: &[u8]) -> bool {
-    !word.windows(3).any(|part| part == b"://")
-        && !word.iter().any(|byte| b"*?$%{}()".contains(byte) || byte.is_ascii_whitespace())
-}
-
-/// The words of a command as a shell splits them; an expansion stays as it is written.
-fn words(text: &[u8]) -> Vec<Vec<u8>> {
-    let (mut words, mut word, mut quote, mut escaped) = (Vec::new(), Vec::new(), None, false);
-    for &byte in text {
-        match (byte, quote) {
-            _ if escaped => {
-                word.push(byte);
-                escaped = false;
-            }
-            (b'\\', None | Some(b'"')) => escaped = true,
-            (b'"' | b'\'', None) => quote = Some(byte),
-            (byte, Some(open)) if byte == open => quote = None,
-            (byte, None) if byte.is_ascii_whitespace() || b";|&<>()`".contains(&byte) => {
-                words.push(std::mem::take(&mut word));
-            }
-            (byte, _) => word.push(byte),
-        }
-    }
-    words.push(word);
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-/// The files of the tree that the text of a hook names. A word behind a variable counts without it (`"$top/lint.sh"`), and
-/// one behind `cd` counts from there too.
-fn called(text: &[u8], root: &Path) -> Vec<PathBuf> {
-    let words = words(text);
-    let mut bases = vec![root.to_owned()];
-    let after_cd =
-        words.windows(2).filter(|pair| pair[0] == b"cd").filter_map(|pair| expand(&pair[1], root, None));
-    bases.extend(after_cd.filter(|base| base.starts_with(root)));
-    let mut found = Vec::new();
-    for word in &words {
-        // Parts of an assignment or of a nested script are words of their own.
-        for part in word.split(|byte| b"=,:'\"\n\t ".contains(byte)) {
-            let part = without_variable(part);
-            if part.is_empty() || part.starts_with(b"-") || part.starts_with(b"#") || part.contains(&0) {
-                continue;
-            }
-            for base in &bases {
-                let path = normal(&base.join(OsStr::from_bytes(part)));
-                let is_file = kind(&path).is_some_and(|kind| kind != FileType::Directory);
-                let would_be = kind(&path).is_none() && part.contains(&b'/') && is_plain(part);
-                if (is_file || would_be) && path.starts_with(root) {
-                    found.push(path);
-                }
-            }
-        }
-    }
-    found
-}
-
-/// A word such as `$top/lint.sh` or `${top}/lint.sh` as a path of the tree.
-fn without_variable(word: &[u8]) -> &[u8] {
-    if word.first() != Some(&b'$') {
-        return word;
-    }
-    let end = word.iter().position(|&byte| byte == b'/').map_or(word.len(), |slash| slash + 1);
-    &word[end..]
+    value.strip_prefix(b"ext::").unwrap_or(value)
 }
 
 /// Whether a value names a program, a hook, or a file that says which program runs.
@@ -248,7 +260,9 @@ fn runs_or_reads(GitValue { section, key, value }: &GitValue) -> bool {
         "sequence" => key == "editor",
         "interactive" => key == "difffilter",
         "uploadpack" => key == "packobjectshook",
-        "init" => key == "templatedir",
+        "imap" => key == "tunnel",
+        "lfs" => matches!(key, "path" | "clean" | "smudge"),
+        "url" => value.starts_with(b"ext::"),
         "web" | "help" => key == "browser",
         _ => value.starts_with(b"!"),
     }
@@ -319,5 +333,58 @@ mod tests {
                 "tools/scripts/lint.sh"
             ]
         );
+    }
+
+    /// A working tree with a repository of the configuration `text`, and what git obeys in it, below the tree.
+    #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+    fn obeyed_in(root: &Path, text: &str) -> (Vec<String>, Vec<String>) {
+        std::fs::create_dir_all(root.join(".git/hooks")).unwrap();
+        std::fs::write(root.join(".git/config"), text).unwrap();
+        let repository = Repository { at: root.join(".git"), root: root.to_owned() };
+        let found = obeyed(&repository, Some(&root.join("no-home")));
+        let below = |path: &PathBuf| path.strip_prefix(root).map(|path| path.display().to_string()).ok();
+        let configuration = found.configuration.iter().filter_map(|(path, _)| below(path));
+        let mut configuration: Vec<String> =
+            configuration.filter(|path| !path.starts_with("no-home")).collect();
+        configuration.sort();
+        (configuration, found.links.iter().filter_map(below).collect())
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+    fn links_on_the_way_are_found() {
+        use std::os::unix::fs::symlink;
+        let place = tempfile::tempdir().unwrap();
+        let root = crate::fs::real(place.path()).unwrap();
+        std::fs::create_dir_all(root.join("real/hk")).unwrap();
+        std::fs::create_dir_all(root.join(".git/hooks")).unwrap();
+        std::fs::write(root.join("real/pc"), "").unwrap();
+        symlink("real", root.join("one")).unwrap();
+        symlink("one", root.join("two")).unwrap();
+        symlink("real", root.join("three")).unwrap();
+        symlink("../../three/pc", root.join(".git/hooks/pre-commit")).unwrap();
+        let (configuration, links) = obeyed_in(&root, "[core]\nhooksPath = two/hk\n");
+        assert_eq!(configuration, ["three/pc", "two/hk"]);
+        assert_eq!(links, ["two", "one", "three"]);
+    }
+
+    #[test]
+    fn values_that_name_a_program_in_another_way() {
+        let place = tempfile::tempdir().unwrap();
+        let root = crate::fs::real(place.path()).unwrap();
+        for (text, expected) in [
+            ("[core]\nfsmonitor = sh watch\n", vec!["watch"]),
+            ("[imap]\ntunnel = ./tun\n", vec!["tun"]),
+            ("[url \"ext::./up \"]\ninsteadOf = x:\n", vec!["up"]),
+            ("[init]\ntemplateDir = tpl\n", vec!["tpl"]),
+            ("[core]\nworktree = ../wt\nhooksPath = hk\n", vec!["hk", "wt/hk"]),
+        ] {
+            assert_eq!(obeyed_in(&root, text).0, expected, "{text}");
+        }
+        for up in [".", "sub/.."] {
+            let (configuration, _) = obeyed_in(&root, &format!("[core]\nhooksPath = {up}\n"));
+            assert!(configuration.contains(&"pre-commit".to_owned()), "{up}: {configuration:?}");
+            assert_eq!(configuration.contains(&"sub".to_owned()), up == "sub/..");
+        }
     }
 }

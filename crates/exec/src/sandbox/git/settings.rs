@@ -34,10 +34,12 @@ pub(crate) struct GitSettings {
 }
 
 impl GitSettings {
-    /// The values that git would see in the repository whose git directory is `git`, for a user with this `home`.
-    pub(crate) fn of(git: &Path, home: Option<&Path>) -> Self {
+    /// The values that git would see in the repository whose git directory is `git`, for a user with this `home`. A linked
+    /// working tree has an `own` git directory too.
+    pub(crate) fn of(git: &Path, own: Option<&Path>, home: Option<&Path>) -> Self {
         let mut settings = Self::default();
         let mut waiting: VecDeque<PathBuf> = scopes(git, home).into();
+        waiting.extend(own.map(|own| own.join("config.worktree")));
         // ends: each file is read once, and only so many are
         while let Some(file) = waiting.pop_front() {
             if settings.files.contains(&file) {
@@ -104,6 +106,11 @@ fn parse(text: &[u8]) -> Option<Vec<GitValue>> {
     let mut values = Vec::new();
     for section in file.sections() {
         let name = String::from_utf8_lossy(section.header().name()).to_ascii_lowercase();
+        // `[url "ext::PROGRAM"]` names a program in its header.
+        if let Some(url) = section.header().subsection_name().filter(|_| name == "url") {
+            let value = GitValue { section: name.clone(), key: String::new(), value: url.to_vec() };
+            values.push(value);
+        }
         for key in section.body().value_names() {
             values.extend(section.body().values(&key).into_iter().map(|value| GitValue {
                 section: name.clone(),
@@ -115,16 +122,33 @@ fn parse(text: &[u8]) -> Option<Vec<GitValue>> {
     Some(values)
 }
 
-/// The path that a value names: `~/` is the home, and a relative one counts from `base`.
+/// The path that a value names: `~/` is the home, `~name/` that of another user, and a relative one counts from `base`.
 pub(super) fn expand(value: &[u8], base: &Path, home: Option<&Path>) -> Option<PathBuf> {
     if value.is_empty() || value.contains(&0) {
         return None;
     }
-    let path = match value.strip_prefix(b"~/") {
-        Some(below) => home?.join(OsStr::from_bytes(below)),
+    let of_user = value.strip_prefix(b"~").and_then(|rest| {
+        let slash = rest.iter().position(|&byte| byte == b'/')?;
+        let (user, below) = (&rest[..slash], OsStr::from_bytes(&rest[slash + 1..]));
+        Some(if user.is_empty() { home?.to_owned() } else { home_of(user)? }.join(below))
+    });
+    let is_at_home = value.starts_with(b"~/");
+    let path = match of_user {
+        Some(path) => path,
+        None if is_at_home => return None,
         None => base.join(OsStr::from_bytes(value)),
     };
     Some(policy::normal(&path))
+}
+
+/// The home of a user of this machine.
+fn home_of(user: &[u8]) -> Option<PathBuf> {
+    let directory = sys::root(Path::new("/etc")).ok()?;
+    let users = sys::small(directory.as_fd(), Path::new("passwd"), MAX_CONFIG)?;
+    let line =
+        users.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(user)?.strip_prefix(b":"))?;
+    let home = line.split(|&byte| byte == b':').nth(4)?;
+    Some(PathBuf::from(OsStr::from_bytes(home))).filter(|home| home.is_absolute())
 }
 
 #[cfg(test)]
@@ -143,7 +167,7 @@ mod tests {
         write(&place.path().join("w/one.conf"), "[includeIf \"onbranch:x\"]\npath = \"two words\"\n");
         write(&place.path().join("w/two words"), "[Filter \"x\"]\nClean = \"./a b\" c\n[alias]\nx\n");
         write(&home.join(".gitconfig"), "[include]\npath = ~/missing\n[core]\nfsmonitor = true\n");
-        let settings = GitSettings::of(&git, Some(&home));
+        let settings = GitSettings::of(&git, None, Some(&home));
         let has = |section: &str, key: &str, value: &str| {
             let wanted = GitValue { section: section.into(), key: key.into(), value: value.into() };
             assert!(settings.values.contains(&wanted), "{wanted:?} in {:?}", settings.values);
@@ -156,6 +180,6 @@ mod tests {
         }
         assert!(!settings.unread);
         write(&git.join("config"), "[core\nx");
-        assert!(GitSettings::of(&git, Some(&home)).unread);
+        assert!(GitSettings::of(&git, None, Some(&home)).unread);
     }
 }

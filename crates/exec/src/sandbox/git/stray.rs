@@ -7,31 +7,47 @@
 //! was made by one that was killed.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
 
-use rustix::fs::FileType;
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 
 use super::hash::Format;
 use super::index::{self, Known};
+use super::tip_links::TipLinks;
 use super::{Repository, discover, sys};
 use crate::sandbox::plan::to_path;
 use crate::sandbox::scratch;
-use crate::sandbox::set_aside::{set_aside, told};
+use crate::sandbox::set_aside::{reachable, set_aside, told};
 
 /// How many submodules are looked at.
 const MAX_MODULES: usize = 1_000;
 /// What a configuration may hold.
 const CONFIG: u64 = 1 << 20;
+/// How many linked working trees are looked at.
+const MAX_TREES: usize = 100;
+/// What a pointer to a working tree may hold.
+const POINTER: u64 = 8 * 1024;
+/// How many trees of branches are read when a session begins, and after a run that has changed a git directory.
+const TREES_AT_START: usize = 5_000;
+const TREES_AFTER_RUN: usize = 50_000;
 
 /// Where commands of a session could make what a program of the user's obeys by itself.
 #[derive(Debug, Default)]
 pub(crate) struct Strays {
     repositories: Vec<Repository>,
     places: Mutex<Vec<Stray>>,
+    /// The gitlinks of each of `repositories`.
+    links: Mutex<Vec<TipLinks>>,
+    /// When the session began, in nanoseconds.
+    began: i128,
     /// What a session that was killed had left, which nobody has been told of.
     left: Mutex<Vec<String>>,
+    /// The sentences of this run: one that is still true half a second later is not said again.
+    said: Mutex<BTreeSet<String>>,
 }
 
 impl Strays {
@@ -47,11 +63,22 @@ impl Strays {
         let modules = repositories.iter().flat_map(empty_modules);
         let missing = configuration.into_iter().map(|(at, when)| Stray::Configuration { at, when });
         let places = roots.chain(modules).chain(missing).collect();
-        Self { repositories: repositories.to_vec(), places: Mutex::new(places), left: Mutex::new(left) }
+        let strays = Self {
+            repositories: repositories.to_vec(),
+            places: Mutex::new(places),
+            left: Mutex::new(left),
+            links: Mutex::new(repositories.iter().map(|_| TipLinks::default()).collect()),
+            began: UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0)),
+            ..Self::default()
+        };
+        // What is there already is the user's.
+        let _known = strays.watch_modules(TREES_AT_START);
+        strays
     }
 
     /// A run begins: the configuration that is there by now, made by the user or with their word.
     pub(crate) fn accepted(&self) -> BTreeSet<PathBuf> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let there = places.iter().filter_map(|place| match place {
             Stray::Configuration { at, .. } if is_made(at) => Some(at.clone()),
@@ -64,17 +91,52 @@ impl Strays {
     /// `changed`, there may be more such places for the next run.
     pub(crate) fn defuse(&self, accepted: &BTreeSet<PathBuf>, changed: bool) -> Vec<String> {
         let mut told = std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if changed {
+            told.extend(self.watch_modules(TREES_AFTER_RUN));
+        }
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let open = places.iter().filter(|place| !place.is_in(accepted));
         told.extend(open.filter_map(Stray::defuse));
-        if changed {
-            let new: Vec<Stray> = self.repositories.iter().flat_map(empty_modules).collect();
-            let room = MAX_MODULES.saturating_sub(places.len());
-            let new: Vec<Stray> =
-                new.into_iter().filter(|place| !places.contains(place)).take(room).collect();
-            places.extend(new);
-        }
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|sentence| said.insert(sentence.clone()));
         told
+    }
+
+    /// Watches the places of submodules that the index or a branch names, and reads no more than `budget` trees for it. Says
+    /// what the user must look at themselves.
+    fn watch_modules(&self, mut budget: usize) -> Vec<String> {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut new, mut told) = (Vec::new(), BTreeSet::new());
+        for (repository, links) in self.repositories.iter().zip(links.iter_mut()) {
+            let known = links.found.len();
+            if !links.look(repository, &mut budget) {
+                told.insert(NOT_ALL_TREES.to_owned());
+            }
+            new.extend(empty_modules(repository));
+            for root in repository.working_trees() {
+                let is_open = |at: &PathBuf| self.is_open(at);
+                let places = links.found.iter().map(|link| root.join(link));
+                let of = &repository.at;
+                new.extend(places.clone().filter(is_open).map(|at| Stray::Module { at, of: of.clone() }));
+                let older = places.skip(known).filter(|at| !self.is_open(at) && !leads_to_modules(at, of));
+                told.extend(older.map(|at| older_repository(&at)));
+            }
+        }
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let modules = places.iter().filter(|place| matches!(place, Stray::Module { .. })).count();
+        let room = MAX_MODULES.saturating_sub(modules);
+        let new: Vec<Stray> = new.into_iter().filter(|place| !places.contains(place)).take(room).collect();
+        places.extend(new);
+        told.into_iter().collect()
+    }
+
+    /// Whether there is no repository at `place`, or one that was made in this session. No command can set the time at which
+    /// a file was made.
+    fn is_open(&self, place: &Path) -> bool {
+        let git = place.join(".git");
+        let Ok(stat) = statx(CWD, &git, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME) else { return true };
+        let made = i128::from(stat.stx_btime.tv_sec) * 1_000_000_000 + i128::from(stat.stx_btime.tv_nsec);
+        stat.stx_mask & StatxFlags::BTIME.bits() != 0 && made >= self.began
     }
 
     /// The places as bytes, for [`recover`].
@@ -118,6 +180,35 @@ enum Stray {
     Configuration { at: PathBuf, when: String },
 }
 
+/// Said when a run has made more commits than are read.
+const NOT_ALL_TREES: &str = "WARNING: commands have made more commits than are looked through for nested repositories: \
+    look at directories with a `.git` in them before you switch branches or use `git reset`";
+
+/// The sentence about a commit that names a repository which was there before the session.
+fn older_repository(at: &Path) -> String {
+    format!(
+        "WARNING: a command has made a commit that names the repository `{}`; git would walk into it from the repository \
+         above and obey its configuration after `git switch` or `git reset`: look at its `.git/config` before you do that",
+        at.display()
+    )
+}
+
+impl Repository {
+    /// The working tree, and the linked ones below it.
+    fn working_trees(&self) -> Vec<PathBuf> {
+        let mut trees = vec![self.root.clone()];
+        let Ok(directory) = sys::root(&self.at.join("worktrees")) else { return trees };
+        let _seen = sys::list(directory.as_fd(), |name, _| {
+            let pointer = sys::small(directory.as_fd(), &Path::new(name).join("gitdir"), POINTER);
+            let path = pointer.map(|text| to_path(text.trim_ascii_end().to_vec()));
+            let tree = path.and_then(|path| path.parent().map(Path::to_owned));
+            trees.extend(tree.filter(|tree| tree.starts_with(&self.root) && *tree != self.root));
+            if trees.len() < MAX_TREES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        trees
+    }
+}
+
 /// The places of submodules of `repository` at which there is no git directory yet.
 fn empty_modules(Repository { at, root }: &Repository) -> Vec<Stray> {
     let Ok(git) = sys::root(at) else { return Vec::new() };
@@ -154,8 +245,17 @@ impl Stray {
         [kind.as_bytes(), b"\0", at.as_os_str().as_encoded_bytes(), b"\0", &rest, b"\0"].concat()
     }
 
-    /// Renames what a program must not obey; says what was done, or that it could not be.
+    /// Renames what a program must not obey; says what was done, or that it could not be. A command may have closed the
+    /// directory.
     fn defuse(&self) -> Option<String> {
+        let directory = match self {
+            Self::Root(at) | Self::Bare(at) | Self::Module { at, .. } => at,
+            Self::Configuration { at, .. } => at.parent()?,
+        };
+        reachable(directory, || self.defuse_open())
+    }
+
+    fn defuse_open(&self) -> Option<String> {
         match self {
             Self::Root(root) => {
                 let head = root.join("HEAD");
@@ -194,5 +294,5 @@ fn is_made(at: &Path) -> bool {
 fn leads_to_modules(at: &Path, of: &Path) -> bool {
     discover::pointer(at)
         .and_then(|git| sys::real(&git).ok())
-        .is_some_and(|git| git.starts_with(of.join("modules")))
+        .is_some_and(|git| git.strip_prefix(of).is_ok_and(|below| below.iter().any(|name| name == "modules")))
 }

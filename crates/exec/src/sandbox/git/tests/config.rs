@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::sandbox::git::config::{rewrite, worktree};
 
 fn kept(text: &str) -> (String, bool) {
-    let rewritten = rewrite(text.as_bytes(), |tree| tree == "../sub");
+    let rewritten = rewrite(text.as_bytes(), |tree| tree == "../sub", |path| path.starts_with("/ws"));
     (rewritten.text, rewritten.complete)
 }
 
@@ -39,6 +39,11 @@ fn what_could_do_harm_is_left_out() {
         "[remote \"o\"]\nurl = x@-oProxyCommand=x:y",
         "[remote \"o\"]\nurl = file:///x",
         "[remote \"o\"]\nurl = ftp::x",
+        "[remote \"o\"]\nurl = ./e.git",
+        "[remote \"o\"]\nfetch = +refs/heads/*:refs/remotes/o/*",
+        "[branch \"main\"]\nremote = e.git",
+        "[remote \"o\"]\nurl = e/git:x",
+        "[remote \"o\"]\nurl = /ws/e.git",
         "[remote \"o\"]\nuploadpack = x",
         "[remote \"o\"]\nfetch = x",
         "[remote \"-o\"]\nurl = https://x/y",

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::support::Lab;
-use crate::sandbox::git::{Discovered, Repository, repositories};
+use crate::sandbox::git::{Discovered, Repository, is_git, outer_repositories, repositories};
 use crate::sandbox::look::look;
 
 fn found(lab: &Lab, tree: &Path) -> (Vec<String>, Vec<String>) {
@@ -124,4 +124,45 @@ fn a_repository_too_many_is_closed_and_what_is_none_takes_no_place() {
     // 40 that are none, and 8 of the 40 that are: the tree itself has no repository here.
     assert_eq!((found.repositories.len(), found.closed.len(), found.cut), (32, 48, false));
     assert!(discovered(Path::new("/nowhere")).repositories.is_empty());
+}
+
+#[test]
+fn a_git_directory_without_a_working_tree_here_is_found() {
+    let lab = Lab::with_commit();
+    lab.host("git init -q --bare a/remote.git; git init -q --separate-git-dir=gd ../elsewhere; mkdir c; touch c/HEAD");
+    let mut bare = discovered(&lab.tree).bare;
+    bare.sort();
+    assert_eq!(bare, [lab.tree.join("a/remote.git"), lab.tree.join("gd")]);
+    // One that has a layer already needs nothing else.
+    lab.host("git clone -q --bare . .bare; git -C .bare worktree add -q ../wt -b wt");
+    assert_eq!(discovered(&lab.tree).bare.len(), 2);
+}
+
+#[test]
+fn repositories_above_are_found() {
+    let lab = Lab::with_commit();
+    lab.host("mkdir -p sub/deep; git worktree add -q ../out; mkdir ../out/sub");
+    let above = |root: &str| outer_repositories(&lab.base.join(root), |above| above.starts_with(&lab.base));
+    let of = |root: &str| vec![Repository { at: lab.git(), root: lab.base.join(root) }];
+    assert_eq!(above("tree/sub/deep"), of("tree"));
+    assert_eq!(above("out/sub"), of("out"));
+    assert_eq!(above("tree"), []);
+}
+
+#[test]
+fn whatever_git_could_take_for_a_repository_is_one() {
+    let lab = Lab::new();
+    for (make, expected) in [
+        ("mkdir objects refs; touch HEAD", true),
+        ("touch objects refs HEAD; chmod +x objects refs", true),
+        ("mkfifo objects refs; touch HEAD", true),
+        ("mkdir -p c/objects c/refs; echo c > commondir; touch HEAD", true),
+        ("ln -s /nowhere HEAD; ln -s c objects; ln -s c refs", true),
+        ("mkdir objects refs", false),
+        ("mkdir HEAD objects refs", false),
+        ("touch HEAD; mkdir objects", false),
+    ] {
+        lab.host(&format!("rm -rf d; mkdir d; cd d; {make}"));
+        assert_eq!(is_git(&lab.tree.join("d")), expected, "{make}");
+    }
 }

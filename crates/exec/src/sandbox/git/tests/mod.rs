@@ -13,4 +13,5 @@ mod objects;
 mod operation;
 mod overlay;
 mod steps;
+mod stray;
 mod support;

@@ -1,0 +1,222 @@
+//! Reads commits and trees of a host's repository by their id, loose or packed.
+//!
+//! Nothing is proven here: a wrong answer only means that a place is watched, or not. Every length is bounded.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::hash::Format;
+use super::inflate::Inflater;
+use super::{delta, sys};
+
+/// How many packs are looked into.
+const MAX_PACKS: usize = 200;
+/// The longest object that is read.
+const MAX_OBJECT: usize = 16 << 20;
+/// How many deltas lead to one object; git makes chains of 50, and at most of 4095.
+const MAX_CHAIN: usize = 4_096;
+/// Where the table of first bytes ends in an index.
+const FAN_END: u64 = 8 + 256 * 4;
+
+/// The objects of one repository.
+pub(super) struct ObjectStore {
+    git: OwnedFd,
+    format: Format,
+    packs: Vec<StoredPack>,
+    inflater: RefCell<Inflater>,
+}
+
+/// A pack and its index, both open.
+struct StoredPack {
+    index: File,
+    pack: File,
+}
+
+/// What an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StoredKind {
+    Commit,
+    Tree,
+    Tag,
+}
+
+/// The start of an entry of a pack.
+enum PackedEntry {
+    Whole(Option<StoredKind>),
+    Before(u64),
+    Named(Vec<u8>),
+}
+
+impl ObjectStore {
+    /// The objects of the git directory `git`.
+    pub(super) fn open(git: OwnedFd, format: Format) -> Self {
+        let mut names = Vec::new();
+        if let Ok(directory) = sys::beneath(git.as_fd(), Path::new("objects/pack"), sys::LIST) {
+            let _seen = sys::list(directory.as_fd(), |name, _| {
+                if name.as_bytes().ends_with(b".idx") {
+                    names.push(Path::new("objects/pack").join(name));
+                }
+                if names.len() < MAX_PACKS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+        }
+        let open = |path: &Path| sys::beneath(git.as_fd(), path, sys::READ).ok().map(File::from);
+        let packs = names.iter().filter_map(|name| {
+            Some(StoredPack { index: open(name)?, pack: open(&name.with_extension("pack"))? })
+        });
+        let packs = packs.collect();
+        Self { git, format, packs, inflater: RefCell::new(Inflater::new()) }
+    }
+
+    /// The object with this id, unless it is a blob.
+    pub(super) fn read(&self, id: &[u8]) -> Option<(StoredKind, Vec<u8>)> {
+        self.loose(id).or_else(|| self.packed(id))
+    }
+
+    fn loose(&self, id: &[u8]) -> Option<(StoredKind, Vec<u8>)> {
+        let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = format!("objects/{}/{}", digits.get(..2)?, digits.get(2..)?);
+        let file = File::from(sys::beneath(self.git.as_fd(), Path::new(&path), sys::READ).ok()?);
+        let whole = self.inflated(&mut BufReader::new(file))?;
+        let end = whole.iter().position(|&byte| byte == 0)?;
+        let kind = match whole[..end].split(|&byte| byte == b' ').next()? {
+            b"commit" => StoredKind::Commit,
+            b"tree" => StoredKind::Tree,
+            b"tag" => StoredKind::Tag,
+            _ => return None,
+        };
+        Some((kind, whole[end + 1..].to_vec()))
+    }
+
+    fn packed(&self, id: &[u8]) -> Option<(StoredKind, Vec<u8>)> {
+        let (mut pack, mut at) = self.find(id)?;
+        let mut changes: Vec<Vec<u8>> = Vec::new();
+        // ends: only so many deltas are followed
+        while changes.len() < MAX_CHAIN {
+            let mut from = BufReader::new(PackReader { file: &pack.pack, at });
+            let entry = entry(&mut from, at, self.format)?;
+            if let PackedEntry::Whole(kind) = entry {
+                let kind = kind?;
+                let mut content = self.inflated(&mut from)?;
+                for change in changes.iter().rev() {
+                    content = delta::apply(&content, change, MAX_OBJECT)?;
+                }
+                return Some((kind, content));
+            }
+            changes.push(self.inflated(&mut from)?);
+            match entry {
+                PackedEntry::Before(base) => at = base,
+                PackedEntry::Named(base) => (pack, at) = self.find(&base)?,
+                PackedEntry::Whole(_) => return None,
+            }
+        }
+        None
+    }
+
+    /// The whole stream that `from` stands at, unless it is too long.
+    fn inflated(&self, from: &mut impl BufRead) -> Option<Vec<u8>> {
+        let mut content = Vec::new();
+        let done = self.inflater.borrow_mut().run(from, |piece| {
+            content.extend_from_slice(piece);
+            if content.len() <= MAX_OBJECT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        done.ok().map(|()| content)
+    }
+
+    fn find(&self, id: &[u8]) -> Option<(&StoredPack, u64)> {
+        self.packs.iter().find_map(|pack| Some((pack, pack.place(id)?)))
+    }
+}
+
+impl StoredPack {
+    /// Where the object `id` begins in the pack.
+    fn place(&self, id: &[u8]) -> Option<u64> {
+        let first = u64::from(*id.first()?);
+        let count = self.number(FAN_END - 4)?;
+        let mut low = if first == 0 { 0 } else { self.number(8 + (first - 1) * 4)? };
+        let mut high = self.number(8 + first * 4)?.min(count);
+        let length = id.len() as u64;
+        let mut found = vec![0; id.len()];
+        // ends: what is between them halves
+        while low < high {
+            let middle = low.midpoint(high);
+            self.index.read_exact_at(&mut found, FAN_END + middle * length).ok()?;
+            match found.as_slice().cmp(id) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => {
+                    let small = FAN_END + count * (length + 4);
+                    let place = self.number(small + middle * 4)?;
+                    if place < 1 << 31 {
+                        return Some(place);
+                    }
+                    let mut eight = [0; 8];
+                    let large = small + count * 4 + (place - (1 << 31)) * 8;
+                    self.index.read_exact_at(&mut eight, large).ok()?;
+                    return Some(u64::from_be_bytes(eight));
+                }
+            }
+        }
+        None
+    }
+
+    fn number(&self, at: u64) -> Option<u64> {
+        let mut four = [0; 4];
+        self.index.read_exact_at(&mut four, at).ok()?;
+        Some(u64::from(u32::from_be_bytes(four)))
+    }
+}
+
+/// Reads what comes before the content of the entry at `at`.
+fn entry(from: &mut impl Read, at: u64, format: Format) -> Option<PackedEntry> {
+    let mut next = || {
+        let mut byte = [0];
+        from.read_exact(&mut byte).ok().map(|()| byte[0])
+    };
+    let first = next()?;
+    let mut byte = first;
+    // ends: ten bytes say any length
+    for _ in 0..10 {
+        if byte & 0x80 == 0 {
+            break;
+        }
+        byte = next()?;
+    }
+    Some(match first >> 4 & 7 {
+        1 => PackedEntry::Whole(Some(StoredKind::Commit)),
+        2 => PackedEntry::Whole(Some(StoredKind::Tree)),
+        4 => PackedEntry::Whole(Some(StoredKind::Tag)),
+        6 => {
+            let mut byte = next()?;
+            let mut distance = u64::from(byte & 0x7f);
+            // ends: `distance` grows by seven bits, and may not be long
+            while byte & 0x80 != 0 {
+                byte = next()?;
+                distance = distance.checked_add(1).filter(|distance| *distance < 1 << 48)?;
+                distance = distance << 7 | u64::from(byte & 0x7f);
+            }
+            PackedEntry::Before(at.checked_sub(distance).filter(|base| *base < at)?)
+        }
+        7 => PackedEntry::Named((0..format.bytes()).map(|_| next()).collect::<Option<Vec<u8>>>()?),
+        _ => PackedEntry::Whole(None),
+    })
+}
+
+/// Reads a pack from a place on.
+struct PackReader<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl Read for PackReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let got = self.file.read_at(buffer, self.at)?;
+        self.at += got as u64;
+        Ok(got)
+    }
+}

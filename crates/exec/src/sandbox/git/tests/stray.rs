@@ -1,0 +1,116 @@
+//! Git directories that commands make, and what becomes of them.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::support::Lab;
+use crate::sandbox::git::{Repository, Strays};
+
+/// A repository in the tree whose configuration would run something.
+const EVIL: &str = "git init -q x; git -C x commit -q --allow-empty -m x; git -C x config core.fsmonitor 'touch ../../ran;false'";
+
+/// The watch of a session over the repository of `lab`.
+fn watch(lab: &Lab) -> Strays {
+    let repository = Repository { at: lab.git(), root: lab.tree.clone() };
+    Strays::new(std::iter::empty(), &[repository], Vec::new(), Vec::new())
+}
+
+/// Runs `script` as a command of the session of `strays`, and says what was told when it was over.
+fn run(lab: &Lab, strays: &Strays, script: &str) -> Vec<String> {
+    let (accepted, layer) = (strays.accepted(), lab.layer());
+    lab.inside(script);
+    let landed = layer.finish();
+    strays.defuse(&accepted, landed.landed > 0)
+}
+
+/// The user works on; nothing that a command has made is run.
+fn is_harmless(lab: &Lab, work: &str) {
+    lab.host(&format!("{work}; git status"));
+    assert!(!lab.base.join("ran").exists(), "{work}");
+}
+
+#[test]
+fn a_repository_that_a_commit_names_is_renamed() {
+    for (script, work) in [
+        (format!("{EVIL}; git add x; git commit -qm x"), "git reset -q"),
+        (
+            format!("git switch -qc feat; {EVIL}; git add x; git commit -qm x; git switch -q main"),
+            "git switch -q feat",
+        ),
+        (format!("mkdir d; cd d; {EVIL}; cd ..; git add d; git commit -qm x"), "git reset -q"),
+        (format!("{EVIL}; git add x; git commit -qm x; git gc -q; git tag -a -m t t"), "git reset -q"),
+    ] {
+        let lab = Lab::with_commit();
+        let told = run(&lab, &watch(&lab), &script.replace("../../ran", "$PWD/../ran"));
+        assert!(told.iter().any(|told| told.contains("x/.git` was renamed to")), "{script} {told:?}");
+        is_harmless(&lab, work);
+    }
+}
+
+#[test]
+fn a_gitlink_is_seen_however_its_mode_is_written() {
+    for mode in ["160000", "0160000", "170000"] {
+        let lab = Lab::with_commit();
+        let script = format!(
+            "{EVIL}; id=$(git -C x rev-parse HEAD)
+            tree=$({{ printf '{mode} x\\0'; printf $id | sed 's/../\\\\x&/g' | xargs -0 printf '%b'; }} |
+                git hash-object -t tree --literally -w --stdin)
+            git update-ref refs/heads/feat $(git commit-tree -m x $tree)"
+        );
+        let told = run(&lab, &watch(&lab), &script);
+        assert!(told.iter().any(|told| told.contains("x/.git` was renamed to")), "{mode} {told:?}");
+    }
+}
+
+#[test]
+fn a_repository_is_renamed_where_another_branch_names_one() {
+    let link = "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),x; git commit -qm m";
+    // Loose objects, and packed ones.
+    for pack in ["true", "git gc -q"] {
+        let lab = Lab::with_commit();
+        lab.host(&format!("git switch -qc feat; {link}; git switch -q main; rmdir x || true; {pack}"));
+        let strays = watch(&lab);
+        let told = run(&lab, &strays, EVIL);
+        assert!(told.iter().any(|told| told.contains("x/.git` was renamed to")), "{told:?}");
+        is_harmless(&lab, "git switch -q feat");
+        // A later run can make another.
+        assert_eq!(run(&lab, &strays, "git init -q x").len(), 1);
+    }
+}
+
+#[test]
+fn a_repository_of_the_user_stays_and_is_told() {
+    let lab = Lab::with_commit();
+    lab.host("git init -q x; git -C x commit -q --allow-empty -m x");
+    let strays = watch(&lab);
+    let told = run(&lab, &strays, "git add x; git commit -qm x");
+    assert!(told.iter().any(|told| told.starts_with("WARNING: a command has made a commit")), "{told:?}");
+    assert!(lab.tree.join("x/.git").exists());
+    // It is said once.
+    assert_eq!(run(&lab, &strays, "echo 2 > f; git commit -qam two"), [""; 0]);
+}
+
+#[test]
+fn a_sentence_is_said_once_in_a_run() {
+    let lab = Lab::new();
+    let at = lab.tree.join("my.conf");
+    let missing = vec![(at.clone(), "use git here".to_owned())];
+    let strays = Strays::new(std::iter::empty::<&PathBuf>(), &[], missing, vec!["left".to_owned()]);
+    assert_eq!(strays.defuse(&BTreeSet::new(), false), ["left"]);
+    lab.host("echo > my.conf");
+    assert_eq!(strays.defuse(&BTreeSet::new(), false).len(), 1);
+    assert!(!at.exists() && strays.defuse(&BTreeSet::new(), false).is_empty());
+}
+
+#[test]
+fn a_root_becomes_no_repository_whatever_its_mode() {
+    let lab = Lab::new();
+    let strays = Strays::new(std::iter::once(&lab.tree), &[], Vec::new(), Vec::new());
+    for mode in ["755", "644", "000"] {
+        lab.host(&format!("mkdir -p objects refs; echo 'ref: refs/heads/x' > HEAD; chmod {mode} ."));
+        let told = strays.defuse(&BTreeSet::new(), false);
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&lab.tree, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!((told.len(), lab.tree.join("HEAD").exists()), (1, false), "{mode}");
+    }
+}

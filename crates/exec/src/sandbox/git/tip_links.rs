@@ -1,0 +1,183 @@
+//! Paths at which a branch or a tag of a repository names another repository (a gitlink, as a submodule is one).
+//!
+//! `git switch` and `git reset` bring such a path into the index, and `git status` then goes into the repository that lies
+//! there and obeys its configuration. So these places are watched, whichever branch names them.
+
+use std::collections::{HashSet, VecDeque};
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
+
+use super::hash::{self, Format};
+use super::object_store::{ObjectStore, StoredKind};
+use super::{Repository, sys};
+
+/// How many references are looked at.
+const MAX_TIPS: usize = 10_000;
+/// How many gitlinks are told of.
+const MAX_LINKS: usize = 1_000;
+/// How many older trees are read after a run.
+const MAX_OLDER: usize = 2_000;
+/// How many tags lead from one to the next.
+const MAX_TAGS: usize = 5;
+const PACKED_REFS: u64 = 16 << 20;
+const CONFIG: u64 = 1 << 20;
+/// A reference is a line.
+const REFERENCE: u64 = 1024;
+
+/// The gitlinks of one repository, found tree by tree.
+#[derive(Debug, Default)]
+pub(super) struct TipLinks {
+    /// Ids of references, and trees with their paths, that were looked at.
+    tips: HashSet<Vec<u8>>,
+    trees: HashSet<TreeAt>,
+    /// Trees that are still to be looked at.
+    waiting: VecDeque<TreeAt>,
+    /// The paths of gitlinks below the working tree.
+    pub(super) found: Vec<PathBuf>,
+}
+
+/// A tree: its path below the top, and its id.
+type TreeAt = (PathBuf, Vec<u8>);
+
+impl TipLinks {
+    /// Looks at the references of `repository` that are new, and at no more than `budget` trees. Says whether these were all of
+    /// the new ones.
+    pub(super) fn look(&mut self, repository: &Repository, budget: &mut usize) -> bool {
+        let Ok(git) = sys::root(&repository.at) else { return true };
+        let config = sys::small(git.as_fd(), Path::new("config"), CONFIG);
+        let Some(format) = config.and_then(|config| Format::of(&config)) else { return true };
+        let mut new = tips(git.as_fd(), format);
+        new.retain(|id| self.tips.insert(id.clone()));
+        if new.is_empty() && self.waiting.is_empty() {
+            return true;
+        }
+        let store = ObjectStore::open(git, format);
+        let fresh = new.iter().filter_map(|id| Some((PathBuf::new(), tree_of(&store, id)?))).collect();
+        let mut rest = self.walk(&store, format, fresh, budget);
+        let all = rest.is_empty();
+        // A repository too large to be read at once is read on, a part at a time.
+        let older = std::mem::take(&mut self.waiting);
+        rest.append(&mut self.walk(&store, format, older, &mut (*budget).min(MAX_OLDER)));
+        self.waiting = rest;
+        all
+    }
+
+    /// Looks at `trees` and those in them; returns what the budget did not suffice for.
+    fn walk(
+        &mut self,
+        store: &ObjectStore,
+        format: Format,
+        mut trees: VecDeque<TreeAt>,
+        budget: &mut usize,
+    ) -> VecDeque<TreeAt> {
+        // ends: each tree is looked at once for each path, and only so many are
+        while *budget > 0
+            && let Some(next) = trees.pop_front()
+        {
+            if self.trees.insert(next.clone()) {
+                *budget -= 1;
+                self.tree(store, &next, format, &mut trees);
+            }
+        }
+        trees
+    }
+
+    /// Takes in the gitlinks of one tree, and lines up the trees in it.
+    fn tree(
+        &mut self,
+        store: &ObjectStore,
+        (path, id): &TreeAt,
+        format: Format,
+        next: &mut VecDeque<TreeAt>,
+    ) {
+        let Some((StoredKind::Tree, content)) = store.read(id) else { return };
+        let mut rest = content.as_slice();
+        // ends: each turn takes an entry
+        while let Some((entry, after)) = TreeEntry::first(rest, format) {
+            rest = after;
+            // A name with a `/` in it would lead elsewhere; git takes none.
+            if entry.name.is_empty() || entry.name.contains(&b'/') || entry.name == b".." {
+                continue;
+            }
+            let below = path.join(OsStr::from_bytes(entry.name));
+            match entry.mode & 0o170_000 {
+                0o040_000 => next.push_back((below, entry.id.to_vec())),
+                0o100_000 | 0o120_000 => {}
+                // Git takes every other mode for that of a gitlink.
+                _ if self.found.len() < MAX_LINKS && !self.found.contains(&below) => self.found.push(below),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// An entry of a tree.
+struct TreeEntry<'a> {
+    mode: u32,
+    name: &'a [u8],
+    id: &'a [u8],
+}
+
+impl<'a> TreeEntry<'a> {
+    /// The first entry of `tree`, and the rest of the tree.
+    fn first(tree: &'a [u8], format: Format) -> Option<(Self, &'a [u8])> {
+        let space = tree.iter().position(|&byte| byte == b' ')?;
+        let end = tree.iter().position(|&byte| byte == 0).filter(|end| *end > space)?;
+        let (id, rest) = tree[end + 1..].split_at_checked(format.bytes())?;
+        // As git reads it: zeros may stand before it, and what is beyond 16 bits is lost.
+        let digit =
+            |mode: u32, byte: &u8| mode.wrapping_shl(3).wrapping_add(u32::from(byte.wrapping_sub(b'0')));
+        let mode = tree[..space].iter().fold(0, digit) & 0xffff;
+        Some((Self { mode, name: &tree[space + 1..end], id }, rest))
+    }
+}
+
+/// The tree of the commit that `id` is, or that a tag of this id leads to.
+fn tree_of(store: &ObjectStore, id: &[u8]) -> Option<Vec<u8>> {
+    let mut id = id.to_vec();
+    for _ in 0..MAX_TAGS {
+        let (kind, content) = store.read(&id)?;
+        let line = content.split(|&byte| byte == b'\n').next()?;
+        match kind {
+            StoredKind::Commit => return hash::id(line.strip_prefix(b"tree ")?),
+            StoredKind::Tag => id = hash::id(line.strip_prefix(b"object ")?)?,
+            StoredKind::Tree => return Some(id),
+        }
+    }
+    None
+}
+
+/// The ids of all references.
+fn tips(git: BorrowedFd<'_>, format: Format) -> Vec<Vec<u8>> {
+    let mut tips = Vec::new();
+    let mut add = |text: &[u8]| {
+        let word = text.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+        if tips.len() < MAX_TIPS && format.is_id(word) {
+            tips.extend(hash::id(word));
+        }
+    };
+    let mut waiting = VecDeque::from([PathBuf::from("refs")]);
+    let mut left = MAX_TIPS * 2;
+    sys::small(git, Path::new("HEAD"), REFERENCE).iter().for_each(|head| add(head));
+    // ends: only so many names are looked at
+    while let Some(path) = waiting.pop_front() {
+        let Ok(directory) = sys::beneath(git, &path, sys::LIST) else { continue };
+        let _seen = sys::list(directory.as_fd(), |name, kind| {
+            if kind == FileType::Directory {
+                waiting.push_back(path.join(name));
+            } else if let Some(text) = sys::small(directory.as_fd(), Path::new(name), REFERENCE) {
+                add(&text);
+            }
+            left = left.saturating_sub(1);
+            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+    }
+    let packed = sys::small(git, Path::new("packed-refs"), PACKED_REFS).unwrap_or_default();
+    packed.split(|&byte| byte == b'\n').for_each(add);
+    tips
+}
