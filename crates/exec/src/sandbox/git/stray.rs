@@ -50,16 +50,6 @@ impl Strays {
         Self { repositories: repositories.to_vec(), places: Mutex::new(places), left: Mutex::new(left) }
     }
 
-    /// A run begins: the configuration that is there by now, made by the user or with their word.
-    pub(crate) fn accepted(&self) -> BTreeSet<PathBuf> {
-        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let there = places.iter().filter_map(|place| match place {
-            Stray::Configuration { at, .. } if is_made(at) => Some(at.clone()),
-            Stray::Configuration { .. } | Stray::Root(_) | Stray::Bare(_) | Stray::Module { .. } => None,
-        });
-        there.collect()
-    }
-
     /// Renames what a program must not obey, but for what was `accepted`, and says what was done. If git directories were
     /// `changed`, there may be more such places for the next run.
     pub(crate) fn defuse(&self, accepted: &BTreeSet<PathBuf>, changed: bool) -> Vec<String> {
