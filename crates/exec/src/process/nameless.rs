@@ -68,7 +68,6 @@ pub(super) fn most_shared(pids: &BTreeSet<i32>) -> u64 {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "the test makes its own files")]
 mod tests {
     use std::io::Write;
 

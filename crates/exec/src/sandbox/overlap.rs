@@ -6,6 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::git::sys;
 use super::scratch;
+use super::stamp::FileStamp;
+
+/// How many changed files are remembered; told twice is better than forgotten.
+const MAX_TOLD: usize = 10_000;
 
 /// The runs of one session, and the configuration that was missing when one of its cells was made.
 #[derive(Debug, Default)]
@@ -19,6 +23,8 @@ struct OverlapState {
     missing: BTreeMap<PathBuf, String>,
     /// The missing configuration that was there when the first of the running commands began: the user has made it since.
     accepted: BTreeSet<PathBuf>,
+    /// Changed files that answers have named, in the state in which they were.
+    told: BTreeMap<PathBuf, FileStamp>,
 }
 
 impl RunOverlap {
@@ -40,6 +46,15 @@ impl RunOverlap {
         }
         state.running += 1;
         state.accepted.clone()
+    }
+
+    /// Notes that the change of `path` to `stamp` is told. Returns whether it is news.
+    pub(crate) fn tell(&self, path: &Path, stamp: FileStamp) -> bool {
+        let mut state = self.lock();
+        if state.told.len() >= MAX_TOLD {
+            state.told.clear();
+        }
+        state.told.insert(path.to_owned(), stamp) != Some(stamp)
     }
 
     /// A run is over.

@@ -81,6 +81,8 @@ impl HostWatch {
             }
             *before = after;
             match after {
+                // Another run of the session has told it.
+                Some(stamp) if !self.scratch.overlap.tell(path, stamp) => {}
                 Some(_) if told.len() < MAX_NAMED => {
                     told.push(format!("changed: {}", file.sentence(&path.display().to_string())));
                 }
