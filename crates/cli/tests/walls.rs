@@ -252,7 +252,20 @@ fn a_command_that_fills_the_disk_is_ended_and_told_why() {
     let out = call("head -c 400M /dev/zero > /tmp/bomb; sleep 3600; echo over");
     assert!(out.contains("there were more than 100 MB in the session's `/tmp`"), "{out}");
     assert!(!out.contains("over"), "{out}");
-    // What it removed, and still has open, counts too.
+    // So does what it removed and still has open, and what it writes while it frees room elsewhere.
+    for cmd in [
+        "exec 3> /tmp/x; rm /tmp/x; head -c 150M /dev/zero >&3; sleep 3600; echo over",
+        "head -c 400M /dev/zero > big; sleep 1; rm big; head -c 150M /dev/zero > /tmp/x; sleep 3600; echo over",
+    ] {
+        let out = call(cmd);
+        assert!(out.contains("there were more than 100 MB") && !out.contains("over\n"), "{cmd}: {out}");
+    }
+    let ran = home.run(
+        &workspace.path(),
+        &["sandbox", "--", "sh", "-c", "head -c 400M /dev/zero > /tmp/x; sleep 3600"],
+        "",
+    );
+    assert!(ran.err.contains("there were more than 100 MB"), "{}", ran.err);
     let out =
         call("head -c 50M /dev/zero > /dev/shm/x; echo status $?; df --output=size -BM /dev/shm | tail -1");
     assert!(out.contains("No space left on device") && out.contains("20M"), "{out}");

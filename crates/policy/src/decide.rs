@@ -310,7 +310,7 @@ impl Gate {
     /// The part that `path` plays on the user's machine: by its name, or because git's configuration names it.
     pub fn host_file(&self, path: &Path) -> Option<HostFile> {
         let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.reach.roots());
-        host_file(path, roots, self.confinement.home.as_deref()).or_else(|| self.machine.host_file(path))
+        host_file(path, roots, self.confinement.homes()).or_else(|| self.machine.host_file(path))
     }
 
     /// The piece of configuration that `path` belongs to: itself if it is there, else the outermost directory of it, which a

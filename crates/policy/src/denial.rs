@@ -129,6 +129,11 @@ pub enum Excess {
     },
     /// Memory, when the machine had hardly any left.
     Memory,
+    /// Memory that is no process's own: a memfd, a shared mapping.
+    SharedMemory {
+        /// Bytes that it may have.
+        most: u64,
+    },
 }
 
 impl Excess {
@@ -139,6 +144,10 @@ impl Excess {
                 most >> 20
             ),
             Self::Memory => "the machine had hardly any memory left, and the command held more than half of it; try with less at a time, e.g. fewer jobs".to_owned(),
+            Self::SharedMemory { most } => format!(
+                "there were more than {} MB of shared memory (memfd, shared mappings); use less, or have the user allow more with `confinement.memory_mb`",
+                most >> 20
+            ),
         }
     }
 }

@@ -54,7 +54,8 @@ pub use glob::{glob_fault, wildcards};
 pub use grant::{Grant, Grants};
 pub use host::{Host, HostFault, Hosts, is_public};
 pub use host_files::{
-    HOME_CONFIGURATION, HOST_CONFIGURATION, HostFile, HostRole, WhenMissing, host_file_by_name,
+    HOME_CONFIGURATION, HOST_CONFIGURATION, HostFile, HostRole, NESTED_CONFIGURATION, WhenMissing,
+    host_file_by_name,
 };
 pub use intent::{CommandLine, Effect, Escalation, Foreign, Intent, Remembering, Trust, Typing};
 pub use known::{Known, dangerous_variable, is_interpreter, known, known_partly, stem};

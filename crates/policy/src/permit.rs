@@ -130,7 +130,7 @@ impl Permit {
     /// The part that the file at `real` plays on the user's machine.
     pub fn host_file(&self, real: &Path) -> Option<HostFile> {
         let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.reach.roots());
-        host_file(real, roots, self.confinement.home.as_deref()).or_else(|| self.machine.host_file(real))
+        host_file(real, roots, self.confinement.homes()).or_else(|| self.machine.host_file(real))
     }
 
     /// Says whether this call may start `argv`: exactly that was stated, and allowed.

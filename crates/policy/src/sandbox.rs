@@ -77,6 +77,8 @@ pub struct Confinement {
     pub at_least: AtLeast,
     /// The user's home, where caches and secrets are.
     pub home: Option<PathBuf>,
+    /// The home that the account has on this machine, if the environment says another one.
+    pub account_home: Option<PathBuf>,
     /// A directory of ours for what is private to the session, e.g. its `/tmp`; one is made if there is none.
     pub private: Option<PathBuf>,
     /// Whether every refused change of a file is noted, at some cost.

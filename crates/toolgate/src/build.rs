@@ -339,10 +339,13 @@ impl Builder {
         );
         let home = self.home.as_deref().map(plain_home).transpose()?;
         let home = home.as_deref();
+        let account = other_home(home);
         let patterns: Vec<String> = self.deny_read.iter().cloned().chain(self.asking.unread()).collect();
+        let patterns = with_account_home(patterns, account.as_deref());
         let deny = DenyRead::new(with_real_paths(&patterns, home), home)?;
-        let mut confinement =
-            Confinement { home: home.map(exec::fs::real_to_be), ..self.confinement.clone() };
+        let mut confinement = self.confinement.clone();
+        confinement.home = home.map(exec::fs::real_to_be);
+        confinement.account_home = account.as_deref().map(exec::fs::real_to_be);
         let ruled = self.asking.grounds(home);
         confinement.hosts.allow.extend(ruled.hosts);
         confinement.hosts.forbid.extend(ruled.closed_hosts);
@@ -424,6 +427,21 @@ fn plain_home(home: &Path) -> Result<PathBuf, BuildFault> {
         return Err(BuildFault::Home { path: home.to_owned() });
     }
     Ok(plain)
+}
+
+/// The home of the account, if `home` is another one: a program that asks the system finds it, whatever HOME says.
+fn other_home(home: Option<&Path>) -> Option<PathBuf> {
+    exec::process::account_home().filter(|account| home.is_some_and(|home| home != account))
+}
+
+/// Adds what is denied below the home for the home of the account.
+fn with_account_home(mut patterns: Vec<String>, account: Option<&Path>) -> Vec<String> {
+    let Some(account) = account.and_then(Path::to_str) else { return patterns };
+    let own =
+        patterns.iter().filter_map(|pattern| Some(format!("{account}/{}", pattern.strip_prefix("~/")?)));
+    let own: Vec<String> = own.collect();
+    patterns.extend(own);
+    patterns
 }
 
 /// Adds where denied paths really are, when symbolic links lead there: the door judges real paths.

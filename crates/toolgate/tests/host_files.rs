@@ -27,6 +27,11 @@ trials![
     a_turn_names_what_takes_effect,
     configuration_that_the_user_makes_stays,
     hooks_that_the_user_sets_up_meanwhile_are_guarded,
+    a_file_that_a_running_command_makes_is_not_taken_for_the_users,
+    new_files_that_take_effect_are_named,
+    files_that_git_could_not_change_are_told,
+    a_link_with_the_name_of_a_secret_does_not_show_it,
+    a_directory_that_cannot_be_listed_stays_closed,
 ];
 
 struct Desk {
@@ -84,6 +89,14 @@ impl Desk {
     fn sh(&self, script: &str) -> ToolOutput {
         let arguments = json!({ "command": script, "login": false, "timeout_ms": 60_000 });
         self.runtime.block_on(self.toolgate.call("shell_command", arguments))
+    }
+
+    /// Starts a command that runs on, and returns its session.
+    fn begin(&self, cmd: &str) -> u64 {
+        let arguments = json!({ "cmd": cmd, "login": false, "yield_time_ms": 400 });
+        let text = self.runtime.block_on(self.toolgate.call("exec_command", arguments)).joined_text();
+        let id = text.split("session ID ").nth(1).unwrap_or_else(|| panic!("{text}"));
+        id.split(|letter: char| !letter.is_ascii_digit()).next().unwrap().parse().unwrap()
     }
 
     /// How many questions there were since this was asked last.
@@ -248,4 +261,87 @@ fn hooks_that_the_user_sets_up_meanwhile_are_guarded() {
     desk.git(&["config", "core.hooksPath", "h"]);
     let answer = desk.sh("echo x > h/pre-commit");
     assert!(!desk.path("h/pre-commit").exists(), "{}", answer.joined_text());
+}
+
+fn a_file_that_a_running_command_makes_is_not_taken_for_the_users() {
+    let desk = Desk::writing(no);
+    let first = desk.begin("while :; do echo evil > .mcp.json; done");
+    let second = desk.begin("sleep 2; echo evil > .mcp.json; sleep 0.2");
+    desk.runtime.block_on(desk.toolgate.call("kill_session", json!({ "session_id": first })));
+    let wait = json!({ "session_id": second, "chars": "", "yield_time_ms": 20_000 });
+    let text = desk.runtime.block_on(desk.toolgate.call("write_stdin", wait)).joined_text();
+    assert!(!desk.path(".mcp.json").exists(), "{text}");
+    assert!(text.contains(".mcp.json.untrusted-"), "{text}");
+}
+
+fn new_files_that_take_effect_are_named() {
+    let desk = Desk::writing(no);
+    for (name, text) in
+        [("sub/.claude/settings.json", "{}"), (".cargo/config.toml", ""), ("sub/AGENTS.md", "a")]
+    {
+        fs::create_dir_all(desk.path(name).parent().unwrap()).unwrap();
+        fs::write(desk.path(name), text).unwrap();
+    }
+    let changed = [
+        ("package.json", "runs on"),
+        ("Justfile", "runs on"),
+        (".pre-commit-config.yaml", "runs on"),
+        (".gitattributes", "runs on"),
+        (".cargo/config.toml", "runs on"),
+        ("sub/.claude/settings.json", "takes effect on"),
+        ("sub/AGENTS.md", "takes effect on"),
+        ("new/deep/AGENTS.md", "takes effect on"),
+        ("x.code-workspace", "takes effect on"),
+    ];
+    let names: Vec<&str> = changed.iter().map(|(name, _)| *name).collect();
+    let answer = desk.sh(&format!("mkdir -p new/deep; for f in {}; do echo 1 > $f; done", names.join(" ")));
+    let text = answer.joined_text();
+    for (name, what) in changed {
+        assert!(text.contains(&format!("/{name}` {what} your machine next time you")), "{name}: {text}");
+    }
+    let text = desk.sh("echo x > src.txt").joined_text();
+    assert!(!text.contains("your machine"), "{text}");
+}
+
+fn files_that_git_could_not_change_are_told() {
+    let desk = Desk::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Never, "", no);
+    desk.git(&["init", "-q", "-b", "one"]);
+    let commit = |text: &str| {
+        fs::write(desk.path("AGENTS.md"), text).unwrap();
+        desk.git(&["add", "."]);
+        desk.git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]);
+    };
+    commit("1\n");
+    desk.git(&["switch", "-qc", "two"]);
+    commit("2\n");
+    desk.git(&["switch", "-q", "one"]);
+    let text = desk.sh("git switch two").joined_text();
+    assert!(
+        text.contains("Git could not change `AGENTS.md`") && text.contains("git checkout -- AGENTS.md"),
+        "{text}"
+    );
+}
+
+fn a_link_with_the_name_of_a_secret_does_not_show_it() {
+    let desk = Desk::writing(no);
+    fs::create_dir(desk.path("conf")).unwrap();
+    fs::write(desk.path("conf/prod.txt"), "SECRET").unwrap();
+    std::os::unix::fs::symlink("conf/prod.txt", desk.path(".env")).unwrap();
+    // A link that a command makes takes no program away.
+    fs::create_dir(desk.path("sub")).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/env", desk.path("sub/.env")).unwrap();
+    let text = desk.sh("cat .env conf/prod.txt; /usr/bin/env true && echo ran").joined_text();
+    assert!(!text.contains("SECRET") && text.contains("ran"), "{text}");
+}
+
+fn a_directory_that_cannot_be_listed_stays_closed() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = Desk::writing(no);
+    fs::create_dir_all(desk.path("app/conf")).unwrap();
+    fs::write(desk.path("app/conf/.env"), "SECRET").unwrap();
+    fs::set_permissions(desk.path("app"), fs::Permissions::from_mode(0o000)).unwrap();
+    // Root lists it all the same, and hides the file alone.
+    let text = desk.sh("chmod 755 app; cat app/conf/.env").joined_text();
+    fs::set_permissions(desk.path("app"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(!text.contains("SECRET"), "{text}");
 }

@@ -10,7 +10,7 @@ use exec::process::{Explained, Size, SpawnFault, Step};
 use exec::session::{Pump, Session, Stage, Streaming};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate::{Sandbox, SandboxFault};
+use toolgate::{Denial, Sandbox, SandboxFault};
 
 use crate::args::SandboxCommand;
 use crate::compose::compose_with;
@@ -67,9 +67,12 @@ pub(crate) fn run(args: SandboxCommand) -> Result<ExitCode, Fault> {
             Err(fault) => return Ok(refused(&fault)),
         };
         let code = if all_terminals { relay(&session, pump).await? } else { attend(&session, pump).await? };
-        if explain {
-            for denial in session.denials() {
-                screen::hint(&format!("refused: {denial}"));
+        for denial in session.denials() {
+            match denial {
+                // Or else a bare 137 is all that there is.
+                Denial::Ended { .. } => screen::error(&denial.to_string()),
+                _ if explain => screen::hint(&format!("refused: {denial}")),
+                _ => {}
             }
         }
         for note in session.land() {

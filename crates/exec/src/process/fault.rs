@@ -42,8 +42,8 @@ pub enum SpawnFault {
     },
     /// There is more in the writable roots than can be looked at and protected.
     #[error(
-        "nothing is run: the workspace holds more files, secrets or repositories than can be looked at, so that some would \
-         not be protected; work in a smaller directory, remove what a command may have put there, or accept it with \
+        "nothing is run: the workspace holds more files, secrets or repositories than can be looked at, or is a \
+         directory that cannot be listed, so that some would not be protected; work in a smaller directory, remove what a command may have put there, or accept it with \
          `--require landlock`"
     )]
     TooMuch,

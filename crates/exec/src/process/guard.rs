@@ -3,6 +3,7 @@
 //! A run is looked at twice a second, and ended when it is a danger to the machine: a build does not come near that, a bomb
 //! does. A control group is better where there is one, and then memory is left to it.
 
+use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use policy::Excess;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstatvfs, openat, statat};
 
+use super::nameless::{NamelessFiles, most_shared};
 use super::tree;
 use crate::sandbox::Refusal;
 use crate::sandbox::cell::Inside;
@@ -24,6 +26,11 @@ const MAX_ENTRIES: usize = 500_000;
 const MAX_DEPTH: usize = 200;
 /// Memory is short when less than one part in so many can be had.
 const SHORT: u64 = 20;
+/// The private directory is measured so often even if the disk is not fuller: room that a command frees elsewhere hides what
+/// it writes there.
+const MEASURE: Duration = Duration::from_secs(1);
+/// Measuring takes one part in so many of the time.
+const MEASURING: u32 = 20;
 
 /// What one keeper knows about what its runs take.
 #[derive(Debug, Default)]
@@ -33,6 +40,8 @@ pub(super) struct ResourceGuard {
     free: Option<u64>,
     /// Bytes in the private directory when it was last measured.
     taken: u64,
+    /// When it is measured next, whatever is free.
+    measure: Option<Instant>,
     /// What may be in there, and what is found out once: half of what was free.
     most: Option<u64>,
 }
@@ -59,7 +68,12 @@ impl ResourceGuard {
             return None;
         }
         self.next = Some(now + LOOK);
-        let excess = self.scratch(inside).or_else(|| memory(inside));
+        let pids = tree::below(&BTreeSet::new());
+        let nameless = NamelessFiles::of(&pids);
+        let excess = self
+            .scratch(inside, nameless.disk)
+            .or_else(|| shared_memory(inside, &pids, nameless.memory))
+            .or_else(|| memory(inside, &pids, nameless.memory));
         if excess.is_some() {
             // Once is enough.
             self.next = None;
@@ -67,20 +81,28 @@ impl ResourceGuard {
         excess.map(Refusal::Excess)
     }
 
-    /// Measures the private directory, if so much has been written since that there may be too much in it.
-    fn scratch(&mut self, inside: &Inside) -> Option<Excess> {
+    /// Measures the private directory if there may be too much in it. `nameless` bytes in there are in removed files.
+    fn scratch(&mut self, inside: &Inside, nameless: u64) -> Option<Excess> {
         let directory = inside.scratch.as_ref()?;
-        let (most, before, now) = (self.most?, self.free?, free(directory)?);
-        let written = before.saturating_sub(now);
-        if written < STEP.max(most.saturating_sub(self.taken)) {
-            return None;
+        let (most, before, free) = (self.most?, self.free?, free(directory)?);
+        let written = before.saturating_sub(free);
+        let is_fuller = written >= STEP.max(most.saturating_sub(self.taken));
+        let begun = Instant::now();
+        let is_due = self.measure.is_none_or(|next| next <= begun);
+        if !is_fuller && !is_due {
+            return (self.taken.saturating_add(nameless) > most).then_some(Excess::Scratch { most });
         }
         let mut measured = Measured { bytes: 0, entries: 0, hidden: false };
         measured.directory(directory.as_fd(), c".", 0);
-        (self.free, self.taken) = (Some(now), measured.bytes);
-        // What was written and is not found was removed and is still open, or is where nobody can look.
-        let full = now < written / 8;
-        (measured.bytes > most || measured.hidden || full).then_some(Excess::Scratch { most })
+        self.measure = Some(Instant::now() + MEASURE.max(begun.elapsed() * MEASURING));
+        self.taken = measured.bytes;
+        let mut is_excess = measured.bytes.saturating_add(nameless) > most;
+        if is_fuller {
+            self.free = Some(free);
+            // What was written and is not found is where nobody can look.
+            is_excess |= measured.hidden || free < written / 8;
+        }
+        is_excess.then_some(Excess::Scratch { most })
     }
 }
 
@@ -126,8 +148,15 @@ impl Measured {
     }
 }
 
+/// Whether the run holds more memory without a name than it may have memory at all: such memory is no process's own, so the
+/// limit of a process does not hold it. Only where no control group limits that.
+fn shared_memory(inside: &Inside, pids: &BTreeSet<i32>, nameless: u64) -> Option<Excess> {
+    let most = inside.bounds.plan.limits.memory.filter(|_| !inside.memory_is_limited)?;
+    (nameless.max(most_shared(pids)) > most).then_some(Excess::SharedMemory { most })
+}
+
 /// Whether the machine is short of memory and this run has more than half of it. Only where nothing else limits that.
-fn memory(inside: &Inside) -> Option<Excess> {
+fn memory(inside: &Inside, pids: &BTreeSet<i32>, nameless: u64) -> Option<Excess> {
     if inside.memory_is_limited {
         return None;
     }
@@ -137,14 +166,15 @@ fn memory(inside: &Inside) -> Option<Excess> {
     if left > all / SHORT {
         return None;
     }
-    let taken: u64 = tree::below(&std::collections::BTreeSet::new())
-        .into_iter()
+    let own: u64 = pids
+        .iter()
         .filter_map(|pid| kilobytes(&tree::text(&format!("/proc/{pid}/status"))?, "RssAnon:"))
         .sum();
-    (taken > all / 2).then_some(Excess::Memory)
+    let shared = nameless.max(most_shared(pids)) >> 10;
+    (own.saturating_add(shared) > all / 2).then_some(Excess::Memory)
 }
 
-fn kilobytes(text: &str, name: &str) -> Option<u64> {
+pub(super) fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }

@@ -112,6 +112,8 @@ impl Spawner {
         // A keeper that waited may have been killed meanwhile, and so may the spawner.
         // ends: idle keepers are used up, and only so many new ones are tried
         let mut tries = 0;
+        // Before it runs: what it makes is not there yet.
+        let watch = cell.as_ref().map(|cell| cell.watch());
         loop {
             let (keeper, names, made_by) = self.keeper(cell.as_deref())?;
             let layers = cell.as_ref().map(|cell| cell.layers(&names)).unwrap_or_default();
@@ -140,7 +142,7 @@ impl Spawner {
                         None => unconfined(permit),
                     };
                     let spawner = self.clone();
-                    return Ok(Process { talk, pipes, spawner, cell, enforcement, layers, names });
+                    return Ok(Process { talk, pipes, spawner, cell, enforcement, layers, names, watch });
                 }
                 Err(error) if tries == TRIES => {
                     if let Some(cell) = &cell {

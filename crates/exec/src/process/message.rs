@@ -276,6 +276,7 @@ mod tests {
                 Refusal::Write("/etc/x".into()),
                 Refusal::Excess(policy::Excess::Scratch { most: 5 }),
                 Refusal::Excess(policy::Excess::Memory),
+                Refusal::Excess(policy::Excess::SharedMemory { most: 5 }),
             ]),
             Report::NoLayer,
         ] {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,6 +107,8 @@ pub(crate) struct Process {
     pub(crate) layers: Vec<Borrowed>,
     /// What these are called.
     pub(super) names: Vec<String>,
+    /// The watch over the run for files that take effect on the user's machine, if it is confined.
+    pub(crate) watch: Option<HostWatch>,
 }
 
 impl Process {
@@ -121,14 +124,14 @@ impl Process {
         }
     }
 
-    /// A watch over the run for files that take effect on the user's machine, if it is confined.
-    pub(crate) fn watch(&self) -> Option<HostWatch> {
-        self.cell.as_ref().map(|cell| cell.watch())
-    }
-
     /// What it is confined to, if it is.
     pub(crate) fn confinement(&self) -> Option<Arc<Confinement>> {
         self.cell.as_ref().map(|cell| Arc::clone(cell.confinement()))
+    }
+
+    /// Git directories that it cannot write, since there are too many.
+    pub(crate) fn read_only_repositories(&self) -> Arc<[PathBuf]> {
+        self.cell.as_ref().map(|cell| cell.read_only_repositories()).unwrap_or_default()
     }
 
     /// What it may read, if it is confined.

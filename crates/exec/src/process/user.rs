@@ -1,5 +1,7 @@
 //! The user that commands run as.
 
+use std::path::PathBuf;
+
 use rustix::process::geteuid;
 
 /// Where the names of users are.
@@ -19,6 +21,22 @@ pub fn is_own_user(user: &str) -> bool {
         Some(number) => number == own,
         None => said,
     }
+}
+
+/// The home that the account of this user has on this machine, whatever the environment says.
+pub fn account_home() -> Option<PathBuf> {
+    let own = geteuid().as_raw();
+    #[expect(clippy::disallowed_methods, reason = "the machine's own list, whose path no model names")]
+    let users = std::fs::read_to_string(USERS).ok()?;
+    users.lines().find_map(|line| home(line, own))
+}
+
+/// The home of the user with the number `own`, if `line` is theirs.
+fn home(line: &str, own: u32) -> Option<PathBuf> {
+    let mut fields = line.split(':');
+    let is_theirs = fields.nth(2)?.parse() == Ok(own);
+    let home = fields.nth(2).filter(|home| is_theirs && home.starts_with('/') && *home != "/")?;
+    Some(home.into())
 }
 
 /// The number of `user`, if `line` is theirs.
@@ -41,5 +59,8 @@ mod tests {
         assert!(!is_own_user("no-such-user"));
         assert_eq!(named("me:x:1000:1000::/home/me:/bin/sh", "me"), Some(1000));
         assert_eq!(named("me:x:1000:1000::/home/me:/bin/sh", "m"), None);
+        assert_eq!(home("me:x:1000:1000::/home/me:/bin/sh", 1000), Some("/home/me".into()));
+        assert_eq!(home("me:x:1000:1000::/home/me:/bin/sh", 100), None);
+        assert_eq!(home("nobody:x:1000:1000::/:/bin/sh", 1000), None);
     }
 }

@@ -3,13 +3,17 @@
 //! `policy` has the names; git's configuration and hooks name the rest. What is there becomes a read-only mount. The place of
 //! what is missing is held by an empty directory, or watched: what a command makes there is set aside.
 
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use policy::{
-    Confinement, HOME_CONFIGURATION, HOST_CONFIGURATION, HostFile, HostRole, WhenMissing, host_file_by_name,
-    normal,
+    Confinement, HOME_CONFIGURATION, HOST_CONFIGURATION, HostFile, HostRole, NESTED_CONFIGURATION,
+    WhenMissing, host_file_by_name, normal,
 };
 use rustix::fs::{AtFlags, CWD, FileType, readlinkat, statat};
+use rustix::io::Errno;
 
 use super::git::{self, GitObeyed, Repository};
 use super::places::Places;
@@ -18,8 +22,8 @@ use super::scratch::Scratch;
 use super::survey::exists;
 use crate::fs::{real, real_to_be};
 
-/// Configuration in a directory that is not its own, and no name of which is held for itself.
-const NESTED: &[&str] = &[".github/copilot-instructions.md"];
+/// Below the home: where each version of Python has a directory whose files it runs at each start.
+const PYTHON: &str = ".local/lib";
 /// How many links lead from one to the next, as the kernel has it.
 const HOPS: usize = 8;
 /// How many mounts may guard files: the kernel has a limit for all of them.
@@ -35,10 +39,12 @@ pub(super) struct Guarded {
     pub(super) pinned: Vec<PathBuf>,
     /// Configuration that is missing, with the action that makes it take effect.
     pub(super) missing: Vec<(PathBuf, String)>,
-    /// Code that the user's programs run, with the action that makes them.
-    pub(super) code: Vec<(PathBuf, String)>,
+    /// Files that take effect on the user's machine and whose changes are told.
+    pub(super) told: Vec<(PathBuf, HostFile)>,
     /// The files that git obeys in each repository.
     pub(super) obeyed: Vec<(Repository, GitObeyed)>,
+    /// Git directories that are read-only, since there are too many to have a layer for each.
+    pub(super) read_only: Vec<PathBuf>,
     /// Not everything is guarded: there is too much of it.
     pub(super) cut: bool,
     /// Git's configuration could not be read to its end.
@@ -69,9 +75,8 @@ impl RootGuard<'_> {
         for (name, missing, when) in HOST_CONFIGURATION {
             self.keep(&root.join(name), *missing, when);
         }
-        for name in NESTED {
-            let when = host_file_by_name(Path::new(name)).map(|file| file.when).unwrap_or_default();
-            self.keep(&root.join(name), WhenMissing::SetAside, &when);
+        for (name, when) in NESTED_CONFIGURATION {
+            self.keep(&root.join(name), WhenMissing::SetAside, when);
         }
         self.by_name(root);
         self.repositories(root, trees);
@@ -79,8 +84,12 @@ impl RootGuard<'_> {
 
     /// Keeps the start-up files and the configuration of the user's home where it lies in a root.
     pub(super) fn home(&mut self) {
-        let home = self.confinement.home.as_ref().filter(|_| self.confinement.holds_home());
-        let own = home.iter().flat_map(|home| HOME_CONFIGURATION.iter().map(|name| home.join(name)));
+        let homes = self.confinement.homes().filter(|_| self.confinement.holds_home());
+        let of_home = |home: &Path| {
+            let named = HOME_CONFIGURATION.iter().map(|name| home.join(name));
+            named.chain(python_startup(home)).collect::<Vec<_>>()
+        };
+        let own = homes.flat_map(of_home).filter(|path| self.is_in_root(path));
         for path in own.collect::<Vec<_>>() {
             if let Some(HostFile { role: HostRole::Configuration, when }) = self.confinement.host_file(&path)
             {
@@ -105,9 +114,16 @@ impl RootGuard<'_> {
                 // The user may remove it, and a command then make another.
                 self.found.missing.push((path.to_owned(), when.to_owned()));
             }
-            (None, _) => self.found.missing.push((path.to_owned(), when.to_owned())),
+            (None, _) => self.missing(path, when),
             (Some(FileType::Symlink), _) => self.follow(path, missing, when),
             (Some(_), _) => self.close(path.to_owned()),
+        }
+    }
+
+    /// Notes configuration that is missing. What lies in a directory that lets nobody look may be there, and be the user's.
+    fn missing(&mut self, path: &Path, when: &str) {
+        if statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).err() != Some(Errno::ACCESS) {
+            self.found.missing.push((path.to_owned(), when.to_owned()));
         }
     }
 
@@ -123,21 +139,16 @@ impl RootGuard<'_> {
 
     /// Keeps configuration whose name only ends as such names do, at the top of a root, and notes the code there.
     fn by_name(&mut self, root: &Path) {
-        let mut found = Vec::new();
-        if let Ok(directory) = git::sys::root(root) {
-            use std::os::fd::AsFd;
-            let _seen = git::sys::list(directory.as_fd(), |name, _| {
-                let is_known = HOST_CONFIGURATION.iter().any(|(known, _, _)| name == *known);
-                if !is_known && let Some(file) = host_file_by_name(Path::new(name)) {
-                    found.push((root.join(name), file));
-                }
-                std::ops::ControlFlow::Continue(())
-            });
-        }
-        for (path, file) in found {
+        let is_known = |name: &OsStr| HOST_CONFIGURATION.iter().any(|(known, _, _)| name == *known);
+        let found = names(root).into_iter().filter_map(|path| {
+            let name = path.file_name().filter(|name| !is_known(name))?;
+            let file = host_file_by_name(Path::new(name))?;
+            Some((path, file))
+        });
+        for (path, file) in found.collect::<Vec<_>>() {
             match file.role {
                 HostRole::Configuration => self.keep(&path, WhenMissing::SetAside, &file.when),
-                HostRole::Code => self.found.code.push((path, file.when)),
+                HostRole::Code => self.found.told.push((path, file)),
             }
         }
     }
@@ -155,6 +166,7 @@ impl RootGuard<'_> {
             repositories.extend(above.cloned().into_iter().collect::<Vec<_>>());
             repositories.push(Repository { at, root: root.to_owned() });
         }
+        self.found.read_only.extend(git.closed.iter().filter(|at| git::is_git(at)).cloned());
         for pointer in git.pointers.into_iter().chain(git.closed) {
             self.close(pointer);
         }
@@ -195,8 +207,8 @@ impl RootGuard<'_> {
         let links = obeyed.links.iter().filter(|link| self.is_in_root(link));
         links.cloned().collect::<Vec<_>>().into_iter().for_each(|link| self.close(link));
         let code = obeyed.code.iter().filter(|path| self.is_in_root(path));
-        let code: Vec<_> = code.map(|path| (path.clone(), "commit or push here".to_owned())).collect();
-        self.found.code.extend(code);
+        let code: Vec<_> = code.map(|path| (path.clone(), HostFile::code("commit or push here"))).collect();
+        self.found.told.extend(code);
         self.found.unread |= obeyed.unread;
         self.found.obeyed.push((repository, obeyed));
     }
@@ -215,7 +227,7 @@ impl RootGuard<'_> {
                 return;
             }
             match (exists(&path), missing) {
-                (None, WhenMissing::SetAside) => return self.found.missing.push((path, when.to_owned())),
+                (None, WhenMissing::SetAside) => return self.missing(&path, when),
                 (None, WhenMissing::Held) | (Some(_), _) => {
                     let Some(place) = self.placed(&path) else { return };
                     self.close(place);
@@ -241,6 +253,30 @@ impl RootGuard<'_> {
     fn is_in_root(&self, path: &Path) -> bool {
         self.confinement.writable.iter().any(|root| path.starts_with(root))
     }
+}
+
+/// The files below `home` that Python runs at each start, and could.
+fn python_startup(home: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for version in names(&home.join(PYTHON)) {
+        let packages = version.join("site-packages");
+        let is_path = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "pth");
+        found.extend(names(&packages).into_iter().filter(is_path));
+        found.extend(["usercustomize.py", "sitecustomize.py"].map(|name| packages.join(name)));
+    }
+    found
+}
+
+/// The paths of what is in a directory; nothing if it cannot be listed.
+fn names(directory: &Path) -> Vec<PathBuf> {
+    let mut names = Vec::new();
+    if let Ok(opened) = git::sys::root(directory) {
+        let _seen = git::sys::list(opened.as_fd(), |name, _| {
+            names.push(directory.join(name));
+            ControlFlow::Continue(())
+        });
+    }
+    names
 }
 
 /// Whether a directory belongs to this user: git does not look into those of others either.

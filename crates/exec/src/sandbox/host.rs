@@ -26,6 +26,8 @@ use crate::process::{SpawnFault, Spawner, link};
 const MAX_IDLE: usize = 8;
 /// How long a cell may take to be made. Far more than it takes; a machine may be busy.
 const MADE: Duration = Duration::from_secs(20);
+/// How much longer each mount in it may take.
+const MOUNTED: Duration = Duration::from_millis(5);
 /// The longest that a cell says of itself.
 const MAX_WORDS: usize = 64 << 10;
 
@@ -208,7 +210,15 @@ async fn make(spawner: &Spawner, survey: &Survey) -> Result<Result<Made, String>
     let control = spawner.ask_for_cell(&order.done())?;
     let control = UnixStream::from_std(control)?;
     let gone = || io::Error::other("the cell ended before it was there");
-    let (words, terminals) = timeout(MADE, words(&control)).await.map_err(|_| gone())??;
+    let mounts = u32::try_from(survey.plan.mounts.len()).unwrap_or(u32::MAX);
+    let late = || {
+        io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("the sandbox of {mounts} mounts took too long to build"),
+        )
+    };
+    let waits = MADE + MOUNTED.saturating_mul(mounts);
+    let (words, terminals) = timeout(waits, words(&control)).await.map_err(|_| late())??;
     let mut input = In(&words);
     match input.byte() {
         Some(0) => {
@@ -272,7 +282,8 @@ impl Cell {
 
     /// A watch over one run for files that take effect on the user's machine.
     pub(crate) fn watch(&self) -> HostWatch {
-        HostWatch::begin(Arc::clone(&self.survey.strays), &self.survey.code, Arc::clone(&self.scratch))
+        let (strays, scratch) = (Arc::clone(&self.survey.strays), Arc::clone(&self.scratch));
+        HostWatch::begin(strays, &self.survey.told, &self.confinement.writable, scratch)
     }
 
     /// Whether git obeys other files by now than those that are guarded: the user has changed its configuration.
@@ -281,6 +292,11 @@ impl Cell {
         self.survey.obeyed.iter().any(|(repository, known)| {
             !known.is_current() && !known.guards_as_much_as(&git::obeyed(repository, home))
         })
+    }
+
+    /// Git directories that commands in there cannot write, since there are too many.
+    pub(crate) fn read_only_repositories(&self) -> Arc<[PathBuf]> {
+        Arc::clone(&self.survey.read_only)
     }
 
     /// Variables that commands in there get beside their own.

@@ -3,13 +3,17 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use policy::DenyRead;
-use rustix::fs::FileType;
+use policy::{DenyRead, HostFile};
+use rustix::fs::{Access, AtFlags, CWD, FileType, OFlags, StatxFlags, accessat, fstat, statat, statx};
+use rustix::io::{Errno, Result};
+use rustix::process::geteuid;
 
+use super::changed::told_by_name;
 use super::git::{is_git, sys};
+use crate::fs::real;
 
 /// How many entries are looked at. A cell is made once in a session.
 const MAX_ENTRIES: usize = 5_000_000;
@@ -17,12 +21,37 @@ const MAX_ENTRIES: usize = 5_000_000;
 const MAX_HIDDEN: usize = 20_000;
 /// How many working trees are told of.
 const MAX_TREES: usize = 20_000;
-/// How many files that the user's programs run are watched for changes.
-const MAX_CODE: usize = 100;
+/// How many files below the top of a root are watched for changes that are told.
+const MAX_TOLD: usize = 1_000;
 /// Directories that are large, and whose files others have written.
 const OF_OTHERS: &[&str] = &["node_modules", "target", "vendor", ".venv", "venv", "site-packages"];
 /// Names in a git directory, of which each has two at least.
 const IN_GIT: &[&str] = &["HEAD", "objects", "refs", "commondir"];
+
+/// Directories of the system, no file of which is a secret by the name of a link.
+const OF_SYSTEM: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/proc", "/sys", "/dev", "/run", "/nix"];
+
+/// When what is at `path` was made, which nobody can set; the same for all where the file system does not say.
+fn born(path: &Path) -> (i64, u32) {
+    let stat = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME);
+    let known = stat.ok().filter(|stat| stat.stx_mask & StatxFlags::BTIME.bits() != 0);
+    known.map_or((0, 0), |stat| (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec))
+}
+
+fn depth(path: &Path) -> usize {
+    path.components().count()
+}
+
+/// Whether what was opened belongs to this user, who can change its mode.
+fn is_own(opened: Result<OwnedFd>) -> bool {
+    opened.and_then(fstat).is_ok_and(|stat| stat.st_uid == geteuid().as_raw())
+}
+
+/// Whether a directory is large and holds files that others have written.
+pub(super) fn is_of_others(name: &OsStr) -> bool {
+    OF_OTHERS.iter().any(|other| name == *other)
+}
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -31,8 +60,8 @@ pub(crate) struct Seen {
     pub(crate) hidden: BTreeSet<PathBuf>,
     /// Directories with something in them that is called `.git`, and those that are git directories of another name.
     pub(crate) trees: Vec<PathBuf>,
-    /// Code that the user's programs run, below the top of a root, with the action that makes them.
-    pub(crate) code: Vec<(PathBuf, String)>,
+    /// Files below the top of a root that take effect on the user's machine. Their changes are told.
+    pub(crate) told: Vec<(PathBuf, HostFile)>,
     /// There is more than was looked at.
     pub(crate) cut: bool,
 }
@@ -48,18 +77,26 @@ pub(crate) fn look(roots: impl IntoIterator<Item = PathBuf>, deny: &DenyRead) ->
             walked.push(root);
         }
     }
+    // Only so many repositories can be written. Those that were there first are the user's rather than a command's.
+    seen.trees.sort_by_cached_key(|tree| {
+        (!walked.contains(tree), born(&tree.join(".git")), depth(tree), tree.clone())
+    });
     seen
 }
 
 impl Seen {
     fn walk(&mut self, root: &Path, deny: &DenyRead, left: &mut usize) {
-        let Ok(top) = sys::root(root) else { return };
+        let Ok(top) = sys::root(root) else {
+            // A command that owns it could open it again.
+            self.cut |= is_own(sys::place(root));
+            return;
+        };
         let mut next = VecDeque::from([PathBuf::new()]);
         // What is large and seldom holds either waits until everything else has been seen.
         let mut last = VecDeque::new();
         // ends: every entry is looked at once, and only so many are
         while let Some(below) = next.pop_front().or_else(|| last.pop_front()) {
-            let Ok(directory) = sys::beneath(top.as_fd(), &below, sys::LIST) else { continue };
+            let Some(directory) = self.open(root, top.as_fd(), &below) else { continue };
             let mut of_git = 0;
             // A directory that cannot be listed to its end is taken for what was seen of it.
             let _seen = sys::list(directory.as_fd(), |name, kind| {
@@ -72,23 +109,57 @@ impl Seen {
                 let path = root.join(&entry);
                 of_git += usize::from(IN_GIT.iter().any(|known| name == *known));
                 if deny.denies_entry(&path).is_some() {
-                    // A link is not what it leads to.
-                    if kind != FileType::Symlink {
-                        self.hide(path);
+                    match kind {
+                        FileType::Symlink => self.hide_target(&path),
+                        _ => self.hide(path),
                     }
                 } else if name == ".git" {
                     self.tree(root, &below);
                 } else if kind == FileType::Directory {
-                    let large = OF_OTHERS.iter().any(|other| name == *other);
-                    if large { &mut last } else { &mut next }.push_back(entry);
+                    if is_of_others(name) { &mut last } else { &mut next }.push_back(entry);
                 } else if !below.as_os_str().is_empty() {
-                    self.code(&path, name, &below);
+                    self.note_told(&path, &entry);
                 }
                 ControlFlow::Continue(())
             });
             if of_git > 1 && !below.as_os_str().is_empty() && is_git(&root.join(&below)) {
                 self.tree(root, &below);
             }
+        }
+    }
+
+    /// Opens a directory for its list. One of the user's own that cannot be looked into is hidden as a whole: a command could
+    /// change its mode, and find what nobody has looked at.
+    fn open(&mut self, root: &Path, top: BorrowedFd<'_>, below: &Path) -> Option<OwnedFd> {
+        let directory = sys::beneath(top, below, sys::LIST);
+        let is_closed = match &directory {
+            Ok(directory) => {
+                accessat(directory, ".", Access::EXEC_OK, AtFlags::empty()) == Err(Errno::ACCESS)
+            }
+            Err(errno) => *errno == Errno::ACCESS,
+        };
+        if !is_closed {
+            return directory.ok();
+        }
+        if is_own(sys::beneath(top, below, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)) {
+            self.hide(root.join(below));
+        }
+        None
+    }
+
+    /// Hides the file that a link with the name of a secret leads to. Files of the system stay: a link that a command has made
+    /// must not take a program away from the next session.
+    fn hide_target(&mut self, link: &Path) {
+        let Ok(target) = real(link) else { return };
+        let is_system = OF_SYSTEM.iter().any(|system| target.starts_with(system));
+        let is_file = || {
+            statat(CWD, &target, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+                FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+                    && stat.st_uid == geteuid().as_raw()
+            })
+        };
+        if !is_system && is_file() {
+            self.hide(target);
         }
     }
 
@@ -100,14 +171,13 @@ impl Seen {
         }
     }
 
-    /// Notes a file that takes effect by its name. Below the top of a root it is told, not held.
-    fn code(&mut self, path: &Path, name: &OsStr, below: &Path) {
-        let of_others = || below.iter().any(|part| OF_OTHERS.iter().any(|other| part == *other));
-        if self.code.len() < MAX_CODE
-            && let Some(file) = policy::host_file_by_name(Path::new(name))
-            && !of_others()
+    /// Notes a file that takes effect by its name, which is `below` a root. It is told, not held.
+    fn note_told(&mut self, path: &Path, below: &Path) {
+        if self.told.len() < MAX_TOLD
+            && let Some(file) = told_by_name(below)
+            && !below.iter().any(is_of_others)
         {
-            self.code.push((path.to_owned(), file.when));
+            self.told.push((path.to_owned(), file));
         }
     }
 
@@ -117,5 +187,54 @@ impl Seen {
         } else {
             self.cut = true;
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn closed_directories_and_targets_of_links_are_hidden() {
+        let place = tempfile::tempdir().unwrap();
+        let at = std::fs::canonicalize(place.path()).unwrap();
+        let (root, outside) = (at.join("w"), at.join("shared.txt"));
+        for name in ["none", "no-entry", "open"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        for file in [&root.join("open/.env"), &outside] {
+            std::fs::write(file, "x").unwrap();
+        }
+        symlink("../shared.txt", root.join(".env")).unwrap();
+        symlink("/usr/bin/env", root.join("open/.env.local")).unwrap();
+        let modes = [("none", 0o000), ("no-entry", 0o600)];
+        let set = |name: &str, mode| {
+            std::fs::set_permissions(root.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        modes.iter().for_each(|(name, mode)| set(name, *mode));
+        let deny = DenyRead::new(["**/.env", "**/.env.*"], None).unwrap();
+        let seen = look([root.clone()], &deny);
+        modes.iter().for_each(|(name, _)| set(name, 0o755));
+        let mut hidden = BTreeSet::from([outside, root.join("open/.env")]);
+        // Root can look into them.
+        if !geteuid().is_root() {
+            hidden.extend(modes.map(|(name, _)| root.join(name)));
+        }
+        assert_eq!((seen.hidden, seen.cut), (hidden, false));
+    }
+
+    #[test]
+    fn repositories_that_were_there_first_come_first() {
+        let place = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(place.path()).unwrap();
+        for name in ["deep/z", "b", "a", "."] {
+            std::fs::create_dir_all(root.join(name).join(".git")).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let trees = look([root.clone()], &DenyRead::new(["**/.env"], None).unwrap()).trees;
+        assert_eq!(trees, [root.clone(), root.join("deep/z"), root.join("b"), root.join("a")]);
     }
 }

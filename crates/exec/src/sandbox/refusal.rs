@@ -64,6 +64,10 @@ impl Refusal {
                 out.byte(5);
                 out.bytes(&[]);
             }
+            Self::Excess(Excess::SharedMemory { most }) => {
+                out.byte(6);
+                out.bytes(&most.to_le_bytes());
+            }
         }
     }
 
@@ -76,6 +80,7 @@ impl Refusal {
             2 => Self::Write(to_path(bytes.to_vec())),
             4 => Self::Excess(Excess::Scratch { most: u64::from_le_bytes(bytes.try_into().ok()?) }),
             5 => Self::Excess(Excess::Memory),
+            6 => Self::Excess(Excess::SharedMemory { most: u64::from_le_bytes(bytes.try_into().ok()?) }),
             3 => Self::Name(String::from_utf8_lossy(bytes).into_owned()),
             _ => return None,
         })

@@ -17,6 +17,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::overlap::RunOverlap;
+
 /// How deep a tree is removed. What lies deeper was put there to be in the way.
 const MAX_DEPTH: usize = 300;
 /// How a directory is marked that only holds a place.
@@ -44,6 +46,8 @@ pub struct Scratch {
     layers: AtomicUsize,
     /// What was found that a killed session had let be made.
     left: Mutex<Vec<String>>,
+    /// The runs that use it.
+    pub(crate) overlap: RunOverlap,
 }
 
 impl Scratch {
@@ -78,6 +82,7 @@ impl Scratch {
                 may_hold: Mutex::default(),
                 layers: AtomicUsize::new(0),
                 left: Mutex::new(left),
+                overlap: RunOverlap::default(),
             });
         }
         Err(io::ErrorKind::AlreadyExists.into())

@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use policy::{Confinement, Reach, Tier, normal};
+use policy::{Confinement, HostFile, Reach, Tier, normal};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
 use super::git::{self, GitObeyed, Repository, Strays};
@@ -84,10 +84,12 @@ pub(crate) struct Survey {
     pub(crate) variables: Vec<(&'static str, PathBuf)>,
     /// Configuration of the user's programs that is missing, with the action that makes it take effect.
     missing: Vec<(PathBuf, String)>,
-    /// Code that the user's programs run, with the action that makes them.
-    pub(crate) code: Vec<(PathBuf, String)>,
+    /// Files that take effect on the user's machine and whose changes are told.
+    pub(crate) told: Vec<(PathBuf, HostFile)>,
     /// The files that git obeys in each repository, as they were found.
     pub(crate) obeyed: Vec<(Repository, GitObeyed)>,
+    /// Git directories that are read-only, since there are too many to have a layer for each.
+    pub(crate) read_only: Arc<[PathBuf]>,
     /// Not every file that globs could mean was looked at.
     pub(crate) cut: bool,
     /// Git's configuration could not be read to its end.
@@ -113,8 +115,9 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
         strays: Arc::default(),
         variables: Vec::new(),
         missing: Vec::new(),
-        code: Vec::new(),
+        told: Vec::new(),
         obeyed: Vec::new(),
+        read_only: Arc::default(),
         cut: false,
         unread: false,
     };
@@ -145,7 +148,10 @@ fn strays(confinement: &Confinement, survey: &mut Survey, scratch: &Scratch) -> 
         own.is_some_and(|repository| git::is_git(&repository.at))
     };
     let roots = confinement.writable.iter().filter(|root| !has_one(root));
-    let strays = Strays::new(roots, repositories, std::mem::take(&mut survey.missing), scratch.take_left());
+    let missing = scratch.overlap.add_missing(std::mem::take(&mut survey.missing));
+    let within = |path: &Path| confinement.writable.iter().any(|root| path.starts_with(root));
+    let missing = missing.into_iter().filter(|(path, _)| within(path)).collect();
+    let strays = Strays::new(roots, repositories, missing, scratch.take_left());
     scratch.watch(&strays.written());
     Arc::new(strays)
 }
@@ -176,9 +182,10 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     survey.held.append(&mut found.held);
     survey.cut |= found.cut | seen.cut;
     survey.unread |= found.unread;
+    survey.read_only = std::mem::take(&mut found.read_only).into();
     survey.missing = std::mem::take(&mut found.missing);
-    survey.code = std::mem::take(&mut found.code);
-    survey.code.extend(seen.code);
+    survey.told = std::mem::take(&mut found.told);
+    survey.told.extend(seen.told);
     survey.obeyed = std::mem::take(&mut found.obeyed);
     let hidden = hidden(seen.hidden, reach);
     // Whoever renames what lies above would find it under another name.

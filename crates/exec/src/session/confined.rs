@@ -1,5 +1,6 @@
 //! How a session is confined, what was refused to it, and what it changed in git directories.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use policy::{Confinement, Denial, Enforcement, Gap, Reach};
@@ -18,6 +19,7 @@ pub(super) struct Confined {
     confinement: Option<Arc<Confinement>>,
     reach: Option<Arc<Reach>>,
     refusals: Vec<Refusal>,
+    read_only_repositories: Arc<[PathBuf]>,
     layers: Vec<Borrowed>,
     landed: Landed,
     watch: Option<HostWatch>,
@@ -31,9 +33,10 @@ impl Confined {
             confinement: process.confinement(),
             reach: process.reach(),
             refusals: Vec::new(),
+            read_only_repositories: process.read_only_repositories(),
             layers: std::mem::take(&mut process.layers),
             landed: Landed::default(),
-            watch: process.watch(),
+            watch: process.watch.take(),
             told: Vec::new(),
         }
     }
@@ -59,7 +62,8 @@ impl Confined {
         for layer in std::mem::take(&mut self.layers) {
             self.landed.add(layer.finish(touched));
         }
-        let told = self.watch.as_mut().map(|watch| watch.finish(touched));
+        // Gone with the run: the next one may take what is there for the user's.
+        let told = self.watch.take().map(|mut watch| watch.finish(touched));
         self.told.extend(told.unwrap_or_default());
     }
 
@@ -94,6 +98,11 @@ impl Session {
         self.lock().confined.confinement.clone()
     }
 
+    /// Git directories that it cannot write, since the roots hold more than can have a layer each.
+    pub fn read_only_repositories(&self) -> Arc<[PathBuf]> {
+        Arc::clone(&self.lock().confined.read_only_repositories)
+    }
+
     /// What it may read, if it is confined.
     pub fn reach(&self) -> Option<Arc<Reach>> {
         self.lock().confined.reach.clone()
@@ -114,7 +123,7 @@ impl Session {
             confined.landed.add(layer.land());
         }
         confined.look();
-        let changed = confined.watch.as_mut().map(HostWatch::changed_code).unwrap_or_default();
+        let changed = confined.watch.as_mut().map(HostWatch::changed_files).unwrap_or_default();
         let mut notes = confined.landed.notes();
         notes.append(&mut confined.told);
         notes.extend(changed);

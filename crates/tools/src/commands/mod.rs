@@ -3,6 +3,7 @@
 mod arguments;
 mod attend;
 mod deltas;
+mod kept_from_git;
 mod refusals;
 mod report;
 mod signals;

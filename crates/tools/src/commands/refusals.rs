@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use exec::session::Session;
 use policy::{Confinement, Denial, Enforcement, Gap, Reach};
 
+use super::kept_from_git::kept_from_git;
 use crate::door::not_the_hosts;
 
 /// How many are spelled out.
@@ -18,6 +19,8 @@ pub(crate) struct Refusals {
     pub(crate) guessed: Option<Denial>,
     /// Why a file of the host's was not there for the command.
     pub(crate) unseen: Option<String>,
+    /// What git could not change, and what to do about it.
+    pub(crate) git: Vec<String>,
 }
 
 impl Refusals {
@@ -28,7 +31,10 @@ impl Refusals {
         // Whoever succeeded was refused nothing that matters; and what is known needs no guess.
         let guesses = told.is_empty() && code.is_some_and(|code| code != 0);
         let bounds = confinement.zip(session.reach()).filter(|_| guesses);
-        let Some((confinement, reach)) = bounds else { return Self { told, guessed: None, unseen: None } };
+        let git = kept_from_git(session, output);
+        let Some((confinement, reach)) = bounds else {
+            return Self { told, guessed: None, unseen: None, git };
+        };
         let guessing = Guessing {
             confinement: &confinement,
             reach: &reach,
@@ -37,7 +43,7 @@ impl Refusals {
         };
         let guessed = guessing.refused(output);
         let unseen = if guessed.is_none() { guessing.unseen(output) } else { None };
-        Self { told, guessed, unseen }
+        Self { told, guessed, unseen, git }
     }
 
     /// A line for each.
@@ -52,6 +58,7 @@ impl Refusals {
                 .iter()
                 .map(|denial| format!("Perhaps refused by the sandbox (a guess from the output): {denial}")),
         );
+        notes.extend(self.git.iter().cloned());
         notes.extend(self.unseen.iter().map(|why| format!("Perhaps not seen in the sandbox: {why}")));
         notes
     }

@@ -101,7 +101,7 @@ impl Report {
         let shown = Shown { text: String::new(), cut: None, kept: None, tokens: 0, lines: 0 };
         let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
         let (stdout, stderr) = (String::new(), String::new());
-        let refusals = Refusals { told: session.denials(), guessed: None, unseen: None };
+        let refusals = Refusals { told: session.denials(), guessed: None, unseen: None, git: Vec::new() };
         let (session, stage, git) = (Arc::clone(session), session.stage(), Vec::new());
         Self { session, stage, shown, stdout, stderr, refusals, git, wall, waited }
     }

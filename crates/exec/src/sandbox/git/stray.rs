@@ -20,7 +20,7 @@ use super::index::{self, Known};
 use super::tip_links::TipLinks;
 use super::{Repository, discover, sys};
 use crate::sandbox::plan::to_path;
-use crate::sandbox::scratch;
+use crate::sandbox::overlap::is_made;
 use crate::sandbox::set_aside::{reachable, set_aside, told};
 
 /// How many submodules are looked at.
@@ -76,15 +76,9 @@ impl Strays {
         strays
     }
 
-    /// A run begins: the configuration that is there by now, made by the user or with their word.
-    pub(crate) fn accepted(&self) -> BTreeSet<PathBuf> {
+    /// A run begins: sentences of earlier runs may be said again.
+    pub(crate) fn begin(&self) {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let there = places.iter().filter_map(|place| match place {
-            Stray::Configuration { at, .. } if is_made(at) => Some(at.clone()),
-            Stray::Configuration { .. } | Stray::Root(_) | Stray::Bare(_) | Stray::Module { .. } => None,
-        });
-        there.collect()
     }
 
     /// Renames what a program must not obey, but for what was `accepted`, and says what was done. If git directories were
@@ -283,11 +277,6 @@ impl Stray {
             }
         }
     }
-}
-
-/// Whether there is something at `at` that is more than an empty directory of ours.
-fn is_made(at: &Path) -> bool {
-    sys::is_there(at) && !scratch::is_placeholder(at)
 }
 
 /// Whether the pointer in `at` leads into the modules of the git directory `of`, whose configuration we have written.

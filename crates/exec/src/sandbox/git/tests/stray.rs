@@ -17,10 +17,11 @@ fn watch(lab: &Lab) -> Strays {
 
 /// Runs `script` as a command of the session of `strays`, and says what was told when it was over.
 fn run(lab: &Lab, strays: &Strays, script: &str) -> Vec<String> {
-    let (accepted, layer) = (strays.accepted(), lab.layer());
+    strays.begin();
+    let layer = lab.layer();
     lab.inside(script);
     let landed = layer.finish();
-    strays.defuse(&accepted, landed.landed > 0)
+    strays.defuse(&BTreeSet::new(), landed.landed > 0)
 }
 
 /// The user works on; nothing that a command has made is run.

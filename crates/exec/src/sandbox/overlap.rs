@@ -1,0 +1,99 @@
+//! Runs of a session that overlap: a file that one of them makes is not taken for the user's when the next one begins.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::git::sys;
+use super::scratch;
+use super::stamp::FileStamp;
+
+/// How many changed files are remembered; told twice is better than forgotten.
+const MAX_TOLD: usize = 10_000;
+
+/// The runs of one session, and the configuration that was missing when one of its cells was made.
+#[derive(Debug, Default)]
+pub(crate) struct RunOverlap(Mutex<OverlapState>);
+
+#[derive(Debug, Default)]
+struct OverlapState {
+    /// Runs that have begun and are not over.
+    running: usize,
+    /// Configuration that was missing once, with the action that makes it take effect.
+    missing: BTreeMap<PathBuf, String>,
+    /// The missing configuration that was there when the first of the running commands began: the user has made it since.
+    accepted: BTreeSet<PathBuf>,
+    /// Changed files that answers have named, in the state in which they were.
+    told: BTreeMap<PathBuf, FileStamp>,
+}
+
+impl RunOverlap {
+    /// Adds `missing` configuration of one more cell. Returns all that is known of the session: a file that a running command
+    /// has just made looks like the user's to the cell that is made next.
+    pub(crate) fn add_missing(&self, missing: Vec<(PathBuf, String)>) -> Vec<(PathBuf, String)> {
+        let mut state = self.lock();
+        state.missing.extend(missing);
+        state.missing.iter().map(|(path, when)| (path.clone(), when.clone())).collect()
+    }
+
+    /// A run begins. Returns the configuration that the user has made, which is what was there before the first of the runs
+    /// that overlap with this one.
+    pub(crate) fn begin(&self) -> BTreeSet<PathBuf> {
+        let mut state = self.lock();
+        if state.running == 0 {
+            let there = state.missing.keys().filter(|path| is_made(path)).cloned().collect();
+            state.accepted = there;
+        }
+        state.running += 1;
+        state.accepted.clone()
+    }
+
+    /// Notes that the change of `path` to `stamp` is told. Returns whether it is news.
+    pub(crate) fn tell(&self, path: &Path, stamp: FileStamp) -> bool {
+        let mut state = self.lock();
+        if state.told.len() >= MAX_TOLD {
+            state.told.clear();
+        }
+        state.told.insert(path.to_owned(), stamp) != Some(stamp)
+    }
+
+    /// A run is over.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        state.running = state.running.saturating_sub(1);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OverlapState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether there is something at `path` that is more than an empty directory of ours.
+pub(crate) fn is_made(path: &Path) -> bool {
+    sys::is_there(path) && !scratch::is_placeholder(path)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_a_running_command_makes_is_never_accepted() {
+        let place = tempfile::tempdir().unwrap();
+        let [mcp, agents, other] = [".mcp.json", "AGENTS.md", "x"].map(|name| place.path().join(name));
+        let overlap = RunOverlap::default();
+        overlap.add_missing(vec![(mcp.clone(), String::new()), (agents.clone(), String::new())]);
+        std::fs::write(&agents, "the user's").unwrap();
+        assert_eq!(overlap.begin(), BTreeSet::from([agents.clone()]));
+        std::fs::write(&mcp, "of the first command").unwrap();
+        assert_eq!(overlap.begin(), BTreeSet::from([agents.clone()]));
+        // A cell that is made meanwhile knows of it, though it is there by now.
+        assert_eq!(overlap.add_missing(vec![(other, String::new())]).len(), 3);
+        overlap.end();
+        assert_eq!(overlap.begin(), BTreeSet::from([agents.clone()]));
+        overlap.end();
+        overlap.end();
+        assert_eq!(overlap.begin(), BTreeSet::from([agents, mcp]));
+    }
+}

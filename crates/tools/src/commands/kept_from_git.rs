@@ -1,0 +1,93 @@
+//! Explains what git could not change in the sandbox: configuration of the user's programs, and repositories beyond the limit.
+//!
+//! Git goes on when it cannot replace a file, and exits with 0. Its own words name the file and not the reason.
+
+use std::path::{Path, PathBuf};
+
+use exec::session::Session;
+use policy::{Confinement, HostFile, HostRole};
+
+/// How much of the end of an output is looked at.
+const LOOKED_AT: usize = 64 << 10;
+/// How many files are named.
+const SHOWN: usize = 8;
+/// The words of git before the name of a file that it could not replace.
+const UNABLE: [&str; 2] = ["unable to unlink old '", "unable to unlink '"];
+/// The words before a lock that it could not make.
+const NO_LOCK: &str = "Unable to create '";
+const READ_ONLY: &str = "Read-only file system";
+
+/// The sentences about the `output` of a command in `session`.
+pub(super) fn kept_from_git(session: &Session, output: &str) -> Vec<String> {
+    let Some(confinement) = session.confinement() else { return Vec::new() };
+    let from = output.len().saturating_sub(LOOKED_AT);
+    let end = &output[output.ceil_char_boundary(from)..];
+    let mut notes = Vec::new();
+    let kept = kept_files(&confinement, &session.about().workdir, end);
+    if let Some((_, HostFile { when, .. })) = kept.first() {
+        let names = kept.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let first = &kept[0].0;
+        notes.push(format!(
+            "Git could not change {names}: commands cannot change files that take effect on the user's machine (next time they \
+             {when}). The content is that of before, so do not commit it; have the user run `git checkout -- {first}` outside \
+             the sandbox"
+        ));
+    }
+    if let Some(repository) = read_only(&session.read_only_repositories(), end) {
+        notes.push(format!(
+            "`{}` is read-only in the sandbox: the workspace holds more repositories than the 32 that commands can write to; \
+             work in the directory of that repository alone, or remove repositories that are not needed",
+            repository.display()
+        ));
+    }
+    notes
+}
+
+/// The files that git names and that the policy does not let be changed. Git names them from the top of a working tree.
+fn kept_files(confinement: &Confinement, workdir: &Path, output: &str) -> Vec<(String, HostFile)> {
+    let mut kept: Vec<(String, HostFile)> = Vec::new();
+    for line in output.lines() {
+        let name = UNABLE.iter().find_map(|words| line.split_once(words)?.1.split_once('\''));
+        let Some((name, _)) = name else { continue };
+        let above = workdir.ancestors().map(|above| above.join(name));
+        let file = above
+            .filter_map(|path| confinement.host_file(&path))
+            .find(|file| file.role == HostRole::Configuration);
+        if let Some(file) = file
+            && kept.len() < SHOWN
+            && !kept.iter().any(|(known, _)| known == name)
+        {
+            kept.push((name.to_owned(), file));
+        }
+    }
+    kept
+}
+
+/// The read-only repository in which git could not make a lock.
+fn read_only<'a>(repositories: &'a [PathBuf], output: &str) -> Option<&'a PathBuf> {
+    let locks = output.lines().filter(|line| line.contains(READ_ONLY));
+    let mut locks = locks.filter_map(|line| Some(line.split_once(NO_LOCK)?.1.split_once('\'')?.0));
+    locks.find_map(|lock| repositories.iter().find(|repository| Path::new(lock).starts_with(repository)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_git_could_not_replace_is_found_in_its_words() {
+        let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
+        let output = "error: unable to unlink old '.vscode/settings.json': Read-only file system\n\
+                      error: unable to unlink old 'AGENTS.md': Device or resource busy\n\
+                      warning: unable to unlink 'src/main.rs': Permission denied\nSwitched to branch 'two'\n";
+        for workdir in ["/w", "/w/src"] {
+            let kept = kept_files(&confinement, Path::new(workdir), output);
+            let names: Vec<_> = kept.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, [".vscode/settings.json", "AGENTS.md"], "{workdir}");
+        }
+        let closed = [PathBuf::from("/w/r40/.git")];
+        let output = "fatal: Unable to create '/w/r40/.git/index.lock': Read-only file system";
+        assert_eq!(read_only(&closed, output), Some(&closed[0]));
+        assert_eq!(read_only(&closed, &output.replace("r40", "r4")), None);
+    }
+}
