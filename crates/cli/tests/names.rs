@@ -319,20 +319,39 @@ fn the_last_chunk_of_a_chat_stream_may_have_no_delta() {
     child.wait().unwrap();
 }
 
-#[test]
-fn what_is_forbidden_of_one_shell_is_forbidden_of_all() {
+/// Forbids the tool `name`, and says which of these calls still succeed.
+fn allowed_beside(name: &str) -> Vec<&'static str> {
     let (home, workspace) = (Home::new(), workspace());
     let config = home.path().join(".config/toolgate");
     fs::create_dir_all(&config).unwrap();
-    fs::write(config.join("rules.toml"), "[[rule]]\ntool = \"exec_command\"\ndecision = \"forbid\"\n")
+    fs::write(config.join("rules.toml"), format!("[[rule]]\ntool = \"{name}\"\ndecision = \"forbid\"\n"))
         .unwrap();
-    for (tool, arguments) in [
+    let calls = [
         ("exec_command", r#"{"cmd":"true"}"#),
         ("shell", r#"{"command":["true"]}"#),
         ("local_shell", r#"{"command":"true"}"#),
+        ("container.exec", r#"{"command":["true"]}"#),
         ("shell_command", r#"{"command":"true"}"#),
-    ] {
-        let ran = home.run(&workspace.path(), &["call", tool, "--json", arguments], "");
-        assert_eq!(ran.code, Some(1), "{tool}: {} {}", ran.out, ran.err);
+        ("write_file", r#"{"path":"new.txt","content":"new\n"}"#),
+        ("search", r#"{"pattern":"one"}"#),
+    ];
+    let runs = |(tool, arguments): &(&str, &str)| {
+        let args = ["call", "--sandbox", "workspace-write", tool, "--json", arguments];
+        home.run(&workspace.path(), &args, "").code == Some(0)
+    };
+    calls.iter().filter(|call| runs(call)).map(|(tool, _)| *tool).collect()
+}
+
+#[test]
+fn what_is_forbidden_of_one_shell_is_forbidden_of_all() {
+    for name in ["exec_command", "local_shell", "container.exec"] {
+        assert_eq!(allowed_beside(name), ["write_file", "search"], "{name}");
     }
+}
+
+#[test]
+fn a_rule_that_names_an_alias_counts_for_the_tool() {
+    let shells = ["exec_command", "shell", "local_shell", "container.exec", "shell_command"];
+    assert_eq!(allowed_beside("write_file"), [&shells[..], &["search"]].concat());
+    assert_eq!(allowed_beside("search"), [&shells[..], &["write_file"]].concat());
 }
