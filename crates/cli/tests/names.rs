@@ -27,6 +27,11 @@ fn names() -> Vec<(&'static str, Value, &'static str)> {
         ("local_shell", json!({"command": "echo script", "request_permission_elevation": false}), "script"),
         ("shell_command", json!({"command": "echo script", "prefix_rule": ["echo"]}), "script"),
         ("shell_command", json!({"command": ["echo", "a  b"]}), "a  b"),
+        (
+            "shell",
+            json!({"command": ["echo", "both"], "timeout": 60000, "timeout_ms": 60000, "with_escalated_permissions": false, "request_permission_elevation": false}),
+            "both",
+        ),
         ("exec_command", json!({"cmd": "echo script", "timeout": 60000, "prefix_rule": ["echo"]}), "script"),
         ("write_file", json!({"path": "new/b.txt", "content": "written\n"}), "A new/b.txt"),
         ("search", json!({"query": "writ+en"}), "new/b.txt"),
@@ -354,4 +359,25 @@ fn a_rule_that_names_an_alias_counts_for_the_tool() {
     let shells = ["exec_command", "shell", "local_shell", "container.exec", "shell_command"];
     assert_eq!(allowed_beside("write_file"), [&shells[..], &["search"]].concat());
     assert_eq!(allowed_beside("search"), [&shells[..], &["write_file"]].concat());
+}
+
+#[test]
+fn what_is_wrong_with_write_file_is_said_in_its_own_words() {
+    let (home, workspace) = (Home::new(), workspace());
+    let call = |arguments: Value| {
+        let arguments = arguments.to_string();
+        let args = ["call", "--sandbox", "workspace-write", "write_file", "--json", &arguments];
+        let ran = home.run(&workspace.path(), &args, "");
+        format!("{}{}", ran.out, ran.err)
+    };
+    for (arguments, missing) in [(json!({"path": "v.txt"}), "content"), (json!({}), "path")] {
+        let said = call(arguments);
+        assert!(said.contains(&format!("`{missing}` is missing")) && !said.contains("patch"), "{said}");
+    }
+    call(json!({"path": "n.txt", "content": "1\n"}));
+    let said = call(json!({"path": "n.txt", "content": "1\n"}));
+    assert!(said.contains("n.txt has this content already"), "{said}");
+    workspace.file("toolgate.toml", "[tools]\nwithout = [\"write_file\"]\n");
+    let said = call(json!({"path": "n.txt", "content": "1\n"}));
+    assert!(said.contains("there is no tool `write_file`; did you mean `apply_patch`?"), "{said}");
 }
