@@ -13,8 +13,7 @@ use super::seen::{Changed, File, Reach};
 pub(super) fn between(changed: &[Changed], before: Reach, after: Reach) -> TurnDiff {
     let partial = [before, after].contains(&Reach::Part);
     let mut out = TurnDiff { partial, ..TurnDiff::default() };
-    let (there, gone): (Vec<&Changed>, Vec<&Changed>) =
-        changed.iter().partition(|one| one.after.is_some());
+    let (there, gone): (Vec<&Changed>, Vec<&Changed>) = changed.iter().partition(|one| one.after.is_some());
     let identity = |file: &File| (file.stat.identity, file.stat.kind);
     let known = |one: &Changed| one.before.as_ref().map(identity);
     // A file that was moved is the same file still.
