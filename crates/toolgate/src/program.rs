@@ -57,7 +57,7 @@ impl Program {
         if let Some(name) = self.argv.first()
             && find(name, std::env::var_os("PATH").as_deref()).is_none()
         {
-            return Err(lasting(match name.contains('/') {
+            return Err(lasting(&match name.contains('/') {
                 true => format!("`{name}` is no program that can be run"),
                 false => format!("there is no program `{name}` along the PATH"),
             }));
@@ -71,7 +71,7 @@ impl Program {
             drop(sender.send(program.confined(stdio).await));
             drop(turn);
         });
-        receiver.await.unwrap_or_else(|_| Err(lasting("nothing is started any more".to_owned())))
+        receiver.await.unwrap_or_else(|_| Err(lasting("nothing is started any more")))
     }
 
     async fn confined(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn Running>, LaunchFault> {
@@ -81,11 +81,11 @@ impl Program {
             .environment(self.environment.clone())
             .processes(Arc::clone(&self.processes));
         let builder = self.deny_read.iter().fold(builder, |builder, pattern| builder.deny_read(pattern));
-        let sandbox = builder.sandbox_alone().map_err(|fault| lasting(fault.to_string()))?;
+        let sandbox = builder.sandbox_alone().map_err(|fault| lasting(&fault.to_string()))?;
         let (session, pump) = sandbox.run(self.argv.clone(), stdio).await.map_err(|fault| match &fault {
-            SandboxFault::Denied(_) | SandboxFault::Directory(_) => lasting(fault.to_string()),
+            SandboxFault::Denied(_) | SandboxFault::Directory(_) => lasting(&fault.to_string()),
             SandboxFault::Spawn(_) | SandboxFault::Errand(_) => {
-                LaunchFault { passing: true, ..lasting(fault.to_string()) }
+                LaunchFault { passing: true, ..lasting(&fault.to_string()) }
             }
         })?;
         let unseen = match session.enforcement() {
@@ -128,7 +128,7 @@ impl Launch for Program {
     }
 }
 
-fn lasting(why: String) -> LaunchFault {
+fn lasting(why: &str) -> LaunchFault {
     LaunchFault { why: format!("cannot be started: {why}"), passing: false }
 }
 
