@@ -166,6 +166,15 @@ fn a_hook_that_fails_says_where_it_is_configured() {
 }
 
 #[test]
+fn a_hook_names_a_tool_by_any_of_its_names() {
+    let person = Person::new();
+    let tools = r#"["local_shell", "container.exec", "write_file", "search"]"#;
+    person.configure(&format!("model = \"gpt-5\"\n[[hook]]\ncommand = [\"true\"]\ntools = {tools}\n"));
+    let told = person.read();
+    assert!(told.starts_with("0\n"), "{told}");
+}
+
+#[test]
 fn what_is_wrong_with_a_hook_is_said_before_anything_runs() {
     let person = Person::new();
     person.file("home/hook.sh", "#!/bin/sh\nexit 0\n");

@@ -27,6 +27,11 @@ fn names() -> Vec<(&'static str, Value, &'static str)> {
         ("local_shell", json!({"command": "echo script", "request_permission_elevation": false}), "script"),
         ("shell_command", json!({"command": "echo script", "prefix_rule": ["echo"]}), "script"),
         ("shell_command", json!({"command": ["echo", "a  b"]}), "a  b"),
+        (
+            "shell",
+            json!({"command": ["echo", "both"], "timeout": 60000, "timeout_ms": 60000, "with_escalated_permissions": false, "request_permission_elevation": false}),
+            "both",
+        ),
         ("exec_command", json!({"cmd": "echo script", "timeout": 60000, "prefix_rule": ["echo"]}), "script"),
         ("write_file", json!({"path": "new/b.txt", "content": "written\n"}), "A new/b.txt"),
         ("search", json!({"query": "writ+en"}), "new/b.txt"),
@@ -319,20 +324,60 @@ fn the_last_chunk_of_a_chat_stream_may_have_no_delta() {
     child.wait().unwrap();
 }
 
-#[test]
-fn what_is_forbidden_of_one_shell_is_forbidden_of_all() {
+/// Forbids the tool `name`, and says which of these calls still succeed.
+fn allowed_beside(name: &str) -> Vec<&'static str> {
     let (home, workspace) = (Home::new(), workspace());
     let config = home.path().join(".config/toolgate");
     fs::create_dir_all(&config).unwrap();
-    fs::write(config.join("rules.toml"), "[[rule]]\ntool = \"exec_command\"\ndecision = \"forbid\"\n")
+    fs::write(config.join("rules.toml"), format!("[[rule]]\ntool = \"{name}\"\ndecision = \"forbid\"\n"))
         .unwrap();
-    for (tool, arguments) in [
+    let calls = [
         ("exec_command", r#"{"cmd":"true"}"#),
         ("shell", r#"{"command":["true"]}"#),
         ("local_shell", r#"{"command":"true"}"#),
+        ("container.exec", r#"{"command":["true"]}"#),
         ("shell_command", r#"{"command":"true"}"#),
-    ] {
-        let ran = home.run(&workspace.path(), &["call", tool, "--json", arguments], "");
-        assert_eq!(ran.code, Some(1), "{tool}: {} {}", ran.out, ran.err);
+        ("write_file", r#"{"path":"new.txt","content":"new\n"}"#),
+        ("search", r#"{"pattern":"one"}"#),
+    ];
+    let runs = |(tool, arguments): &(&str, &str)| {
+        let args = ["call", "--sandbox", "workspace-write", tool, "--json", arguments];
+        home.run(&workspace.path(), &args, "").code == Some(0)
+    };
+    calls.iter().filter(|call| runs(call)).map(|(tool, _)| *tool).collect()
+}
+
+#[test]
+fn what_is_forbidden_of_one_shell_is_forbidden_of_all() {
+    for name in ["exec_command", "local_shell", "container.exec"] {
+        assert_eq!(allowed_beside(name), ["write_file", "search"], "{name}");
     }
+}
+
+#[test]
+fn a_rule_that_names_an_alias_counts_for_the_tool() {
+    let shells = ["exec_command", "shell", "local_shell", "container.exec", "shell_command"];
+    assert_eq!(allowed_beside("write_file"), [&shells[..], &["search"]].concat());
+    assert_eq!(allowed_beside("search"), [&shells[..], &["write_file"]].concat());
+}
+
+#[test]
+fn what_is_wrong_with_write_file_is_said_in_its_own_words() {
+    let (home, workspace) = (Home::new(), workspace());
+    let call = |arguments: Value| {
+        let arguments = arguments.to_string();
+        let args = ["call", "--sandbox", "workspace-write", "write_file", "--json", &arguments];
+        let ran = home.run(&workspace.path(), &args, "");
+        format!("{}{}", ran.out, ran.err)
+    };
+    for (arguments, missing) in [(json!({"path": "v.txt"}), "content"), (json!({}), "path")] {
+        let said = call(arguments);
+        assert!(said.contains(&format!("`{missing}` is missing")) && !said.contains("patch"), "{said}");
+    }
+    call(json!({"path": "n.txt", "content": "1\n"}));
+    let said = call(json!({"path": "n.txt", "content": "1\n"}));
+    assert!(said.contains("n.txt has this content already"), "{said}");
+    workspace.file("toolgate.toml", "[tools]\nwithout = [\"write_file\"]\n");
+    let said = call(json!({"path": "n.txt", "content": "1\n"}));
+    assert!(said.contains("there is no tool `write_file`; did you mean `apply_patch`?"), "{said}");
 }

@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use insta::assert_snapshot;
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{Home, Ran};
 use testkit::Workspace;
 use toolgate::rules::{Layer, Rules};
@@ -357,5 +357,22 @@ fn other_words_and_keys_in_files_and_a_project_still_only_narrows() {
     ] {
         let said = told(own, project);
         assert!(said.starts_with(expected), "{own} {project}: {said}");
+    }
+}
+
+#[test]
+fn a_rule_that_asks_about_a_path_is_named_as_the_reason() {
+    let shell = Shell::new();
+    shell.workspace.file("migrations/1.sql", "select 1;\n");
+    let rule = "[[rule]]\npath = \"migrations\"\ndecision = \"ask\"\n";
+    shell.workspace.file(".toolgate/rules.toml", rule);
+    let patch = json!({"path": "migrations/1.sql", "content": "select 2;\n"}).to_string();
+    let command = json!({"command": "echo 2 > migrations/1.sql"}).to_string();
+    for (tool, arguments) in [("write_file", &patch), ("shell_command", &command)] {
+        let args = ["call", "--sandbox", "workspace-write", tool, "--json", arguments];
+        let ran = shell.home.run(&shell.workspace.path(), &args, "");
+        let said = format!("{}{}", ran.out, ran.err);
+        assert!(said.contains(".toolgate/rules.toml:1"), "{tool}: {said}");
+        assert!(!said.contains("writable roots") && !said.contains("--writable"), "{tool}: {said}");
     }
 }

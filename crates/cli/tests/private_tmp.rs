@@ -149,3 +149,23 @@ fn a_home_in_tmp_is_the_same_for_patches_and_commands() {
     assert!(read.err.contains("is outside the readable roots"), "{}{}", read.out, read.err);
     assert_eq!(fs::read_to_string(&path).unwrap(), "1\n");
 }
+
+#[test]
+fn a_file_beside_a_workspace_in_tmp_is_said_to_vanish() {
+    let (home, above) = (Home::new(), tempfile::tempdir_in("/tmp").unwrap());
+    let work = above.path().join("work");
+    fs::create_dir(&work).unwrap();
+    let run = |command: &str| {
+        let arguments = json!({ "command": command }).to_string();
+        home.run(&work, &["call", "shell_command", "--sandbox", "workspace-write", "--json", &arguments], "")
+    };
+    let ran = run("echo hello > ../out.txt");
+    let told = format!(
+        "`{}` is in this session's private `/tmp`, not in the host's; it goes when the session ends",
+        above.path().join("out.txt").display()
+    );
+    assert!(ran.out.contains(&told), "{}{}", ran.out, ran.err);
+    assert!(!above.path().join("out.txt").exists());
+    let ran = run("echo hello > in.txt");
+    assert!(!ran.out.contains("private"), "{}", ran.out);
+}

@@ -40,6 +40,10 @@ for line in sys.stdin:
             time.sleep(60)
         said = f"{name}: {text}"
         result = {"content": [{"type": "text", "text": said}], "structuredContent": {"content": said}}
+    elif method == "resources/list":
+        result = {"resources": [{"uri": "x://y", "name": "a page"}]}
+    elif method == "resources/templates/list":
+        result = {"resourceTemplates": [{"uriTemplate": "x://{name}", "name": "a shape"}]}
     elif method == "resources/read":
         result = {"contents": [{"uri": asked["params"]["uri"], "text": "what there is"}]}
     if "id" in asked:
@@ -125,7 +129,7 @@ fn every_name_works_in_a_pipe() {
     assert_eq!(answers.len(), names().len(), "{}", ran.err);
     // A person hears of what is left out.
     assert!(
-        ran.err.contains("a tool of the server `filesystem` is left out: `broken` is no tool"),
+        ran.err.contains("a tool of the server `filesystem` is left out: the definition of `broken` does not follow the protocol"),
         "{}",
         ran.err
     );
@@ -147,6 +151,50 @@ fn every_name_works_in_a_run_of_a_model() {
         let escaped = json!(expected).to_string();
         assert!(ran.out.contains(escaped.trim_matches('"')), "{name}: {}{}", ran.out, ran.err);
     }
+}
+
+/// Writes a script of one turn, and its path.
+fn scripted(desk: &Desk, items: &Value) -> &'static str {
+    desk.w.file("script.jsonl", format!("{}\n", json!({ "items": items })));
+    "script.jsonl"
+}
+
+#[test]
+fn what_all_servers_have_to_read_is_listed_by_the_first_call() {
+    for (name, expected) in [("list_mcp_resources", "a page"), ("list_mcp_resource_templates", "a shape")] {
+        let desk = Desk::new("");
+        let script = scripted(&desk, &json!([{"type": "function_call", "name": name, "arguments": {}}]));
+        let ran = desk.run(&["run", "--script", script, "--json", "go"], "");
+        assert!(ran.out.contains(expected), "{name}: {}{}", ran.out, ran.err);
+        let ran = desk.run(&["pipe"], &format!("{}\n", item(0, name, &json!({}))));
+        assert!(ran.out.contains(expected), "{name}: {}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn a_session_that_ends_while_a_server_starts_leaves_nothing_in_the_workspace() {
+    let desk = Desk::new("");
+    let script = scripted(&desk, &json!([{"type": "message", "text": "hi"}]));
+    for round in 0..6 {
+        let ran = desk.run(&["run", "--script", script, "go"], "");
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let left = fs::read_dir(desk.w.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut left: Vec<_> = left.collect();
+        left.sort();
+        assert_eq!(left, ["script.jsonl", "server.py"], "{round}");
+    }
+}
+
+#[test]
+fn a_client_that_calls_no_tool_of_a_server_is_told_which_there_are() {
+    let desk = Desk::new("");
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "filesystem/nope", "arguments": {}}});
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let ran = desk.run(&["mcp"], &format!("{hello}\n{ready}\n{call}\n"));
+    let there = "did you mean `mcp__filesystem__change`, `mcp__filesystem__look`, `mcp__filesystem__slow`";
+    assert!(ran.out.contains(there), "{}{}", ran.out, ran.err);
 }
 
 #[test]
@@ -213,7 +261,7 @@ fn no_name_is_a_way_round_a_question_or_a_rule() {
         [("mcp__filesystem__change", &plain), ("filesystem/change", &plain), ("mcp_call_tool", &through)];
     let asked = ways.map(|(name, arguments)| desk.call(name, arguments));
     assert_snapshot!(asked[0], @r#"
-    Some(1) hint: a tool of the server `filesystem` is left out: `broken` is no tool: invalid type: integer `7`, expected a map
+    Some(1) hint: a tool of the server `filesystem` is left out: the definition of `broken` does not follow the protocol: its `inputSchema` is not a JSON object
     error: forbidden by policy: this needs approval: `change` is a tool of `filesystem`, and nobody here knows what it does; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule
     "#);
     assert_eq!((&asked[1], &asked[2]), (&asked[0], &asked[0]));
@@ -262,7 +310,7 @@ fn a_server_that_there_is_not_is_said_with_those_there_are() {
         "{said}"
     );
     assert_snapshot!(desk.call("filesystem/lok", &json!({})), @r#"
-    Some(2) hint: a tool of the server `filesystem` is left out: `broken` is no tool: invalid type: integer `7`, expected a map
+    Some(2) hint: a tool of the server `filesystem` is left out: the definition of `broken` does not follow the protocol: its `inputSchema` is not a JSON object
     error: there is no tool `mcp__filesystem__lok`; did you mean `mcp__filesystem__look`, `mcp__filesystem__slow`?
     "#);
     desk.write("config.toml", "");
@@ -284,7 +332,11 @@ fn one_time_is_for_calls() {
 fn a_tool_with_a_broken_schema_is_told_of_and_the_others_work() {
     let desk = Desk::new("");
     let tried = desk.run(&["mcp", "test"], "");
-    assert!(tried.out.contains("left out: `broken` is no tool"), "{}", tried.out);
+    assert!(
+        tried.out.contains("left out: the definition of `broken` does not follow the protocol"),
+        "{}",
+        tried.out
+    );
     assert!(tried.out.contains("3 tools in"), "{}", tried.out);
 }
 

@@ -316,7 +316,7 @@ fn resources_are_listed_and_read() {
     let ran = desk.call("read_mcp_resource", &json!({"server": "everything", "uri": "demo://none"}));
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) the server `everything` refuses: MCP error -32602: Resource demo://none not found (code -32602); list_mcp_resources has what there is");
     let ran = desk.call("read_mcp_resource", &json!({"server": "nobody", "uri": "x://y"}));
-    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: the arguments do not fit at `server`: there is no server `nobody`; there are everything");
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: the arguments do not fit at `server`: there is no server `nobody`; there are `everything`");
 }
 
 #[test]

@@ -167,14 +167,35 @@ impl ToolRegistry {
             if let Some(why) = self.sources.iter().find_map(|source| source.absent(name)) {
                 return ToolError::io(why);
             }
-            let known = self.names();
+            let siblings = self.siblings(name);
+            let known = if siblings.is_empty() { self.names() } else { siblings };
             // What was taken away is not misspelled.
             let nearest = match self.taken.get(name) {
                 Some(same) => same.clone(),
+                None if self.config.without.contains(name) => self.named_otherwise(name),
                 None => nearest(name, known.iter().map(String::as_str)),
             };
             ToolError::UnknownTool { name: name.to_owned(), nearest, known }
         })
+    }
+
+    /// The tools that there are where a tool called `name` would be, e.g. those of its server.
+    fn siblings(&self, name: &str) -> Vec<String> {
+        let of = |source: &Arc<dyn ToolSource>| {
+            let mut names = source.siblings(name);
+            names.retain(|name| {
+                source.find(name).is_some_and(|tool| self.admits(source.as_ref(), tool.as_ref()))
+            });
+            names
+        };
+        self.sources.iter().flat_map(of).collect()
+    }
+
+    /// The tools of which `name` is another name that was taken away.
+    fn named_otherwise(&self, name: &str) -> Vec<String> {
+        let is_one = |tool: &&Arc<dyn AnyTool>| tool.aliases().iter().any(|alias| alias == name);
+        let shown = self.tools.values().filter(is_one).map(|tool| tool.spec().name().to_owned());
+        shown.filter(|tool| !self.hidden.contains(tool)).collect()
     }
 
     /// Every tool of ours that can be called under its own name, whether the model is told of it or not, sorted.

@@ -11,10 +11,11 @@ use crate::time::Moment;
 
 /// Of a file that holds a journal.
 const ENDING: &str = ".jsonl";
-/// The parts of a name: a date, a time, and chance.
+/// The parts of a name: a date, a time, and parts of the second with chance behind them.
 const PARTS: [usize; 3] = [8, 6, 6];
 
-/// The name of a session, such as `20261116-213602-4f9a1c`: when it began in UTC, and six digits of chance.
+/// The name of a session, such as `20261116-213602-4f9a1c`: when it began in UTC, three hexadecimal digits for the part of
+/// the second, so that names sort by time, and three of chance.
 ///
 /// Whatever is one has no `/` and no dot in it, so that it can be the name of a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,8 +31,9 @@ impl SessionId {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let began = BEGAN.get_or_init(|| RandomState::new().build_hasher().finish());
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let chance = began.wrapping_add(count.wrapping_mul(0x9e_3779)) & 0xff_ffff;
-        Self(format!("{}-{chance:06x}", Moment::now().compact()))
+        let chance = began.wrapping_add(count.wrapping_mul(0x9e_3779)) & 0xfff;
+        let now = Moment::now();
+        Self(format!("{}-{:03x}{chance:03x}", now.compact(), now.parts()))
     }
 
     /// The name as text.
@@ -85,6 +87,17 @@ mod tests {
             assert_eq!(name.as_str().parse::<SessionId>().unwrap(), name);
             assert_eq!(SessionId::of_file(&name.file_name()), Some(name));
         }
+    }
+
+    #[test]
+    fn names_sort_by_time_within_a_second() {
+        let names: Vec<SessionId> = std::iter::repeat_with(|| {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            SessionId::new()
+        })
+        .take(32)
+        .collect();
+        assert!(names.is_sorted(), "{names:?}");
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const SECONDS_A_DAY: u64 = 86_400;
+/// Parts of a second that three hexadecimal digits count.
+const PARTS_A_SECOND: u64 = 1 << 12;
 /// The last second that four digits can say the year of.
 const LATEST: u64 = 253_402_300_799;
 
@@ -12,13 +14,25 @@ const LATEST: u64 = 253_402_300_799;
 pub(crate) struct Moment {
     seconds: u64,
     millis: u32,
+    /// Of 4096 parts of the second, how many have passed.
+    parts: u32,
 }
 
 impl Moment {
     /// Now, as far as the clock knows. Before 1970 is 1970, and after 9999 is its end.
     pub(crate) fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { seconds: since.as_secs().min(LATEST), millis: since.subsec_millis() }
+        let parts = u64::from(since.subsec_nanos()) * PARTS_A_SECOND / 1_000_000_000;
+        Self {
+            seconds: since.as_secs().min(LATEST),
+            millis: since.subsec_millis(),
+            parts: u32::try_from(parts).unwrap_or(0),
+        }
+    }
+
+    /// How far the second has passed, in 4096 parts: three digits of sixteen.
+    pub(crate) fn parts(self) -> u32 {
+        self.parts
     }
 
     /// As RFC 3339 has it, such as `2026-11-16T21:36:02.123Z`.
@@ -98,10 +112,10 @@ mod tests {
             (4_107_542_400, "2100-03-01T00:00:00.007Z"),
             (LATEST, "9999-12-31T23:59:59.007Z"),
         ] {
-            assert_eq!(Moment { seconds, millis: 7 }.rfc3339(), text);
+            assert_eq!(Moment { seconds, millis: 7, parts: 0 }.rfc3339(), text);
             assert_eq!(millis(text), Some(seconds * 1000 + 7));
         }
-        assert_eq!(Moment { seconds: 1_794_864_962, millis: 0 }.compact(), "20261116-213602");
+        assert_eq!(Moment { seconds: 1_794_864_962, millis: 0, parts: 0 }.compact(), "20261116-213602");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One server's life: started, listed, heard, started again.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -103,8 +103,6 @@ pub(crate) struct Connection {
     landing: Mutex<Option<Landing>>,
     /// What its confinement does not hold.
     gaps: Mutex<Vec<&'static str>>,
-    /// It speaks the older protocol, and is too slow to be asked whether it speaks another.
-    older: AtomicBool,
     /// Questions of it that somebody thinks about.
     asking: Arc<AtomicUsize>,
     stop: CancellationToken,
@@ -135,7 +133,6 @@ impl Connection {
             offer: Mutex::default(),
             landing: Mutex::default(),
             gaps: Mutex::default(),
-            older: AtomicBool::new(false),
             asking,
             stop: CancellationToken::new(),
         })
@@ -235,6 +232,9 @@ impl Connection {
             () = stop.cancelled() => {}
             () = Arc::clone(&self).kept() => {}
         }
+        if let Transport::Program(launch) = &self.server.transport {
+            launch.settled().await;
+        }
         self.state.send_replace(State::Over);
         self.offers(Offer::default());
     }
@@ -330,16 +330,13 @@ impl Connection {
                 *self.landing.lock().unwrap_or_else(PoisonError::into_inner) = running.landing();
                 *self.gaps.lock().unwrap_or_else(PoisonError::into_inner) = running.gaps();
                 let mut program = Program::new(running, ends.errors);
-                let older = self.older.load(Ordering::Relaxed);
                 let link = tokio::select! {
-                    link = Link::to_program(client, ends.output, ends.input, older) => link,
+                    link = Link::to_program(client, ends.output, ends.input) => link,
                     how = program.running.ended() => {
                         let why = program.words.after(&format!("has ended: {how}")).await;
                         return Err(End { why, passing: true });
                     }
                 };
-                // The next time it is asked nothing that it does not know.
-                self.older.fetch_or(matches!(link, Err(Trouble::Late)), Ordering::Relaxed);
                 match link {
                     Ok(link) => (Arc::new(link), Some(program)),
                     Err(trouble) => {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use policy::{Effect, Foreign, Intent, Permit, Trust};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -48,11 +49,13 @@ const LONGEST_URI: usize = 4096;
 
 fn named<'a>(connections: &'a Connections, server: &str) -> Result<&'a Arc<Connection>, ToolError> {
     connections.iter().find(|connection| connection.server.name == server).ok_or_else(|| {
-        let known: Vec<&str> = connections.iter().map(|connection| connection.server.name.as_str()).collect();
-        ToolError::argument(
-            "server",
-            format!("there is no server `{server}`; there are {}", known.join(", ")),
-        )
+        let known: Vec<String> =
+            connections.iter().map(|connection| format!("`{}`", connection.server.name)).collect();
+        let there = match known.is_empty() {
+            true => "no server is configured".to_owned(),
+            false => format!("there are {}", known.join(", ")),
+        };
+        ToolError::argument("server", format!("there is no server `{server}`; {there}"))
     })
 }
 
@@ -146,7 +149,9 @@ async fn list(connections: &Connections, args: &ListArgs, templates: bool) -> Re
         }
         None => {
             let mut failures = Vec::new();
-            for connection in connections.iter().filter(|connection| has_resources(connection)) {
+            // Nobody knows what a server has until it has started, or failed to.
+            join_all(connections.iter().map(|connection| connection.live())).await;
+            for connection in connections.iter().filter(|connection| !has_none(connection)) {
                 match listed(connection, templates, None).await {
                     Ok((items, _)) => all.extend(items),
                     Err(error) => failures.push(json!(error.to_string())),

@@ -123,6 +123,11 @@ impl Http {
 pub trait Launch: Send + Sync {
     /// Starts it once more, with this input, output and errors.
     fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn Running>, LaunchFault>>;
+
+    /// Resolves when no start is under way, also none that was given up half-way: then nothing of it is left.
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A program that runs. Dropping it ends the program and all that came of it.

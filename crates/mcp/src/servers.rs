@@ -173,6 +173,13 @@ impl ToolSource for Servers {
         }))
     }
 
+    fn siblings(&self, name: &str) -> Vec<String> {
+        let of_server = self.connections.iter().filter(|connection| may_be_of(name, &connection.server.name));
+        of_server
+            .flat_map(|connection| connection.offer().tools.keys().cloned().collect::<Vec<_>>())
+            .collect()
+    }
+
     fn absent(&self, name: &str) -> Option<String> {
         let may_be = |connection: &&Arc<Connection>| may_be_of(name, &connection.server.name);
         let connection = self.connections.iter().find(may_be)?;

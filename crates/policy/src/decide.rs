@@ -333,7 +333,7 @@ impl Gate {
                 let forbidden = forbids_writing(&rules, path, self.confinement.home.as_deref());
                 (!denied && !forbidden).then(|| Grant::Write(self.configuration_at(path)))
             }
-            Denial::MayNotWrite { path, .. } => {
+            Denial::MayNotWrite { path, .. } | Denial::ClosedByRule { path, .. } => {
                 let standing = self.machine.standing(path);
                 // The sandbox must be what is in the way.
                 let helps = self.machine.may_write(&standing);
@@ -376,7 +376,7 @@ impl Gate {
     fn may_leave(&self, told: &[Denial]) -> bool {
         let rules = self.rules();
         told.iter().all(|denial| match denial {
-            Denial::MayNotWrite { path, .. } => {
+            Denial::MayNotWrite { path, .. } | Denial::ClosedByRule { path, .. } => {
                 !forbids_writing(&rules, path, self.confinement.home.as_deref())
                     && !self.is_closed(path)
                     && self.machine.may_write(path)

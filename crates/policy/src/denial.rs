@@ -52,6 +52,14 @@ pub enum Denial {
         /// What may be changed.
         roots: Vec<PathBuf>,
     },
+    /// A rule closes the path, which lies below a writable root.
+    #[error("{}; only the user can change that, by another rule", ruled_out(path, rule))]
+    ClosedByRule {
+        /// What was to be changed.
+        path: PathBuf,
+        /// The rule, and what it says: `the rule at rules.toml:3 asks about it`.
+        rule: String,
+    },
     /// The network policy does not let this host be talked to.
     #[error("{}; only the user can change that, with `confinement.network` in their own configuration or `--network on`, or for this host alone with `confinement.hosts` or `--host {target}`", unconnected(target, *network))]
     MayNotConnect {
@@ -190,6 +198,7 @@ impl Denial {
     pub fn for_user(&self) -> String {
         match self {
             Self::MayNotWrite { path, roots } => unwritable(path, roots),
+            Self::ClosedByRule { path, rule } => ruled_out(path, rule),
             Self::MayNotConnect { target, network } => unconnected(target, *network),
             Self::MayNotReach { name } => unreached(name),
             Self::HostConfiguration { path, when } => obeyed(path, when),
@@ -220,10 +229,17 @@ fn command(argv: &[String]) -> String {
 
 fn unwritable(path: &Path, roots: &[PathBuf]) -> String {
     let why = match roots {
-        [] => "nothing may".to_owned(),
-        roots => format!("it lies outside the writable roots ({}) or is protected there", spell(roots)),
+        [] => "this session may change no files (the sandbox is read-only)".to_owned(),
+        roots if roots.iter().any(|root| path.starts_with(root)) => {
+            format!("it is protected, though it lies in a writable root ({})", spell(roots))
+        }
+        roots => format!("it lies outside the writable roots ({})", spell(roots)),
     };
     format!("`{}` may not be changed: {why}", path.display())
+}
+
+fn ruled_out(path: &Path, rule: &str) -> String {
+    format!("`{}` may not be changed without approval: {rule}", path.display())
 }
 
 fn obeyed(path: &Path, when: &str) -> String {
@@ -231,7 +247,12 @@ fn obeyed(path: &Path, when: &str) -> String {
 }
 
 fn unconnected(target: &str, network: Network) -> String {
-    format!("connecting to `{target}` is not allowed: the network is {}", network.as_str())
+    let only = match network {
+        Network::Off => "no host can be reached",
+        Network::Loopback => "only programs that run in the same sandbox can be reached",
+        Network::On => "this host is excluded",
+    };
+    format!("connecting to `{target}` is not allowed: {only} (the network is {})", network.as_str())
 }
 
 fn unreached(name: &str) -> String {

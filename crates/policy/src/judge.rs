@@ -154,12 +154,16 @@ impl Judging<'_> {
     fn write(&self, path: &Path, out: &mut Judgement) {
         let what = format!("changing `{}`", path.display());
         out.keys.push(Key::Write(path.to_owned()));
+        let mut asked = false;
         if let Some(rule) =
             strictest(on_path(self.rules, path, Access::Write, self.gate.confinement.home.as_deref()))
         {
             match rule.decision {
                 Decision::Forbid => return out.by_rule(self.gate, Matter::Forbidden, what, rule, true),
-                Decision::Ask => out.by_rule(self.gate, Matter::MustAsk, what.clone(), rule, true),
+                Decision::Ask => {
+                    asked = true;
+                    out.by_rule(self.gate, Matter::MustAsk, what.clone(), rule, true);
+                }
                 Decision::Allow => {
                     out.grants.insert(Grant::Write(path.to_owned()));
                     return;
@@ -174,8 +178,16 @@ impl Judging<'_> {
         if !self.confines() || may(path) || may(&self.gate.reach.real(path)) {
             return out.raise(self.asks(self.runs()), Cause::Untrusted { what });
         }
-        let roots = self.gate.confinement.writable.clone();
-        self.beyond(Denial::MayNotWrite { path: path.to_owned(), roots }, out);
+        match self.gate.confinement.closed(path.to_owned()) {
+            // The rule has asked already: a yes has to open the path, and needs no second reason.
+            denial @ Denial::ClosedByRule { .. } if asked => match self.gate.grant(&denial) {
+                Some(grant) => {
+                    out.grants.insert(grant);
+                }
+                None => out.forbid(Some(denial)),
+            },
+            denial => self.beyond(denial, out),
+        }
     }
 
     /// Whether `path` is configuration that a program of the user's obeys: that is asked about under every policy.

@@ -66,6 +66,8 @@ pub use permit::Permit;
 pub use question::{Cause, Proposal, Question, ReviewDecision};
 pub use reach::{Reach, Root};
 pub use rules::{Decision, Layer, Matched, Matches, On, Rule, RuleFault, Rules};
-pub use sandbox::{AtLeast, Confinement, Limits, Network, SandboxPolicy, Tier, is_in_configuration};
+pub use sandbox::{
+    AtLeast, Confinement, Limits, Network, PathRule, SandboxPolicy, Tier, is_in_configuration,
+};
 pub use store::{ApprovalStore, Key};
 pub use touches::Touches;

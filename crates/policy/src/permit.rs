@@ -120,9 +120,7 @@ impl Permit {
             return Err(Denial::HostConfiguration { path: real.to_owned(), when });
         }
         match self.confinement() {
-            Some(confinement) if !confinement.may_write(real) => {
-                Err(Denial::MayNotWrite { path: real.to_owned(), roots: confinement.writable.clone() })
-            }
+            Some(confinement) if !confinement.may_write(real) => Err(confinement.closed(real.to_owned())),
             _ => Ok(()),
         }
     }

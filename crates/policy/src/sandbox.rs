@@ -63,6 +63,8 @@ pub struct Confinement {
     pub writable: Vec<PathBuf>,
     /// What they may not write though it lies below one of these.
     pub read_only: Vec<PathBuf>,
+    /// The rules for paths among these, for whoever is told why.
+    pub path_rules: Vec<PathRule>,
     /// Whom they may talk to.
     pub network: Network,
     /// Whom they may talk to beside that.
@@ -83,6 +85,15 @@ pub struct Confinement {
     pub private: Option<PathBuf>,
     /// Whether every refused change of a file is noted, at some cost.
     pub recorded: bool,
+}
+
+/// A rule that closes a path to commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathRule {
+    /// The path, and all that is below it.
+    pub path: PathBuf,
+    /// The rule, and what it says: `the rule at rules.toml:3 asks about it`.
+    pub said: String,
 }
 
 impl Confinement {
@@ -111,7 +122,18 @@ impl Confinement {
             Some(HostFile { role: HostRole::Configuration, when }) => {
                 Denial::HostConfiguration { path, when }
             }
-            _ => Denial::MayNotWrite { path, roots: self.writable.clone() },
+            _ => self.closed(path),
+        }
+    }
+
+    /// The refusal of a change of `path`, which no program of the user's takes for its configuration.
+    pub(crate) fn closed(&self, path: PathBuf) -> Denial {
+        let about = |rule: &&PathRule| path.starts_with(&rule.path);
+        let is_inside = self.writable.iter().any(|root| path.starts_with(root));
+        let rule = self.path_rules.iter().filter(about).max_by_key(|rule| rule.path.components().count());
+        match rule.filter(|_| is_inside).map(|rule| rule.said.clone()) {
+            Some(rule) => Denial::ClosedByRule { path, rule },
+            None => Denial::MayNotWrite { path, roots: self.writable.clone() },
         }
     }
 }

@@ -114,6 +114,7 @@ pub(crate) fn checked(
     let mut value = json(text)?;
     for (from, to) in aliases {
         rename(&mut value, from, to);
+        said_twice(&mut value, from, to, schema)?;
     }
     drop_nulls(&mut value, schema);
     schema.validate(&value)?;
@@ -154,6 +155,23 @@ fn rename(value: &mut Value, from: &str, to: &str) {
     {
         map.insert(to.to_owned(), found);
     }
+}
+
+/// Takes one of two spellings of one property away, if they say the same.
+fn said_twice(value: &mut Value, from: &str, to: &str, schema: &JsonSchema) -> Result<(), BadArguments> {
+    let is_another =
+        |name: &str| schema.object.as_ref().is_some_and(|object| object.properties.contains_key(name));
+    let Value::Object(map) = value else { return Ok(()) };
+    let (Some(one), Some(other)) = (map.get(from), map.get(to)) else { return Ok(()) };
+    if is_another(from) || !is_another(to) {
+        return Ok(());
+    }
+    if one != other && !one.is_null() {
+        let why = format!("`{from}` and `{to}` are the same argument and differ: give one of them");
+        return Err(BadArguments::Value { path: from.to_owned(), why });
+    }
+    map.remove(from);
+    Ok(())
 }
 
 /// `null` for an optional property means that it was left out: strict schemas make models write it.
@@ -253,6 +271,14 @@ mod tests {
         assert_snapshot!(say(r#"{"path": "a", "parts": [{"name": "x"}, {}]}"#), @"the arguments do not fit at `parts[1].name`: expected a string, found nothing");
         assert_snapshot!(say(r#"{"path": "a", "lime": 1}"#), @"the arguments do not fit at `lime`: expected no property of this name (did you mean `line`?), found a number");
         assert_snapshot!(say(r#"{"path": "a", "parts": [{"name": "x", "size": 300}]}"#), @"the arguments do not fit at `parts[0].size`: expected an integer of at least 0 and at most 255, found 300");
+    }
+
+    #[test]
+    fn two_spellings_of_an_argument_have_to_agree() {
+        assert_eq!(read(r#"{"path": "a", "file_path": "a"}"#).unwrap().path, "a");
+        assert_eq!(read(r#"{"path": "a", "file_path": null}"#).unwrap().path, "a");
+        let differing = read(r#"{"path": "a", "file_path": "b"}"#).unwrap_err().to_string();
+        assert_snapshot!(differing, @"the arguments do not fit at `file_path`: `file_path` and `path` are the same argument and differ: give one of them");
     }
 
     #[test]

@@ -155,6 +155,11 @@ pub trait ToolSource: Send + Sync {
         None
     }
 
+    /// The names of the tools that there are where a tool of that name would be, e.g. those of its server.
+    fn siblings(&self, _name: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Why there is no tool of that name now, if there may be one: one sentence.
     fn absent(&self, _name: &str) -> Option<String> {
         None

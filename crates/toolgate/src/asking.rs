@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::{Approver, Hook, Rulebook, ToolRouter};
 use policy::rules::{Access, Decision, On, Rule, Rules};
-use policy::{ApprovalPolicy, Gate, Host};
+use policy::{ApprovalPolicy, Gate, Host, PathRule};
 
 use crate::Builder;
 
@@ -32,9 +32,16 @@ enum Listed {
 #[derive(Debug, Default)]
 pub(crate) struct Ruled {
     pub(crate) writable: Vec<PathBuf>,
-    pub(crate) read_only: Vec<PathBuf>,
+    pub(crate) read_only: Vec<PathRule>,
     pub(crate) hosts: Vec<Host>,
     pub(crate) closed_hosts: Vec<Host>,
+}
+
+impl Ruled {
+    fn closes(&mut self, rule: &Rule, paths: impl Iterator<Item = PathBuf>, how: &str) {
+        let said = format!("the rule at {}:{} {how}", rule.file.display(), rule.line);
+        self.read_only.extend(paths.map(|path| PathRule { path, said: said.clone() }));
+    }
 }
 
 impl Asking {
@@ -107,7 +114,8 @@ impl Asking {
                     let paths = paths.iter().filter_map(|path| path.path(home));
                     match decision {
                         Decision::Allow => ruled.writable.extend(paths),
-                        Decision::Ask | Decision::Forbid => ruled.read_only.extend(paths),
+                        Decision::Ask => ruled.closes(rule, paths, "asks about it"),
+                        Decision::Forbid => ruled.closes(rule, paths, "forbids it"),
                     }
                 }
                 On::Host { hosts } => {

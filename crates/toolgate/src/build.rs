@@ -9,7 +9,9 @@ use engine::{
 };
 use exec::machine::ThisMachine;
 use exec::sandbox::Scratch;
-use policy::{Confinement, DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, Reach, Root, SandboxPolicy};
+use policy::{
+    Confinement, DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, PathRule, Reach, Root, SandboxPolicy,
+};
 use tool::{AnyTool, Place, StrictFault, ToolHandler, ToolSource};
 
 use crate::Toolgate;
@@ -353,8 +355,11 @@ impl Builder {
         if self.sandbox.confines() {
             confinement.writable = self.writable(&place.cwd)?;
             // It need not be there yet.
-            let read_only = self.confinement.read_only.iter().chain(&ruled.read_only);
+            let of_rules = ruled.read_only.iter().map(|rule| &rule.path);
+            let read_only = self.confinement.read_only.iter().chain(of_rules);
             confinement.read_only = read_only.map(|path| exec::fs::real_to_be(path)).collect();
+            let real = |rule: PathRule| PathRule { path: exec::fs::real_to_be(&rule.path), ..rule };
+            confinement.path_rules = ruled.read_only.into_iter().map(real).collect();
             #[cfg(feature = "tools")]
             confinement
                 .read_only

@@ -3,11 +3,13 @@
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use exec::errand::find;
-use exec::session::{Exit, Processes, Pump, Session};
+use exec::session::{Exit, Processes, Pump, Session, Stage};
 use mcp::{Landing, Launch, LaunchFault, Running};
 use policy::{Confinement, Enforcement, Environment, Gap, Network, SandboxPolicy, Why};
+use tokio::sync::OwnedRwLockReadGuard;
 use tool::BoxFuture;
 
 use crate::{Sandbox, SandboxFault, Toolgate};
@@ -31,6 +33,8 @@ pub struct Program {
     pub processes: Arc<Processes>,
     /// Those that share it are confined one after another: many at once would take the machine from whoever works on it.
     pub queue: Arc<tokio::sync::Mutex<()>>,
+    /// Held by what was started, until nothing is left of it.
+    pub alive: Arc<tokio::sync::RwLock<()>>,
 }
 
 impl Program {
@@ -45,31 +49,43 @@ impl Program {
             deny_read: Vec::new(),
             processes: Arc::default(),
             queue: Arc::default(),
+            alive: Arc::default(),
         }
     }
 
     async fn started(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn Running>, LaunchFault> {
-        let lasting = |why: String| LaunchFault { why: format!("cannot be started: {why}"), passing: false };
         if let Some(name) = self.argv.first()
             && find(name, std::env::var_os("PATH").as_deref()).is_none()
         {
-            return Err(lasting(match name.contains('/') {
+            return Err(lasting(&match name.contains('/') {
                 true => format!("`{name}` is no program that can be run"),
                 false => format!("there is no program `{name}` along the PATH"),
             }));
         }
-        let _turn = self.queue.lock().await;
+        let turn = Arc::clone(&self.queue).lock_owned().await;
+        let (program, (sender, receiver)) = (self.clone(), tokio::sync::oneshot::channel());
+        // Confinement makes directories on the host. A start that was given up half-way would leave them behind, so it is
+        // carried out; whatever nobody takes is ended before the next one has its turn.
+        #[expect(clippy::disallowed_methods, reason = "no call: it ends with the start of the program")]
+        tokio::spawn(async move {
+            drop(sender.send(program.confined(stdio).await));
+            drop(turn);
+        });
+        receiver.await.unwrap_or_else(|_| Err(lasting("nothing is started any more")))
+    }
+
+    async fn confined(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn Running>, LaunchFault> {
         let builder = Toolgate::at(&self.directory)
             .sandbox(self.sandbox)
             .confinement(self.confinement.clone())
             .environment(self.environment.clone())
             .processes(Arc::clone(&self.processes));
         let builder = self.deny_read.iter().fold(builder, |builder, pattern| builder.deny_read(pattern));
-        let sandbox = builder.sandbox_alone().map_err(|fault| lasting(fault.to_string()))?;
+        let sandbox = builder.sandbox_alone().map_err(|fault| lasting(&fault.to_string()))?;
         let (session, pump) = sandbox.run(self.argv.clone(), stdio).await.map_err(|fault| match &fault {
-            SandboxFault::Denied(_) | SandboxFault::Directory(_) => lasting(fault.to_string()),
+            SandboxFault::Denied(_) | SandboxFault::Directory(_) => lasting(&fault.to_string()),
             SandboxFault::Spawn(_) | SandboxFault::Errand(_) => {
-                LaunchFault { passing: true, ..lasting(fault.to_string()) }
+                LaunchFault { passing: true, ..lasting(&fault.to_string()) }
             }
         })?;
         let unseen = match session.enforcement() {
@@ -77,7 +93,8 @@ impl Program {
             Enforcement::Partial(gaps) if !gaps.contains(&Gap::PrivateTmp) => self.unseen(&sandbox),
             Enforcement::Partial(_) | Enforcement::None { .. } => None,
         };
-        Ok(Box::new(Started { session, pump, unseen, _sandbox: sandbox }))
+        let live = Live { pump, _sandbox: sandbox, _alive: Arc::clone(&self.alive).read_owned().await };
+        Ok(Box::new(Started { session, live: Some(live), unseen }))
     }
 
     /// Why the program, or a file that its arguments name, is not there for it: the host has it in `/tmp`, and the
@@ -102,15 +119,53 @@ impl Launch for Program {
     fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn Running>, LaunchFault>> {
         Box::pin(self.started(stdio))
     }
+
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            drop(self.queue.lock().await);
+            drop(self.alive.write().await);
+        })
+    }
+}
+
+fn lasting(why: &str) -> LaunchFault {
+    LaunchFault { why: format!("cannot be started: {why}"), passing: false }
 }
 
 /// A program that runs.
 struct Started {
     session: Arc<Session>,
-    pump: Pump,
+    live: Option<Live>,
     /// Why a file of the host's is not there for it.
     unseen: Option<String>,
+}
+
+/// What lives as long as the program.
+struct Live {
+    pump: Pump,
     _sandbox: Sandbox,
+    _alive: OwnedRwLockReadGuard<()>,
+}
+
+/// How long a program has to end after it was told to.
+const GRACE: Duration = Duration::from_millis(200);
+
+impl Drop for Started {
+    /// Ends the program, and holds what it stands on until it is gone: one that has just been started may still be putting
+    /// up its confinement, for which it makes directories on the host.
+    fn drop(&mut self) {
+        let (Some(live), Ok(runtime)) = (self.live.take(), tokio::runtime::Handle::try_current()) else {
+            return;
+        };
+        if matches!(self.session.stage(), Stage::Over { .. } | Stage::Lost) {
+            return;
+        }
+        self.session.end(GRACE);
+        runtime.spawn(async move {
+            let Live { pump, _sandbox, _alive } = live;
+            pump.await;
+        });
+    }
 }
 
 /// What a server must not be able to do if what it says about itself is to count.
@@ -137,7 +192,9 @@ impl Running for Started {
 
     fn ended(&mut self) -> BoxFuture<'_, String> {
         Box::pin(async move {
-            (&mut self.pump).await;
+            if let Some(live) = &mut self.live {
+                (&mut live.pump).await;
+            }
             let how = match (self.session.fault(), self.session.stage().exit()) {
                 (Some(fault), _) => fault.to_string(),
                 (None, Some(Exit::Code(code))) => format!("exit code {code}"),

@@ -17,6 +17,7 @@ use crate::door::not_the_hosts;
 use crate::edits::Edits;
 use crate::git_directory::laid_out;
 use crate::own_files::OwnFiles;
+use crate::write_file::{CalledAs, WRITE_FILE};
 
 const ABOUT: &str =
     "Changes files: all of the patch, or nothing. ` ` is context, `-` removes a line, `+` adds one. \
@@ -64,11 +65,13 @@ impl AnyTool for ApplyPatch {
     }
 
     fn aliases(&self) -> Vec<String> {
-        ["applypatch", "edit_file", "write_file"].map(str::to_owned).to_vec()
+        ["applypatch", "edit_file", WRITE_FILE].map(str::to_owned).to_vec()
     }
 
     fn plan(&self, call: &ToolCall, place: &Place) -> Result<Box<dyn Attempt>, ToolError> {
         let sent = argument(&call.payload);
+        let called_as = CalledAs::of(&call.name);
+        called_as.check(&call.payload)?;
         let patch = patch::parse(&call.payload.arguments())
             .map_err(|fault| ToolError::argument(sent, fault.to_string()))?;
         let mut paths = Vec::new();
@@ -86,6 +89,7 @@ impl AnyTool for ApplyPatch {
             intent,
             edits: Arc::clone(&self.edits),
             shown: OnceLock::new(),
+            called_as,
         }))
     }
 }
@@ -112,6 +116,7 @@ struct Applying {
     edits: Arc<Edits>,
     /// What whoever was asked has seen.
     shown: OnceLock<Plan>,
+    called_as: CalledAs,
 }
 
 impl Attempt for Applying {
@@ -160,6 +165,7 @@ impl Attempt for Applying {
                 cx: cx.clone(),
                 edits: Arc::clone(&self.edits),
                 shown: self.shown.get().cloned(),
+                called_as: self.called_as,
             };
             let mut work = std::pin::pin!(cx.blocking(move |stop| {
                 if stop.requested() {
@@ -184,11 +190,13 @@ struct Work {
     cx: Cx,
     edits: Arc<Edits>,
     shown: Option<Plan>,
+    called_as: CalledAs,
 }
 
 impl Work {
     fn apply(self) -> Result<ToolOutput, ToolError> {
-        let Self { patch, permit, cx, edits, shown } = self;
+        let Self { patch, permit, cx, edits, shown, called_as } = self;
+        let refused = |why: &str| ToolOutput::failure(format!("{}\n{why}", called_as.refused()));
         let (disk, denied) = writable(cx.place(), &permit)?;
         let (patch, spelling) = Spelling::of(&patch, &permit, cx.place())?;
         let blocked = || denial(&denied).map(ToolError::Blocked);
@@ -241,12 +249,9 @@ impl Work {
         let told: Vec<String> = told.collect();
         let left = plan.changes.iter().filter(|change| change.after.is_some());
         let own = OwnFiles::of(left.map(|change| change.path.as_str()), permit.reach());
-        Ok(report(&spelling.plan(&plan), &stale, &told, &own))
+        let notes: Vec<String> = stale.iter().map(|path| had_changed(path)).chain(own.told()).collect();
+        Ok(report(&spelling.plan(&plan), called_as, &notes, &told))
     }
-}
-
-fn refused(why: &str) -> ToolOutput {
-    ToolOutput::failure(format!("The patch was not applied, and nothing was changed.\n{why}"))
 }
 
 /// Why these steps may not be taken, if they would make a directory one of git's.
@@ -377,14 +382,15 @@ fn remember(edits: &Edits, disk: &Disk, change: &Change) {
     }
 }
 
+fn had_changed(path: &str) -> String {
+    format!("`{path}` had changed since you read it; what you did not name is as it was")
+}
+
 /// What was done.
-fn report(plan: &Plan, stale: &[String], told: &[String], own: &OwnFiles) -> ToolOutput {
+fn report(plan: &Plan, called_as: CalledAs, notes: &[String], told: &[String]) -> ToolOutput {
     let begun = if plan.changes.is_empty() { "Nothing was changed:" } else { "Applied:" };
-    let mut text = format!("{begun}\n{plan}");
-    for path in stale {
-        let _ = write!(text, "\n`{path}` had changed since you read it; what you did not name is as it was");
-    }
-    for line in own.told() {
+    let mut text = format!("{begun}\n{}", called_as.told(plan.clone()));
+    for line in notes {
         let _ = write!(text, "\n{line}");
     }
     if plan.changes.iter().flat_map(|change| &change.landed).any(|(_, pass)| pass.overlooks().is_some()) {

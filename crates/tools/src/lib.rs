@@ -31,6 +31,7 @@ mod view_image;
 #[cfg(test)]
 mod word_count;
 mod words;
+mod write_file;
 mod write_stdin;
 
 use std::sync::Arc;
@@ -65,6 +66,19 @@ pub fn all(
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    /// A name that rules did not know would be a way round them.
+    #[test]
+    fn rules_know_every_other_name_of_a_tool() {
+        for tool in all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap() {
+            for alias in tool.aliases() {
+                let name = tool.spec().name();
+                assert!(policy::rules::concerns_tool(&alias, name), "{alias} is another name of {name}");
+            }
+        }
+    }
+
     /// The page that tells how to add a tool shows one that is compiled and tested.
     #[test]
     fn the_page_about_adding_a_tool_shows_a_real_one() {

@@ -130,6 +130,10 @@ fn denials() -> Vec<Denial> {
         Denial::NotStatedRun { argv: vec!["rm".to_owned(), "a".to_owned()] },
         Denial::MayNotWrite { path: path(), roots: vec!["/w".into()] },
         Denial::MayNotWrite { path: path(), roots: Vec::new() },
+        Denial::ClosedByRule {
+            path: "/w/a.sql".into(),
+            rule: "the rule at rules.toml:3 asks about it".to_owned(),
+        },
         Denial::MayNotConnect { target: "192.0.2.1:443".to_owned(), network: policy::Network::Loopback },
         Denial::MayNotReach { name: "@name".to_owned() },
         Denial::HostConfiguration { path: "/w/AGENTS.md".into(), when: "start an agent here".to_owned() },
@@ -154,6 +158,7 @@ fn denials() -> Vec<Denial> {
             | Denial::NotStated { .. }
             | Denial::NotStatedRun { .. }
             | Denial::MayNotWrite { .. }
+            | Denial::ClosedByRule { .. }
             | Denial::MayNotConnect { .. }
             | Denial::MayNotReach { .. }
             | Denial::HostConfiguration { .. }

@@ -50,6 +50,7 @@ pub(crate) fn plain(question: &Question, width: usize) -> String {
         page.space();
         page.say("The rule that could be saved:", PLAIN);
         page.quote(&proposal.rule.to_string(), |_| PLAIN);
+        examples(&mut page, proposal);
     }
     whole(&mut page, question);
     page.space();
@@ -135,14 +136,21 @@ pub(crate) fn rule(proposal: &Proposal, size: Size) -> String {
     page.say("This rule would be saved among yours:", TITLE);
     page.quote(&proposal.rule.to_string(), |_| PLAIN);
     if proposal.of_model {
-        page.say("The model chose its words.", PLAIN);
+        page.say("The model proposed the command words in this rule.", PLAIN);
     }
     if proposal.rule.unsandboxed {
         page.say("What it allows runs without the sandbox, and is never asked about again.", DANGER);
     }
-    page.say("From then on it would also allow, for example:", PLAIN);
-    page.quote(&proposal.allows.join("\n"), |_| NAME);
+    examples(&mut page, proposal);
     page.text()
+}
+
+/// Commands that the rule would allow beside the one that is asked about.
+fn examples(page: &mut Page, proposal: &Proposal) {
+    if !proposal.allows.is_empty() {
+        page.say("From then on it would also allow, for example:", PLAIN);
+        page.quote(&proposal.allows.join("\n"), |_| NAME);
+    }
 }
 
 /// One effect, if there is more to show of it than a line.

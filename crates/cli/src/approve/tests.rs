@@ -196,7 +196,7 @@ fn a_path_that_was_refused() {
       │ make install
 
       why       it was refused: `/srv/cache/x` may not be changed: it lies outside the
-                    writable roots (`/w`) or is protected there
+                    writable roots (`/w`)
       runs      ordinary  make install
       starts    /usr/bin/bash, /usr/bin/make
       confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
@@ -221,8 +221,9 @@ fn a_host_that_was_refused() {
     It would run this in `/w` by `/bin/bash -lc`:
       │ cargo fetch
 
-      why       it was refused: connecting to `crates.io:443` is not allowed: the network
-                    is loopback
+      why       it was refused: connecting to `crates.io:443` is not allowed: only
+                    programs that run in the same sandbox can be reached (the network is
+                    loopback)
       runs      ordinary  cargo fetch
       starts    /usr/bin/bash, /usr/bin/cargo
       confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
@@ -423,7 +424,7 @@ fn what_the_model_proposes_is_shown_as_its_proposal_and_offered_only_if_it_is_ca
     let rule = anstream::adapter::strip_str(&rule).to_string();
     assert!(
         rule.contains("pattern = [\"cargo\", \"test\", \"--all\"]")
-            && rule.contains("The model chose its words.")
+            && rule.contains("The model proposed the command words in this rule.")
     );
     let wide = proposing(&["cargo"]);
     assert!(shown(&wide).contains("  │ cargo\nThat rule is not offered"), "{}", shown(&wide));

@@ -137,13 +137,13 @@ pub(crate) struct Limits {
 pub(crate) enum Sandbox {
     /// Commands run confined and write nothing but a /tmp of their own
     ReadOnly,
-    /// Commands run confined and write below the working directory
+    /// Commands run confined and write below the working directory (also: restricted)
     #[serde(alias = "restricted")]
     #[value(alias = "restricted")]
     WorkspaceWrite,
     /// Commands run unconfined, because something outside confines this program
     External,
-    /// Run, change and connect to whatever you can
+    /// Run, change and connect to whatever you can (also: none)
     #[serde(alias = "none")]
     #[value(alias = "none")]
     DangerFullAccess,
@@ -157,7 +157,7 @@ pub(crate) enum Approval {
     Untrusted,
     /// When something was refused: everything is tried in the sandbox first
     OnFailure,
-    /// When a command is dangerous, asks to leave the sandbox or was refused something
+    /// When a command is dangerous, asks to leave the sandbox or was refused something (also: interactive)
     #[serde(alias = "interactive")]
     #[value(alias = "interactive")]
     OnRequest,

@@ -15,6 +15,7 @@ mod found;
 mod ignores;
 mod kind;
 mod nearest;
+mod recent;
 mod sys;
 mod walk;
 
@@ -26,6 +27,7 @@ pub use entry::Entry;
 pub use error::FsError;
 pub use found::Found;
 pub use kind::{Kind, Stat};
+pub use recent::changed_within;
 pub use walk::{Flow, IgnoreFiles, WalkOptions, Walked};
 
 /// Finds where `path` really is, with every symbolic link resolved.

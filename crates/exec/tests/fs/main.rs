@@ -130,7 +130,7 @@ fn outcome(door: &Door, path: &Path) -> String {
             policy::Denial::DenyRead { .. } => "deny-read",
             policy::Denial::NotStated { .. } => "not stated",
             policy::Denial::NotStatedRun { .. } => "not stated to run",
-            policy::Denial::MayNotWrite { .. } => "may not write",
+            policy::Denial::MayNotWrite { .. } | policy::Denial::ClosedByRule { .. } => "may not write",
             policy::Denial::HostConfiguration { .. } => "configuration of the host",
             policy::Denial::MayNotConnect { .. } => "may not connect",
             policy::Denial::MayNotReach { .. } => "may not reach",

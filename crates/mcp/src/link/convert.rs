@@ -46,13 +46,25 @@ pub(super) fn tools(result: &Value) -> Result<Page<Listed>, Trouble> {
             Err(fault) => {
                 let name = tool.get("name").and_then(Value::as_str).unwrap_or("a tool without a name");
                 let name: String = name.chars().take(80).collect();
-                let why: String = fault.to_string().chars().take(200).collect();
-                unread.push(format!("`{name}` is no tool: {why}"));
+                unread.push(format!(
+                    "the definition of `{name}` does not follow the protocol: {}",
+                    misfit(tool, &fault)
+                ));
             }
         }
     }
     let next = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
     Ok(Page { items, unread, next })
+}
+
+/// What is wrong with the definition of a tool.
+fn misfit(tool: &Value, fault: &serde_json::Error) -> String {
+    match tool.get("inputSchema") {
+        _ if !tool.is_object() => "it is not a JSON object".to_owned(),
+        None => "it has no `inputSchema`".to_owned(),
+        Some(schema) if !schema.is_object() => "its `inputSchema` is not a JSON object".to_owned(),
+        Some(_) => fault.to_string().chars().take(200).collect(),
+    }
 }
 
 pub(super) fn answer(result: CallToolResult) -> Answer {

@@ -2,6 +2,7 @@
 
 mod convert;
 mod ears;
+mod handshake;
 mod line;
 
 use std::collections::HashMap;
@@ -36,6 +37,7 @@ use crate::measure::{LONGEST_MESSAGE, UNREAD};
 use crate::peer::{About, Answer, Listed, Page, Peer, Progress, Trouble};
 use crate::server::Http;
 pub(crate) use ears::Ears;
+use handshake::Handshakes;
 use line::Line;
 
 /// Rounds in which a server may want to know something before it answers.
@@ -160,20 +162,29 @@ impl Link {
         client: Client,
         output: pipe::Receiver,
         input: pipe::Sender,
-        older: bool,
     ) -> Result<Self, Trouble> {
         let line = Arc::<Line>::default();
         let (output, input) = line.around(output, input);
-        let transport = AsyncRwTransport::new(output, input).with_max_line_length(LONGEST_MESSAGE);
-        let ears = Arc::new(Ears::new(client));
-        let running = Arc::clone(&ears)
-            .serve_with_lifecycle(
-                transport,
-                if older { ClientLifecycleMode::Initialize } else { lifecycle() },
-            )
-            .await;
         let way = Way { door: Door::default(), line };
-        Self::of(ears, running.map_err(|error| way.not_started(error))?, way).await
+        let transport = AsyncRwTransport::new(output, input).with_max_line_length(LONGEST_MESSAGE);
+        let handshakes = Handshakes::over(transport);
+        let ears = Arc::new(Ears::new(client));
+        let mut mode = lifecycle();
+        // ends: it is asked once more at the most
+        loop {
+            let lent = handshakes.lend().ok_or_else(|| way.gone("it is gone"))?;
+            match Arc::clone(&ears).serve_with_lifecycle(lent, mode.clone()).await {
+                Ok(running) => return Self::of(ears, running, way).await,
+                // It has said too late that it speaks only the newer protocol.
+                Err(ClientInitializeError::JsonRpcError(_))
+                    if handshakes.is_newer() && matches!(mode, ClientLifecycleMode::Auto { .. }) =>
+                {
+                    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+                    mode = ClientLifecycleMode::Discover { preferred_versions };
+                }
+                Err(error) => return Err(way.not_started(error)),
+            }
+        }
     }
 
     /// Speaks to a server behind a URL.

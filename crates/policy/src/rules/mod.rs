@@ -41,7 +41,7 @@ pub use command::{Matched, Matches, strictest};
 pub use example::Tried;
 pub use fault::RuleFault;
 pub use path::Where;
-pub use tool::{check as check_tool, concerns as concerns_tool, fits as fits_tool};
+pub use tool::{check as check_tool, concerns as concerns_tool};
 pub use warning::Warning;
 pub use write::{Added, NewRule, add};
 
@@ -244,8 +244,8 @@ impl Rules {
         command::matches(self, words, more)
     }
 
-    /// The rules for the tool `name`. What forbids one shell, or asks about it, counts for every shell: a model can call all of
-    /// them. What allows one is about no other.
+    /// The rules for the tool `name`. A rule that forbids or asks counts by every name of the tool, and for every shell if it
+    /// names one: a model can call all of them. A rule that allows counts by the tool's own name only.
     pub fn tool(&self, name: &str) -> Vec<&Rule> {
         let about = |rule: &&Rule| {
             let On::Tool { names } = &rule.on else { return false };

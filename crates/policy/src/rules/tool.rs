@@ -17,7 +17,7 @@ pub fn check(name: &str) -> Result<(), String> {
 }
 
 /// Whether `name` fits `pattern`, in which `*` stands for any letters.
-pub fn fits(pattern: &str, name: &str) -> bool {
+pub(super) fn fits(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
     let Some(inner) = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail)) else { return false };
@@ -29,9 +29,29 @@ pub fn fits(pattern: &str, name: &str) -> bool {
 /// The tools that run commands: each can do what the others can, whichever of them a model is offered.
 const SHELLS: [&str; 3] = ["exec_command", "shell", "shell_command"];
 
-/// Whether `pattern` is about the tool `name`, or about another that does the same job.
+/// Other names of the tools that ship, each with the tool that does its job.
+const ALIASES: [(&str, &str); 8] = [
+    ("applypatch", "apply_patch"),
+    ("edit_file", "apply_patch"),
+    ("write_file", "apply_patch"),
+    ("container.exec", "shell"),
+    ("local_shell", "shell"),
+    ("local_shell_call", "shell"),
+    ("search", "grep_files"),
+    ("mcp_read_resource", "read_mcp_resource"),
+];
+/// The name that stands for every tool of a server, and the prefix of those tools' names.
+const CALL_TOOL: (&str, &str) = ("mcp_call_tool", "mcp__");
+
+/// Says whether `pattern` is about the tool `name`: by its own name, by another name of it, or by any name of a tool
+/// that does the same job.
 pub fn concerns(pattern: &str, name: &str) -> bool {
-    fits(pattern, name) || SHELLS.contains(&name) && SHELLS.iter().any(|shell| fits(pattern, shell))
+    let job: &[&str] = if SHELLS.contains(&name) { &SHELLS } else { &[name] };
+    let by_alias = ALIASES.iter().any(|(alias, tool)| job.contains(tool) && fits(pattern, alias));
+    let (call_tool, of_servers) = CALL_TOOL;
+    by_alias
+        || job.iter().any(|tool| fits(pattern, tool))
+        || name.starts_with(of_servers) && pattern == call_tool
 }
 
 #[cfg(test)]
@@ -43,6 +63,24 @@ mod tests {
         assert!(concerns("exec_command", "shell") && concerns("shell", "exec_command"));
         assert!(concerns("shell_c*", "exec_command") && concerns("read_file", "read_file"));
         assert!(!concerns("exec_command", "read_file") && !concerns("write_stdin", "shell"));
+    }
+
+    #[test]
+    fn an_alias_stands_for_its_tool() {
+        for (pattern, name, expected) in [
+            ("local_shell", "shell", true),
+            ("local_shell", "exec_command", true),
+            ("container.exec", "shell_command", true),
+            ("write_*", "apply_patch", true),
+            ("search", "grep_files", true),
+            ("mcp_read_resource", "read_mcp_resource", true),
+            ("mcp_call_tool", "mcp__git__log", true),
+            ("search", "read_file", false),
+            ("local_shell", "write_stdin", false),
+            ("mcp_call_tool", "shell", false),
+        ] {
+            assert_eq!(concerns(pattern, name), expected, "{pattern} {name}");
+        }
     }
 
     #[test]

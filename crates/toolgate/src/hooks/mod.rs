@@ -12,7 +12,7 @@ use std::time::Duration;
 use engine::{Hook, HookSays, HookWants, Planned};
 use exec::errand::{Errand, find};
 use exec::process::Spawner;
-use policy::rules::{concerns_tool, fits_tool};
+use policy::rules::concerns_tool;
 use policy::{
     DenyRead, Effect, Environment, Gate, Inherit, Intent, Permit, Reach, ReviewDecision, Root, SandboxPolicy,
     Settled, Verdict,
@@ -102,7 +102,7 @@ impl CommandHook {
         spawner: &Spawner,
     ) -> Result<Arc<dyn Hook>, BuildFault> {
         let fault = |why: String| BuildFault::Hook { name: self.name.clone(), from: self.from.clone(), why };
-        let is_known = |pattern: &str| known.iter().any(|name| fits_tool(pattern, name));
+        let is_known = |pattern: &str| known.iter().any(|name| concerns_tool(pattern, name));
         if let Some(none) = self.tools.iter().find(|tool| !is_of_servers(tool) && !is_known(tool)) {
             return Err(fault(format!("it is for the tool `{none}`, and there is none of that name")));
         }

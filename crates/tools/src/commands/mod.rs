@@ -2,6 +2,7 @@
 
 mod arguments;
 mod attend;
+mod beside;
 mod deltas;
 mod kept_from_git;
 mod refusals;

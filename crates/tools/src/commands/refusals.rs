@@ -65,7 +65,7 @@ impl Refusals {
 }
 
 /// Whether commands see the host's `/tmp`: there are no mounts of their own.
-fn lacks_own_places(enforcement: &Enforcement) -> bool {
+pub(super) fn lacks_own_places(enforcement: &Enforcement) -> bool {
     match enforcement {
         Enforcement::Full => false,
         Enforcement::Partial(gaps) => gaps.contains(&Gap::PrivateTmp),

@@ -11,6 +11,7 @@ use policy::Denial;
 use serde_json::{Value, json};
 use tool::{BYTES_PER_TOKEN, Cx, ErrorKind, Facts, Halt, ToolOutput, Usage};
 
+use super::beside::left_beside;
 use super::deltas::Deltas;
 use super::refusals::Refusals;
 use super::{Outcome, signal_name};
@@ -64,6 +65,8 @@ pub(crate) struct Report {
     refusals: Refusals,
     /// What of its changes in git directories did not land.
     git: Vec<String>,
+    /// What it left in the session's own `/tmp`, beside the workspace.
+    beside: Vec<String>,
     /// From its start to its end, or to now.
     wall: Duration,
     /// How long this call waited for it.
@@ -93,7 +96,20 @@ impl Report {
         let code = stage.exit().map(Exit::code);
         let refusals = Refusals::of(session, code, &shown.text);
         let git = session.land();
-        Self { session: Arc::clone(session), stage, shown, stdout, stderr, refusals, git, wall, waited }
+        let is_over = matches!(stage, Stage::Over { .. });
+        let beside = if is_over { left_beside(session, cx.cwd()) } else { Vec::new() };
+        Self {
+            session: Arc::clone(session),
+            stage,
+            shown,
+            stdout,
+            stderr,
+            refusals,
+            git,
+            beside,
+            wall,
+            waited,
+        }
     }
 
     /// A report that takes nothing: the output is left for the next one.
@@ -103,7 +119,7 @@ impl Report {
         let (stdout, stderr) = (String::new(), String::new());
         let refusals = Refusals { told: session.denials(), guessed: None, unseen: None, git: Vec::new() };
         let (session, stage, git) = (Arc::clone(session), session.stage(), Vec::new());
-        Self { session, stage, shown, stdout, stderr, refusals, git, wall, waited }
+        Self { session, stage, shown, stdout, stderr, refusals, git, beside: Vec::new(), wall, waited }
     }
 
     /// Whether nothing is left of it.
@@ -257,6 +273,7 @@ impl Report {
         }
         notes.extend(self.refusals.notes());
         notes.extend(self.git.iter().cloned());
+        notes.extend(self.beside.iter().cloned());
         notes
     }
 

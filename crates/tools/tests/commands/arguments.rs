@@ -449,7 +449,7 @@ pub(crate) fn a_read_only_policy_lets_commands_read() {
     The user was asked to let it change `$DIR/home/ran`, and said no.
     Exit code: 1
     Wall time: T seconds
-    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: nothing may; only the user can change that, with `confinement.writable` in their own configuration or `--writable`
+    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: this session may change no files (the sandbox is read-only); only the user can change that, with `confinement.writable` in their own configuration or `--writable`
     Output:
     touch: cannot touch '$DIR/home/ran': Read-only file system
     ");
@@ -457,7 +457,7 @@ pub(crate) fn a_read_only_policy_lets_commands_read() {
     The user was asked to let it change `$DIR/home/ran`, and said no.
     Exit code: 1
     Wall time: T seconds
-    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: nothing may; only the user can change that, with `confinement.writable` in their own configuration or `--writable`
+    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: this session may change no files (the sandbox is read-only); only the user can change that, with `confinement.writable` in their own configuration or `--writable`
     Output:
     here
     touch: cannot touch '$DIR/home/ran': Read-only file system
@@ -466,7 +466,7 @@ pub(crate) fn a_read_only_policy_lets_commands_read() {
     The user was asked to let it change `$DIR/home/ran`, and said no.
     Wall time: T seconds
     Process exited with code 1
-    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: nothing may; only the user can change that, with `confinement.writable` in their own configuration or `--writable`
+    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: this session may change no files (the sandbox is read-only); only the user can change that, with `confinement.writable` in their own configuration or `--writable`
     Original token count: 21
     Output:
     here

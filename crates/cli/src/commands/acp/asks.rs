@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rpc::{Peer, fitting};
 use serde_json::{Value, json};
+use toolgate::rules::NewRule;
 use toolgate::shell::Word;
 use toolgate::{Approver, BoxFuture, CallId, Effect, Question, ReviewDecision};
 
@@ -81,6 +82,11 @@ fn reasons(question: &Question) -> String {
         let words = one_line(&words.join(" "));
         lines.push(format!("- the model proposes to always allow commands that begin with: {words}"));
     }
+    if let Some(proposal) = question.proposal.as_ref().filter(|proposal| !proposal.allows.is_empty()) {
+        let examples: Vec<String> =
+            proposal.allows.iter().map(|line| format!("`{}`", one_line(line))).collect();
+        lines.push(format!("- the rule would also allow, for example: {}", examples.join(", ")));
+    }
     lines.push(format!("- confined to: {}", one_line(&confinement(question))));
     lines.extend(
         question.grants.iter().map(|grant| format!("- a yes gives: {}", one_line(&grant.to_string()))),
@@ -90,6 +96,13 @@ fn reasons(question: &Question) -> String {
     }
     lines.extend(question.agents.last().map(|agent| format!("- asked by the agent {}", one_line(agent))));
     lines.join("\n")
+}
+
+/// A rule without its heading, for a button.
+fn on_one_line(rule: &NewRule) -> String {
+    let text = rule.to_string();
+    let lines: Vec<String> = text.lines().skip(1).filter(|line| !line.is_empty()).map(one_line).collect();
+    lines.join(", ")
 }
 
 /// What would be run, or typed.
@@ -118,8 +131,8 @@ fn options(question: &Question) -> Vec<Choice> {
             approve::Choice::Once => ("Allow".to_owned(), "allow_once"),
             approve::Choice::Session => ("Allow exactly this for the session".to_owned(), "allow_always"),
             approve::Choice::Always => {
-                let rule = question.proposal.as_ref().map(|proposal| proposal.rule.to_string());
-                let short: String = one_line(&rule.unwrap_or_default()).chars().take(MOST).collect();
+                let rule = question.proposal.as_ref().map(|proposal| on_one_line(&proposal.rule));
+                let short: String = rule.unwrap_or_default().chars().take(MOST).collect();
                 (format!("Always allow, by the rule: {short}"), "allow_always")
             }
             approve::Choice::No => ("Reject".to_owned(), "reject_once"),
@@ -152,4 +165,21 @@ fn decision(answer: Value, question: &Question) -> ReviewDecision {
 
 fn denied(note: &str) -> ReviewDecision {
     ReviewDecision::Denied { note: Some(note.to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate::ApprovalPolicy;
+
+    use super::*;
+    use crate::approve::tests::{asked, script as shell_script};
+
+    #[test]
+    fn a_rule_is_on_one_line_and_shown_with_examples() {
+        let question = asked(ApprovalPolicy::Untrusted, &shell_script("cargo test"));
+        let names: Vec<String> = options(&question).into_iter().map(|choice| choice.name).collect();
+        let always = r#"Always allow, by the rule: pattern = ["cargo", "test"], decision = "allow", match = [["cargo", "test"]]"#;
+        assert!(names.iter().any(|name| name == always), "{names:?}");
+        assert!(reasons(&question).contains("would also allow, for example: `cargo test --any-option`"));
+    }
 }

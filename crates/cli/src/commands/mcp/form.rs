@@ -148,6 +148,10 @@ mod tests {
           │ pattern = ["cargo", "test"]
           │ decision = "allow"
           │ match = [["cargo", "test"]]
+        From then on it would also allow, for example:
+          │ cargo test --any-option
+          │ cargo test ../any/path
+          │ cargo test any other words
 
         It would run this in `/w` by `/bin/bash -lc`:
           │ cargo test

@@ -52,6 +52,10 @@ impl ToolSource for OnDemandServers {
         self.servers(name)?.awaited(name)
     }
 
+    fn siblings(&self, name: &str) -> Vec<String> {
+        self.servers(name).map(|servers| servers.siblings(name)).unwrap_or_default()
+    }
+
     fn absent(&self, name: &str) -> Option<String> {
         self.servers(name)?.absent(name)
     }

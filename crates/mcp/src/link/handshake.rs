@@ -1,0 +1,191 @@
+//! The handshake with a program that may be slow: its late answer to the probe is no answer to the greeting.
+//!
+//! `rmcp` asks first whether a server speaks the newer protocol, and greets it in the older one after ten seconds
+//! without an answer. A program that reads only then answers both, in that order.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
+use rmcp::service::RoleClient;
+use rmcp::transport::Transport;
+
+/// A transport that several handshakes use, one after another.
+pub(super) struct Handshakes<T> {
+    inner: Arc<Mutex<Lent<T>>>,
+}
+
+struct Lent<T> {
+    /// The transport, while no handshake uses it.
+    transport: Option<T>,
+    /// The server answered that it speaks the newer protocol, when it had been greeted in the older one already.
+    is_newer: bool,
+}
+
+impl<T> Handshakes<T> {
+    pub(super) fn over(transport: T) -> Self {
+        let inner = Lent { transport: Some(transport), is_newer: false };
+        Self { inner: Arc::new(Mutex::new(inner)) }
+    }
+
+    /// Lends the transport to a handshake; `None` while another has it.
+    pub(super) fn lend(&self) -> Option<Handshake<T>> {
+        let transport = self.inner.lock().unwrap_or_else(PoisonError::into_inner).transport.take()?;
+        let owner = Arc::clone(&self.inner);
+        Some(Handshake { transport: Some(transport), owner, probes: Vec::new(), greeted: false })
+    }
+
+    /// Says whether a late answer told that the server speaks the newer protocol.
+    pub(super) fn is_newer(&self) -> bool {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).is_newer
+    }
+}
+
+/// The transport of one handshake, and of the connection that comes of it. Dropping it gives the transport back.
+pub(super) struct Handshake<T> {
+    transport: Option<T>,
+    owner: Arc<Mutex<Lent<T>>>,
+    /// The ids of probes that were sent.
+    probes: Vec<RequestId>,
+    /// The greeting in the older protocol was sent: nobody waits for answers to probes any more.
+    greeted: bool,
+}
+
+impl<T> Handshake<T> {
+    fn notes(&mut self, message: &ClientJsonRpcMessage) {
+        if let ClientJsonRpcMessage::Request(request) = message {
+            match &request.request {
+                ClientRequest::DiscoverRequest(_) => self.probes.push(request.id.clone()),
+                ClientRequest::InitializeRequest(_) => self.greeted = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// Says whether `message` answers a probe that nobody waits for.
+    fn is_late(&mut self, message: &ServerJsonRpcMessage) -> bool {
+        let (id, is_newer) = match message {
+            ServerJsonRpcMessage::Response(response) => (Some(&response.id), true),
+            ServerJsonRpcMessage::Error(error) => (error.id.as_ref(), false),
+            ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => (None, false),
+        };
+        let late = self.greeted && id.is_some_and(|id| self.probes.contains(id));
+        if late && is_newer {
+            self.owner.lock().unwrap_or_else(PoisonError::into_inner).is_newer = true;
+        }
+        late
+    }
+}
+
+impl<T> Drop for Handshake<T> {
+    fn drop(&mut self) {
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner).transport = self.transport.take();
+    }
+}
+
+impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Handshake<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.notes(&message);
+        let sending = self.transport.as_mut().map(|transport| transport.send(message));
+        async move {
+            match sending {
+                Some(sending) => sending.await,
+                None => Ok(()),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        // ends: there are only so many probes, and a server that repeats an answer is measured by its line
+        loop {
+            let message = self.transport.as_mut()?.receive().await?;
+            if !self.is_late(&message) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        match &mut self.transport {
+            Some(transport) => transport.close().await,
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+    use super::super::{Client, Link, pipes};
+    use crate::peer::Peer;
+
+    /// Starts a server that reads nothing for `asleep` and answers by `answer`; says which protocol was agreed on.
+    async fn agreed(asleep: Duration, answer: fn(&str) -> Value) -> String {
+        let (ends, [stdin, stdout, _stderr]) = pipes().unwrap();
+        let input = tokio::net::unix::pipe::Receiver::from_owned_fd(stdin).unwrap();
+        let mut output = tokio::net::unix::pipe::Sender::from_owned_fd(stdout).unwrap();
+        crate::task::spawn(async move {
+            tokio::time::sleep(asleep).await;
+            let mut lines = BufReader::new(input).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                let asked: Value = serde_json::from_str(&line).unwrap();
+                let Some(id) = asked.get("id") else { continue };
+                let mut said = answer(asked["method"].as_str().unwrap());
+                said["jsonrpc"] = json!("2.0");
+                said["id"] = id.clone();
+                output.write_all(format!("{said}\n").as_bytes()).await.unwrap();
+            }
+        });
+        let client = Client { server: "slow".to_owned(), roots: Vec::new(), elicit: None };
+        match Link::to_program(client, ends.output, ends.input).await {
+            Ok(link) => link.about().protocol.clone(),
+            Err(trouble) => trouble.to_string(),
+        }
+    }
+
+    fn older(method: &str) -> Value {
+        let info = json!({"name": "slow", "version": "1"});
+        match method {
+            "initialize" => json!({"result": {
+                "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info,
+            }}),
+            _ => json!({"error": {"code": -32601, "message": "no such method"}}),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_server_of_the_older_protocol_is_greeted_once() {
+        for asleep in [0, 12, 40] {
+            assert_eq!(agreed(Duration::from_secs(asleep), older).await, "2025-11-25", "{asleep}");
+        }
+    }
+
+    fn newer(method: &str) -> Value {
+        match method {
+            "server/discover" => json!({"result": {
+                "resultType": "complete",
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}},
+                "ttlMs": 0,
+                "cacheScope": "public",
+                "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "slow", "version": "1"}},
+            }}),
+            _ => json!({"error": {"code": -32601, "message": "no such method"}}),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_server_of_the_newer_protocol_is_asked_once_more() {
+        for asleep in [0, 12, 40] {
+            assert_eq!(agreed(Duration::from_secs(asleep), newer).await, "2026-07-28", "{asleep}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! `write_file`: another name of `apply_patch`, with arguments and words of its own.
+
+use patch::Plan;
+use serde_json::{Map, Value};
+use tool::{ToolError, ToolPayload};
+
+/// The name.
+pub(crate) const WRITE_FILE: &str = "write_file";
+
+/// The arguments that hold a patch, or a list of edits, in place of one file.
+const PATCHES: [&str; 4] = ["input", "patch", "files", "edits"];
+
+/// The name that `apply_patch` was called by, which decides in which words it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CalledAs {
+    ApplyPatch,
+    WriteFile,
+}
+
+impl CalledAs {
+    pub(crate) fn of(name: &str) -> Self {
+        if name == WRITE_FILE { Self::WriteFile } else { Self::ApplyPatch }
+    }
+
+    /// Refuses a file without a path or a content.
+    pub(crate) fn check(self, payload: &ToolPayload) -> Result<(), ToolError> {
+        let ToolPayload::Function { arguments } = payload else { return Ok(()) };
+        let is_written = self == Self::WriteFile;
+        let sent: Map<String, Value> = match serde_json::from_str(arguments) {
+            Ok(Value::Object(sent)) if is_written => sent,
+            Err(_) if is_written && arguments.trim().is_empty() => Map::new(),
+            Ok(_) | Err(_) => return Ok(()),
+        };
+        let has = |names: &[&str]| names.iter().any(|name| sent.contains_key(*name));
+        let missing = |name: &str| {
+            ToolError::argument(
+                name,
+                format!("`{name}` is missing: give `path`, and `content` for all of the file"),
+            )
+        };
+        match (has(&["path", "file_path"]), has(&["content"])) {
+            _ if has(&PATCHES) => Ok(()),
+            (false, _) => Err(missing("path")),
+            (true, false) => Err(missing("content")),
+            (true, true) => Ok(()),
+        }
+    }
+
+    /// Says what was refused.
+    pub(crate) fn refused(self) -> &'static str {
+        match self {
+            Self::ApplyPatch => "The patch was not applied, and nothing was changed.",
+            Self::WriteFile => "The file was not written, and nothing was changed.",
+        }
+    }
+
+    /// Says what `plan` changes, and which files are as they should be already.
+    pub(crate) fn told(self, mut plan: Plan) -> String {
+        match self {
+            Self::ApplyPatch => plan.to_string(),
+            Self::WriteFile => {
+                let already = std::mem::take(&mut plan.already);
+                let already =
+                    already.iter().map(|path| format!("  {} has this content already", path.escape_debug()));
+                let changes = Some(plan.to_string()).filter(|changes| !changes.is_empty());
+                changes.into_iter().chain(already).collect::<Vec<_>>().join("\n")
+            }
+        }
+    }
+}
