@@ -19,8 +19,8 @@ use super::hash::Format;
 use super::index::{self, Known};
 use super::tip_links::TipLinks;
 use super::{Repository, discover, sys};
-use crate::sandbox::plan::to_path;
 use crate::sandbox::overlap::is_made;
+use crate::sandbox::plan::to_path;
 use crate::sandbox::set_aside::{reachable, set_aside, told};
 
 /// How many submodules are looked at.
