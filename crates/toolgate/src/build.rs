@@ -321,6 +321,15 @@ pub(crate) struct Grounds {
     pub(crate) scratch: Option<Arc<Scratch>>,
 }
 
+/// The private `/tmp` and `/var/tmp` of `scratch`: what commands write there is what tools find there.
+fn private_roots(scratch: &Scratch, home: Option<&Path>) -> [Root; 2] {
+    [(scratch.tmp(), "/tmp"), (scratch.var_tmp(), "/var/tmp")].map(|(own, place)| {
+        // A home in there is shown to commands, too.
+        let home = home.filter(|home| *home != Path::new(place)).map(Path::to_owned);
+        Root::new(own).spelled(place).unlisted().in_place_of_the_hosts(home)
+    })
+}
+
 impl Builder {
     /// Looks up what the policy names.
     pub(crate) fn grounds(&self) -> Result<Grounds, BuildFault> {
@@ -368,12 +377,7 @@ impl Builder {
             confinement.writable.extend(there.filter(|path| !is_too_much(path)));
             roots.extend(confinement.writable.iter().map(Root::new));
             let made = Arc::new(Scratch::new().map_err(BuildFault::Scratch)?);
-            // What commands write there is what tools find there.
-            for (own, place) in [(made.tmp(), "/tmp"), (made.var_tmp(), "/var/tmp")] {
-                // A home in there is shown to commands, too.
-                let home = confinement.home.iter().filter(|home| **home != Path::new(place)).cloned();
-                roots.push(Root::new(own).spelled(place).unlisted().in_place_of_the_hosts(home));
-            }
+            roots.extend(private_roots(&made, confinement.home.as_deref()));
             confinement.private = Some(made.path().to_owned());
             scratch = Some(made);
         }

@@ -19,6 +19,8 @@ use crate::fs::real;
 const MAX_ENTRIES: usize = 5_000_000;
 /// How many paths are hidden; each is a mount.
 const MAX_HIDDEN: usize = 20_000;
+/// A directory whose path is longer than so many bytes is hidden as a whole: a file too deep for a path could not be.
+const LONGEST_PATH: usize = 3_000;
 /// How many working trees are told of.
 const MAX_TREES: usize = 20_000;
 /// How many files below the top of a root are watched for changes that are told.
@@ -64,11 +66,13 @@ pub(crate) struct Seen {
     pub(crate) told: Vec<(PathBuf, HostFile)>,
     /// There is more than was looked at.
     pub(crate) cut: bool,
+    /// Only what lies here can change.
+    writable: Vec<PathBuf>,
 }
 
-/// Looks at all that lies below `roots`. Git directories are not looked into.
-pub(crate) fn look(roots: impl IntoIterator<Item = PathBuf>, deny: &DenyRead) -> Seen {
-    let mut seen = Seen::default();
+/// Looks at all that lies below `roots`, of which commands can change what is `writable`. Git directories are not looked into.
+pub(crate) fn look(roots: impl IntoIterator<Item = PathBuf>, writable: &[PathBuf], deny: &DenyRead) -> Seen {
+    let mut seen = Seen { writable: writable.to_vec(), ..Seen::default() };
     let mut left = MAX_ENTRIES;
     let mut walked: Vec<PathBuf> = Vec::new();
     for root in roots {
@@ -98,6 +102,7 @@ impl Seen {
         while let Some(below) = next.pop_front().or_else(|| last.pop_front()) {
             let Some(directory) = self.open(root, top.as_fd(), &below) else { continue };
             let mut of_git = 0;
+            let tells = !below.as_os_str().is_empty() && self.is_told_of(&root.join(&below), &below);
             // A directory that cannot be listed to its end is taken for what was seen of it.
             let _seen = sys::list(directory.as_fd(), |name, kind| {
                 if *left == 0 {
@@ -115,9 +120,11 @@ impl Seen {
                     }
                 } else if name == ".git" {
                     self.tree(root, &below);
+                } else if kind == FileType::Directory && path.as_os_str().len() > LONGEST_PATH {
+                    self.hide(path);
                 } else if kind == FileType::Directory {
                     if is_of_others(name) { &mut last } else { &mut next }.push_back(entry);
-                } else if !below.as_os_str().is_empty() {
+                } else if tells {
                     self.note_told(&path, &entry);
                 }
                 ControlFlow::Continue(())
@@ -171,11 +178,17 @@ impl Seen {
         }
     }
 
+    /// Whether changes are told of files in the directory at `path`, which is `below` a root.
+    fn is_told_of(&self, path: &Path, below: &Path) -> bool {
+        self.told.len() < MAX_TOLD
+            && self.writable.iter().any(|root| path.starts_with(root))
+            && !below.iter().any(is_of_others)
+    }
+
     /// Notes a file that takes effect by its name, which is `below` a root. It is told, not held.
     fn note_told(&mut self, path: &Path, below: &Path) {
         if self.told.len() < MAX_TOLD
             && let Some(file) = told_by_name(below)
-            && !below.iter().any(is_of_others)
         {
             self.told.push((path.to_owned(), file));
         }
@@ -198,6 +211,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn directories_too_deep_for_a_path_are_hidden() {
+        let place = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(place.path()).unwrap();
+        let mut deep = root.clone();
+        while deep.as_os_str().len() <= LONGEST_PATH {
+            deep.push("d".repeat(200));
+        }
+        std::fs::create_dir_all(deep.join("x")).unwrap();
+        std::fs::write(deep.join("x/.env"), "x").unwrap();
+        let seen = look([root], &[], &DenyRead::new(["**/.env"], None).unwrap());
+        assert_eq!(seen.hidden, BTreeSet::from([deep]));
+    }
+
+    #[test]
     fn closed_directories_and_targets_of_links_are_hidden() {
         let place = tempfile::tempdir().unwrap();
         let at = std::fs::canonicalize(place.path()).unwrap();
@@ -216,7 +243,7 @@ mod tests {
         };
         modes.iter().for_each(|(name, mode)| set(name, *mode));
         let deny = DenyRead::new(["**/.env", "**/.env.*"], None).unwrap();
-        let seen = look([root.clone()], &deny);
+        let seen = look([root.clone()], &[], &deny);
         modes.iter().for_each(|(name, _)| set(name, 0o755));
         let mut hidden = BTreeSet::from([outside, root.join("open/.env")]);
         // Root can look into them.
@@ -234,7 +261,7 @@ mod tests {
             std::fs::create_dir_all(root.join(name).join(".git")).unwrap();
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
-        let trees = look([root.clone()], &DenyRead::new(["**/.env"], None).unwrap()).trees;
+        let trees = look([root.clone()], &[], &DenyRead::new(["**/.env"], None).unwrap()).trees;
         assert_eq!(trees, [root.clone(), root.join("deep/z"), root.join("b"), root.join("a")]);
     }
 }

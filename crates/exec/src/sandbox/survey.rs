@@ -169,7 +169,7 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     caches(&mut places, confinement, scratch, writable);
     writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
     let roots = confinement.writable.iter().cloned().chain(reach.roots().map(Path::to_owned));
-    let seen = look::look(roots, reach.deny());
+    let seen = look::look(roots, &confinement.writable, reach.deny());
     let mut guard = RootGuard { confinement, scratch, places: &mut places, found: Guarded::default() };
     guard.read_only_paths();
     for root in &confinement.writable {

@@ -18,7 +18,7 @@ fn found(lab: &Lab, tree: &Path) -> (Vec<String>, Vec<String>) {
 /// As a survey does it.
 fn discovered(root: &Path) -> Discovered {
     let deny = policy::DenyRead::new(std::iter::empty::<&str>(), None).unwrap();
-    let seen = look([root.to_owned()], &deny);
+    let seen = look([root.to_owned()], &[], &deny);
     let mut found = repositories(&seen.trees, &[root.to_owned()]);
     found.cut |= seen.cut;
     found
