@@ -19,9 +19,8 @@ pub(crate) struct Manner {
     /// Lines that are indented with tabs, and with two blanks or more.
     tabs: usize,
     blanks: usize,
-    /// Indentations that lines of the patch have and that are meant so: those of old lines which stand just so in the
-    /// file, and those of added lines.
-    meant: Meant,
+    /// Evidence that the patch means its indentation with blanks.
+    meant: MeantBlanks,
     /// A character of the patch, and that of the file in its place; `None`: now this, now that.
     chars: BTreeMap<char, Option<char>>,
     /// How tabs and blanks stand for each other, if a hunk says.
@@ -41,7 +40,7 @@ impl Manner {
             tabs += usize::from(line.starts_with('\t'));
             blanks += usize::from(line.starts_with("  ") && says(line));
         }
-        let meant = Meant::of(hunks);
+        let meant = MeantBlanks::of(hunks);
         Self { tabs, blanks, meant, chars: BTreeMap::new(), shift: None, signs: None, step: OnceCell::new() }
     }
 
@@ -102,16 +101,16 @@ impl Manner {
     }
 }
 
-/// Signs that a patch means the blanks that its added lines begin with, though the file is indented with tabs.
+/// Evidence that a patch means the blanks its added lines begin with, although the file is indented with tabs.
 #[derive(Debug, Default)]
-struct Meant {
-    /// Added lines begin with tabs: the patch knows them.
+struct MeantBlanks {
+    /// Some added lines begin with a tab, so the writer of the patch can produce tabs.
     tabs: bool,
-    /// Old lines begin with these blanks.
+    /// The indentations of two blanks or more that old lines have.
     blanks: HashSet<String>,
 }
 
-impl Meant {
+impl MeantBlanks {
     fn of(hunks: &[Hunk]) -> Self {
         let lines = || hunks.iter().flat_map(|hunk| &hunk.lines);
         let tabs = lines().any(|line| matches!(line, Line::Add(text) if text.starts_with('\t')));
