@@ -59,7 +59,11 @@ impl CommandText<'_> {
             if nested > 0 && is_inline(before) {
                 CommandText { text: word, ..inner }.collect(nested - 1, found, parts);
             }
-            for part in parts(word) {
+            let modules = if next == Next::Argument { Vec::new() } else { module_files(before, word) };
+            for file in &modules {
+                inner.candidate(file, Next::Script, found);
+            }
+            for part in parts(word).into_iter().filter(|_| modules.is_empty()) {
                 inner.candidate(part, next, found);
             }
             if !is_option && !word.starts_with(b"#") {
@@ -136,6 +140,24 @@ impl Next {
             Self::Script | Self::Later => Self::Later,
         }
     }
+}
+
+/// The files that Python imports for `-m module` or `-mmodule`, `word` being the last word of it.
+fn module_files(before: &[u8], word: &[u8]) -> Vec<Vec<u8>> {
+    let module = match word.strip_prefix(b"-m") {
+        Some(module) if !module.is_empty() => module,
+        _ if before == b"-m" => word,
+        _ => return Vec::new(),
+    };
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte == b'.';
+    if !module.iter().all(is_name) || module.first().is_none_or(u8::is_ascii_digit) {
+        return Vec::new();
+    }
+    let path: Vec<u8> = module.iter().map(|&byte| if byte == b'.' { b'/' } else { byte }).collect();
+    let package = path.split(|&byte| byte == b'/').next().unwrap_or_default();
+    let suffixes: [(&[u8], &[u8]); 4] =
+        [(&path, b".py"), (&path, b"/__main__.py"), (&path, b"/__init__.py"), (package, b"/__init__.py")];
+    suffixes.iter().map(|(stem, suffix)| [*stem, *suffix].concat()).collect()
 }
 
 /// Whether the word behind this one is a script itself: `-c`, `-ec`, `eval`.
@@ -220,6 +242,17 @@ mod tests {
             ("${top}/x.sh", vec!["x.sh"]),
             ("cd tools && ./t.sh", vec!["t.sh", "tools/t.sh"]),
             ("python3 -W ignore conv.py", vec!["ignore", "conv.py"]),
+            ("python3 -m conv", vec!["conv.py", "conv/__main__.py", "conv/__init__.py"]),
+            (
+                "env python3 -mtools.conv",
+                vec![
+                    "tools/conv.py",
+                    "tools/conv/__main__.py",
+                    "tools/conv/__init__.py",
+                    "tools/__init__.py",
+                ],
+            ),
+            ("git commit -m wip", vec![]),
             ("git-lfs clean -- %f", vec![]),
             ("less -R", vec![]),
             ("true", vec![]),
