@@ -60,6 +60,8 @@ impl Desk {
             denied(NOBODY)
         };
         tokio::select! {
+            // An answer from a terminal was acknowledged there: a later one of the client must not win by chance.
+            biased;
             decision = posted.answered() => decision,
             decision = client => decision,
             () = tokio::time::sleep(STANDS) => denied(LATE),
