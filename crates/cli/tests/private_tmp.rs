@@ -151,6 +151,24 @@ fn a_home_in_tmp_is_the_same_for_patches_and_commands() {
 }
 
 #[test]
+fn a_workspace_in_a_cache_loses_nothing() {
+    let home = Home::new();
+    let work = home.path().join(".cache/project");
+    fs::create_dir_all(&work).unwrap();
+    for (sandbox, written) in [("read-only", false), ("workspace-write", true)] {
+        let arguments = json!({ "command": "echo 1 > a.txt" }).to_string();
+        let ran = home.run(&work, &["call", "shell_command", "--sandbox", sandbox, "--json", &arguments], "");
+        assert_eq!(
+            (ran.code == Some(0), work.join("a.txt").exists()),
+            (written, written),
+            "{}{}",
+            ran.out,
+            ran.err
+        );
+    }
+}
+
+#[test]
 fn a_file_beside_a_workspace_in_tmp_is_said_to_vanish() {
     let (home, above) = (Home::new(), tempfile::tempdir_in("/tmp").unwrap());
     let work = above.path().join("work");

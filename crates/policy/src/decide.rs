@@ -363,6 +363,7 @@ impl Gate {
             || self.confinement.writable.iter().any(|root| holds(root))
             || self.confinement.home.as_deref().is_some_and(holds)
             || ["/dev", "/proc", "/sys"].iter().any(|system| path.starts_with(system))
+                && !path.starts_with("/dev/shm")
     }
 
     /// Whether the user's own configuration closes `path`, and no rule says to ask: our own files are among these.

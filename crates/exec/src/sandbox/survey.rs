@@ -167,6 +167,7 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
         places.tree(root, true);
     }
     caches(&mut places, confinement, scratch, writable);
+    workspace_in_cache(&mut places, reach);
     writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
     let roots = confinement.writable.iter().cloned().chain(reach.roots().map(Path::to_owned));
     let seen = look::look(roots, &confinement.writable, reach.deny());
@@ -324,6 +325,15 @@ fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, wri
             places.put(&path, What::Overlay { of, layer });
             writable.push(path);
         }
+    }
+}
+
+/// Mounts a working directory that lies in a cache read-only: a change in the cache's layer would be lost without a word.
+fn workspace_in_cache(places: &mut Places, reach: &Reach) {
+    // The first root is the working directory. Others may be read and are caches that package managers write.
+    let Some(root) = reach.roots().next() else { return };
+    if matches!(places.innermost(root), Some(What::Overlay { .. })) && exists(root).is_some() {
+        places.tree(root, false);
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn refused(asked: &Asked, plan: &Plan) -> Vec<PathBuf> {
 
 /// Devices and what the kernel tells are no files to change.
 fn is_ignored(path: &Path) -> bool {
-    path.starts_with("/dev") || path.starts_with("/proc")
+    (path.starts_with("/dev") && !path.starts_with("/dev/shm")) || path.starts_with("/proc")
 }
 
 /// Which arguments are the paths that change: a directory if there is one, and the address.

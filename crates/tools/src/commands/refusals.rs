@@ -123,8 +123,8 @@ impl Guessing<'_> {
 
     /// Whether the path is a device, a fact of the kernel, or in a directory of the session's own.
     fn is_no_file_of_the_host(&self, path: &Path) -> bool {
-        ["/dev", "/proc"].iter().any(|place| path.starts_with(place))
-            || self.has_own_places && self.reach.own_place(path).is_some()
+        let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
+        is_device || path.starts_with("/proc") || self.has_own_places && self.reach.own_place(path).is_some()
     }
 }
 
