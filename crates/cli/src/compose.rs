@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent::WebSearchTool;
 use exec::spill::Spill;
 use toolgate::mcp::{self, Means, Servers};
-use toolgate::rules::{Layer, NewRule, Rules, Where};
+use toolgate::rules::{Layer, NewRule, Rules, Where, concerns_tool};
 use toolgate::wire::{FreeformAs, Integers, Style};
 use toolgate::{
     ApplyPatchToolType, ApprovalPolicy, Approver, AtLeast, BuildFault, Builder, CommandLimits, Confinement,
@@ -14,6 +15,7 @@ use toolgate::{
     SandboxPolicy, Shell, ShellType, Tier, ToolHandler, ToolSource, Toolgate, ToolsConfig, WebSearch,
 };
 
+use crate::absent_tools::AbsentTools;
 use crate::args::Place;
 use crate::config::{self, Config, Dirs, Forms, Setting};
 use crate::fault::Fault;
@@ -74,6 +76,7 @@ pub(crate) fn compose_in(
         shell: forms.shell.unwrap_or(family.shell),
         only: config.tools.chosen().map(|names| names.iter().map(|name| named(name)).collect()),
         without: config.tools.without.iter().map(|name| named(&name.value)).collect(),
+        callable: search::server_tool(&config).into_iter().collect(),
         web_search: match config.tools.web_search.value {
             config::WebSearch::Off => WebSearch::Off,
             config::WebSearch::Cached => WebSearch::Cached,
@@ -106,13 +109,20 @@ pub(crate) fn compose_in(
     }
     builder = with_commands(builder, &config.commands)?.observer(Arc::new(Loud));
     builder = search::with_search(builder, &config, &cwd, &confined(&config, &cwd, &dirs))?;
+    builder = builder.source(Arc::new(AbsentTools));
     Ok(Composed { config, builder, tools, forms, cwd, dirs })
 }
 
 /// The name that a tool has, for one that a person may write as `server/tool`.
 fn named(name: &str) -> String {
-    let (server, tool) = mcp::by_path(name).unzip();
-    server.zip(tool).map_or_else(|| name.to_owned(), |(server, tool)| mcp::alias(server, tool))
+    match mcp::by_path(name) {
+        // A pattern is no name: it stays as it is, and no letter of it becomes a hash.
+        Some((server, tool)) if tool.contains('*') => format!("{}{tool}", mcp::prefix(server)),
+        Some((server, tool)) => mcp::alias(server, tool),
+        // The Responses API calls a tool by an item of its own, and offers it by this name.
+        None if name == "local_shell_call" => "local_shell".to_owned(),
+        None => name.to_owned(),
+    }
 }
 
 /// Hands on what may be read, and what may not.
@@ -147,6 +157,10 @@ fn with_asking(builder: Builder, config: &Config, cwd: &Path, dirs: &Dirs) -> Re
     let rules = exec::rules::load(&config::rule_files(cwd, dirs));
     let mut rules = rules.map_err(|fault| Fault::usage(fault.to_string()))?;
     rules.extend(search::rule(config));
+    let search = search::server_tool(config);
+    if let Some(tool) = &search {
+        rules.extend_to_tool(WebSearchTool::NAME, tool);
+    }
     let mut builder = builder.rules(rules).approval(match config.approval.value {
         config::Approval::Untrusted => ApprovalPolicy::Untrusted,
         config::Approval::OnFailure => ApprovalPolicy::OnFailure,
@@ -158,7 +172,13 @@ fn with_asking(builder: Builder, config: &Config, cwd: &Path, dirs: &Dirs) -> Re
     if let Some(directory) = &dirs.config {
         builder = builder.rulebook(Arc::new(OwnRules { file: directory.join(config::USER_RULES) }));
     }
-    Ok(config.hooks.iter().fold(builder, |builder, hook| builder.command_hook(hook.command_hook())))
+    Ok(config.hooks.iter().fold(builder, |builder, hook| {
+        let mut hook = hook.command_hook();
+        if hook.tools.iter().any(|pattern| concerns_tool(pattern, WebSearchTool::NAME)) {
+            hook.tools.extend(search.clone());
+        }
+        builder.command_hook(hook)
+    }))
 }
 
 /// The user's own file of rules.

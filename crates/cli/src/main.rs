@@ -1,5 +1,6 @@
 //! The `toolgate` command: reads the command line and the configuration, puts the crates together, prints.
 
+mod absent_tools;
 mod approve;
 mod args;
 mod commands;

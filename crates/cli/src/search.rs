@@ -35,6 +35,12 @@ pub(crate) fn with_search(
     };
     let wrong = |why: String| Fault::usage(format!("{source}: `[tools.web_search]`: {why}"));
     if let Some((server, tool)) = table.server_tool() {
+        if !config.servers.iter().any(|known| known.value.name == server) {
+            let why = format!(
+                "its `tool` is one of the server `{server}`, and there is no `[mcp_servers.{server}]`"
+            );
+            return Err(wrong(why));
+        }
         let by_server = SearchByServer::new(server, tool, table).map_err(wrong)?;
         return Ok(builder.source(Arc::new(by_server)));
     }
@@ -43,6 +49,12 @@ pub(crate) fn with_search(
         None => Arc::new(SearchCommand::new(table, cwd, bounds).map_err(wrong)?),
     };
     Ok(builder.tool(WebSearchTool(provider)))
+}
+
+/// What a model calls the tool of a server that answers searches, if one does.
+pub(crate) fn server_tool(config: &Config) -> Option<String> {
+    let (server, tool) = config.tools.search.as_ref()?.value.server_tool()?;
+    Some(mcp::alias(server, tool))
 }
 
 /// The rule that a search is not asked about, if the user says so: what other rules forbid stays forbidden.

@@ -37,6 +37,9 @@ fn names() -> Vec<(&'static str, Value, &'static str)> {
         ("search", json!({"query": "writ+en"}), "new/b.txt"),
         ("search", json!({"pattern": "writ+en", "path": "new"}), "new/b.txt"),
         ("update_plan", json!({"plan": [{"step": "look"}]}), "Plan updated"),
+        ("plan", json!({"plan": [{"step": "look"}]}), "Plan updated"),
+        ("unified_exec", json!({"cmd": "echo script"}), "script"),
+        ("local_shell_call", json!({"command": ["echo", "words"]}), "words"),
     ]
 }
 
@@ -201,6 +204,52 @@ fn what_the_user_takes_away_is_gone_and_a_shell_is_left() {
     assert_eq!(gone.code, Some(2));
     assert!(gone.err.contains("did you mean `shell_command`?"), "{}", gone.err);
     assert_eq!(run(&["call", "shell", "--json", r#"{"command":["true"]}"#]).code, Some(0));
+}
+
+#[test]
+fn a_configuration_may_name_tools_of_every_command() {
+    let (home, workspace) = (Home::new(), workspace());
+    let config = home.path().join(".config/toolgate");
+    fs::create_dir_all(&config).unwrap();
+    let read = |text: &str| {
+        fs::write(config.join("config.toml"), text).unwrap();
+        home.run(&workspace.path(), &["call", "read_file", "--json", r#"{"path":"sub/a.txt"}"#], "")
+    };
+    for name in [
+        "remember",
+        "spawn_agent",
+        "read_mcp_resource",
+        "tool_search",
+        "mcp_call_tool",
+        "local_shell_call",
+        "mcp_*",
+    ] {
+        let ran = read(&format!("[tools]\nwithout = [\"{name}\"]\n"));
+        assert_eq!(ran.code, Some(0), "{name}: {}", ran.err);
+        let hook = format!("[[hook]]\nname = \"h\"\ncommand = [\"true\"]\ntools = [\"{name}\"]\n");
+        let ran = read(&hook);
+        assert_eq!(ran.code, Some(0), "hook for {name}: {}", ran.err);
+    }
+    assert_eq!(read("[tools]\nwithout = [\"rember\"]\n").code, Some(2));
+    fs::write(config.join("config.toml"), "").unwrap();
+    for (name, expected) in [("get_memory", "`toolgate run`"), ("spawn_agent", "`toolgate run --agents`")] {
+        let ran = home.run(&workspace.path(), &["call", name, "--json", "{}"], "");
+        assert!(ran.err.contains("is not available here") && ran.err.contains(expected), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_model_is_not_offered_a_local_shell_that_was_taken_away() {
+    let (home, workspace) = (Home::new(), workspace());
+    let config = home.path().join(".config/toolgate");
+    fs::create_dir_all(&config).unwrap();
+    for name in ["local_shell", "local_shell_call"] {
+        fs::write(config.join("config.toml"), format!("[tools]\nwithout = [\"{name}\"]\n")).unwrap();
+        let (shells, _) = forms(&home, &workspace, "codex-mini-latest");
+        assert_eq!(shells, ["shell"], "{name}");
+        let ran = home.run(&workspace.path(), &["call", "shell", "--json", r#"{"command":["true"]}"#], "");
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+    }
 }
 
 /// The forms in which `tools --model` shows a shell and `apply_patch`.

@@ -265,6 +265,34 @@ fn a_search_by_a_tool_of_a_server_is_a_call_of_that_tool() {
     desk.write("config.toml", &config("enabled = false\n"));
     let said = desk.search(&json!({"query": "x"}));
     assert!(said.contains("no tool `mcp__searx__search`"), "{said}");
+    desk.write("config.toml", &config("[tools]\nonly = [\"web_search\"]\n"));
+    assert!(desk.search(&json!({"query": "x"})).contains("searched "));
+    let listed = desk.run(&["tools"], "").out;
+    assert!(listed.contains("web_search") && !listed.contains("mcp__searx__search"), "{listed}");
+    desk.write("config.toml", "[tools.web_search]\ntool = \"nope/search\"\n");
+    let said = desk.search(&json!({"query": "x"}));
+    assert!(said.contains("there is no `[mcp_servers.nope]`"), "{said}");
+}
+
+#[test]
+fn a_rule_or_a_hook_about_searches_counts_whatever_answers_them() {
+    let desk = Desk::new("");
+    desk.w.file("server.py", SERVER);
+    let python = json!(python::interpreter().to_str().unwrap());
+    let config = format!(
+        "[tools.web_search]\ntool = \"searx/search\"\nquery_argument = \"q\"\n[mcp_servers.searx]\ncommand = {python}\nargs = [\"server.py\"]\n"
+    );
+    desk.write("config.toml", &config);
+    for (decision, expected) in [("forbid", "forbidden by the rule"), ("ask", "nobody can be asked here")] {
+        desk.write("rules.toml", &format!("[[rule]]\ntool = \"web_search\"\ndecision = \"{decision}\"\n"));
+        let said = desk.search(&json!({"query": "x"}));
+        assert!(said.contains(expected) && !said.contains("searched"), "{decision}: {said}");
+    }
+    desk.write("rules.toml", "");
+    let hook = r#"command = ["sh", "-c", "echo '{\"decision\":\"deny\",\"reason\":\"no searches\"}'"]"#;
+    desk.write("config.toml", &format!("{config}[[hook]]\nname = \"h\"\n{hook}\ntools = [\"web_search\"]\n"));
+    let said = desk.search(&json!({"query": "x"}));
+    assert!(said.contains("no searches") && !said.contains("searched"), "{said}");
 }
 
 #[test]

@@ -94,7 +94,9 @@ fn names() -> Vec<(&'static str, Value, &'static str)> {
         ("filesystem/look", json!({"text": "2"}), "look: 2"),
         ("mcp_call_tool", call(json!({"text": "3"})), "look: 3"),
         ("mcp_call_tool", call(json!("{\"text\": \"4\"}")), "look: 4"),
+        ("mcp", call(json!({"text": "5"})), "look: 5"),
         ("mcp_read_resource", json!({"server": "filesystem", "uri": "x://y"}), "what there is"),
+        ("mcp_resource", json!({"server": "filesystem", "uri": "x://y"}), "what there is"),
     ]
 }
 
@@ -289,6 +291,10 @@ fn what_is_left_out_is_left_out_by_every_name() {
         ("[tools]\nwithout = [\"filesystem/look\"]\n", [false, false, false]),
         ("[tools]\nwithout = [\"mcp__filesystem__look\"]\n", [false, false, false]),
         ("[tools]\nwithout = [\"mcp_call_tool\"]\n", [true, true, false]),
+        ("[tools]\nwithout = [\"filesystem/*\"]\n", [false, false, false]),
+        ("[tools]\nwithout = [\"mcp__filesystem__*\"]\n", [false, false, false]),
+        ("[tools]\nwithout = [\"read_mcp_resource\", \"tool_search\"]\n", [true, true, true]),
+        ("[tools]\nonly = [\"filesystem/lo*\"]\n", [true, true, true]),
         ("[tools]\nonly = [\"read_file\"]\n", [false, false, false]),
         ("[tools]\nonly = [\"filesystem/look\"]\n", [true, true, true]),
     ] {

@@ -65,10 +65,7 @@ fn is_named(config: &ToolsConfig, tool: &dyn AnyTool) -> bool {
 fn is_another_shell(config: &ToolsConfig, tool: &Arc<dyn AnyTool>, all: &[Arc<dyn AnyTool>]) -> bool {
     let weaker = matches!(tool.job(), Job::Shell(ShellForm::Script | ShellForm::Words));
     let named = |other: &Arc<dyn AnyTool>| is_shell(other.job()) && config.gives(other.as_ref());
-    weaker
-        && config.shell_form().is_some()
-        && !config.without.contains(tool.spec().name())
-        && all.iter().any(named)
+    weaker && config.shell_form().is_some() && !config.takes_away(tool.spec().name()) && all.iter().any(named)
 }
 
 /// The form of shell that the model is told of: the one it wants, else the first that there is.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use policy::rules::fits_tool;
 use tool::{
     AnyTool, BoxFuture, Job, ShellForm, StrictFault, ToolCall, ToolError, ToolHandler, ToolSource, ToolSpec,
 };
@@ -21,8 +22,6 @@ const RESERVED: &[&str] = &["web_search"];
 const LOCAL_SHELL: &str = "local_shell";
 /// What names of tools of servers begin with.
 const OF_SERVERS: &str = "mcp__";
-/// Names that stand for other tools and are never sent to a model; `without` leaves them out.
-const STAND_INS: &[&str] = &["mcp_call_tool", "mcp_read_resource"];
 /// The longest name that every model API takes.
 const NAME_BYTES: usize = 128;
 
@@ -107,7 +106,8 @@ impl ToolRegistryBuilder {
         let ours = self.ours.into_iter().collect::<Result<Vec<_>, _>>()?;
         let offered: Vec<Arc<dyn AnyTool>> =
             self.sources.iter().flat_map(|source| source.offered()).collect();
-        all_named(&self.config, ours.iter().chain(&self.foreign).chain(&offered))?;
+        let known = self.sources.iter().flat_map(|source| source.known_names()).collect();
+        all_named(&self.config, ours.iter().chain(&self.foreign).chain(&offered), known)?;
         let Sorted { callable, hidden, taken } = sorted(&self.config, ours);
         let aliases: Vec<_> = callable.iter().map(Arc::clone).collect();
         for tool in callable {
@@ -172,7 +172,7 @@ impl ToolRegistry {
             // What was taken away is not misspelled.
             let nearest = match self.taken.get(name) {
                 Some(same) => same.clone(),
-                None if self.config.without.contains(name) => self.named_otherwise(name),
+                None if self.config.takes_away(name) => self.named_otherwise(name),
                 None => nearest(name, known.iter().map(String::as_str)),
             };
             ToolError::UnknownTool { name: name.to_owned(), nearest, known }
@@ -205,7 +205,7 @@ impl ToolRegistry {
 
     /// Returns the call that `call` stands for, if its name is another way to call a tool.
     pub fn rewritten(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
-        if self.config.without.contains(&call.name) || self.tools.contains_key(&call.name) {
+        if self.config.takes_away(&call.name) || self.tools.contains_key(&call.name) {
             return None;
         }
         self.sources.iter().find_map(|source| source.rewritten(call))
@@ -228,12 +228,21 @@ impl ToolRegistry {
     pub fn specs(&self) -> Vec<ToolSpec> {
         let tools = self.tools();
         let told = tools.values().map(|tool| match tool.job() {
-            Job::Shell(ShellForm::Words) if self.config.shell == ShellType::Local => ToolSpec::LocalShell,
+            Job::Shell(ShellForm::Words) if self.offers_local_shell() => ToolSpec::LocalShell,
             Job::Own | Job::Shell(_) | Job::Session => tool.spec().clone(),
         });
         let mut specs: Vec<ToolSpec> = told.chain(self.hosted.clone()).collect();
         specs.sort_by(|a, b| a.name().cmp(b.name()));
         specs
+    }
+
+    fn offers_local_shell(&self) -> bool {
+        self.config.shell == ShellType::Local && !self.config.takes_away(LOCAL_SHELL)
+    }
+
+    /// The names of tools that there may be, besides those that there are.
+    pub fn known_names(&self) -> Vec<String> {
+        self.sources.iter().flat_map(|source| source.known_names()).collect()
     }
 
     /// The names of all tools that a model is told of and can call, sorted.
@@ -247,7 +256,8 @@ impl ToolRegistry {
         for source in &self.sources {
             for tool in source.offered() {
                 let name = tool.spec().name().to_owned();
-                if self.admits(source.as_ref(), tool.as_ref()) {
+                let named = !source.is_limited() || self.config.admits(&name, &tool.aliases());
+                if named && self.admits(source.as_ref(), tool.as_ref()) {
                     tools.entry(name).or_insert(tool);
                 }
             }
@@ -299,7 +309,7 @@ impl ToolRegistry {
 
     /// Adds the other names of a tool of ours. A tool that is called so itself keeps its name.
     fn add_aliases(&mut self, tool: &dyn AnyTool, config: &ToolsConfig) -> Result<(), RegistryFault> {
-        let free = |alias: &String| !self.tools.contains_key(alias) && !config.without.contains(alias);
+        let free = |alias: &String| !self.tools.contains_key(alias) && !config.takes_away(alias);
         for alias in tool.aliases().into_iter().filter(free).collect::<Vec<_>>() {
             if let Some(other) = self.aliases.insert(alias.clone(), tool.spec().name().to_owned())
                 && other != tool.spec().name()
@@ -315,17 +325,19 @@ impl ToolRegistry {
 fn all_named<'a>(
     config: &ToolsConfig,
     tools: impl Iterator<Item = &'a Arc<dyn AnyTool>>,
+    others: BTreeSet<String>,
 ) -> Result<(), RegistryFault> {
     let tools: Vec<&Arc<dyn AnyTool>> = tools.collect();
-    let aliases: BTreeSet<String> = tools.iter().flat_map(|tool| tool.aliases()).collect();
-    let reserved = RESERVED.iter().chain(STAND_INS).copied();
+    let unsuggested: BTreeSet<String> = tools.iter().flat_map(|tool| tool.aliases()).chain(others).collect();
+    let reserved = RESERVED.iter().copied();
     let known: Vec<&str> = tools.iter().map(|tool| tool.spec().name()).chain(reserved).collect();
     let named = config.only.iter().flatten().chain(&config.without);
     // Tools of servers come and go.
-    let is_known = |name: &&String| {
-        known.contains(&name.as_str()) || aliases.contains(*name) || name.starts_with(OF_SERVERS)
+    let is_known = |pattern: &&String| {
+        let names = known.iter().copied().chain(unsuggested.iter().map(String::as_str));
+        pattern.starts_with(OF_SERVERS) || names.into_iter().any(|name| fits_tool(pattern, name))
     };
-    match named.into_iter().find(|name| !is_known(name)) {
+    match named.into_iter().find(|pattern| !is_known(pattern)) {
         None => Ok(()),
         Some(name) => {
             let nearest = nearest(name, known.iter().copied());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use policy::rules::fits_tool;
 use tool::{AnyTool, Job, Needs, ShellForm, ToolSpec};
 
 use crate::{Family, ShellType};
@@ -15,8 +16,10 @@ pub struct ToolsConfig {
     pub shell: ShellType,
     /// If given, only these tools.
     pub only: Option<BTreeSet<String>>,
-    /// Never these tools.
+    /// Never these tools. In both lists `*` stands for any letters.
     pub without: BTreeSet<String>,
+    /// Tools that can be called though `only` does not name them, since they answer for another that it may name.
+    pub callable: BTreeSet<String>,
     /// Whether the model's provider may search the web for it.
     pub web_search: WebSearch,
 }
@@ -52,18 +55,25 @@ impl ToolsConfig {
             Needs::Sight => self.family.sees_images,
         };
         let name = tool.spec().name();
-        able && !self.without.contains(name) && self.admits_job(tool) && self.admits(name, &tool.aliases())
+        let admitted = self.callable.contains(name) || self.admits(name, &tool.aliases());
+        able && !self.takes_away(name) && self.admits_job(tool) && admitted
     }
 
     /// Says whether the configuration leaves `name` in.
     pub(crate) fn names(&self, name: &str) -> bool {
-        self.admits(name, &[]) && !self.without.contains(name)
+        self.admits(name, &[]) && !self.takes_away(name)
     }
 
     /// Says whether `only` names a tool, by whichever of its names.
     pub(crate) fn admits(&self, name: &str, aliases: &[String]) -> bool {
         let Some(only) = &self.only else { return true };
-        only.contains(name) || aliases.iter().any(|alias| only.contains(alias))
+        let named = |name: &str| only.iter().any(|pattern| fits_tool(pattern, name));
+        named(name) || aliases.iter().any(|alias| named(alias))
+    }
+
+    /// Says whether `without` names `name`.
+    pub(crate) fn takes_away(&self, name: &str) -> bool {
+        self.without.iter().any(|pattern| fits_tool(pattern, name))
     }
 
     fn admits_job(&self, tool: &dyn AnyTool) -> bool {

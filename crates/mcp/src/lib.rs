@@ -29,10 +29,10 @@ pub use connection::{Means, ServerEvent, WatchServers};
 pub use deferred::BUDGET;
 pub use definition::Pins;
 pub use elicit::{Elicit, Elicitation, Elicited, Wants};
-pub use names::{alias, by_path, may_be_of};
+pub use names::{alias, by_path, may_be_of, prefix};
 pub use peer::About;
 pub use server::{
     Approval, Http, Landing, Launch, LaunchFault, Running, STARTUP_TIMEOUT, Server, TOOL_TIMEOUT, Transport,
 };
-pub use servers::{Health, Missing, Servers};
+pub use servers::{Health, Missing, Servers, own_names};
 pub use stand_in::{CALL_TOOL, READ_RESOURCE};

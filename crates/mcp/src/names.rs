@@ -33,6 +33,18 @@ pub fn alias(server: &str, tool: &str) -> String {
     format!("{}_{digits}", &name[..name.len().min(LONGEST - DIGITS - 1)])
 }
 
+/// What the names of the tools of `server` begin with: all of it, or what a hash leaves of it.
+///
+/// ```
+/// assert_eq!(toolgate_mcp::prefix("git"), "mcp__git__");
+/// ```
+pub fn prefix(server: &str) -> String {
+    let start = alias(server, "x");
+    start
+        .strip_suffix("x")
+        .map_or_else(|| start[..start.len().min(PREFIX.len() + 8)].to_owned(), str::to_owned)
+}
+
 /// The server and the tool that a name of the form `server/tool` names. No tool of ours has such a name.
 ///
 /// ```
@@ -50,11 +62,7 @@ pub fn may_be_of(name: &str, server: &str) -> bool {
     if let Some((named, _)) = by_path(name) {
         return named == server;
     }
-    let start = alias(server, "x");
-    let start = start
-        .strip_suffix("x")
-        .map_or_else(|| start[..start.len().min(PREFIX.len() + 8)].to_owned(), str::to_owned);
-    name.starts_with(&start)
+    name.starts_with(&prefix(server))
 }
 
 fn is_plain(letter: char) -> bool {

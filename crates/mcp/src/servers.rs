@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tool::{AnyTool, BoxFuture, ToolCall, ToolError, ToolSource, erase};
+use tool::{AnyTool, BoxFuture, ToolCall, ToolError, ToolHandler, ToolSource, erase};
 
 use crate::connection::{Connection, Means, State};
 use crate::deferred::{BUDGET, Loaded, ToolSearch};
@@ -125,6 +125,12 @@ impl Servers {
     }
 }
 
+/// The names of the tools for all servers together, and of those that stand for a tool of a server.
+pub fn own_names() -> impl Iterator<Item = &'static str> {
+    let lists = [ListResources::NAME, ListTemplates::NAME, ReadResource::NAME, ToolSearch::NAME];
+    lists.into_iter().chain(stand_in::CALL_TOOL).chain(stand_in::READ_RESOURCE)
+}
+
 impl Drop for Servers {
     fn drop(&mut self) {
         self.connections.iter().for_each(|connection| connection.close());
@@ -178,6 +184,10 @@ impl ToolSource for Servers {
         of_server
             .flat_map(|connection| connection.offer().tools.keys().cloned().collect::<Vec<_>>())
             .collect()
+    }
+
+    fn known_names(&self) -> Vec<String> {
+        own_names().map(str::to_owned).collect()
     }
 
     fn absent(&self, name: &str) -> Option<String> {

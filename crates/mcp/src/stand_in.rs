@@ -1,4 +1,4 @@
-//! Other ways to name a tool of a server: `server/tool`, and `mcp_call_tool` with the names among its arguments.
+//! Other ways to name a tool of a server: `server/tool`, and `mcp_call_tool` (or `mcp`) with the names among its arguments.
 //!
 //! Each becomes the call of the tool itself before anything is judged, so neither is a way round a rule or a question.
 
@@ -10,10 +10,10 @@ use tool::{Args, ToolCall, ToolError, ToolHandler, ToolPayload};
 use crate::names::{alias, by_path};
 use crate::resources::ReadResource;
 
-/// Calls the tool that its arguments name.
-pub const CALL_TOOL: &str = "mcp_call_tool";
-/// Another name of `read_mcp_resource`.
-pub const READ_RESOURCE: &str = "mcp_read_resource";
+/// Names that call the tool that their arguments name.
+pub const CALL_TOOL: [&str; 2] = ["mcp_call_tool", "mcp"];
+/// Other names of `read_mcp_resource`.
+pub const READ_RESOURCE: [&str; 2] = ["mcp_read_resource", "mcp_resource"];
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -40,8 +40,12 @@ const SPELLINGS: &[(&str, &str)] = &[
 /// Returns the call of the tool itself that `call` stands for, if it stands for one. `servers` are those there are.
 pub(crate) fn rewritten(call: &ToolCall, servers: &[String]) -> Option<Result<ToolCall, ToolError>> {
     match call.name.as_str() {
-        READ_RESOURCE => Some(Ok(ToolCall { name: ReadResource::NAME.to_owned(), ..call.clone() })),
-        CALL_TOOL => Some(named(call).and_then(|(server, other)| known(&server, servers).map(|()| other))),
+        name if READ_RESOURCE.contains(&name) => {
+            Some(Ok(ToolCall { name: ReadResource::NAME.to_owned(), ..call.clone() }))
+        }
+        name if CALL_TOOL.contains(&name) => {
+            Some(named(call).and_then(|(server, other)| known(&server, servers).map(|()| other)))
+        }
         name => {
             let (server, tool) = by_path(name)?;
             Some(known(server, servers).map(|()| ToolCall { name: alias(server, tool), ..call.clone() }))

@@ -160,6 +160,11 @@ pub trait ToolSource: Send + Sync {
         Vec::new()
     }
 
+    /// The names of tools that may come from it, or that it answers for: a configuration may name them.
+    fn known_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Why there is no tool of that name now, if there may be one: one sentence.
     fn absent(&self, _name: &str) -> Option<String> {
         None

@@ -289,6 +289,7 @@ impl Builder {
         #[cfg(feature = "tools")]
         let hooks = {
             known.extend(registry.names());
+            known.extend(registry.known_names());
             known.extend(registry.callable().iter().map(|spec| spec.name().to_owned()));
             self.asking.hooks(|hook| hook.prepare(&place.cwd, &known, &spawner))?
         };

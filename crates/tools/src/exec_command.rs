@@ -113,6 +113,7 @@ impl ToolHandler for ExecCommand {
     type Args = Args;
     const NAME: &'static str = "exec_command";
     const ABOUT: &'static str = "Runs a shell script and returns its output, or what there is after yield_time_ms: then it runs on under a session ID, for write_stdin and kill_session.";
+    const ALIASES: &'static [&'static str] = &["unified_exec"];
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[
         ("command", "cmd"),
         ("cwd", "workdir"),

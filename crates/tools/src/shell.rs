@@ -51,7 +51,7 @@ impl ToolHandler for Shell {
     type Args = Args;
     const NAME: &'static str = "shell";
     const ABOUT: &'static str = "Runs a program to its end and returns its exit code and output. It reads nothing; whatever it leaves running is ended. For a script, give a shell with -lc.";
-    const ALIASES: &'static [&'static str] = &["container.exec", "local_shell"];
+    const ALIASES: &'static [&'static str] = &["container.exec", "local_shell", "local_shell_call"];
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[
         ("cmd", "command"),
         ("timeout", "timeout_ms"),

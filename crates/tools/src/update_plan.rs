@@ -115,6 +115,7 @@ impl ToolHandler for UpdatePlan {
     const ABOUT: &'static str =
         "Shows the user your plan. Send all of it each time; at most one step may be in_progress.";
     // Models that were trained on another form of this tool send `plan[{step, status}]`.
+    const ALIASES: &'static [&'static str] = &["plan"];
     const ARG_ALIASES: &'static [(&'static str, &'static str)] =
         &[("plan", "steps"), ("steps[].step", "description")];
 

@@ -125,7 +125,7 @@ fn is_one_tool(name: &str) -> bool {
 
 /// Whether a tool needs servers to be started.
 pub(super) fn is_of_servers(name: &str) -> bool {
-    let stands_in = [mcp::CALL_TOOL, mcp::READ_RESOURCE].contains(&name);
+    let stands_in = [mcp::CALL_TOOL, mcp::READ_RESOURCE].as_flattened().contains(&name);
     is_one_tool(name) || stands_in || name.contains("mcp_resource") || name == "tool_search"
 }
 
@@ -189,7 +189,7 @@ async fn answered(
 /// Watches what a tool changes, if it is one that may change anything.
 fn turns(toolgate: &Toolgate, call: &ToolCall) -> Result<Option<Turns>, Fault> {
     let found = toolgate.router().registry().answering(call);
-    let theirs = is_one_tool(&call.name) || call.name == mcp::CALL_TOOL;
+    let theirs = is_one_tool(&call.name) || mcp::CALL_TOOL.contains(&call.name.as_str());
     let changes = theirs || found.is_ok_and(|tool| tool.lane() == Lane::Alone);
     // Without a place to keep it nobody would be told, so nobody looks.
     let state = Dirs::from_env()?.state.filter(|_| changes);

@@ -41,7 +41,7 @@ pub use command::{Matched, Matches, strictest};
 pub use example::Tried;
 pub use fault::RuleFault;
 pub use path::Where;
-pub use tool::{check as check_tool, concerns as concerns_tool};
+pub use tool::{check as check_tool, concerns as concerns_tool, fits as fits_tool};
 pub use warning::Warning;
 pub use write::{Added, NewRule, add};
 
@@ -255,6 +255,19 @@ impl Rules {
             })
         };
         self.rules.iter().filter(about).collect()
+    }
+
+    /// Makes every rule that asks or forbids and concerns the tool `name` count for the tool `other` too, which answers for it.
+    pub fn extend_to_tool(&mut self, name: &str, other: &str) {
+        for rule in &mut self.rules {
+            let is_narrowing = matches!(rule.decision, Decision::Ask | Decision::Forbid);
+            if let On::Tool { names } = &mut rule.on
+                && is_narrowing
+                && names.iter().any(|pattern| tool::concerns(pattern, name))
+            {
+                names.push(other.to_owned());
+            }
+        }
     }
 
     /// The rules for talking to the host `name`, a name or an address, at `port`.

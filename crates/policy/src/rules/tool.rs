@@ -17,7 +17,7 @@ pub fn check(name: &str) -> Result<(), String> {
 }
 
 /// Whether `name` fits `pattern`, in which `*` stands for any letters.
-pub(super) fn fits(pattern: &str, name: &str) -> bool {
+pub fn fits(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
     let Some(inner) = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail)) else { return false };
@@ -30,28 +30,31 @@ pub(super) fn fits(pattern: &str, name: &str) -> bool {
 const SHELLS: [&str; 3] = ["exec_command", "shell", "shell_command"];
 
 /// Other names of the tools that ship, each with the tool that does its job.
-const ALIASES: [(&str, &str); 8] = [
+const ALIASES: [(&str, &str); 11] = [
     ("applypatch", "apply_patch"),
     ("edit_file", "apply_patch"),
     ("write_file", "apply_patch"),
     ("container.exec", "shell"),
     ("local_shell", "shell"),
     ("local_shell_call", "shell"),
+    ("unified_exec", "exec_command"),
+    ("plan", "update_plan"),
     ("search", "grep_files"),
     ("mcp_read_resource", "read_mcp_resource"),
+    ("mcp_resource", "read_mcp_resource"),
 ];
-/// The name that stands for every tool of a server, and the prefix of those tools' names.
-const CALL_TOOL: (&str, &str) = ("mcp_call_tool", "mcp__");
+/// The names that stand for every tool of a server, and the prefix of those tools' names.
+const CALL_TOOL: ([&str; 2], &str) = (["mcp_call_tool", "mcp"], "mcp__");
 
 /// Says whether `pattern` is about the tool `name`: by its own name, by another name of it, or by any name of a tool
 /// that does the same job.
 pub fn concerns(pattern: &str, name: &str) -> bool {
     let job: &[&str] = if SHELLS.contains(&name) { &SHELLS } else { &[name] };
     let by_alias = ALIASES.iter().any(|(alias, tool)| job.contains(tool) && fits(pattern, alias));
-    let (call_tool, of_servers) = CALL_TOOL;
+    let (call_tools, of_servers) = CALL_TOOL;
     by_alias
         || job.iter().any(|tool| fits(pattern, tool))
-        || name.starts_with(of_servers) && pattern == call_tool
+        || name.starts_with(of_servers) && call_tools.contains(&pattern)
 }
 
 #[cfg(test)]
@@ -75,6 +78,10 @@ mod tests {
             ("search", "grep_files", true),
             ("mcp_read_resource", "read_mcp_resource", true),
             ("mcp_call_tool", "mcp__git__log", true),
+            ("mcp", "mcp__git__log", true),
+            ("local_shell_call", "shell_command", true),
+            ("unified_exec", "shell", true),
+            ("plan", "update_plan", true),
             ("search", "read_file", false),
             ("local_shell", "write_stdin", false),
             ("mcp_call_tool", "shell", false),
