@@ -72,7 +72,10 @@ pub(crate) fn nearer(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     let far = |at: usize| at.abs_diff(number);
     let times = if fit.pass > Pass::Trailing { 1 } else { TIMES };
     let mut near = likely(&sought, std::slice::from_ref(fit));
-    near.find(|place| far(place.first()).saturating_mul(times) < far(fit.first())).map(|place| place.first())
+    // Lines that overlap are the same place, laid otherwise.
+    let apart = |place: &Fit| place.end() <= fit.first() || fit.end() <= place.first();
+    let nearer = |place: &Fit| far(place.first()).saturating_mul(times) < far(fit.first());
+    near.find(|place| apart(place) && nearer(place)).map(|place| place.first())
 }
 
 /// Places apart from `taken` where all that goes stands, in much the same lines.
