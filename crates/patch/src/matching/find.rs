@@ -1,7 +1,7 @@
 //! One hunk → where it may belong, by its lines, its header and its number; or why nowhere.
 
 use super::adds::adds;
-use super::astray::below_headers;
+use super::astray::{below_headers, is_told_by_block};
 use super::blanks::spaced;
 use super::elsewhere::{again, made, nearer, numbered, rival, sibling, stands};
 use super::fit::{Fit, Pass, contiguous};
@@ -111,7 +111,8 @@ fn said(
     heads: &dyn Fn(usize) -> bool,
 ) -> Option<Result<Found, Miss>> {
     let length = hunk.new_lines().count();
-    let on_it = |fit: &Fit| done.iter().any(|at| *at < fit.end() && fit.first() < at + length);
+    let overlaps = |from: usize, to: usize| done.iter().any(|at| *at < to && from < at + length);
+    let on_it = |fit: &Fit| overlaps(fit.first(), fit.end());
     if sure {
         let mut fits = search(text, hunk);
         if !text.effort().spend(fits.len().saturating_mul(done.len())) {
@@ -139,7 +140,12 @@ fn said(
     if !text.effort().spend(fits.len().saturating_mul(done.len())) {
         return Some(Err(Miss::Costly));
     }
-    if !fits.is_empty() && fits.iter().all(on_it) {
+    // Lines that go, and stand outside of what it makes, are still to go.
+    let to_go = |fit: &Fit| {
+        let (from, to) = fit.core(hunk);
+        from < to && !overlaps(from, to)
+    };
+    if !fits.is_empty() && fits.iter().all(|fit| on_it(fit) && !to_go(fit)) {
         // One more beside one that is there is as likely.
         return Some(match repeats(hunk) {
             true => Err(Miss::Beside(done[0])),
@@ -305,7 +311,7 @@ fn chosen(text: &Text<'_>, hunk: &Hunk, mut fits: Vec<Fit>, heads: &dyn Fn(usize
             fits.retain(is);
         }
     };
-    keep(&|fit| heads(fit.first()));
+    keep(&|fit| heads(fit.first()) && is_told_by_block(text, hunk, fit));
     if hunk.at_end || ends_with_the_file(hunk) {
         keep(&|fit| fit.pass == Pass::Exact && is_at_end(text, fit));
     }

@@ -242,3 +242,10 @@ fn a_change_of_blanks_alone_is_not_taken_for_done() {
     || b | two |
     ");
 }
+
+#[test]
+fn a_line_that_is_still_to_go_is_not_done_because_its_new_one_stands_above() {
+    let file = "# a\n\n## Thanks\n\nThanks to:\n\n- us\n";
+    let told = update(file, "@@\n \n-Thanks to:\n+## Thanks\n \n");
+    assert!(told.starts_with("M f") && told.contains("|## Thanks\n|\n|## Thanks\n|\n|- us"), "{told}");
+}
