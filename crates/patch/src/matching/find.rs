@@ -204,21 +204,26 @@ fn doubts(
     }
     if let [fit] = fits.as_slice()
         && fit.pass > Pass::Trailing
-        && let Some(done) = left(text, hunk)
+        && let Some(done) = left(text, hunk, fit)
     {
         return Err(Miss::Made(done, fit.first()));
     }
     Ok(Found::Fits(fits))
 }
 
-/// Where what a hunk leaves that only takes away stands: there it may have taken away what it does.
-fn left(text: &Text<'_>, hunk: &Hunk) -> Option<usize> {
+/// Where what a hunk leaves that only takes away stands, other than what stays at `fit`: there it may have taken away what it
+/// does.
+fn left(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     if !only_goes(hunk) {
         return None;
     }
     let lines = hunk.new_lines().map(|line| Line::Keep(line.to_owned())).collect();
     let left = Hunk { lines, ..Hunk::default() };
-    contiguous(text, &left, Likeness::Trimmed, Pass::Indent).first().map(Fit::first)
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).zip(&fit.at);
+    let kept: Vec<Option<usize>> =
+        olds.filter(|(line, _)| matches!(line, Line::Keep(_))).map(|(_, at)| *at).collect();
+    let places = contiguous(text, &left, Likeness::Trimmed, Pass::Indent);
+    places.iter().find(|left| left.at != kept).map(Fit::first)
 }
 
 /// A line that should begin with its sign, and has blanks before it.
