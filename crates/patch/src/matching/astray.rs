@@ -4,9 +4,9 @@ use super::align::{Sought, weight};
 use super::elsewhere::likely;
 use super::find::Miss;
 use super::fit::{Fit, Pass};
-use super::header::{follows, known, places, reach, scope, spans};
+use super::header::{continues, follows, known, places, reach, scope, spans};
 use super::line::is_blank;
-use super::nearest::is_full;
+use super::nearest::{has_sides, in_section, is_full};
 use crate::edit::Hunk;
 use crate::text::Text;
 
@@ -27,13 +27,22 @@ pub(super) fn below_headers(
 ) -> Result<Vec<Fit>, Miss> {
     let headers = named(text, hunk, innermost);
     let (Some(header), Some(first)) = (headers.first(), fits.first()) else { return Ok(fits) };
+    if let Some(fit) = in_section(text, hunk, &headers, &fits) {
+        return Ok(vec![fit]);
+    }
     let spans = spans(text, &headers, reach);
     if !text.effort().spend(spans.len().saturating_mul(fits.len())) {
         return Err(Miss::Costly);
     }
+    if fits.len() > 1 && hunk.old().all(is_blank) {
+        return Ok(fits);
+    }
     // Brackets, `end` and empty lines stand anywhere: a definition that has ended does not say which.
     let says_nothing = fits.len() > 1 && !hunk.old().any(|line| weight(line) >= SPEAKING);
-    let ends = |fit: &Fit| spans.iter().any(|(header, end)| *header < fit.end() && fit.first() < *end);
+    let ends = |fit: &Fit| {
+        let within = spans.iter().any(|(header, end)| *header < fit.end() && fit.first() < *end);
+        within && is_told_by_block(text, hunk, fit)
+    };
     let below = |fit: &Fit| if says_nothing { ends(fit) } else { is_below(text, hunk, &spans, fit) };
     if fits.iter().any(below) {
         fits.retain(below);
@@ -45,21 +54,25 @@ pub(super) fn below_headers(
         _ if first.pass == Pass::Near => Err(Miss::Absent),
         [fit] if resembles(text, hunk, &spans, &fits) => Err(Miss::Astray(*header, fit.first())),
         [_] => Ok(fits),
-        _ => further_below(text, hunk, *header, fits),
+        _ => Ok(further_below(text, hunk, *header, fits)),
     }
 }
 
-/// Those of `fits` that stand below the first header, whatever is between, if the hunk has all its context.
-fn further_below(text: &Text<'_>, hunk: &Hunk, header: usize, mut fits: Vec<Fit>) -> Result<Vec<Fit>, Miss> {
-    let mut below = (0..fits.len()).filter(|at| header < fits[*at].end());
-    let full = |at: usize| fits[at].pass == Pass::Exact && is_full(text, hunk, &fits[at]);
-    match (below.next(), below.next()) {
-        (Some(first), _) if full(first) => {
-            fits.retain(|fit| header < fit.end());
-            Ok(fits)
-        }
-        (_, _) => Err(Miss::Ambiguous(fits.iter().map(Fit::first).collect())),
+/// Whether `hunk` can be told to belong to the block that `fit` begins in: not if it knows empty lines alone, nor if it begins
+/// with what ends the block and does not say what comes next. These stand anywhere.
+pub(super) fn is_told_by_block(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
+    let ends = continues(text.line(fit.first()));
+    !hunk.old().all(is_blank) && (!ends || has_sides(text, hunk, fit, 1))
+}
+
+/// Those of `fits` that stand below the first header, whatever is between, if the hunk has all its context; or else all of
+/// them, which the order of the hunks may tell apart.
+fn further_below(text: &Text<'_>, hunk: &Hunk, header: usize, mut fits: Vec<Fit>) -> Vec<Fit> {
+    let first = fits.iter().find(|fit| header < fit.end());
+    if first.is_some_and(|first| first.pass == Pass::Exact && is_full(text, hunk, first)) {
+        fits.retain(|fit| header < fit.end());
     }
+    fits
 }
 
 /// Whether `hunk` has a header, and `fit` does not lie below it.

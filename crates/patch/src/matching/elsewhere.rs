@@ -72,7 +72,10 @@ pub(crate) fn nearer(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     let far = |at: usize| at.abs_diff(number);
     let times = if fit.pass > Pass::Trailing { 1 } else { TIMES };
     let mut near = likely(&sought, std::slice::from_ref(fit));
-    near.find(|place| far(place.first()).saturating_mul(times) < far(fit.first())).map(|place| place.first())
+    // Lines that overlap are the same place, laid otherwise.
+    let apart = |place: &Fit| place.end() <= fit.first() || fit.end() <= place.first();
+    let nearer = |place: &Fit| far(place.first()).saturating_mul(times) < far(fit.first());
+    near.find(|place| apart(place) && nearer(place)).map(|place| place.first())
 }
 
 /// Places apart from `taken` where all that goes stands, in much the same lines.
@@ -149,7 +152,8 @@ pub(crate) fn made(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     let together = rows.len() > 1 && rows.windows(2).all(beside);
     let here = place.first() < fit.end() && fit.first() < place.end();
     let made = together && weigh(&after, &place) >= weigh(&before, fit);
-    (made && !(here && is_undone(text, hunk, fit))).then(|| place.first())
+    let undone = || is_undone(text, hunk, fit) || is_still_spaced(text, hunk, fit);
+    (made && !(here && undone())).then(|| place.first())
 }
 
 /// Whether all that goes stands at `fit` but for blanks at the ends of lines, and of what comes not all stands around it: a
@@ -163,6 +167,28 @@ fn is_undone(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
     let there = |line: &str| (fit.first()..fit.end()).any(|at| same(line, at));
     let comes = |line: &Line| matches!(line, Line::Add(line) if !there(line));
     stands && text.effort().spend(hunk.lines.len() * fit.at.len()) && hunk.lines.iter().any(comes)
+}
+
+/// Whether `hunk` changes blanks at the beginnings and ends of lines alone, and those at `fit` are as before it.
+fn is_still_spaced(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).zip(&fit.at);
+    let goes: Vec<(&str, Option<usize>)> = olds
+        .filter_map(|(line, at)| if let Line::Drop(line) = line { Some((line.as_str(), *at)) } else { None })
+        .collect();
+    let comes: Vec<&str> = hunk
+        .lines
+        .iter()
+        .filter_map(|line| if let Line::Add(line) = line { Some(line.as_str()) } else { None })
+        .collect();
+    let same = |one: &str, other: &str| {
+        let ends = |line: &str| line.ends_with([' ', '\t']);
+        fold(one) == fold(other) && indent(one) == indent(other) && ends(one) == ends(other)
+    };
+    let is = |line: &str, at: Option<usize>| at.is_some_and(|at| same(line, text.line(at)));
+    let pairs = || goes.iter().zip(&comes);
+    goes.len() == comes.len()
+        && pairs().all(|((gone, at), come)| fold(gone) == fold(come) && is(gone, *at))
+        && pairs().any(|((_, at), come)| !is(come, *at))
 }
 
 /// Another place than `fit` where nearly all of `hunk` is.

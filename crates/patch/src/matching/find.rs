@@ -1,7 +1,7 @@
 //! One hunk → where it may belong, by its lines, its header and its number; or why nowhere.
 
 use super::adds::adds;
-use super::astray::below_headers;
+use super::astray::{below_headers, is_told_by_block};
 use super::blanks::spaced;
 use super::elsewhere::{again, made, nearer, numbered, rival, sibling, stands};
 use super::fit::{Fit, Pass, contiguous};
@@ -111,7 +111,8 @@ fn said(
     heads: &dyn Fn(usize) -> bool,
 ) -> Option<Result<Found, Miss>> {
     let length = hunk.new_lines().count();
-    let on_it = |fit: &Fit| done.iter().any(|at| *at < fit.end() && fit.first() < at + length);
+    let overlaps = |from: usize, to: usize| done.iter().any(|at| *at < to && from < at + length);
+    let on_it = |fit: &Fit| overlaps(fit.first(), fit.end());
     if sure {
         let mut fits = search(text, hunk);
         if !text.effort().spend(fits.len().saturating_mul(done.len())) {
@@ -139,7 +140,12 @@ fn said(
     if !text.effort().spend(fits.len().saturating_mul(done.len())) {
         return Some(Err(Miss::Costly));
     }
-    if !fits.is_empty() && fits.iter().all(on_it) {
+    // Lines that go, and stand outside of what it makes, are still to go.
+    let to_go = |fit: &Fit| {
+        let (from, to) = fit.core(hunk);
+        from < to && !overlaps(from, to)
+    };
+    if !fits.is_empty() && fits.iter().all(|fit| on_it(fit) && !to_go(fit)) {
         // One more beside one that is there is as likely.
         return Some(match repeats(hunk) {
             true => Err(Miss::Beside(done[0])),
@@ -198,21 +204,26 @@ fn doubts(
     }
     if let [fit] = fits.as_slice()
         && fit.pass > Pass::Trailing
-        && let Some(done) = left(text, hunk)
+        && let Some(done) = left(text, hunk, fit)
     {
         return Err(Miss::Made(done, fit.first()));
     }
     Ok(Found::Fits(fits))
 }
 
-/// Where what a hunk leaves that only takes away stands: there it may have taken away what it does.
-fn left(text: &Text<'_>, hunk: &Hunk) -> Option<usize> {
+/// Where what a hunk leaves that only takes away stands, other than what stays at `fit`: there it may have taken away what it
+/// does.
+fn left(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     if !only_goes(hunk) {
         return None;
     }
     let lines = hunk.new_lines().map(|line| Line::Keep(line.to_owned())).collect();
     let left = Hunk { lines, ..Hunk::default() };
-    contiguous(text, &left, Likeness::Trimmed, Pass::Indent).first().map(Fit::first)
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).zip(&fit.at);
+    let kept: Vec<Option<usize>> =
+        olds.filter(|(line, _)| matches!(line, Line::Keep(_))).map(|(_, at)| *at).collect();
+    let places = contiguous(text, &left, Likeness::Trimmed, Pass::Indent);
+    places.iter().find(|left| left.at != kept).map(Fit::first)
 }
 
 /// A line that should begin with its sign, and has blanks before it.
@@ -305,7 +316,7 @@ fn chosen(text: &Text<'_>, hunk: &Hunk, mut fits: Vec<Fit>, heads: &dyn Fn(usize
             fits.retain(is);
         }
     };
-    keep(&|fit| heads(fit.first()));
+    keep(&|fit| heads(fit.first()) && is_told_by_block(text, hunk, fit));
     if hunk.at_end || ends_with_the_file(hunk) {
         keep(&|fit| fit.pass == Pass::Exact && is_at_end(text, fit));
     }

@@ -9,11 +9,14 @@ const SOUGHT: usize = 16;
 /// A header shorter than this is only taken for a whole line.
 const TELLING: usize = 4;
 
-/// Words that go on with what was begun, wherever they stand.
+/// Words that go on with what was begun, or end it, wherever they stand.
 const CONTINUES: &[&str] = &[
-    "else", "elsif", "elif", "where", "catch", "finally", "except", "#if", "#ifdef", "#ifndef", "#else",
-    "#elif", "#endif",
+    "else", "elsif", "elif", "where", "catch", "finally", "except", "end", "fi", "done", "esac", "#if",
+    "#ifdef", "#ifndef", "#else", "#elif", "#endif",
 ];
+
+/// Words that end a block, alone in their line.
+const CLOSES: &[&str] = &["end", "fi", "done", "esac"];
 
 /// Where the innermost of `headers` stands, each below the one before it.
 pub(crate) fn places(text: &Text<'_>, headers: &[String]) -> Vec<usize> {
@@ -150,6 +153,54 @@ fn section<'a>(text: &'a Text<'_>, at: usize) -> Option<&'a str> {
     (apart && signs > 0 && line[signs..].starts_with(' ')).then_some(&line[..signs])
 }
 
+/// How far what the header at a line of the file heads goes on: the last line at which a hunk may begin there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Section {
+    /// The last line of the block that the header opens; the header itself if it opens none.
+    pub(super) block: usize,
+    /// The next line that is no deeper than the header and begins with a word.
+    pub(super) near: usize,
+    /// The further of that line and the next one that begins with the word of the header.
+    pub(super) far: usize,
+}
+
+impl Section {
+    /// Reads how far the section of the line at `header` goes.
+    pub(super) fn of(text: &Text<'_>, header: usize) -> Self {
+        text.effort().spend(4 * text.len().saturating_sub(header));
+        let (own, word) = (depth(text.line(header)), first_word(text.line(header)));
+        let below = || (header + 1..text.len()).filter(|at| !is_blank(text.line(*at)));
+        let begins = |line: &str| {
+            let first = line.trim_start().chars().next();
+            let named = first.is_some_and(|first| first.is_alphabetic() || "_$#[@".contains(first));
+            named && depth(line) <= own && !continues(line)
+        };
+        let near = below().find(|at| begins(text.line(*at))).unwrap_or(text.len());
+        let same = below().find(|at| first_word(text.line(*at)) == word).unwrap_or(text.len());
+        let end = scope(text, header);
+        let closes = |at: &usize| depth(text.line(*at)) == own && closes(text.line(*at));
+        let block = below().take_while(|at| *at < end).find(closes).unwrap_or(end.saturating_sub(1));
+        Self { block, near, far: near.max(same) }
+    }
+}
+
+/// Whether a line only closes a block.
+fn closes(line: &str) -> bool {
+    let line = line.trim();
+    let rest = line.trim_start_matches(['}', ')', ']', ';', ',']);
+    let bracket = rest.len() < line.len() && !line.starts_with([';', ',']);
+    bracket && (rest.is_empty() || rest.trim_start().starts_with(['/', '#'])) || CLOSES.contains(&line)
+}
+
+/// The word that a line begins with, or else its first character.
+fn first_word(line: &str) -> &str {
+    let line = line.trim_start();
+    let ends = |char: char| !(char.is_alphabetic() || "_$#[".contains(char));
+    let end = line.find(ends).unwrap_or(line.len());
+    let first = line.chars().next().map_or(0, char::len_utf8);
+    &line[..end.max(first)]
+}
+
 /// Whether the line at `at` begins something of its own after what the line at `header` does.
 pub(super) fn follows(text: &Text<'_>, header: usize, at: usize) -> bool {
     let sections = section(text, header).is_some() && section(text, at).is_some();
@@ -192,6 +243,23 @@ mod tests {
         let stacked = |inner: &str| known(&text, &["class A:".to_owned(), inner.to_owned()]);
         assert_eq!([stacked("def f(self):"), stacked("def h():")], [vec![1], vec![0]]);
         assert_eq!([scope(&text, 0), scope(&text, 1), scope(&text, 5), scope(&text, 4)], [4, 4, 7, 9]);
+    }
+
+    #[test]
+    fn a_section_ends_with_its_block_or_at_the_next_like_it() {
+        let rows = [
+            ("def a():\n  x\ny = 1\ndef b():\n", (1, 2, 3)),
+            ("int f()\n{\n  x\n}\n  y\nint g()\n", (3, 5, 5)),
+            ("fn f(\n  a: A,\n) {\n  x\n}\n  y\n", (4, 6, 6)),
+            ("it 'a' do\n  x\nend\n\nend\nit 'b' do\n", (2, 5, 5)),
+            ("# A\nx\n## B\ny\n", (0, 1, 4)),
+            ("  a:\n    x\n  b:\n    a: 1\n", (1, 2, 3)),
+            ("if a; then\n  x\nelse\n  y\nfi\n", (4, 5, 5)),
+        ];
+        for (file, (block, near, far)) in rows {
+            let text = Text::read(file.as_bytes()).unwrap();
+            assert_eq!(Section::of(&text, 0), Section { block, near, far }, "{file}");
+        }
     }
 
     #[test]

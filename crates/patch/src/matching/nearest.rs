@@ -2,7 +2,7 @@
 
 use super::align::weight;
 use super::fit::{Fit, Pass};
-use super::header::places;
+use super::header::{Section, places};
 use super::line::{fold, is_blank};
 use super::sure::TELLING;
 use crate::edit::{Hunk, Line};
@@ -11,41 +11,83 @@ use crate::text::Text;
 /// So many lines on each side of a change are all the context that the patch format asks for. A hunk with fewer may stand
 /// in several places because too little of it was written.
 pub(super) const AROUND: usize = 3;
+/// So many lines on each side of a change tell its place from others in the same block.
+const TOLD_APART: usize = 2;
 /// Old lines that weigh less together may stand anywhere: an empty line and an attribute, say.
 const ENOUGH: f64 = 5.0;
 
-/// The place of `hunk` among those in `fits` that is the nearest below its header, as the patch format has it. Header and
-/// hunk must stand just so, the header once; and a hunk without context on one side must be at that end of the file. Lines
-/// before `from` are those of the hunk before it.
+/// The place of `hunk` among `fits` that its header decides for. Header and hunk must stand just so, the header once.
+///
+/// A place that alone begins in the section of the header is the one. Otherwise the nearest below the header is, as the patch
+/// format has it. Then the hunk must say enough and have context on both sides, or be at that end of the file. A hunk with
+/// one line of context is not told apart from another place in the block that the header opens, nor from one that is as
+/// near. Lines before `from` are those of the hunk before it.
 pub(super) fn nearest(text: &Text<'_>, hunk: &Hunk, fits: &[Fit], from: usize) -> Option<Fit> {
-    if fits.len() < 2 || hunk.at.is_some() || fits.iter().any(|fit| fit.pass != Pass::Exact) {
+    if hunk.at.is_some() || fits.iter().any(|fit| fit.pass != Pass::Exact) {
         return None;
     }
-    let name = hunk.headers.iter().rfind(|header| !is_blank(header))?;
-    let [header] = places(text, &hunk.headers)[..] else { return None };
-    let mut below = fits.iter().filter(|fit| header < fit.end() && from <= fit.core(hunk).0);
-    let (first, next) = (below.next()?, below.next());
-    let overlaps = next.is_some_and(|next| next.first() < first.end());
+    let headers = places(text, &hunk.headers);
+    let section = section(text, hunk, &headers, fits)?;
+    let below = || fits.iter().filter(|fit| headers[0] < fit.end() && from <= fit.core(hunk).0);
+    if let Some(fit) = only(below(), section.far) {
+        return Some(fit.clone());
+    }
+    let (first, next) = (below().next()?, below().nth(1)?);
+    let apart = first.end() <= next.first();
+    let told_apart = has_sides(text, hunk, first, TOLD_APART)
+        || section.block < next.first() && only(below(), section.near).is_some();
     let says_enough = hunk.old().map(weight).sum::<f64>() >= ENOUGH;
-    (says_enough && !overlaps && has_both_sides(text, hunk, first) && fold(text.line(header)) == fold(name))
+    (apart && told_apart && says_enough && has_sides(text, hunk, first, 1))
         .then(|| Fit { pass: Pass::Nearest, ..first.clone() })
 }
 
-/// Whether `hunk` keeps a line on each side of what it changes, unless `fit` is at that end of the file: whoever writes
-/// context on one side alone has the end of the file on the other.
-fn has_both_sides(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
+/// The place of `hunk` among `fits` that is the beginning of the file. A first hunk without a header that has context after
+/// its change and none before it belongs there: that is where a diff has none, and the first place that the patch format
+/// looks at.
+pub(super) fn at_the_top(hunk: &Hunk, fits: &[Fit]) -> Option<Fit> {
     let keeps = |line: Option<&Line>| matches!(line, Some(Line::Keep(_)));
-    (keeps(hunk.lines.first()) || fit.first() == 0) && (keeps(hunk.lines.last()) || fit.end() == text.len())
+    let headed = hunk.headers.iter().any(|header| !is_blank(header));
+    let open = fits.len() > 1 && hunk.at.is_none() && !headed;
+    let top = |fit: &&Fit| fit.first() == 0 && fit.pass == Pass::Exact;
+    let told = open && !keeps(hunk.lines.first()) && keeps(hunk.lines.last());
+    fits.iter().find(top).filter(|_| told).cloned()
+}
+
+/// The place of `hunk` among `fits` that alone begins in the section of its header, which stands at `headers`.
+pub(super) fn in_section(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: &[Fit]) -> Option<Fit> {
+    let numbered = |fit: &Fit| hunk.at == Some(fit.first() + 1);
+    if fits.iter().any(|fit| fit.pass > Pass::Trailing || numbered(fit)) {
+        return None;
+    }
+    let section = section(text, hunk, headers, fits)?;
+    only(fits.iter().filter(|fit| headers[0] < fit.end()), section.far).cloned()
+}
+
+/// The section of the header of `hunk`, if the hunk has several places and its header stands just so, and once.
+fn section(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: &[Fit]) -> Option<Section> {
+    let name = hunk.headers.iter().rfind(|header| !is_blank(header))?;
+    let [header] = *headers else { return None };
+    (fits.len() > 1 && fold(text.line(header)) == fold(name)).then(|| Section::of(text, header))
+}
+
+/// The only one of `fits` that begins at the line `end` or before it.
+fn only<'a>(fits: impl Iterator<Item = &'a Fit>, end: usize) -> Option<&'a Fit> {
+    let mut inside = fits.filter(|fit| fit.first() <= end);
+    inside.next().filter(|_| inside.next().is_none())
+}
+
+/// Whether `hunk` keeps so many `lines` on each side of what it changes, unless `fit` is at that end of the file: whoever
+/// writes context on one side alone has the end of the file on the other.
+pub(super) fn has_sides(text: &Text<'_>, hunk: &Hunk, fit: &Fit, lines: usize) -> bool {
+    let keeps = |line: &&Line| matches!(line, Line::Keep(_));
+    let before = hunk.lines.iter().take_while(keeps).count();
+    let after = hunk.lines.iter().rev().take_while(keeps).count();
+    (before >= lines || fit.first() == 0) && (after >= lines || fit.end() == text.len())
 }
 
 /// Whether `hunk` has all its context at `fit`: on each side of what it changes, unless the file ends there.
 pub(super) fn is_full(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
-    let keeps = |line: &&Line| matches!(line, Line::Keep(_));
-    let before = hunk.lines.iter().take_while(keeps).count();
-    let after = hunk.lines.iter().rev().take_while(keeps).count();
-    (before >= AROUND || fit.first() == 0)
-        && (after >= AROUND || fit.end() == text.len())
-        && context(hunk) >= AROUND
+    has_sides(text, hunk, fit, AROUND) && context(hunk) >= AROUND
 }
 
 /// How many lines of `hunk` stay and say something.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::find::{Found, Miss, find};
 use super::fit::{Fit, Pass};
 use super::line::indent;
-use super::nearest::nearest;
+use super::nearest::{at_the_top, nearest};
 use super::settle::Landing;
 use super::spelling::Manner;
 use crate::edit::{Hunk, Line};
@@ -211,10 +211,11 @@ fn choose(text: &Text<'_>, hunks: &[Hunk], founds: &mut [Found]) {
         *seen.entry(hunk.old().collect()).or_default() += 1;
     }
     let (mut chose, mut from) = (false, 0);
-    for (hunk, found) in hunks.iter().zip(founds.iter_mut()) {
+    for (index, (hunk, found)) in hunks.iter().zip(founds.iter_mut()).enumerate() {
         let Found::Fits(fits) = found else { continue };
         let alone = seen.get(&hunk.old().collect::<Vec<_>>()) == Some(&1);
-        if let Some(fit) = nearest(text, hunk, fits, from).filter(|_| alone) {
+        let top = || at_the_top(hunk, fits).filter(|_| index == 0);
+        if let Some(fit) = top().or_else(|| nearest(text, hunk, fits, from)).filter(|_| alone) {
             *fits = vec![fit];
             chose = true;
         }

@@ -288,11 +288,14 @@ fn between(text: &Text<'_>, before: usize, after: usize, run: &[&str]) -> Result
             at + 1
         ));
     }
-    let leads = run.first().is_some_and(|line| is_blank(line));
-    let trails = run.last().is_some_and(|line| is_blank(line));
+    let gap = after - before - 1;
+    let leads = run.iter().take_while(|line| is_blank(line)).count();
+    let trails = run.iter().rev().take_while(|line| is_blank(line)).count();
+    // Of several empty lines, some may belong above what comes, and some below it.
+    let bears = |own: usize| own > 0 && (gap == 1 || own == gap);
     match (leads, trails) {
-        (true, false) => Ok(before + 1),
-        (false, true) => Ok(after),
+        (_, 0) if bears(leads) => Ok(before + 1),
+        (0, _) if bears(trails) => Ok(after),
         _ => Err(format!(
             "there is an empty line after line {}, and the patch does not say on which side of it to add",
             before + 1

@@ -19,8 +19,8 @@ pub(crate) struct Manner {
     /// Lines that are indented with tabs, and with two blanks or more.
     tabs: usize,
     blanks: usize,
-    /// Evidence that the patch means its indentation with blanks.
-    meant: MeantBlanks,
+    /// Evidence that the patch means its indentation as it is.
+    meant: MeantIndent,
     /// A character of the patch, and that of the file in its place; `None`: now this, now that.
     chars: BTreeMap<char, Option<char>>,
     /// How tabs and blanks stand for each other, if a hunk says.
@@ -40,7 +40,7 @@ impl Manner {
             tabs += usize::from(line.starts_with('\t'));
             blanks += usize::from(line.starts_with("  ") && says(line));
         }
-        let meant = MeantBlanks::of(hunks);
+        let meant = MeantIndent::of(hunks);
         Self { tabs, blanks, meant, chars: BTreeMap::new(), shift: None, signs: None, step: OnceCell::new() }
     }
 
@@ -87,10 +87,12 @@ impl Manner {
         self.chars.iter().any(made)
     }
 
-    /// Why a new line would not fit into the file, if it is indented as no line of it is.
-    fn misfit(&self, line: &str) -> Option<Doubt> {
+    /// Why a new line would not fit into the file, if it is indented as no line of it is. The old lines of its hunk stand there
+    /// just so if `exact`.
+    fn misfit(&self, line: &str, exact: bool) -> Option<Doubt> {
         let (tabbed, spaced) = (line.starts_with('\t'), line.starts_with("  "));
         let (file, here) = match () {
+            () if tabbed && exact && self.meant.spaces => return None,
             () if tabbed && self.tabs == 0 && self.blanks >= HABIT => ("blanks", "a tab"),
             () if self.meant.tabs || self.meant.blanks.contains(indent(line)) => return None,
             () if spaced && self.blanks * 50 <= self.tabs && self.tabs >= HABIT => ("tabs", "blanks"),
@@ -101,22 +103,26 @@ impl Manner {
     }
 }
 
-/// Evidence that a patch means the blanks its added lines begin with, although the file is indented with tabs.
+/// Evidence that a patch means the blanks or tabs its added lines begin with, although the file is indented otherwise.
 #[derive(Debug, Default)]
-struct MeantBlanks {
+struct MeantIndent {
     /// Some added lines begin with a tab, so the writer of the patch can produce tabs.
     tabs: bool,
+    /// Some added lines begin with two blanks, so the writer of the patch can produce blanks.
+    spaces: bool,
     /// The indentations of two blanks or more that old lines have.
     blanks: HashSet<String>,
 }
 
-impl MeantBlanks {
+impl MeantIndent {
     fn of(hunks: &[Hunk]) -> Self {
         let lines = || hunks.iter().flat_map(|hunk| &hunk.lines);
-        let tabs = lines().any(|line| matches!(line, Line::Add(text) if text.starts_with('\t')));
+        let begins = |with: &str| {
+            lines().any(|line| matches!(line, Line::Add(text) if text.starts_with(with) && !is_blank(text)))
+        };
         let old = hunks.iter().flat_map(Hunk::old).filter(|line| !is_blank(line)).map(indent);
         let blanks = old.filter(|blanks| blanks.starts_with("  ")).map(str::to_owned).collect();
-        Self { tabs, blanks }
+        Self { tabs: begins("\t"), spaces: begins("  "), blanks }
     }
 }
 
@@ -150,6 +156,8 @@ fn is_written_variously(plain: char) -> bool {
 pub(super) struct Spelling<'a> {
     manner: &'a Manner,
     shift: Shift,
+    /// The old lines stand in the file just so.
+    exact: bool,
     /// What goes is where the patch says, so that what comes in its place is indented as it is.
     sure: bool,
     /// Lines that go, as the patch has them and as the file does, where only their indentation differs.
@@ -188,7 +196,8 @@ impl<'a> Spelling<'a> {
             // If no line says how it is indented, another hunk does.
             let flat = hunk.old().all(|line| indent(line).is_empty());
             let shift = manner.signs.clone().or(manner.shift.clone().filter(|_| flat)).unwrap_or(Shift::None);
-            return Ok(Self { manner, shift, sure: false, gone: Vec::new(), levels: Vec::new(), step: 0 });
+            let (gone, levels) = (Vec::new(), Vec::new());
+            return Ok(Self { manner, shift, exact: true, sure: false, gone, levels, step: 0 });
         }
         let shift = match signs(text, hunk, fit) {
             Some(shift) => Some(shift),
@@ -206,14 +215,16 @@ impl<'a> Spelling<'a> {
                 _ => None,
             }));
         }
-        Ok(Self { manner, shift, sure: fit.pass < Pass::Near, gone, levels, step: manner.step(text) })
+        let sure = fit.pass < Pass::Near;
+        Ok(Self { manner, shift, exact: false, sure, gone, levels, step: manner.step(text) })
     }
 
     /// An added line as the file would have it; `paired` is the line that it takes the place of, in the patch and in the
     /// file.
     pub(super) fn apply(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, Doubt> {
         // A line that takes the place of another is indented as that is, if it is in the patch.
-        let level = paired.filter(|(ours, _)| self.sure && indent(ours) == indent(line) && !is_blank(line));
+        let says = |ours: &str| !is_blank(ours) && !is_blank(line);
+        let level = paired.filter(|(ours, _)| self.sure && indent(ours) == indent(line) && says(ours));
         let levelled = level.map(|(_, theirs)| indent(theirs).to_owned() + line.trim_start());
         let unclear = !is_blank(line) && !self.is_level(line);
         let indented = match (self.moved(line).or(levelled), self.shift.apply(line)) {
@@ -223,7 +234,7 @@ impl<'a> Spelling<'a> {
                 return Err(format!("nobody can tell how deep `{}` is to be indented", line.trim()));
             }
         };
-        let indented = match (self.manner.misfit(&indented), &self.manner.shift) {
+        let indented = match (self.manner.misfit(&indented, self.exact), &self.manner.shift) {
             (None, _) => indented,
             (Some(misfit), None) => return Err(misfit),
             (Some(misfit), Some(shift)) => shift.apply(line).ok_or(misfit)?,

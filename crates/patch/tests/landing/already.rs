@@ -242,3 +242,31 @@ fn a_change_of_blanks_alone_is_not_taken_for_done() {
     || b | two |
     ");
 }
+
+#[test]
+fn a_line_that_is_still_to_go_is_not_done_because_its_new_one_stands_above() {
+    let file = "# a\n\n## Thanks\n\nThanks to:\n\n- us\n";
+    let told = update(file, "@@\n \n-Thanks to:\n+## Thanks\n \n");
+    assert!(told.starts_with("M f") && told.contains("|## Thanks\n|\n|## Thanks\n|\n|- us"), "{told}");
+}
+
+#[test]
+fn a_change_of_blanks_is_done_or_not_by_the_blanks() {
+    let file = "def f():\n    a(‘x’)\n    if b:\n\t  c\n    d(‘y’)\n";
+    let body = "@@\n     a('x')\n     if b:\n-\t  c\n+        c\n     d('y')\n";
+    let told = update(file, body);
+    assert!(told.starts_with("M f") && told.contains("|    if b:\n|        c\n"), "{told}");
+    let file = "- one ‘1’\n- two ‘2’ \n- three ‘3’\n";
+    let told = update(file, "@@\n - one '1'\n-- two '2' \n+- two '2'\n - three '3'\n");
+    assert!(told.starts_with("M f"), "{told}");
+    // Done before.
+    let told = update(&file.replace(" \n", "\n"), "@@\n - one '1'\n-- two '2' \n+- two '2'\n - three '3'\n");
+    assert!(!told.contains("|-"), "{told}");
+}
+
+#[test]
+fn lines_that_only_go_are_not_gone_because_those_beside_them_stay() {
+    let file = "  });\n</script>\n\n<form>\n  <input id=‘msg’ />\n</form>\n";
+    let told = update(file, "@@\n   });\n </script>\n \n-<form>\n-  <input id='msg' />\n-</form>\n");
+    assert!(told.starts_with("M f"), "{told}");
+}

@@ -40,10 +40,10 @@ cfg(\"x\");
 -cfg(“x”);
 ";
     insta::assert_snapshot!(update(file, body), @r#"
-    `f` is unchanged: the hunk at line 3 of the patch seems to be applied already, at line 1: its old lines are only almost those at line 1; if it belongs there, write them as the file has them
-         1 alpha();
-         2 beta();
-         3 cfg("x");
+    M f
+      at line 3, overlooking quotes, dashes or blanks
+    |alpha();
+    |beta();
     "#);
 }
 

@@ -520,3 +520,72 @@ fn a_header_of_a_number_only_is_a_number() {
     |        done()
     ");
 }
+
+/// Two tests, each with a line that stands in both; their file has nothing else.
+const TESTS: &str = "\
+describe 'a' do
+  it 'one' do
+    call
+  end
+
+  it 'two' do
+    call
+  end
+end
+";
+
+#[test]
+fn one_line_of_context_is_told_apart_by_the_section_of_the_header() {
+    // The end of `one`, which its header opens, and no other place up to the next `it`.
+    insta::assert_snapshot!(update(TESTS, "@@ it 'one' do\n     call\n+    more\n   end\n"), @"
+    M f
+    |describe 'a' do
+    |  it 'one' do
+    |    call
+    |    more
+    |  end
+    |
+    |  it 'two' do
+    |    call
+    |  end
+    |end
+    ");
+    // Both are in the block of this header, and one line of context is too little to go by.
+    let told = in_short(TESTS, "@@ describe 'a' do\n     call\n+    more\n   end\n");
+    assert!(told.contains("fits in 2 places"), "{told}");
+    // Words by which the next section is known stand deeper or less deep too.
+    let file = "def f():\n    x\n\nwork()\ndone()\n\nclass A:\n    def g():\n        y\n\nwork()\ndone()\n";
+    let told = update(file, "@@ def f():\n work()\n+more()\n done()\n");
+    assert!(told.contains("|    x\n|\n|work()\n|more()\n"), "{told}");
+}
+
+#[test]
+fn empty_lines_alone_are_not_told_apart_by_a_block() {
+    let file = "x:\n  p\n\n\n  q\nx: 2\n\n\nz\n";
+    let told = in_short(file, "@@ x:\n \n+  r\n \n");
+    assert!(told.starts_with("M f"), "{told}");
+    let prose = "We say\nwhat we mean.\n\n\n- one\n- two\n\n\n- three\n";
+    let told = in_short(prose, "@@ what we mean.\n \n+- more\n \n");
+    assert!(told.contains("fits in 2 places"), "{told}");
+}
+
+#[test]
+fn a_first_hunk_without_context_before_it_is_at_the_top() {
+    let file = "import {\n  a\n} from 'a'\nimport {\n  b\n} from 'b'\n";
+    let told = update(file, "@@\n+import c from 'c'\n import {\n");
+    assert!(told.contains("|import c from 'c'\n|import {\n|  a"), "{told}");
+    // Not a second hunk, nor one with a header.
+    let told = update(file, "@@\n   a\n-} from 'a'\n+} from 'c'\n@@\n+import d from 'd'\n import {\n");
+    assert!(told.contains("|import d from 'd'\n|import {\n|  b"), "{told}");
+    let told = in_short(file, "@@ } from 'b'\n+import c from 'c'\n import {\n");
+    assert!(told.contains("fits in 2 places"), "{told}");
+}
+
+#[test]
+fn hunks_below_a_header_that_has_ended_are_told_apart_by_their_order() {
+    let rule = |name: &str| format!("{name}:\n\tcd d; \\\n\tmake && \\\n\t\tctest\n\n");
+    let file = format!("test: a\n\tx\n\n{}{}", rule("tar"), rule("zip"));
+    let hunk = " \tcd d; \\\n-\tmake && \\\n+\tmake -j2 && \\\n \t\tctest\n";
+    let told = update(&file, &format!("@@ test: a\n{hunk}@@\n{hunk}"));
+    assert_eq!(told.matches("make -j2").count(), 2, "{told}");
+}

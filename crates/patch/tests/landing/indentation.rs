@@ -251,3 +251,22 @@ fn indentation_may_be_what_the_change_is_about() {
     |  c
     ");
 }
+
+#[test]
+fn a_line_that_takes_the_place_of_an_empty_one_is_as_deep_as_the_rest() {
+    let file = "m {\n    a\n\n    // s\n    s {\n\n        c\n    }\n}\n";
+    let body = " a\n \n-// s\n-s {\n-\n-    c\n-}\n+// c\n+// d\n+c\n";
+    let told = update(file, body);
+    assert!(told.contains("|    // c\n|    // d\n|    c\n|}"), "{told}");
+}
+
+#[test]
+fn tabs_are_written_into_a_file_of_blanks_if_blanks_come_too() {
+    let body =
+        " class A:\n     def f(self):\n-        if x:\n+        if y:\n+\t    zero()\n             one()\n";
+    let told = update(SPACES, body);
+    assert!(told.starts_with("M f") && told.contains("→    zero()"), "{told}");
+    // Not where the old lines are found otherwise.
+    let shifted = " class A:\n def f(self):\n-    if x:\n+    if y:\n+\tzero()\n         one()\n";
+    assert!(!update(SPACES, shifted).contains('→'));
+}

@@ -327,3 +327,15 @@ fn a_hunk_that_is_longer_than_the_file_is_not_there() {
            -three
     ");
 }
+
+#[test]
+fn of_several_empty_lines_nobody_can_tell_which_come_first() {
+    let file = "one()\n\n\ntwo()\n";
+    let told = |body: &str| update(file, body).lines().take(2).collect::<Vec<_>>().join("\n");
+    let refused = told(" one()\n+more()\n+\n two()\n");
+    assert!(refused.contains("does not say on which side of it to add"), "{refused}");
+    // As many come as there are.
+    assert!(told(" one()\n+more()\n+\n+\n two()\n").contains("overlooking empty lines"));
+    assert!(update(file, " one()\n+more()\n+\n+\n two()\n").contains("|one()\n|\n|\n|more()\n|\n|\n|two()"));
+    assert!(update(file, " one()\n+\n+\n+more()\n two()\n").contains("|one()\n|\n|\n|more()\n|\n|\n|two()"));
+}

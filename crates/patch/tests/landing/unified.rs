@@ -228,3 +228,11 @@ fn where_lines_only_come_the_number_counts_if_others_bear_it_out() {
     |d
     ");
 }
+
+#[test]
+fn a_number_that_is_off_by_one_is_no_other_place() {
+    let file = "a(E)\nb\nmap =\n    new M\nput(A)\nput(A)\nput(C)\nput(D)\nput(A)\n";
+    let told =
+        unified(file, "@@ -3,6 +3,6 @@\n     new M\n put(A)\n-put(A)\n+set(A)\n put(C)\n put(D)\n put(A)\n");
+    assert!(told.starts_with("M f") && told.contains("|set(A)\n|put(C)"), "{told}");
+}
