@@ -345,9 +345,11 @@ fn a_tool_of_the_client_answers_the_model_and_a_client_that_does_not_is_no_disas
         "{texts:?}"
     );
     assert!(texts[3].contains("took longer than"), "{texts:?}");
-    let taken =
-        json!({"session_id": id, "tools": [{"name": "read_file", "description": "", "input_schema": {}}]});
-    assert_eq!(client.fault("tool/register", &taken).0, -32602);
+    for name in ["read_file", "mcp_call_tool"] {
+        let taken =
+            json!({"session_id": id, "tools": [{"name": name, "description": "", "input_schema": {}}]});
+        assert_eq!(client.fault("tool/register", &taken).0, -32602, "{name}");
+    }
     assert_eq!(
         client.ok("tool/unregister", &json!({"session_id": id, "names": ["weather"]}))["tools"],
         json!([])

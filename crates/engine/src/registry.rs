@@ -274,7 +274,15 @@ impl ToolRegistry {
 
     /// Whether a tool that comes later may have this name: no other has it, and no provider means something else by it.
     pub fn could_be(&self, name: &str) -> bool {
-        is_name(name) && !RESERVED.contains(&name) && name != LOCAL_SHELL && !self.is_taken(name)
+        let stands_for_another = || {
+            let call = ToolCall::function("", name, "{}");
+            self.sources.iter().any(|source| source.rewritten(&call).is_some())
+        };
+        is_name(name)
+            && !RESERVED.contains(&name)
+            && name != LOCAL_SHELL
+            && !self.is_taken(name)
+            && !stands_for_another()
     }
 
     fn is_taken(&self, name: &str) -> bool {

@@ -58,9 +58,12 @@ fn is_url_first(program: &str, words: &[Word<'_>]) -> bool {
         || values(program, "-p --package --from --with --spec", words).into_iter().any(is_url)
 }
 
-/// Whether `chown` or `chgrp` gives something to root: by name, by number, or as a file of the system has it.
+/// Whether `chown`, `chgrp` or `install` gives something to root: by name, by number, or as a file of the system has it.
 fn gives_to_root(program: &str, words: &[Word<'_>]) -> bool {
     let root = |name: &str| matches!(name, "root" | "0" | "+0" | "wheel");
+    if program == "install" {
+        return values(program, "-o --owner -g --group", words).into_iter().any(root);
+    }
     let by = words.iter().flatten().find_map(|word| word.strip_prefix("--reference="));
     if let Some(by) = by {
         return is_system(by);

@@ -11,7 +11,7 @@ const PACKAGES: &str = "removes programs of the machine";
 
 pub(super) const RISKS: &[Row] = &[
     ("dd dcfldd dc3dd", "{to-file}", OVER),
-    ("chown chgrp lchown", "{to-root}", OWNER),
+    ("chown chgrp lchown install", "{to-root}", OWNER),
     ("chmod chown chgrp setfacl chattr lchown", "{system}", RIGHTS),
     ("chattr", "%+i,+a,-i,-a", RIGHTS),
     ("truncate", "-s,--size", EMPTIES),
