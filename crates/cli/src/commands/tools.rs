@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate::mcp::Means;
+use toolgate::mcp::{self, Means};
 use toolgate::wire::{Dialect, Style, mcp_tools};
 use toolgate::{JsonSchema, ToolCall, ToolSpec, Toolgate};
 
@@ -66,6 +66,10 @@ fn chosen(toolgate: &Toolgate, args: &Tools) -> Result<Vec<ToolSpec>, Fault> {
             Ok(specs)
         }
         None => Ok(registry.specs()),
+        Some(name) if mcp::CALL_TOOL.contains(&name) => Err(Fault::usage(format!(
+            "`{name}` stands for the tools of MCP servers: it takes `server`, `tool` and `arguments`; \
+             `toolgate tools SERVER/TOOL` describes one of them"
+        ))),
         // It may be written as `server/tool`.
         Some(name) => match registry.answering(&ToolCall::function("", name, "")) {
             Ok(tool) => Ok(vec![tool.spec().clone()]),
