@@ -92,8 +92,8 @@ pub(crate) struct Survey {
     pub(crate) read_only: Arc<[PathBuf]>,
     /// Not every file that globs could mean was looked at.
     pub(crate) cut: bool,
-    /// Git's configuration could not be read to its end.
-    pub(crate) unread: bool,
+    /// The repositories whose configuration could not be read to its end, with the reason.
+    pub(crate) unread: Vec<(PathBuf, String)>,
 }
 
 /// Looks at what is there.
@@ -119,7 +119,7 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
         obeyed: Vec::new(),
         read_only: Arc::default(),
         cut: false,
-        unread: false,
+        unread: Vec::new(),
     };
     let mut temporary = if tier >= Tier::Namespaces { PathBuf::from("/tmp") } else { scratch.tmp() };
     if tier >= Tier::Namespaces {
@@ -181,7 +181,7 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     pinned.append(&mut found.pinned);
     survey.held.append(&mut found.held);
     survey.cut |= found.cut | seen.cut;
-    survey.unread |= found.unread;
+    survey.unread.append(&mut found.unread);
     survey.read_only = std::mem::take(&mut found.read_only).into();
     survey.missing = std::mem::take(&mut found.missing);
     survey.told = std::mem::take(&mut found.told);

@@ -17,6 +17,7 @@ use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 
 use super::hash::Format;
 use super::index::{self, Known};
+use super::settings::MAX_CONFIG;
 use super::tip_links::TipLinks;
 use super::{Repository, discover, sys};
 use crate::sandbox::overlap::is_made;
@@ -25,8 +26,6 @@ use crate::sandbox::set_aside::{reachable, set_aside, told};
 
 /// How many submodules are looked at.
 const MAX_MODULES: usize = 1_000;
-/// What a configuration may hold.
-const CONFIG: u64 = 1 << 20;
 /// How many linked working trees are looked at.
 const MAX_TREES: usize = 100;
 /// What a pointer to a working tree may hold.
@@ -207,7 +206,7 @@ impl Repository {
 fn empty_modules(Repository { at, root }: &Repository) -> Vec<Stray> {
     let Ok(git) = sys::root(at) else { return Vec::new() };
     let read = |name: &str, most| sys::small(git.as_fd(), Path::new(name), most);
-    let Some(format) = read("config", CONFIG).and_then(|config| Format::of(&config)) else {
+    let Some(format) = read("config", MAX_CONFIG).and_then(|config| Format::of(&config)) else {
         return Vec::new();
     };
     let index = read("index", index::LARGEST).unwrap_or_default();
