@@ -151,7 +151,8 @@ fn strays(confinement: &Confinement, survey: &mut Survey, scratch: &Scratch) -> 
     let missing = scratch.overlap.add_missing(std::mem::take(&mut survey.missing));
     let within = |path: &Path| confinement.writable.iter().any(|root| path.starts_with(root));
     let missing = missing.into_iter().filter(|(path, _)| within(path)).collect();
-    let strays = Strays::new(roots, repositories, missing, scratch.take_left());
+    let known = survey.obeyed.iter().map(|(repository, _)| repository.root.clone());
+    let strays = Strays::new(roots, repositories, missing, scratch.take_left()).knowing(known);
     scratch.watch(&strays.written());
     Arc::new(strays)
 }
