@@ -138,7 +138,8 @@ impl Gap {
             Self::Caches => "package caches cannot be written",
             Self::Proc => "`/proc` shows the processes outside",
             Self::Globs => {
-                "deny-read globs and nested git repositories are not all covered: there are too many files to look at"
+                "deny-read globs, nested git repositories or files that git obeys are not all covered: there are too many files \
+                 to look at, or git's configuration cannot be read as a whole"
             }
             Self::OldLandlock => {
                 "some operations on files and sockets are not known to this kernel's Landlock"

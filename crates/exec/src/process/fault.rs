@@ -47,6 +47,19 @@ pub enum SpawnFault {
          `--require landlock`"
     )]
     TooMuch,
+    /// Git's configuration cannot be read to its end, so that files which it names would not be protected.
+    #[error(
+        "nothing is run: git's configuration for the repository at `{}` cannot be read as a whole ({why}), so that programs \
+         which it names would not be protected; make it readable and smaller, remove the repository if a command has made it, or accept it with \
+         `--require landlock`",
+        repository.display()
+    )]
+    GitUnread {
+        /// The working tree of the repository.
+        repository: PathBuf,
+        /// The limit or the fault, as a clause.
+        why: String,
+    },
     /// The spawner or the keeper is gone, or the system is out of something.
     #[error("no process could be started: {0}")]
     System(#[from] io::Error),

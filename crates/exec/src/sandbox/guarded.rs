@@ -47,8 +47,8 @@ pub(super) struct Guarded {
     pub(super) read_only: Vec<PathBuf>,
     /// Not everything is guarded: there is too much of it.
     pub(super) cut: bool,
-    /// Git's configuration could not be read to its end.
-    pub(super) unread: bool,
+    /// The repositories whose configuration could not be read to its end, with the reason.
+    pub(super) unread: Vec<(PathBuf, String)>,
 }
 
 /// Guards the roots of one policy.
@@ -209,7 +209,11 @@ impl RootGuard<'_> {
         let code = obeyed.code.iter().filter(|path| self.is_in_root(path));
         let code: Vec<_> = code.map(|path| (path.clone(), HostFile::code("commit or push here"))).collect();
         self.found.told.extend(code);
-        self.found.unread |= obeyed.unread;
+        // Whoever renames such a directory could put a link in its place.
+        let turns = obeyed.turns.iter().filter(|turn| self.is_in_root(turn) && exists(turn).is_some());
+        let turns: Vec<PathBuf> = turns.map(|turn| turn.join("..")).collect();
+        self.found.pinned.extend(turns);
+        self.found.unread.extend(obeyed.unread.clone().map(|why| (repository.root.clone(), why)));
         self.found.obeyed.push((repository, obeyed));
     }
 

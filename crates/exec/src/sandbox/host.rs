@@ -151,13 +151,13 @@ async fn strongest(
             continue;
         }
         let survey = look(reach, confinement, scratch, tier).await?;
-        if survey.cut && confinement.at_least.0 >= tier {
-            return Err(SpawnFault::TooMuch);
+        if let Some(fault) = unprotected(&survey).filter(|_| confinement.at_least.0 >= tier) {
+            return Err(fault);
         }
         match make(spawner, &survey).await? {
             Ok(made) => {
                 let mut gaps = made.gaps;
-                if survey.cut || survey.unread {
+                if survey.cut || !survey.unread.is_empty() {
                     gaps.push(Gap::Globs);
                 }
                 let enforcement =
@@ -181,6 +181,15 @@ async fn strongest(
     let has_landlock = sys::landlock_version().is_ok_and(|version| version >= landlock::OLDEST);
     let weaker = (confinement.at_least.0 > Tier::Landlock && has_landlock).then_some(Tier::Landlock);
     Err(SpawnFault::Unconfined { at_least: confinement.at_least.0, missing, fix, weaker })
+}
+
+/// The reason why a cell with this survey would not protect everything.
+fn unprotected(survey: &Survey) -> Option<SpawnFault> {
+    let unread = survey
+        .unread
+        .first()
+        .map(|(repository, why)| SpawnFault::GitUnread { repository: repository.clone(), why: why.clone() });
+    if survey.cut { Some(SpawnFault::TooMuch) } else { unread }
 }
 
 /// Looks at the machine where it holds up nobody.
@@ -402,4 +411,31 @@ pub(crate) fn unconfined(permit: &Permit) -> Enforcement {
         policy::SandboxPolicy::ReadOnly | policy::SandboxPolicy::WorkspaceWrite => Why::Unable,
     };
     Enforcement::None { why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+    fn git_configuration_that_cannot_be_read_as_a_whole_runs_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let root = crate::fs::real(place.path()).unwrap();
+        for name in [".git/objects", ".git/refs"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        let scratch = Scratch::new().unwrap();
+        let reach = Reach::new(Vec::new(), policy::DenyRead::new(std::iter::empty::<&str>(), None).unwrap());
+        let confinement = Confinement { writable: vec![root.clone()], ..Confinement::default() };
+        for (size, refused) in [(2 << 20, false), (17 << 20, true)] {
+            std::fs::write(root.join(".git/config"), ";".repeat(size)).unwrap();
+            let survey = survey::survey(&confinement, &reach, &scratch, Tier::Namespaces);
+            let told = unprotected(&survey).map(|fault| fault.to_string());
+            assert_eq!(told.is_some(), refused, "{told:?}");
+            let names = |text: &str| told.as_deref().is_none_or(|told| told.contains(text));
+            assert!(names(&root.display().to_string()) && names("has more than 16 MiB"), "{told:?}");
+        }
+    }
 }

@@ -92,8 +92,8 @@ pub(crate) struct Survey {
     pub(crate) read_only: Arc<[PathBuf]>,
     /// Not every file that globs could mean was looked at.
     pub(crate) cut: bool,
-    /// Git's configuration could not be read to its end.
-    pub(crate) unread: bool,
+    /// The repositories whose configuration could not be read to its end, with the reason.
+    pub(crate) unread: Vec<(PathBuf, String)>,
 }
 
 /// Looks at what is there.
@@ -119,7 +119,7 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
         obeyed: Vec::new(),
         read_only: Arc::default(),
         cut: false,
-        unread: false,
+        unread: Vec::new(),
     };
     let mut temporary = if tier >= Tier::Namespaces { PathBuf::from("/tmp") } else { scratch.tmp() };
     if tier >= Tier::Namespaces {
@@ -151,7 +151,8 @@ fn strays(confinement: &Confinement, survey: &mut Survey, scratch: &Scratch) -> 
     let missing = scratch.overlap.add_missing(std::mem::take(&mut survey.missing));
     let within = |path: &Path| confinement.writable.iter().any(|root| path.starts_with(root));
     let missing = missing.into_iter().filter(|(path, _)| within(path)).collect();
-    let strays = Strays::new(roots, repositories, missing, scratch.take_left());
+    let known = survey.obeyed.iter().map(|(repository, _)| repository.root.clone());
+    let strays = Strays::new(roots, repositories, missing, scratch.take_left()).knowing(known);
     scratch.watch(&strays.written());
     Arc::new(strays)
 }
@@ -182,7 +183,7 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     pinned.append(&mut found.pinned);
     survey.held.append(&mut found.held);
     survey.cut |= found.cut | seen.cut;
-    survey.unread |= found.unread;
+    survey.unread.append(&mut found.unread);
     survey.read_only = std::mem::take(&mut found.read_only).into();
     survey.missing = std::mem::take(&mut found.missing);
     survey.told = std::mem::take(&mut found.told);

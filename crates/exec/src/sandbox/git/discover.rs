@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
+use super::settings::MAX_CONFIG;
 use super::{Repository, config, paths, sys};
 
 /// How many repositories commands can write to: each has a layer in every run.
@@ -16,8 +17,6 @@ const REPOSITORIES: usize = 32;
 const MOUNTS: usize = 20_000;
 /// What a pointer may hold: a path and a few letters.
 const POINTER: u64 = 8 * 1024;
-/// What a configuration may hold.
-const CONFIG: u64 = 1 << 20;
 
 /// What the walk found.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -188,7 +187,7 @@ fn proven(text: &[u8], tree: &Path) -> Option<PathBuf> {
                 .then_some(common)
         }
         None => {
-            let text = sys::small(dir.as_fd(), Path::new("config"), CONFIG)?;
+            let text = sys::small(dir.as_fd(), Path::new("config"), MAX_CONFIG)?;
             let named = config::worktree(&text)?;
             let is_module = paths::parts(&git).contains(&b"modules".as_slice());
             (is_module && leads(&git.join(named), tree)).then_some(git)

@@ -16,6 +16,7 @@ use super::hash::Format;
 use super::index::{self, Known};
 use super::landing::Landing;
 use super::paths::{parts, spelled};
+use super::settings::MAX_CONFIG;
 use super::upper::Body;
 use super::{allowed, config, sys};
 
@@ -23,7 +24,6 @@ use super::{allowed, config, sys};
 const POINTER: u64 = 8 * 1024;
 /// At how many new paths there may be another repository.
 const LINKS: usize = 1_000;
-const CONFIG: u64 = 1 << 20;
 
 impl Landing<'_> {
     /// How the repository that `path` belongs to names its objects. `None` if that cannot be told.
@@ -32,7 +32,7 @@ impl Landing<'_> {
         if let Some(known) = self.formats.get(&git) {
             return *known;
         }
-        let config = self.host.small(&git.join("config"), CONFIG);
+        let config = self.host.small(&git.join("config"), MAX_CONFIG);
         let format = config.and_then(|config| Format::of(&config));
         self.formats.insert(git, format);
         format
@@ -92,7 +92,7 @@ impl Landing<'_> {
             let line = text.strip_suffix(b"\n").unwrap_or(&text);
             return spelled(&whole, Path::new(OsStr::from_bytes(line)))?.parent().map(Path::to_owned);
         }
-        let config = self.host.small(&git.join("config"), CONFIG)?;
+        let config = self.host.small(&git.join("config"), MAX_CONFIG)?;
         spelled(&whole, Path::new(&config::worktree(&config)?))
     }
 }

@@ -1,8 +1,11 @@
 //! Git directories that commands change: where they are, and what of the changes reaches the host.
 //!
 //! A command sees each git directory through an overlay: what it writes goes to an upper directory of ours. This module
-//! finds the git directories (`discover`) and the files that git obeys (`settings`, `obeyed`), and lands what an allow-list admits (`layer`). The upper directory is hostile
-//! throughout, also while it is read. No `git` is ever run here.
+//! finds the git directories (`discover`) and the files that git obeys (`settings`, `obeyed`), and lands what an allow-list
+//! admits (`layer`). The upper directory is hostile throughout, also while it is read. No `git` is ever run here.
+//!
+//! `value_use` says which values of the configuration are run. `words` finds the files in the text of a command, with
+//! `shell_words` (its words and variables), `roles` (program, script, option) and `wildcard` (patterns of names).
 //!
 //! `allowed` judges names, `content` and `config` judge contents, `plan` reads the upper directory, `place` writes to the
 //! host; `index`, `tracked` and `gitlink` are for what is staged, `objects` with `loose` and `pack` for what has the name of
@@ -35,13 +38,17 @@ mod packindex;
 mod paths;
 mod place;
 mod plan;
+mod roles;
 mod settings;
+mod shell_words;
 mod steps;
 mod stray;
 pub(crate) mod sys;
 mod tip_links;
 mod tracked;
 mod upper;
+mod value_use;
+mod wildcard;
 mod words;
 
 #[cfg(test)]

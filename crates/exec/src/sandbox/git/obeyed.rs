@@ -3,6 +3,7 @@
 //! Configuration and the programs that it names are held read-only for commands. Scripts that a hook calls may be changed,
 //! and the change is told. Everything is read generously: guarding one file too many does little harm.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -11,15 +12,18 @@ use std::path::{Path, PathBuf};
 use policy::{HostFile, WhenMissing, normal};
 use rustix::fs::{CWD, FileType};
 
-use super::settings::{GitSettings, GitValue, expand};
-use super::words::CommandText;
-use super::{Repository, discover, sys};
+use super::settings::{GitSettings, GitValue, expand, turns};
+use super::value_use::{ValueUse, value_use};
+use super::words::{CommandText, NamedPaths};
+use super::{Repository, discover, sys, wildcard};
 use crate::fs::real_to_be;
 use crate::sandbox::plan::to_path;
 use crate::sandbox::stamp::FileStamp;
 
-/// How many paths of one repository are told of: each may become a mount.
-const MAX_PATHS: usize = 400;
+/// How many paths of one repository are held: each may become a mount.
+const MAX_PATHS: usize = 2_000;
+/// How many scripts of hooks are told of. Those that are there come first.
+const MAX_CODE: usize = 2_000;
 /// The longest hook that is read.
 const MAX_HOOK: u64 = 256 * 1024;
 /// How many links lead from one to the next, as the kernel has it.
@@ -67,8 +71,10 @@ pub(crate) struct GitObeyed {
     pub(crate) links: Vec<PathBuf>,
     /// Scripts that hooks call.
     pub(crate) code: Vec<PathBuf>,
-    /// Something could not be read, so this may not be all.
-    pub(crate) unread: bool,
+    /// Directories that a path leaves again by `..`: a link in the place of one would lead git elsewhere.
+    pub(crate) turns: Vec<PathBuf>,
+    /// The reason why this may not be all.
+    pub(crate) unread: Option<String>,
     /// The files that this was read from, as they were.
     read: Vec<(PathBuf, Option<FileStamp>)>,
     /// Where configuration and code really are.
@@ -81,7 +87,8 @@ pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitObeyed 
     let mut found = GitObeyed::default();
     let own = discover::own_directory(repository);
     let settings = GitSettings::of(at, own.as_deref(), home);
-    found.unread = settings.unread;
+    found.unread.clone_from(&settings.unread);
+    found.turns.clone_from(&settings.turns);
     found.read = settings.files.iter().map(|file| (file.clone(), FileStamp::of(file))).collect();
     for directory in std::iter::once(at).chain(&own) {
         let links = LINKS.iter().filter_map(|name| link(&directory.join(name)));
@@ -95,16 +102,7 @@ pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitObeyed 
     let bases: Vec<PathBuf> = std::iter::once(root.clone()).chain(moved).collect();
     let mut hooks = vec![at.join("hooks")];
     for value in &settings.values {
-        let text = CommandText { text: &value.value, bases: &bases, home };
-        if value.section == "core" && value.key == "hookspath" {
-            hooks.extend(found.hooks_path(text));
-        } else if value.section == "init" && value.key == "templatedir" {
-            let paths = bases.iter().filter_map(|base| expand(&value.value, base, home));
-            found.configuration.extend(paths.map(|path| (path, WhenMissing::SetAside)));
-        } else if runs_or_reads(value) {
-            let text = CommandText { text: program(&value.value), ..text };
-            found.configuration.extend(text.of_value().into_iter().map(|path| (path, WhenMissing::SetAside)));
-        }
+        hooks.extend(found.value(value, &bases, home));
     }
     // Husky's own hooks lie beside the directory that git is led to.
     hooks.push(root.join(".husky"));
@@ -126,6 +124,7 @@ impl GitObeyed {
     pub(crate) fn guards_as_much_as(&self, other: &Self) -> bool {
         other.configuration.iter().all(|one| self.configuration.contains(one))
             && other.links.iter().all(|link| self.links.contains(link))
+            && other.turns.iter().all(|turn| self.turns.contains(turn))
     }
 
     /// The part that `path` plays for git, if it plays one.
@@ -139,6 +138,63 @@ impl GitObeyed {
         is_code.then(|| HostFile::code("commit or push here"))
     }
 
+    /// Takes in what one value names, and returns the directories of hooks in it.
+    fn value(&mut self, value: &GitValue, bases: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
+        let text = CommandText { text: &value.value, bases, home };
+        match (value.section.as_str(), value.key.as_str()) {
+            ("core", "hookspath") => return self.hooks_path(text),
+            ("init", "templatedir") => {
+                let paths = bases.iter().filter_map(|base| expand(&value.value, base, home));
+                self.configuration.extend(paths.map(|path| (path, WhenMissing::SetAside)));
+                self.turns.extend(bases.iter().flat_map(|base| turns(&value.value, base, home)));
+            }
+            ("remote", "url" | "pushurl") => self.remote(text),
+            // Mostly the name of a remote.
+            ("branch", "remote" | "pushremote") if value.value.contains(&b'/') => self.remote(text),
+            _ => {}
+        }
+        match value_use(value) {
+            ValueUse::Runs => self.named(CommandText { text: program(&value.value), ..text }.of_value()),
+            ValueUse::Unknown => self.named(text.of_setting()),
+            ValueUse::Plain => {}
+        }
+        Vec::new()
+    }
+
+    /// Holds what a value names.
+    fn named(&mut self, NamedPaths { files, directories, turns }: NamedPaths) {
+        self.configuration.extend(files.into_iter().map(|path| (path, WhenMissing::SetAside)));
+        self.configuration.extend(directories.into_iter().map(|path| (path, WhenMissing::Held)));
+        self.turns.extend(turns);
+    }
+
+    /// Watches the places of a remote at which there is no repository: git runs the hooks of one that a command makes.
+    fn remote(&mut self, CommandText { text, bases, home }: CommandText<'_>) {
+        let path = text.strip_prefix(b"file://").unwrap_or(text);
+        // `host:path` is a path only behind a slash.
+        let first = path.split(|&byte| byte == b'/').next().unwrap_or_default();
+        if first.contains(&b':') {
+            return;
+        }
+        let places = bases.iter().filter_map(|base| expand(path, base, home));
+        let places = places.filter(|place| !bases.iter().any(|base| base.starts_with(place)));
+        for place in places.collect::<Vec<_>>() {
+            let mut with_suffix = place.clone().into_os_string();
+            with_suffix.push(".git");
+            for at in [place, with_suffix.into()] {
+                if !discover::is_git(&at) {
+                    // What is missing of a git directory.
+                    let parts = ["HEAD", "commondir", "objects", "refs"].map(|name| at.join(name));
+                    let parts = parts.into_iter().filter(|part| !sys::is_there(part));
+                    let most = if sys::is_there(&at.join("HEAD")) { usize::MAX } else { 1 };
+                    self.configuration.extend(parts.take(most).map(|part| (part, WhenMissing::SetAside)));
+                }
+                let git = at.join(".git");
+                self.configuration.extend((!sys::is_there(&git)).then_some((git, WhenMissing::SetAside)));
+            }
+        }
+    }
+
     /// Takes in a `core.hooksPath`, and returns the directories that it names.
     fn hooks_path(&mut self, CommandText { text, bases, home }: CommandText<'_>) -> Vec<PathBuf> {
         let directories: Vec<PathBuf> = bases.iter().filter_map(|base| expand(text, base, home)).collect();
@@ -150,12 +206,7 @@ impl GitObeyed {
             }
             self.configuration.push((directory.clone(), WhenMissing::Held));
         }
-        // `sub/..` is another directory once `sub` is a link.
-        let parts: Vec<&[u8]> = text.split(|&byte| byte == b'/').collect();
-        for up in (1..parts.len()).filter(|&at| parts[at] == b"..") {
-            let before = bases.iter().filter_map(|base| expand(&parts[..up].join(&b'/'), base, home));
-            self.configuration.extend(before.map(|path| (path, WhenMissing::SetAside)));
-        }
+        self.turns.extend(bases.iter().flat_map(|base| turns(text, base, home)));
         directories
     }
 
@@ -163,16 +214,27 @@ impl GitObeyed {
     fn settle(&mut self, Repository { at, root }: &Repository) {
         let is_other = |path: &Path| path != root && path != at && !root.starts_with(path);
         self.configuration.retain(|(path, _)| is_other(path));
-        self.configuration.dedup();
+        let mut known = BTreeSet::new();
+        self.configuration.retain(|(path, _)| known.insert(path.clone()));
+        // A missing one could be made as a link.
+        self.turns.sort();
+        self.turns.dedup();
+        let missing = self.turns.iter().filter(|path| is_other(path) && !sys::is_there(path));
+        self.configuration.extend(missing.map(|path| (path.clone(), WhenMissing::SetAside)));
         self.code.retain(|path| {
             is_other(path) && !self.configuration.iter().any(|(known, _)| path.starts_with(known))
         });
         self.code.sort();
         self.code.dedup();
-        self.unread |= self.configuration.len() > MAX_PATHS || self.code.len() > MAX_PATHS;
-        self.configuration.truncate(MAX_PATHS);
-        self.code.truncate(MAX_PATHS);
-        for (path, _) in &self.configuration {
+        if self.code.len() > MAX_CODE {
+            self.code.sort_by_cached_key(|path| !sys::is_there(path));
+            self.code.truncate(MAX_CODE);
+        }
+        if self.configuration.len() > MAX_PATHS {
+            self.unread = Some(format!("it names more than {MAX_PATHS} files"));
+            self.configuration.truncate(MAX_PATHS);
+        }
+        for path in self.configuration.iter().map(|(path, _)| path).chain(&self.turns) {
             let new = links_on_the_way(path).into_iter().filter(|link| !self.links.contains(link));
             self.links.extend(new.collect::<Vec<_>>());
         }
@@ -202,7 +264,10 @@ impl GitObeyed {
             if let Some(text) = text {
                 let bases = [root.to_owned()];
                 let named = CommandText { text: &text, bases: &bases, home: None }.of_hook();
-                self.code.extend(named.into_iter().filter(|path| path.starts_with(root)));
+                let inside =
+                    named.directories.iter().flat_map(|directory| wildcard::entries(directory, b"*"));
+                let all = named.files.into_iter().chain(inside).chain(named.directories.iter().cloned());
+                self.code.extend(all.filter(|path| path.starts_with(root)));
             }
             left -= 1;
             if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -238,36 +303,6 @@ fn program(value: &[u8]) -> &[u8] {
     value.strip_prefix(b"ext::").unwrap_or(value)
 }
 
-/// Whether a value names a program, a hook, or a file that says which program runs.
-fn runs_or_reads(GitValue { section, key, value }: &GitValue) -> bool {
-    let key = key.as_str();
-    match section.as_str() {
-        "core" => matches!(
-            key,
-            "fsmonitor"
-                | "sshcommand"
-                | "editor"
-                | "pager"
-                | "attributesfile"
-                | "askpass"
-                | "gitproxy"
-                | "alternaterefscommand"
-        ),
-        "alias" | "pager" | "credential" | "gpg" | "filter" | "diff" | "merge" | "difftool" | "mergetool"
-        | "hook" | "browser" | "man" | "guitool" | "trailer" | "sendemail" | "instaweb" | "tar" => true,
-        "remote" => matches!(key, "uploadpack" | "receivepack" | "vcs") || value.starts_with(b"ext::"),
-        "submodule" => key == "update" && value.starts_with(b"!"),
-        "sequence" => key == "editor",
-        "interactive" => key == "difffilter",
-        "uploadpack" => key == "packobjectshook",
-        "imap" => key == "tunnel",
-        "lfs" => matches!(key, "path" | "clean" | "smudge"),
-        "url" => value.starts_with(b"ext::"),
-        "web" | "help" => key == "browser",
-        _ => value.starts_with(b"!"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,7 +332,7 @@ mod tests {
             ".git/config",
             "[core] hooksPath = githooks\n[core]\nfsmonitor = sh watch\n[diff \"x\"]\ntextconv = conv/x.py\n\
              [alias]\na = !./run.sh a\nb = status\n[filter \"y\"]\nclean = \"\\\"./my tool.sh\\\" %f\"\nsmudge = ./none.sh\n\
-             [remote \"o\"]\nuploadpack = ./up\nurl = src\n[include]\npath = ../more.conf\n",
+             [remote \"o\"]\nuploadpack = ./up\nurl = x:src\n[include]\npath = ../more.conf\n",
         );
         file("more.conf", "[core]\nhooksPath = a/b/c\n[includeIf \"gitdir:/x\"]\npath = gone.conf\n");
         let found = obeyed(&Repository { at, root: root.clone() }, Some(&home));
@@ -369,6 +404,31 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+    fn a_directory_that_a_path_leaves_is_no_configuration() {
+        let place = tempfile::tempdir().unwrap();
+        let root = crate::fs::real(place.path()).unwrap();
+        std::fs::create_dir_all(root.join("src")).unwrap();
+        std::fs::write(root.join("w.sh"), "").unwrap();
+        let (configuration, _) = obeyed_in(&root, "[core]\nfsmonitor = sh src/../w.sh\n");
+        assert!(configuration.contains(&"w.sh".to_owned()) && !configuration.contains(&"src".to_owned()));
+        let repository = Repository { at: root.join(".git"), root: root.clone() };
+        assert!(obeyed(&repository, None).turns.contains(&root.join("src")));
+    }
+
+    #[test]
+    fn too_many_files_are_no_whole() {
+        let place = tempfile::tempdir().unwrap();
+        let root = crate::fs::real(place.path()).unwrap();
+        for (count, expected) in [(420, None), (2_100, Some("it names more than 2000 files"))] {
+            let aliases: String = (0..count).map(|at| format!("[alias]\na{at} = !./s/{at}.sh\n")).collect();
+            obeyed_in(&root, &aliases);
+            let repository = Repository { at: root.join(".git"), root: root.clone() };
+            assert_eq!(obeyed(&repository, None).unread.as_deref(), expected);
+        }
+    }
+
+    #[test]
     fn values_that_name_a_program_in_another_way() {
         let place = tempfile::tempdir().unwrap();
         let root = crate::fs::real(place.path()).unwrap();
@@ -377,6 +437,19 @@ mod tests {
             ("[imap]\ntunnel = ./tun\n", vec!["tun"]),
             ("[url \"ext::./up \"]\ninsteadOf = x:\n", vec!["up"]),
             ("[init]\ntemplateDir = tpl\n", vec!["tpl"]),
+            ("[gc]\nrecentObjectsHook = sh rec\nx = ./y.sh\n", vec!["rec", "y.sh"]),
+            ("[lfs \"customtransfer.x\"]\npath = sh\nargs = ./xfer\n", vec!["xfer"]),
+            ("[alias]\nci = -c core.hooksPath=hk commit\n", vec!["hk"]),
+            ("[alias]\nst = -c core.fsmonitor=./w status\n", vec!["w"]),
+            ("[alias]\nst = !run-parts hk.d\n", vec!["hk.d"]),
+            ("[core]\nfsmonitor = sh sub/../w.sh\n", vec!["sub", "w.sh"]),
+            ("[include]\npath = ../sub/../my.conf\n", vec!["my.conf", "sub"]),
+            (
+                "[remote \"o\"]\nurl = ./up\npushurl = git@example.org:x/y.git\n",
+                vec!["up.git/.git", "up.git/HEAD", "up/.git", "up/HEAD"],
+            ),
+            ("[remote \"o\"]\nurl = https://example.org/x\n[branch \"x\"]\nremote = o\n", vec![]),
+            ("[core]\nexcludesFile = .gitignore\n[blame]\nignoreRevsFile = ./.revs\n", vec![]),
             ("[core]\nworktree = ../wt\nhooksPath = hk\n", vec!["hk", "wt/hk"]),
         ] {
             assert_eq!(obeyed_in(&root, text).0, expected, "{text}");

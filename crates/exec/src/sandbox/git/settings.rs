@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 
 use gix_config::file::{Metadata, init::Options};
 
+use super::roles::is_inline;
+use super::shell_words::words;
 use super::sys;
 
 /// The largest configuration file that is read.
-const MAX_CONFIG: u64 = 1 << 20;
+pub(super) const MAX_CONFIG: u64 = 16 << 20;
 /// How many files are read, with those that they include.
-const MAX_FILES: usize = 100;
+const MAX_FILES: usize = 2_000;
+/// How deep a command in a command is read for settings (`sh -c 'git -c …'`).
+const MAX_NESTED: usize = 3;
 
 /// One value, with the names in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +33,10 @@ pub(crate) struct GitSettings {
     pub(crate) values: Vec<GitValue>,
     /// Every file that was read or would be, whether or not it is there.
     pub(crate) files: Vec<PathBuf>,
-    /// A file could not be understood, or there were too many.
-    pub(crate) unread: bool,
+    /// Directories that the path of a file leaves again by `..`.
+    pub(super) turns: Vec<PathBuf>,
+    /// The reason why this may not be all.
+    pub(crate) unread: Option<String>,
 }
 
 impl GitSettings {
@@ -46,20 +52,47 @@ impl GitSettings {
                 continue;
             }
             if settings.files.len() == MAX_FILES {
-                settings.unread = true;
+                settings.unread = Some(format!("it includes more than {MAX_FILES} files"));
                 break;
             }
             settings.files.push(file.clone());
-            let Some(text) = read(&file, &mut settings.unread) else { continue };
-            let Some(values) = parse(&text) else {
-                settings.unread = true;
+            let text = match read(&file) {
+                Ok(Some(text)) => text,
+                Ok(None) => continue,
+                Err(why) => {
+                    settings.unread = Some(format!("`{}` {why}", file.display()));
+                    continue;
+                }
+            };
+            let Some(mut values) = parse(&text) else {
+                settings.unread = Some(format!("`{}` has a syntax error", file.display()));
                 continue;
             };
-            let includes = values.iter().filter(|value| value.is_include());
-            waiting.extend(includes.filter_map(|value| expand(&value.value, file.parent()?, home)));
+            values
+                .extend(values.iter().flat_map(|value| inline(&value.value, MAX_NESTED)).collect::<Vec<_>>());
+            settings.include(&file, &values, home, &mut waiting);
             settings.values.extend(values);
         }
         settings
+    }
+
+    /// Adds the files to `waiting` that `file` includes with these `values`.
+    fn include(
+        &mut self,
+        file: &Path,
+        values: &[GitValue],
+        home: Option<&Path>,
+        waiting: &mut VecDeque<PathBuf>,
+    ) {
+        let Some(above) = file.parent() else { return };
+        for value in values.iter().filter(|value| value.is_include()) {
+            let turns = turns(&value.value, above, home);
+            // A link before a `..` leads elsewhere.
+            let real = crate::fs::real(&above.join(OsStr::from_bytes(&value.value)));
+            waiting.extend(real.ok().filter(|_| !turns.is_empty()));
+            waiting.extend(expand(&value.value, above, home));
+            self.turns.extend(turns);
+        }
     }
 }
 
@@ -82,19 +115,28 @@ fn scopes(git: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     files
 }
 
-/// The text of a file; `None` if there is none.
-fn read(file: &Path, unread: &mut bool) -> Option<Vec<u8>> {
-    let directory = sys::root(&crate::fs::real(file.parent()?).ok()?).ok()?;
-    let name = Path::new(file.file_name()?);
-    let text = sys::small(directory.as_fd(), name, MAX_CONFIG).or_else(|| {
+/// The text of a file; `None` if there is none. A fault says why a file cannot be read.
+fn read(file: &Path) -> Result<Option<Vec<u8>>, String> {
+    let text = small(file).or_else(|| {
         // The file itself may be a link.
-        let real = crate::fs::real(file).ok()?;
-        let directory = sys::root(real.parent()?).ok()?;
-        sys::small(directory.as_fd(), Path::new(real.file_name()?), MAX_CONFIG)
+        small(&crate::fs::real(file).ok()?)
     });
     // A directory or a device is no configuration; a file that is too large may be one.
-    *unread |= text.is_none() && rustix::fs::stat(file).is_ok_and(|stat| is_file(stat.st_mode));
-    text
+    match rustix::fs::stat(file) {
+        Ok(stat) if text.is_none() && is_file(stat.st_mode) => {
+            let size = u64::try_from(stat.st_size).unwrap_or(0);
+            Err(match size > MAX_CONFIG {
+                true => format!("has more than {} MiB", MAX_CONFIG >> 20),
+                false => "cannot be read".to_owned(),
+            })
+        }
+        _ => Ok(text),
+    }
+}
+
+fn small(file: &Path) -> Option<Vec<u8>> {
+    let directory = sys::root(&crate::fs::real(file.parent()?).ok()?).ok()?;
+    sys::small(directory.as_fd(), Path::new(file.file_name()?), MAX_CONFIG)
 }
 
 fn is_file(mode: u32) -> bool {
@@ -120,6 +162,37 @@ fn parse(text: &[u8]) -> Option<Vec<GitValue>> {
         }
     }
     Some(values)
+}
+
+/// The settings that a command has for itself: `git -c core.hooksPath=x commit`.
+fn inline(command: &[u8], nested: usize) -> Vec<GitValue> {
+    let words = words(command.strip_prefix(b"!").unwrap_or(command));
+    let mut found = Vec::new();
+    for pair in words.windows(2) {
+        let (before, text) = (&pair[0].text, &pair[1].text);
+        if nested > 0 && is_inline(before) && text.contains(&b' ') {
+            found.extend(inline(text, nested - 1));
+        }
+        let Some(equals) = text.iter().position(|&byte| byte == b'=') else { continue };
+        let (name, value) = (String::from_utf8_lossy(&text[..equals]), text[equals + 1..].to_vec());
+        let is_name = |letter: char| !letter.is_whitespace() && letter != '\'';
+        let is_setting = (before == b"-c" || before == b"--config") && name.chars().all(is_name);
+        if let (Some((section, _)), Some((_, key))) = (name.split_once('.'), name.rsplit_once('.'))
+            && is_setting
+        {
+            let (section, key) = (section.to_ascii_lowercase(), key.to_ascii_lowercase());
+            found.push(GitValue { section, key, value });
+        }
+    }
+    found
+}
+
+/// The directories that the path in a value leaves again by `..`: `sub/../x` is another file once `sub` is a link.
+pub(super) fn turns(value: &[u8], base: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let parts: Vec<&[u8]> = value.split(|&byte| byte == b'/').collect();
+    let ups = (1..parts.len()).filter(|&at| parts[at] == b"..");
+    let before = ups.filter_map(|up| expand(&parts[..up].join(&b'/'), base, home));
+    before.filter(|path| !base.starts_with(path)).collect()
 }
 
 /// The path that a value names: `~/` is the home, `~name/` that of another user, and a relative one counts from `base`.
@@ -178,8 +251,36 @@ mod tests {
         for file in [home.join("missing"), place.path().join("w/two words")] {
             assert!(settings.files.contains(&file), "{}", file.display());
         }
-        assert!(!settings.unread);
-        write(&git.join("config"), "[core\nx");
-        assert!(GitSettings::of(&git, None, Some(&home)).unread);
+        assert_eq!(settings.unread, None);
+        for (text, why) in [
+            ("[core\nx".to_owned(), "has a syntax error"),
+            (";".repeat(17 << 20), "has more than 16 MiB"),
+            (
+                (0..2_100).map(|at| format!("[include]\npath = {at}.conf\n")).collect(),
+                "it includes more than 2000 files",
+            ),
+        ] {
+            write(&git.join("config"), &text);
+            let unread = GitSettings::of(&git, None, Some(&home)).unread;
+            assert!(unread.as_ref().is_some_and(|unread| unread.contains(why)), "{why}: {unread:?}");
+        }
+    }
+
+    #[test]
+    fn settings_in_a_command_are_read() {
+        for (command, expected) in [
+            ("-c core.hooksPath=hk commit", vec![("core", "hookspath", "hk")]),
+            ("!git -c core.fsmonitor='./w x' status", vec![("core", "fsmonitor", "./w x")]),
+            ("!sh -c 'git -c include.path=/a/b status'", vec![("include", "path", "/a/b")]),
+            ("!sh -c 'x=y'", vec![]),
+            ("commit -C a.b=c", vec![]),
+        ] {
+            let found = inline(command.as_bytes(), MAX_NESTED);
+            let found: Vec<_> = found
+                .iter()
+                .map(|GitValue { section, key, value }| (&**section, &**key, str::from_utf8(value).unwrap()))
+                .collect();
+            assert_eq!(found, expected, "{command}");
+        }
     }
 }

@@ -17,6 +17,7 @@ use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 
 use super::hash::Format;
 use super::index::{self, Known};
+use super::settings::MAX_CONFIG;
 use super::tip_links::TipLinks;
 use super::{Repository, discover, sys};
 use crate::sandbox::overlap::is_made;
@@ -25,8 +26,6 @@ use crate::sandbox::set_aside::{reachable, set_aside, told};
 
 /// How many submodules are looked at.
 const MAX_MODULES: usize = 1_000;
-/// What a configuration may hold.
-const CONFIG: u64 = 1 << 20;
 /// How many linked working trees are looked at.
 const MAX_TREES: usize = 100;
 /// What a pointer to a working tree may hold.
@@ -44,6 +43,8 @@ pub(crate) struct Strays {
     links: Mutex<Vec<TipLinks>>,
     /// When the session began, in nanoseconds.
     began: i128,
+    /// The working trees that had a repository when the session began.
+    known: BTreeSet<PathBuf>,
     /// What a session that was killed had left, which nobody has been told of.
     left: Mutex<Vec<String>>,
     /// The sentences of this run: one that is still true half a second later is not said again.
@@ -74,6 +75,12 @@ impl Strays {
         // What is there already is the user's.
         let _known = strays.watch_modules(TREES_AT_START);
         strays
+    }
+
+    /// Takes the repositories of the working trees in `known` for the user's.
+    pub(crate) fn knowing(mut self, known: impl Iterator<Item = PathBuf>) -> Self {
+        self.known.extend(known);
+        self
     }
 
     /// A run begins: sentences of earlier runs may be said again.
@@ -124,13 +131,21 @@ impl Strays {
         told.into_iter().collect()
     }
 
-    /// Whether there is no repository at `place`, or one that was made in this session. No command can set the time at which
-    /// a file was made.
+    /// Whether there is no repository at `place`, or one that was put there in this session. No command can set the time at
+    /// which a file was made, nor that of its last change, which a rename is too.
     fn is_open(&self, place: &Path) -> bool {
         let git = place.join(".git");
-        let Ok(stat) = statx(CWD, &git, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME) else { return true };
-        let made = i128::from(stat.stx_btime.tv_sec) * 1_000_000_000 + i128::from(stat.stx_btime.tv_nsec);
-        stat.stx_mask & StatxFlags::BTIME.bits() != 0 && made >= self.began
+        let wanted = StatxFlags::BTIME | StatxFlags::CTIME;
+        let Ok(stat) = statx(CWD, &git, AtFlags::SYMLINK_NOFOLLOW, wanted) else { return true };
+        let since = |seconds: i64, nanoseconds: u32| {
+            i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds) >= self.began
+        };
+        let is_known = |time: StatxFlags| stat.stx_mask & time.bits() != 0;
+        let (made, changed) = (stat.stx_btime, stat.stx_ctime);
+        is_known(StatxFlags::BTIME) && since(made.tv_sec, made.tv_nsec)
+            || !self.known.contains(place)
+                && is_known(StatxFlags::CTIME)
+                && since(changed.tv_sec, changed.tv_nsec)
     }
 
     /// The places as bytes, for [`recover`].
@@ -207,7 +222,7 @@ impl Repository {
 fn empty_modules(Repository { at, root }: &Repository) -> Vec<Stray> {
     let Ok(git) = sys::root(at) else { return Vec::new() };
     let read = |name: &str, most| sys::small(git.as_fd(), Path::new(name), most);
-    let Some(format) = read("config", CONFIG).and_then(|config| Format::of(&config)) else {
+    let Some(format) = read("config", MAX_CONFIG).and_then(|config| Format::of(&config)) else {
         return Vec::new();
     };
     let index = read("index", index::LARGEST).unwrap_or_default();

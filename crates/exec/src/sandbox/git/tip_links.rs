@@ -14,6 +14,7 @@ use rustix::fs::FileType;
 
 use super::hash::{self, Format};
 use super::object_store::{ObjectStore, StoredKind};
+use super::settings::MAX_CONFIG;
 use super::{Repository, sys};
 
 /// How many references are looked at.
@@ -25,7 +26,6 @@ const MAX_OLDER: usize = 2_000;
 /// How many tags lead from one to the next.
 const MAX_TAGS: usize = 5;
 const PACKED_REFS: u64 = 16 << 20;
-const CONFIG: u64 = 1 << 20;
 /// A reference is a line.
 const REFERENCE: u64 = 1024;
 
@@ -49,7 +49,7 @@ impl TipLinks {
     /// the new ones.
     pub(super) fn look(&mut self, repository: &Repository, budget: &mut usize) -> bool {
         let Ok(git) = sys::root(&repository.at) else { return true };
-        let config = sys::small(git.as_fd(), Path::new("config"), CONFIG);
+        let config = sys::small(git.as_fd(), Path::new("config"), MAX_CONFIG);
         let Some(format) = config.and_then(|config| Format::of(&config)) else { return true };
         let mut new = tips(git.as_fd(), format);
         new.retain(|id| self.tips.insert(id.clone()));

@@ -1,21 +1,32 @@
 //! Files that the text of a command names: a value of git's configuration that is run, or a hook.
 //!
 //! The text is read generously. A word counts from every directory that the command may be in, and a word behind a variable
-//! counts without it (`"$top/lint.sh"`).
+//! counts without it (`"$top/lint.sh"`). A directory is named only where its files are run: commands work in directories.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
-use super::settings::expand;
+use super::roles::{DirectoryUse, RoleReader, ScriptPlace, WordRole, is_inline};
+use super::settings::{expand, turns};
+use super::shell_words::{ShellVariables, ShellWord, WordPiece, assignment, pieces, words};
+use super::wildcard;
+use crate::sandbox::look::is_of_others;
 
-/// Programs whose first argument is a script.
-const INTERPRETERS: &[&str] = &[
-    ".", "source", "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "python", "perl", "ruby", "node",
-    "deno", "bun", "php", "lua", "tclsh", "awk", "Rscript", "pwsh", "java",
-];
 /// How deep a script in a script is read (`sh -c 'sh -c …'`).
 const MAX_NESTED: usize = 3;
+/// How many paths one text may name.
+const MAX_NAMED: usize = 5_000;
+/// The files that interpreters run in a directory that is their script.
+const ENTRIES: &[&str] = &["index.js", "__main__.py"];
+/// What Node.js appends to the name of a module, in its order.
+const MODULE_SUFFIXES: &[&str] = &[".js", ".json", ".node", ".cjs", ".mjs", ".ts"];
+/// Directories that builds make.
+const BUILT: &[&[u8]] = &[b"build", b"dist", b"out", b"obj", b"coverage"];
+/// Variables whose value is a script or a library that a program begins with.
+const SCRIPT_VARIABLES: &[&[u8]] = &[b"BASH_ENV", b"LD_PRELOAD", b"PYTHONSTARTUP"];
 
 /// The text of a command, and the places that its words count from.
 #[derive(Debug, Clone, Copy)]
@@ -25,121 +36,366 @@ pub(super) struct CommandText<'a> {
     pub(super) home: Option<&'a Path>,
 }
 
+/// The paths that a text names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct NamedPaths {
+    /// Files that are there, or would be.
+    pub(super) files: Vec<PathBuf>,
+    /// Directories whose files are run.
+    pub(super) directories: Vec<PathBuf>,
+    /// Directories that a path leaves again by `..`.
+    pub(super) turns: Vec<PathBuf>,
+}
+
 impl CommandText<'_> {
-    /// The files that a value of the configuration names.
-    pub(super) fn of_value(self) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        // A path with spaces in it needs no quotes.
-        self.candidate(self.text, Next::Argument, &mut found);
-        self.collect(MAX_NESTED, &mut found, whole);
-        found
+    /// The files that a command in the configuration names.
+    pub(super) fn of_value(self) -> NamedPaths {
+        self.named(TextUse::Value)
     }
 
-    /// The files that a hook names. Parts of an assignment or of a nested script are words of their own.
-    pub(super) fn of_hook(self) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        self.collect(MAX_NESTED, &mut found, pieces);
-        found
+    /// The files that a hook names.
+    pub(super) fn of_hook(self) -> NamedPaths {
+        self.named(TextUse::Hook)
     }
 
-    fn collect(self, nested: usize, found: &mut Vec<PathBuf>, parts: Parts) {
-        let words = words(self.text);
-        let mut bases = self.bases.to_vec();
-        for pair in words.windows(2).filter(|pair| pair[0] == b"cd") {
-            let inside = self.bases.iter().filter_map(|base| {
-                let path = expand(without_variable(&pair[1]), base, self.home)?;
-                path.starts_with(base).then_some(path)
-            });
-            bases.extend(inside.collect::<Vec<_>>());
+    /// The files that a value names of which nobody knows what it is for: only what looks like a path counts.
+    pub(super) fn of_setting(self) -> NamedPaths {
+        self.named(TextUse::Setting)
+    }
+
+    fn named(self, of: TextUse) -> NamedPaths {
+        let mut reader =
+            CommandReader { of, home: self.home, roots: self.bases, found: NamedPaths::default() };
+        if of == TextUse::Value || of == TextUse::Setting && looks_like_path(self.text) {
+            // A path with spaces in it needs no quotes.
+            let whole = PathWord { text: self.text, is_behind: false, missing: reader.may_lack(self.text) };
+            reader.take(whole, self.bases);
         }
-        let inner = CommandText { text: self.text, bases: &bases, home: self.home };
-        let (mut next, mut before) = (Next::Argument, [].as_slice());
+        reader.read(self.text, self.bases, &ShellVariables::default(), MAX_NESTED);
+        reader.found
+    }
+}
+
+/// The part that a text plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextUse {
+    Value,
+    Hook,
+    Setting,
+}
+
+/// A word, or a part of one, that may be a path.
+#[derive(Clone, Copy)]
+struct PathWord<'a> {
+    text: &'a [u8],
+    /// It follows a substitution, as in `$(git rev-parse --show-toplevel)/x`.
+    is_behind: bool,
+    /// It counts though there is no such file.
+    missing: bool,
+}
+
+/// Collects the paths of one text.
+struct CommandReader<'a> {
+    of: TextUse,
+    home: Option<&'a Path>,
+    /// Directories that are too much to be held as a whole.
+    roots: &'a [PathBuf],
+    found: NamedPaths,
+}
+
+impl CommandReader<'_> {
+    fn read(&mut self, text: &[u8], bases: &[PathBuf], outer: &ShellVariables, nested: usize) {
+        let words = words(text);
+        let mut variables = outer.clone();
+        variables.take_in(&words);
+        let bases = self.entered(&words, bases);
+        let (mut roles, mut before, mut above) = (RoleReader::new(), [].as_slice(), None);
         for word in &words {
-            let is_option = word.starts_with(b"-");
+            let role = roles.role(word, before);
             if nested > 0 && is_inline(before) {
-                CommandText { text: word, ..inner }.collect(nested - 1, found, parts);
+                self.read(&word.text, &bases, &variables, nested - 1);
             }
-            let modules = if next == Next::Argument { Vec::new() } else { module_files(before, word) };
-            for file in &modules {
-                inner.candidate(file, Next::Script, found);
+            if let Some((b"PATH", directories)) = assignment(&word.text) {
+                self.search_path(directories, &words, &bases);
             }
-            for part in parts(word).into_iter().filter(|_| modules.is_empty()) {
-                inner.candidate(part, next, found);
+            let modules = match role.place {
+                ScriptPlace::Argument => Vec::new(),
+                ScriptPlace::Script | ScriptPlace::Later => module_files(before, &word.text),
+            };
+            for text in &modules {
+                self.take(PathWord { text, is_behind: false, missing: true }, &bases);
             }
-            if !is_option && !word.starts_with(b"#") {
-                next = next.after(word);
+            if modules.is_empty() && self.found.files.len() < MAX_NAMED {
+                for text in variables.spellings(&word.text) {
+                    self.word(&ShellWord { text, ..word.clone() }, role, &bases);
+                }
+                self.joined(&word.text, &mut above, &bases);
             }
-            before = word;
+            before = &word.text;
         }
     }
 
-    /// Takes in the word `part` if it is a file, or would be one.
-    fn candidate(self, part: &[u8], next: Next, found: &mut Vec<PathBuf>) {
-        let word = without_variable(part);
-        if word.is_empty() || word.starts_with(b"-") || word.starts_with(b"#") || word.contains(&0) {
+    /// The directories that the command may be in: it may `cd`.
+    fn entered(&self, words: &[ShellWord], bases: &[PathBuf]) -> Vec<PathBuf> {
+        let mut all = bases.to_vec();
+        for pair in words.windows(2).filter(|pair| pair[0].text == b"cd") {
+            all.extend(bases.iter().filter_map(|base| {
+                let path = expand(without_variable(&pair[1].text), base, self.home)?;
+                path.starts_with(base).then_some(path)
+            }));
+        }
+        all
+    }
+
+    /// Takes in a word, its parts, and the directory that it is.
+    fn word(&mut self, word: &ShellWord, role: WordRole, bases: &[PathBuf]) {
+        let (text, is_behind) = (word.text.as_slice(), word.is_behind);
+        let has = |mark| text.contains(&mark);
+        let missing = match (self.of, role.place) {
+            (TextUse::Setting, _) => looks_like_script(text),
+            (_, ScriptPlace::Script) => true,
+            (_, ScriptPlace::Argument) if role.is_program => has(b'/'),
+            (TextUse::Value, _) if is_built(text) => false,
+            (_, ScriptPlace::Later) => has(b'/') || has(b'.'),
+            (_, ScriptPlace::Argument) => has(b'/'),
+        };
+        if self.of != TextUse::Setting || looks_like_path(text) {
+            self.take(PathWord { text, is_behind, missing }, bases);
+        }
+        let is_file = |base: &PathBuf| {
+            let path = expand(without_variable(text), base, self.home);
+            path.as_deref().and_then(kind).is_some_and(|kind| kind != FileType::Directory)
+        };
+        if !bases.iter().any(is_file) {
+            pieces(text).into_iter().for_each(|piece| self.piece(piece, bases));
+        }
+        if self.of == TextUse::Setting {
             return;
         }
-        let may_be_made = is_plain(word)
-            && match next {
-                Next::Script => true,
-                Next::Argument => part.contains(&b'/'),
-                Next::Later => part.contains(&b'/') || part.contains(&b'.'),
+        let script = match role.attached {
+            Some(from) => &text[from..],
+            None => text,
+        };
+        let is_script = role.attached.is_some() || role.place == ScriptPlace::Script;
+        if role.attached.is_some() {
+            self.take(PathWord { text: script, is_behind, missing: true }, bases);
+        }
+        if is_script && role.finds_modules {
+            self.module(script, bases);
+        }
+        if let Some((_, value)) = assignment(text).filter(|(name, _)| SCRIPT_VARIABLES.contains(name)) {
+            self.take(PathWord { text: value, is_behind: false, missing: true }, bases);
+        }
+        // `grep python src/*.rs` runs nothing in `src`.
+        let runs = matches!(role.directory, DirectoryUse::Entry | DirectoryUse::Parts);
+        if runs || role.is_program || role.attached.is_some() {
+            self.pattern(script, bases);
+        }
+        self.directory(script, role.directory, bases);
+    }
+
+    /// Takes in a part of a word, and the value of an option in it.
+    fn piece(&mut self, piece: WordPiece<'_>, bases: &[PathBuf]) {
+        let WordPiece { text, is_behind, is_value } = piece;
+        let part = match text.iter().position(|&byte| byte != b'-') {
+            Some(0) => text.strip_prefix(b"@").unwrap_or(text),
+            // `${x:-./value}`
+            Some(dashes) if b"./~$".contains(&text[dashes]) => &text[dashes..],
+            // `-Fvalue`
+            Some(1) => &text[2..],
+            Some(_) | None => return,
+        };
+        let is_loose = self.of != TextUse::Setting && (is_value || text.starts_with(b"-"));
+        if is_loose || looks_like_path(part) {
+            let missing = self.may_lack(part) || is_behind && part.contains(&b'/');
+            self.take(PathWord { text: part, is_behind, missing }, bases);
+        }
+    }
+
+    /// Whether a part counts though there is no such file. Naming a file too many in a hook costs nothing.
+    fn may_lack(&self, part: &[u8]) -> bool {
+        match self.of {
+            TextUse::Hook => part.contains(&b'/'),
+            TextUse::Value | TextUse::Setting => looks_like_script(part),
+        }
+    }
+
+    /// Takes in a file that is named in parts: `join("scripts", "lint.sh")`. `above` is the directory before the word.
+    fn joined(&mut self, word: &[u8], above: &mut Option<PathBuf>, bases: &[PathBuf]) {
+        if self.of == TextUse::Setting {
+            return;
+        }
+        for WordPiece { text, .. } in pieces(word) {
+            let part = Path::new(OsStr::from_bytes(text));
+            let below = above.take().map(|above| above.join(part)).filter(|_| part.is_relative());
+            match below.as_deref().and_then(kind) {
+                Some(FileType::Directory) => *above = below,
+                Some(_) => self.found.files.extend(below.filter(|path| !self.found.files.contains(path))),
+                None => {
+                    let mut here = bases.iter().filter_map(|base| expand(text, base, self.home));
+                    *above = here.find(|path| kind(path) == Some(FileType::Directory));
+                }
+            }
+        }
+        if !word.ends_with(b",") {
+            *above = None;
+        }
+    }
+
+    /// Takes in the directories of a `PATH=`, and the programs that would be run in them.
+    fn search_path(&mut self, directories: &[u8], words: &[ShellWord], bases: &[PathBuf]) {
+        let mut roles = RoleReader::new();
+        let programs: Vec<&[u8]> =
+            words.iter().filter(|word| roles.role(word, b"").is_program).map(|word| &word.text[..]).collect();
+        for entry in directories.split(|&byte| byte == b':') {
+            let is_variable = entry.starts_with(b"$") && !entry.contains(&b'/');
+            let entry = if entry.is_empty() { b"." } else { without_variable(entry) };
+            if is_variable || entry.is_empty() || !is_plain(entry) {
+                continue;
+            }
+            for path in bases.iter().filter_map(|base| expand(entry, base, self.home)).collect::<Vec<_>>() {
+                // Package managers write there in ordinary work.
+                if path.iter().any(is_of_others) {
+                    continue;
+                }
+                let names = programs.iter().filter(|name| !name.contains(&b'/') && is_plain(name));
+                self.found.files.extend(names.map(|name| path.join(OsStr::from_bytes(name))));
+                match kind(&path) {
+                    Some(FileType::Directory) => self.hold(path),
+                    None if self.is_small(&path) => self.found.files.push(path),
+                    Some(_) | None => {}
+                }
+            }
+        }
+    }
+
+    /// Takes in the files that Node.js finds for the module `script`.
+    fn module(&mut self, script: &[u8], bases: &[PathBuf]) {
+        let has_suffix = MODULE_SUFFIXES.iter().any(|suffix| script.ends_with(suffix.as_bytes()));
+        for suffix in MODULE_SUFFIXES.iter().filter(|_| !has_suffix && !script.ends_with(b"/")) {
+            let text = [script, suffix.as_bytes()].concat();
+            let missing = *suffix == ".js" && script.contains(&b'/');
+            self.take(PathWord { text: &text, is_behind: false, missing }, bases);
+        }
+    }
+
+    /// Takes in what a pattern means that is run: its directory, since a new file may fit, or the files at the top of the tree.
+    fn pattern(&mut self, text: &[u8], bases: &[PathBuf]) {
+        let is_word = |byte: &u8| !byte.is_ascii_whitespace() && !b";|&<>'\"`".contains(byte);
+        let word = Some(without_variable(text)).filter(|word| word.iter().all(is_word));
+        let Some(pattern) = word.and_then(wildcard::pattern) else { return };
+        let (above, name, rest) = wildcard::parts(&pattern);
+        let above = if above.is_empty() { b"." } else { above };
+        let rest = rest.strip_prefix(b"/").unwrap_or(rest);
+        for directory in bases.iter().filter_map(|base| expand(above, base, self.home)).collect::<Vec<_>>() {
+            let is_small = self.is_small(&directory);
+            let is_any = name.iter().all(|&byte| byte == b'*');
+            // Each file is told of; a directory that is held needs no list.
+            if is_small && self.of == TextUse::Hook || !is_small && !is_any {
+                let found = wildcard::entries(&directory, name).into_iter();
+                let found =
+                    found.map(|path| if rest.is_empty() { path } else { path.join(OsStr::from_bytes(rest)) });
+                self.found
+                    .files
+                    .extend(found.filter(|path| kind(path).is_some_and(|kind| kind != FileType::Directory)));
+            }
+            self.hold(directory);
+        }
+    }
+
+    /// Takes in a directory whose files are run.
+    fn directory(&mut self, text: &[u8], role: DirectoryUse, bases: &[PathBuf]) {
+        let word = without_variable(text);
+        if role == DirectoryUse::Plain || word.is_empty() || !is_plain(word) {
+            return;
+        }
+        for path in bases.iter().filter_map(|base| expand(word, base, self.home)).collect::<Vec<_>>() {
+            let is_there = match kind(&path) {
+                Some(FileType::Directory) => true,
+                None => false,
+                Some(_) => continue,
             };
-        let mut add = |path: PathBuf| {
-            let take = match kind(&path) {
+            let entries = ENTRIES.iter().map(|name| path.join(name));
+            match role {
+                DirectoryUse::Parts => self.hold(path),
+                DirectoryUse::Entry if is_there && self.is_small(&path) => self.hold(path),
+                DirectoryUse::Entry if is_there => self.found.files.extend(entries),
+                DirectoryUse::MaybeEntry if is_there => {
+                    self.found.files.extend(entries.filter(|path| kind(path).is_some()));
+                }
+                DirectoryUse::Plain | DirectoryUse::Entry | DirectoryUse::MaybeEntry => {}
+            }
+        }
+    }
+
+    /// Whether a directory may be held: not the tree, nor one that it lies in.
+    fn is_small(&self, directory: &Path) -> bool {
+        !self.roots.iter().any(|root| root.starts_with(directory))
+    }
+
+    fn hold(&mut self, directory: PathBuf) {
+        if self.is_small(&directory) && !self.found.directories.contains(&directory) {
+            self.found.directories.push(directory);
+        }
+    }
+
+    /// Takes in a word if it is a file, or would be one.
+    fn take(&mut self, PathWord { text, is_behind, missing }: PathWord<'_>, bases: &[PathBuf]) {
+        let word = without_variable(text);
+        if word.is_empty() || word.starts_with(b"-") || word.contains(&0) || word.ends_with(b"/") {
+            return;
+        }
+        let missing = missing && is_plain(word);
+        for base in bases {
+            self.take_path(word, base, missing);
+            if let Some(below) = word.strip_prefix(b"/").filter(|_| !is_there(word)) {
+                self.take_path(below, base, missing && is_behind);
+            }
+        }
+    }
+
+    fn take_path(&mut self, word: &[u8], base: &Path, missing: bool) {
+        let Some(path) = expand(word, base, self.home) else { return };
+        let turns = turns(word, base, self.home);
+        // A link before a `..` leads elsewhere.
+        let real = crate::fs::real(&base.join(OsStr::from_bytes(word))).ok().filter(|_| !turns.is_empty());
+        for path in std::iter::once(path).chain(real) {
+            let is_taken = match kind(&path) {
                 Some(FileType::Directory) => false,
                 Some(_) => true,
-                None => may_be_made,
+                None => missing,
             };
-            if take && !found.contains(&path) {
-                found.push(path);
+            // Another spelling of the path may leave another directory.
+            self.found.turns.extend(turns.iter().filter(|_| is_taken).cloned());
+            if is_taken && !self.found.files.contains(&path) {
+                self.found.files.push(path);
             }
-        };
-        for base in self.bases {
-            expand(word, base, self.home).into_iter().for_each(&mut add);
-            // Behind `$(git rev-parse --show-toplevel)`.
-            let below = word.strip_prefix(b"/").filter(|_| !is_there(word));
-            below.and_then(|below| expand(below, base, self.home)).into_iter().for_each(&mut add);
         }
     }
 }
 
-/// Divides a word into the parts that may be paths.
-type Parts = fn(&[u8]) -> Vec<&[u8]>;
-
-fn whole(word: &[u8]) -> Vec<&[u8]> {
-    vec![word]
+/// Whether a path without a suffix lies where builds and package managers write: `rm -rf target/debug` runs nothing there.
+fn is_built(word: &[u8]) -> bool {
+    let is_output = |name: &[u8]| BUILT.contains(&name) || is_of_others(OsStr::from_bytes(name));
+    !has_suffix(word) && word.split(|&byte| byte == b'/').any(is_output)
 }
 
-fn pieces(word: &[u8]) -> Vec<&[u8]> {
-    word.split(|byte| b"=,:'\"\n\t ".contains(byte)).collect()
+/// Whether the name at the end of a path has a suffix: `x.sh`, and not `.bin`.
+fn has_suffix(word: &[u8]) -> bool {
+    let name = word.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    name.iter().rposition(|&byte| byte == b'.').is_some_and(|dot| dot > 0)
 }
 
-/// The part that the next word of a command plays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
-    /// Nothing special: a missing file has to be written with a `/`.
-    Argument,
-    /// The script of an interpreter.
-    Script,
-    /// Another word behind an interpreter: its script may come after the argument of an option.
-    Later,
+/// Whether a word is written as paths are.
+fn looks_like_path(word: &[u8]) -> bool {
+    word.contains(&b'/') || word.contains(&b'.')
 }
 
-impl Next {
-    fn after(self, word: &[u8]) -> Self {
-        let name = word.rsplit(|&byte| byte == b'/').next().unwrap_or(word);
-        let name = std::str::from_utf8(name).unwrap_or_default();
-        // `python3.12` is `python`.
-        let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        if INTERPRETERS.contains(&name) || INTERPRETERS.contains(&plain) {
-            return Self::Script;
-        }
-        match self {
-            Self::Argument => Self::Argument,
-            Self::Script | Self::Later => Self::Later,
-        }
-    }
+/// Whether a word is written as the path of a script is: a missing directory may be one that a build makes.
+fn looks_like_script(word: &[u8]) -> bool {
+    let is_marked = [&b"./"[..], b"../", b"~/"].iter().any(|prefix| word.starts_with(prefix));
+    let is_absolute = word.starts_with(b"/") && word[1..].contains(&b'/');
+    (is_marked || is_absolute || word.contains(&b'/') && has_suffix(word)) && !is_built(word)
 }
 
 /// The files that Python imports for `-m module` or `-mmodule`, `word` being the last word of it.
@@ -160,14 +416,8 @@ fn module_files(before: &[u8], word: &[u8]) -> Vec<Vec<u8>> {
     suffixes.iter().map(|(stem, suffix)| [*stem, *suffix].concat()).collect()
 }
 
-/// Whether the word behind this one is a script itself: `-c`, `-ec`, `eval`.
-fn is_inline(word: &[u8]) -> bool {
-    word == b"eval" || word.starts_with(b"-") && !word.starts_with(b"--") && word.ends_with(b"c")
-}
-
 fn is_there(path: &[u8]) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    kind(Path::new(std::ffi::OsStr::from_bytes(path))).is_some()
+    kind(Path::new(OsStr::from_bytes(path))).is_some()
 }
 
 /// The kind of what is at `path`, if there is something.
@@ -178,30 +428,7 @@ fn kind(path: &Path) -> Option<FileType> {
 
 fn is_plain(word: &[u8]) -> bool {
     !word.windows(3).any(|part| part == b"://")
-        && !word.iter().any(|byte| b"*?$%{}()".contains(byte) || byte.is_ascii_whitespace())
-}
-
-/// The words of a command as a shell splits them; an expansion stays as it is written.
-fn words(text: &[u8]) -> Vec<Vec<u8>> {
-    let (mut words, mut word, mut quote, mut escaped) = (Vec::new(), Vec::new(), None, false);
-    for &byte in text {
-        match (byte, quote) {
-            _ if escaped => {
-                word.push(byte);
-                escaped = false;
-            }
-            (b'\\', None | Some(b'"')) => escaped = true,
-            (b'"' | b'\'', None) => quote = Some(byte),
-            (byte, Some(open)) if byte == open => quote = None,
-            (byte, None) if byte.is_ascii_whitespace() || b";|&<>()`".contains(&byte) => {
-                words.push(std::mem::take(&mut word));
-            }
-            (byte, _) => word.push(byte),
-        }
-    }
-    words.push(word);
-    words.retain(|word| !word.is_empty());
-    words
+        && !word.iter().any(|byte| b"*?$%{}()[]=,;|&<>'\"`".contains(byte) || byte.is_ascii_whitespace())
 }
 
 /// A word such as `$top/lint.sh`, `${top}/lint.sh` or `$(git rev-parse --show-toplevel)/lint.sh` as a path of the tree.
@@ -223,43 +450,203 @@ fn without_variable(word: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    #[test]
-    fn words_that_are_files_or_would_be() {
+    /// A tree of scripts and of files that commands work with.
+    const FILES: &[&str] = &[
+        "w.sh",
+        "x.sh",
+        "cfg",
+        "main",
+        "Makefile",
+        "h.mk",
+        "h.js",
+        "tools/t.sh",
+        "tools/watch/index.js",
+        "tools/lint.js",
+        "conv/__main__.py",
+        "hooks.d/a.sh",
+        "src/main.rs",
+        "src/lib.py",
+        "bin/h",
+        "scripts/lint.sh",
+        "sub/x",
+    ];
+
+    /// The files and the directories, marked by a `/`, that a text names below the tree.
+    fn named(text: &str, of: TextUse) -> Vec<String> {
         let place = tempfile::tempdir().unwrap();
         let root = crate::fs::real(place.path()).unwrap();
-        std::fs::create_dir(root.join("tools")).unwrap();
-        for file in ["w.sh", "x.sh", "tools/t.sh"] {
+        for file in FILES {
+            std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             std::fs::write(root.join(file), "").unwrap();
         }
         let bases = [root.clone()];
-        for (text, expected) in [
-            ("sh watch", vec!["watch"]),
-            ("sh -c './w.sh $0'", vec!["w.sh"]),
-            ("sh -c \"sh -ec 'w.sh'\"", vec!["w.sh"]),
-            ("$PWD/x.sh", vec!["x.sh"]),
-            ("\"$(git rev-parse --show-toplevel)/x.sh\"", vec!["x.sh"]),
-            ("$(git rev-parse --show-toplevel)/x.sh", vec!["x.sh"]),
-            ("${top}/x.sh", vec!["x.sh"]),
-            ("cd tools && ./t.sh", vec!["t.sh", "tools/t.sh"]),
-            ("python3 -W ignore conv.py", vec!["ignore", "conv.py"]),
-            ("python3 -m conv", vec!["conv.py", "conv/__main__.py", "conv/__init__.py"]),
-            (
-                "env python3 -mtools.conv",
-                vec![
-                    "tools/conv.py",
-                    "tools/conv/__main__.py",
-                    "tools/conv/__init__.py",
-                    "tools/__init__.py",
-                ],
-            ),
-            ("git commit -m wip", vec![]),
-            ("git-lfs clean -- %f", vec![]),
-            ("less -R", vec![]),
-            ("true", vec![]),
-        ] {
-            let found = CommandText { text: text.as_bytes(), bases: &bases, home: None }.of_value();
-            let found: Vec<_> = found.iter().filter_map(|path| path.strip_prefix(&root).ok()).collect();
-            assert_eq!(found, expected.iter().map(Path::new).collect::<Vec<_>>(), "{text}");
-        }
+        let found = CommandText { text: text.as_bytes(), bases: &bases, home: None }.named(of);
+        let below = |path: &PathBuf| path.strip_prefix(&root).map(|path| path.display().to_string()).ok();
+        let directories = found.directories.iter().filter_map(below).map(|path| path + "/");
+        found.files.iter().filter_map(below).chain(directories).collect()
+    }
+
+    fn check(rows: &[(&str, &[&str])], of: TextUse) {
+        let wrong: Vec<_> = rows
+            .iter()
+            .map(|(text, expected)| (text, named(text, of), expected))
+            .filter(|row| row.1 != *row.2)
+            .collect();
+        assert!(wrong.is_empty(), "text, found, expected: {wrong:#?}");
+    }
+
+    #[test]
+    fn words_that_are_files_or_would_be() {
+        check(
+            &[
+                ("sh watch", &["watch"]),
+                ("sh -c './w.sh $0'", &["w.sh"]),
+                ("sh -c \"sh -ec 'w.sh'\"", &["w.sh"]),
+                ("$PWD/x.sh", &["x.sh"]),
+                ("\"$(git rev-parse --show-toplevel)/x.sh\"", &["x.sh"]),
+                ("$(git rev-parse --show-toplevel)/none.sh", &["none.sh"]),
+                ("${top}/x.sh", &["x.sh"]),
+                ("cd tools && ./t.sh", &["t.sh", "tools/t.sh"]),
+                ("python3 -W ignore conv.py", &["ignore", "conv.py"]),
+                ("python3 -m gone", &["gone.py", "gone/__main__.py", "gone/__init__.py"]),
+                (
+                    "env python3 -mtools.conv",
+                    &[
+                        "tools/conv.py",
+                        "tools/conv/__main__.py",
+                        "tools/conv/__init__.py",
+                        "tools/__init__.py",
+                    ],
+                ),
+            ],
+            TextUse::Value,
+        );
+    }
+
+    #[test]
+    fn options_and_assignments_name_files() {
+        check(
+            &[
+                ("node --require=./h.js -e 0", &["h.js", "0"]),
+                ("node -r./h.js x.js", &["h.js", "x.js"]),
+                ("ssh -F./none", &["none"]),
+                ("ssh -Fnone", &["none"]),
+                ("ssh -Fcfg", &["cfg"]),
+                ("ssh -F none", &["none"]),
+                ("make -f./h.mk", &["h.mk"]),
+                ("make -fnone", &["none"]),
+                ("awk -f./none.awk", &["none.awk"]),
+                ("BASH_ENV=./w.sh bash -c false", &["w.sh"]),
+                ("BASH_ENV=none bash -c false", &["none"]),
+                ("X=./w.sh; sh $X", &["w.sh"]),
+                ("S=scripts; sh $S/none", &["none", "scripts/none"]),
+                ("${X:-./w.sh}", &["w.sh"]),
+                ("eval \"x=./w.sh; \\$x\"", &["w.sh"]),
+                ("perl -e 'do \"./w.sh\"'", &["w.sh"]),
+                ("perl -e 'system qw(./w.sh)'", &["w.sh"]),
+                ("python3 -c 'join(\"scripts\", \"lint.sh\")'", &["scripts/lint.sh"]),
+            ],
+            TextUse::Value,
+        );
+    }
+
+    #[test]
+    fn directories_are_named_where_their_files_are_run() {
+        check(
+            &[
+                ("node ./tools/watch", &["tools/watch.js", "tools/watch/"]),
+                ("node tools/lint", &["tools/lint", "tools/lint.js"]),
+                ("python3 conv", &["conv/"]),
+                ("python3 -W ignore conv", &["ignore", "conv/__main__.py"]),
+                ("node .", &["index.js", "__main__.py"]),
+                ("run-parts hooks.d", &["hooks.d/"]),
+                ("run-parts none.d", &["none.d/"]),
+                ("for f in ./hooks.d/*.sh; do . $f; done", &["hooks.d/"]),
+                ("sh tools/$x.sh", &["tools/"]),
+                ("./w.s?", &["w.sh"]),
+                ("PATH=./bin:$PATH h", &["bin/h", "bin/"]),
+                ("PATH=$PWD/none:$PATH h", &["none/h", "none"]),
+                ("PATH=node_modules/.bin:$PATH lint", &[]),
+            ],
+            TextUse::Value,
+        );
+    }
+
+    #[test]
+    fn ordinary_commands_name_no_directory_and_nothing_that_a_build_makes() {
+        check(
+            &[
+                ("git commit -m wip", &[]),
+                ("git-lfs clean -- %f", &[]),
+                ("less -R", &[]),
+                ("true", &[]),
+                ("make test", &[]),
+                ("git add . src", &[]),
+                ("git log --oneline -- src tools", &[]),
+                ("grep -rn python src", &[]),
+                ("grep -n node src/*.rs", &[]),
+                ("wc -l src/*.rs", &[]),
+                ("python3 -m black src/*.py", &["black.py", "black/__main__.py", "black/__init__.py"]),
+                ("python3 -mblack src", &["black.py", "black/__main__.py", "black/__init__.py"]),
+                ("sh -c 'cd src && make'", &[]),
+                ("awk '/build/ {print $1}'", &[]),
+                ("rg --glob=!target/debug TODO src", &[]),
+                ("PYTHONPATH=src pytest", &[]),
+                ("ENV=production make", &[]),
+                ("rm -rf build target/debug ./dist", &[]),
+                ("find . -name x -exec {} ;", &[]),
+                ("log --pretty=format:%h%d", &[]),
+            ],
+            TextUse::Value,
+        );
+    }
+
+    #[test]
+    fn a_value_of_unknown_use_names_what_looks_like_a_path() {
+        check(
+            &[
+                ("./none.sh", &["none.sh"]),
+                ("x.sh", &["x.sh"]),
+                ("--rules=./x.sh", &["x.sh"]),
+                ("scripts/lint.sh -v", &["scripts/lint.sh"]),
+                ("main", &[]),
+                ("src", &[]),
+                ("refs/heads/main", &[]),
+                ("https://example.org/x.sh", &[]),
+                ("true", &[]),
+            ],
+            TextUse::Setting,
+        );
+    }
+
+    #[test]
+    fn scripts_that_a_hook_calls_are_named() {
+        check(
+            &[
+                ("for f in hooks.d/*.sh; do sh $f; done", &["hooks.d/a.sh", "hooks.d/"]),
+                ("run-parts hooks.d", &["hooks.d/"]),
+                ("node tools/watch", &["tools/watch.js", "tools/watch/"]),
+                ("S=scripts\nsh $S/lint.sh", &["lint.sh", "scripts/lint.sh"]),
+                ("subprocess.run([\"sh\",\"scripts/lint.sh\"])", &["scripts/lint.sh"]),
+                ("os.path.join(\"scripts\",\"lint.sh\")", &["scripts/lint.sh"]),
+                ("#!./tools/i\n", &["tools/i"]),
+                ("# don't\nsh scripts/lint.sh\n", &["scripts/lint.sh"]),
+            ],
+            TextUse::Hook,
+        );
+    }
+
+    #[test]
+    fn a_directory_that_a_path_leaves_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let root = crate::fs::real(place.path()).unwrap();
+        std::fs::create_dir_all(root.join("evil/deep")).unwrap();
+        std::fs::write(root.join("w.sh"), "").unwrap();
+        std::fs::write(root.join("evil/w.sh"), "").unwrap();
+        std::os::unix::fs::symlink("evil/deep", root.join("sub")).unwrap();
+        let bases = [root.clone()];
+        let found = CommandText { text: b"sh sub/../w.sh", bases: &bases, home: None }.of_value();
+        assert_eq!(found.files, [root.join("w.sh"), root.join("evil/w.sh")]);
+        assert!(found.turns.contains(&root.join("sub")), "{:?}", found.turns);
     }
 }

@@ -83,7 +83,7 @@ fn a_repository_is_renamed_where_another_branch_names_one() {
 fn a_repository_of_the_user_stays_and_is_told() {
     let lab = Lab::with_commit();
     lab.host("git init -q x; git -C x commit -q --allow-empty -m x");
-    let strays = watch(&lab);
+    let strays = watch(&lab).knowing(std::iter::once(lab.tree.join("x")));
     let told = run(&lab, &strays, "git add x; git commit -qm x");
     assert!(told.iter().any(|told| told.starts_with("WARNING: a command has made a commit")), "{told:?}");
     assert!(lab.tree.join("x/.git").exists());
@@ -114,4 +114,18 @@ fn a_root_becomes_no_repository_whatever_its_mode() {
         std::fs::set_permissions(&lab.tree, std::fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!((told.len(), lab.tree.join("HEAD").exists()), (1, false), "{mode}");
     }
+}
+
+#[test]
+fn an_older_directory_does_not_disguise_a_repository() {
+    let lab = Lab::with_commit();
+    lab.host("mkdir olddir; touch olddir/x");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let script = format!(
+        "{EVIL}; git add x; git commit -qm x; rm olddir/x; cp -r x/.git/. olddir; rm -rf x/.git; mv olddir x/.git
+         git reset -q HEAD~1; git branch evil ORIG_HEAD"
+    );
+    let told = run(&lab, &watch(&lab), &script.replace("../../ran", "$PWD/../ran"));
+    assert!(told.iter().any(|told| told.contains("x/.git` was renamed to")), "{told:?}");
+    is_harmless(&lab, "git switch -q evil");
 }

@@ -1,0 +1,184 @@
+//! The role that each word of a command plays: its program, the script of an interpreter, the value of an option.
+
+use super::shell_words::{ShellWord, assignment};
+
+/// Programs whose first argument is a script.
+const INTERPRETERS: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "python", "perl", "ruby", "node", "deno", "bun",
+    "php", "lua", "tclsh", "awk", "Rscript", "pwsh", "java", "tsx", "ts-node",
+];
+/// The same as commands of a shell; elsewhere these words mean something else.
+const SOURCING: &[&str] = &[".", "source"];
+/// Interpreters that find `x.js` for `x`.
+const OF_MODULES: &[&str] = &["node", "deno", "bun", "tsx", "ts-node"];
+/// Words before a program.
+const BEFORE_PROGRAM: &[&str] = &[
+    "then", "do", "else", "elif", "if", "while", "until", "!", "{", "time", "exec", "env", "nohup", "sudo",
+    "doas", "command", "builtin", "nice", "ionice", "timeout", "xargs", "stdbuf", "setsid",
+];
+/// Programs with options that name a file which says what is run.
+const SCRIPT_OPTIONS: &[(&[&str], &[&str])] = &[
+    (&["ssh", "scp", "sftp", "autossh"], &["-F"]),
+    (&["make", "gmake"], &["-f", "--file", "--makefile"]),
+    (&["awk", "gawk", "mawk", "nawk", "sed"], &["-f", "--file"]),
+    (&["node", "deno", "bun", "tsx", "ts-node", "ruby"], &["-r", "--require", "--import", "--loader"]),
+    (&["bash"], &["--rcfile", "--init-file"]),
+    (&["vim", "vi", "nvim"], &["-S", "-u"]),
+];
+
+/// The place of a word behind an interpreter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScriptPlace {
+    /// None: a missing file has to be written with a `/`.
+    Argument,
+    /// The script of an interpreter.
+    Script,
+    /// Another word behind an interpreter: its script may come after the argument of an option.
+    Later,
+}
+
+/// What a directory means at the place of a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DirectoryUse {
+    /// Nothing is run in it.
+    Plain,
+    /// An interpreter runs the file in it that begins a program.
+    Entry,
+    /// An interpreter may do so.
+    MaybeEntry,
+    /// Everything in it is run.
+    Parts,
+}
+
+/// The role of one word.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WordRole {
+    pub(super) place: ScriptPlace,
+    pub(super) directory: DirectoryUse,
+    /// It is the name of a program.
+    pub(super) is_program: bool,
+    /// The interpreter finds `x.js` for `x`.
+    pub(super) finds_modules: bool,
+    /// From this byte on, the word is the script that an option names.
+    pub(super) attached: Option<usize>,
+}
+
+/// Follows the words of a text.
+#[derive(Debug)]
+pub(super) struct RoleReader {
+    place: ScriptPlace,
+    directory: DirectoryUse,
+    /// The program of the command is still to come.
+    is_starting: bool,
+    /// Arguments of `env` and its like may come before it.
+    is_wrapped: bool,
+    finds_modules: bool,
+    options: &'static [&'static str],
+}
+
+impl RoleReader {
+    pub(super) fn new() -> Self {
+        Self {
+            place: ScriptPlace::Argument,
+            directory: DirectoryUse::Plain,
+            is_starting: true,
+            is_wrapped: false,
+            finds_modules: false,
+            options: &[],
+        }
+    }
+
+    /// The role of `word`, the next one behind `before`.
+    pub(super) fn role(&mut self, word: &ShellWord, before: &[u8]) -> WordRole {
+        if word.is_first {
+            let place = match self.place {
+                ScriptPlace::Script => ScriptPlace::Later,
+                place @ (ScriptPlace::Argument | ScriptPlace::Later) => place,
+            };
+            *self = Self { place, ..Self::new() };
+        }
+        let text = word.text.as_slice();
+        let name = base_name(text);
+        let is_option = text.starts_with(b"-");
+        let is_inline = is_inline(before);
+        let wraps = BEFORE_PROGRAM.contains(&name);
+        let is_number = text.first().is_some_and(u8::is_ascii_digit);
+        let passes = assignment(text).is_some() || wraps || self.is_wrapped && is_number;
+        let is_program = self.is_starting && !passes && !is_option;
+        let named = self.options.iter().any(|option| option.as_bytes() == before);
+        let is_argument = !is_option && !is_program;
+        let role = WordRole {
+            place: if is_inline {
+                ScriptPlace::Argument
+            } else if named {
+                ScriptPlace::Script
+            } else {
+                self.place
+            },
+            directory: if is_argument && !is_inline { self.directory } else { DirectoryUse::Plain },
+            is_program,
+            finds_modules: self.finds_modules,
+            attached: self.options.iter().find_map(|option| attached(option, text)),
+        };
+        self.is_wrapped |= self.is_starting && wraps;
+        // An option may name the script already: `-fx.awk`, `-mmodule`.
+        let is_named = role.attached.is_some() || text.starts_with(b"-m") && text.len() > 2;
+        if (is_argument || is_named) && !self.is_starting && self.directory == DirectoryUse::Entry {
+            self.directory = DirectoryUse::MaybeEntry;
+        }
+        if !is_option {
+            self.pass(name, is_program);
+        }
+        role
+    }
+
+    /// Goes on behind the word `name`.
+    fn pass(&mut self, name: &str, is_program: bool) {
+        let is_interpreter = is_one_of(INTERPRETERS, name) || is_program && SOURCING.contains(&name);
+        self.place = match self.place {
+            _ if is_interpreter => ScriptPlace::Script,
+            ScriptPlace::Argument => ScriptPlace::Argument,
+            ScriptPlace::Script | ScriptPlace::Later => ScriptPlace::Later,
+        };
+        if is_interpreter {
+            self.finds_modules = is_one_of(OF_MODULES, name);
+        }
+        if let Some((_, options)) = SCRIPT_OPTIONS.iter().find(|(programs, _)| is_one_of(programs, name)) {
+            self.options = options;
+        }
+        if is_program {
+            self.is_starting = false;
+            self.directory = match name {
+                "run-parts" => DirectoryUse::Parts,
+                _ if is_interpreter => DirectoryUse::Entry,
+                _ => DirectoryUse::Plain,
+            };
+        }
+    }
+}
+
+/// Whether the word behind this one is a script itself: `-c`, `-ec`, `eval`.
+pub(super) fn is_inline(word: &[u8]) -> bool {
+    word == b"eval" || word.starts_with(b"-") && !word.starts_with(b"--") && word.ends_with(b"c")
+}
+
+/// Where the value begins that `word` has behind `option`: `-Fvalue`, `--file=value`.
+fn attached(option: &str, word: &[u8]) -> Option<usize> {
+    let rest = word.strip_prefix(option.as_bytes()).filter(|rest| !rest.is_empty())?;
+    match option.starts_with("--") {
+        true => rest.starts_with(b"=").then_some(option.len() + 1),
+        false => Some(option.len()),
+    }
+}
+
+/// The name of a program without its directory.
+fn base_name(word: &[u8]) -> &str {
+    let name = word.rsplit(|&byte| byte == b'/').next().unwrap_or(word);
+    std::str::from_utf8(name).unwrap_or_default()
+}
+
+/// Whether `programs` has `name`, in whichever version: `python3.12` is `python`.
+fn is_one_of(programs: &[&str], name: &str) -> bool {
+    let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    programs.contains(&name) || programs.contains(&plain)
+}
