@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::spelling::rename_aliases;
 use crate::{
     BadArguments, FreeformSpec, FunctionSpec, Grammar, JsonSchema, Strict, ToolPayload, ToolSpec,
     without_lone_surrogates,
@@ -112,10 +113,7 @@ pub(crate) fn checked(
     aliases: &[(&str, &str)],
 ) -> Result<Value, BadArguments> {
     let mut value = json(text)?;
-    for (from, to) in aliases {
-        rename(&mut value, from, to);
-        said_twice(&mut value, from, to, schema)?;
-    }
+    rename_aliases(&mut value, aliases, schema)?;
     drop_nulls(&mut value, schema);
     schema.validate(&value)?;
     Ok(value)
@@ -139,39 +137,6 @@ fn json(text: &str) -> Result<Value, BadArguments> {
         let why = why.split(" at line ").next().unwrap_or_default().to_owned();
         BadArguments::NotJson { line: error.line(), column: error.column(), why }
     })
-}
-
-/// Renames the property `from` (a path such as `steps[].step`) to `to` where there is no `to` yet.
-fn rename(value: &mut Value, from: &str, to: &str) {
-    if let Some((list, rest)) = from.split_once("[].") {
-        if let Some(Value::Array(items)) = value.get_mut(list) {
-            items.iter_mut().for_each(|item| rename(item, rest, to));
-        }
-        return;
-    }
-    let Value::Object(map) = value else { return };
-    if !map.contains_key(to)
-        && let Some(found) = map.remove(from)
-    {
-        map.insert(to.to_owned(), found);
-    }
-}
-
-/// Takes one of two spellings of one property away, if they say the same.
-fn said_twice(value: &mut Value, from: &str, to: &str, schema: &JsonSchema) -> Result<(), BadArguments> {
-    let is_another =
-        |name: &str| schema.object.as_ref().is_some_and(|object| object.properties.contains_key(name));
-    let Value::Object(map) = value else { return Ok(()) };
-    let (Some(one), Some(other)) = (map.get(from), map.get(to)) else { return Ok(()) };
-    if is_another(from) || !is_another(to) {
-        return Ok(());
-    }
-    if one != other && !one.is_null() {
-        let why = format!("`{from}` and `{to}` are the same argument and differ: give one of them");
-        return Err(BadArguments::Value { path: from.to_owned(), why });
-    }
-    map.remove(from);
-    Ok(())
 }
 
 /// `null` for an optional property means that it was left out: strict schemas make models write it.
@@ -244,7 +209,7 @@ mod tests {
         size: Option<u8>,
     }
 
-    const ALIASES: &[(&str, &str)] = &[("file_path", "path"), ("parts[].title", "name")];
+    const ALIASES: &[(&str, &str)] = &[("file_path", "path"), ("row", "line"), ("parts[].title", "name")];
 
     fn read(arguments: &str) -> Result<Sample, BadArguments> {
         let payload = ToolPayload::Function { arguments: arguments.to_owned() };
@@ -279,6 +244,22 @@ mod tests {
         assert_eq!(read(r#"{"path": "a", "file_path": null}"#).unwrap().path, "a");
         let differing = read(r#"{"path": "a", "file_path": "b"}"#).unwrap_err().to_string();
         assert_snapshot!(differing, @"the arguments do not fit at `file_path`: `file_path` and `path` are the same argument and differ: give one of them");
+    }
+
+    #[test]
+    fn a_null_counts_as_left_out_beside_another_spelling() {
+        let nothing_else = Sample { path: "a".into(), line: None, parts: Vec::new() };
+        assert_eq!(read(r#"{"path": null, "file_path": "a"}"#).unwrap(), nothing_else);
+        assert_eq!(read(r#"{"path": "a", "row": 3, "line": null}"#).unwrap().line, Some(3));
+        assert_eq!(read(r#"{"path": "a", "row": null, "line": 3}"#).unwrap().line, Some(3));
+        assert_eq!(read(r#"{"path": "a", "row": null, "line": null}"#).unwrap(), nothing_else);
+        let part = |text: &str| read(&format!(r#"{{"path": "a", "parts": [{text}]}}"#));
+        for text in [r#"{"title": "x", "name": null}"#, r#"{"title": null, "name": "x"}"#] {
+            assert_eq!(part(text).unwrap().parts, [Part { name: "x".into(), size: None }], "{text}");
+        }
+        assert_eq!(part(r#"{"title": "x", "name": "x"}"#).unwrap().parts.len(), 1);
+        let differing = part(r#"{"title": "x", "name": "y"}"#).unwrap_err().to_string();
+        assert_snapshot!(differing, @"the arguments do not fit at `parts[0].title`: `title` and `name` are the same argument and differ: give one of them");
     }
 
     #[test]
