@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::spelling::rename_aliases;
+use crate::spelling::{as_sent, rename_aliases};
 use crate::{
     BadArguments, FreeformSpec, FunctionSpec, Grammar, JsonSchema, Strict, ToolPayload, ToolSpec,
     without_lone_surrogates,
@@ -54,12 +54,29 @@ impl<T: DeserializeOwned + Derive + Send + Sync + 'static> Args for T {
         schema: &JsonSchema,
         aliases: &[(&str, &str)],
     ) -> Result<Self, BadArguments> {
-        let mut value = checked(&payload.arguments(), schema, aliases)?;
-        whole_numbers(&mut value);
-        serde_path_to_error::deserialize(value).map_err(|error| BadArguments::Value {
-            path: error.path().to_string(),
-            why: error.inner().to_string(),
-        })
+        let text = payload.arguments();
+        typed(&text, schema, aliases).map_err(|fault| fault_as_sent(fault, &text, aliases))
+    }
+}
+
+fn typed<T: DeserializeOwned>(
+    text: &str,
+    schema: &JsonSchema,
+    aliases: &[(&str, &str)],
+) -> Result<T, BadArguments> {
+    let mut value = checked(text, schema, aliases)?;
+    whole_numbers(&mut value);
+    serde_path_to_error::deserialize(value).map_err(|error| BadArguments::Value {
+        path: error.path().to_string(),
+        why: error.inner().to_string(),
+    })
+}
+
+/// Names the argument of `fault` as the model spelled it in `text`. Parses again: keeping both forms costs every call.
+pub(crate) fn fault_as_sent(fault: BadArguments, text: &str, aliases: &[(&str, &str)]) -> BadArguments {
+    match json(text) {
+        Ok(sent) if !aliases.is_empty() => as_sent(fault, &sent, aliases),
+        Ok(_) | Err(_) => fault,
     }
 }
 
@@ -209,7 +226,8 @@ mod tests {
         size: Option<u8>,
     }
 
-    const ALIASES: &[(&str, &str)] = &[("file_path", "path"), ("row", "line"), ("parts[].title", "name")];
+    const ALIASES: &[(&str, &str)] =
+        &[("file_path", "path"), ("row", "line"), ("pieces", "parts"), ("parts[].title", "name")];
 
     fn read(arguments: &str) -> Result<Sample, BadArguments> {
         let payload = ToolPayload::Function { arguments: arguments.to_owned() };
@@ -260,6 +278,24 @@ mod tests {
         assert_eq!(part(r#"{"title": "x", "name": "x"}"#).unwrap().parts.len(), 1);
         let differing = part(r#"{"title": "x", "name": "y"}"#).unwrap_err().to_string();
         assert_snapshot!(differing, @"the arguments do not fit at `parts[0].title`: `title` and `name` are the same argument and differ: give one of them");
+    }
+
+    #[test]
+    fn a_fault_names_the_argument_as_it_was_sent() {
+        let at = |text: &str| match read(text).unwrap_err() {
+            BadArguments::Misfit(misfit) => misfit.path,
+            other => panic!("{other}"),
+        };
+        assert_eq!(at(r#"{"file_path": 7}"#), "file_path");
+        assert_eq!(at(r#"{"file_path": null}"#), "file_path");
+        assert_eq!(at(r#"{"path": null, "file_path": 7}"#), "file_path");
+        assert_eq!(at(r#"{"path": 7, "file_path": null}"#), "path");
+        assert_eq!(at(r#"{"path": "a", "row": "5"}"#), "row");
+        assert_eq!(at(r#"{"row": 5}"#), "path");
+        assert_eq!(at(r#"{"path": "a", "pieces": 5}"#), "pieces");
+        assert_eq!(at(r#"{"path": "a", "pieces": [{"name": "x"}, {"title": 5}]}"#), "pieces[1].title");
+        assert_eq!(at(r#"{"path": "a", "parts": [{"title": "x"}, {"name": 5}]}"#), "parts[1].name");
+        assert_eq!(at(r#"{"path": "a", "pieces": [{"title": "x", "size": 300}]}"#), "pieces[0].size");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Argument aliases: other spellings of an argument, renamed before arguments are validated.
+//! Argument aliases: other spellings of an argument, renamed before validation and named as sent in a fault.
 
 use serde_json::Value;
 
-use crate::{BadArguments, JsonSchema};
+use crate::{BadArguments, JsonSchema, Misfit};
 
 /// Renames each alias (`file_path`, `steps[].step`) to the name in the schema. Of two spellings, a `null` counts as left
 /// out; two values that differ are a fault.
@@ -46,4 +46,45 @@ fn rename(value: &mut Value, alias: &str, name: &str, schema: &JsonSchema) -> Re
         Some(_) => return Err(alias.to_owned()),
     }
     Ok(())
+}
+
+/// Names the argument of `fault` as the model spelled it in `sent`.
+pub(crate) fn as_sent(fault: BadArguments, sent: &Value, aliases: &[(&str, &str)]) -> BadArguments {
+    match fault {
+        BadArguments::Misfit(Misfit { path, expected, found }) => {
+            Misfit { path: path_as_sent(&path, sent, aliases), expected, found }.into()
+        }
+        BadArguments::Value { path, why } => {
+            BadArguments::Value { path: path_as_sent(&path, sent, aliases), why }
+        }
+        BadArguments::NotJson { .. } | BadArguments::TooLong { .. } => fault,
+    }
+}
+
+/// `steps[1].description` → `plan[1].step`, if that is how the model spelled them.
+fn path_as_sent(path: &str, sent: &Value, aliases: &[(&str, &str)]) -> String {
+    let (name, rest) = path.split_at(path.find(['.', '[']).unwrap_or(path.len()));
+    let spelled = name_as_sent(name, sent, aliases);
+    let of_items: Vec<(&str, &str)> = aliases
+        .iter()
+        .filter_map(|(alias, to)| Some((alias.strip_prefix(name)?.strip_prefix("[].")?, *to)))
+        .collect();
+    let below = rest.strip_prefix('[').and_then(|rest| rest.split_once("]."));
+    let item = below.and_then(|(index, path)| {
+        let item = sent.get(spelled)?.get(index.parse::<usize>().ok()?)?;
+        Some((index, path_as_sent(path, item, &of_items)))
+    });
+    match item {
+        Some((index, path)) => format!("{spelled}[{index}].{path}"),
+        None => format!("{spelled}{rest}"),
+    }
+}
+
+/// The spelling of the argument `name` that has a value in `sent`; failing that, one that is there as `null`.
+fn name_as_sent<'a>(name: &'a str, sent: &Value, aliases: &[(&'a str, &'a str)]) -> &'a str {
+    let others = aliases.iter().filter(|(_, to)| *to == name).map(|(alias, _)| *alias);
+    let spellings = || std::iter::once(name).chain(others.clone());
+    let has_value = |name: &&str| sent.get(*name).is_some_and(|value| !value.is_null());
+    let is_there = |name: &&str| sent.get(*name).is_some();
+    spellings().find(has_value).or_else(|| spellings().find(is_there)).unwrap_or(name)
 }
