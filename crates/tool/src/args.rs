@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::spelling::{as_sent, rename_aliases};
 use crate::{
-    BadArguments, FreeformSpec, FunctionSpec, Grammar, JsonSchema, Strict, ToolPayload, ToolSpec,
+    Additional, BadArguments, FreeformSpec, FunctionSpec, Grammar, JsonSchema, Strict, ToolPayload, ToolSpec,
     without_lone_surrogates,
 };
 
@@ -156,13 +156,16 @@ fn json(text: &str) -> Result<Value, BadArguments> {
     })
 }
 
-/// `null` for an optional property means that it was left out: strict schemas make models write it.
+/// Takes out each property that is `null` and optional, or unknown where the schema allows no other: it was left out.
+/// Strict schemas make models write `null`, and models send it for fields of other products.
 fn drop_nulls(value: &mut Value, schema: &JsonSchema) {
     match value {
         Value::Object(map) => {
             let Some(object) = &schema.object else { return };
-            map.retain(|name, value| {
-                !value.is_null() || object.required.contains(name) || !object.properties.contains_key(name)
+            map.retain(|name, value| match object.properties.contains_key(name) {
+                _ if !value.is_null() => true,
+                true => object.required.contains(name),
+                false => object.additional != Additional::Forbidden,
             });
             for (name, value) in map {
                 if let Some(schema) = object.properties.get(name) {
@@ -296,6 +299,15 @@ mod tests {
         assert_eq!(at(r#"{"path": "a", "pieces": [{"name": "x"}, {"title": 5}]}"#), "pieces[1].title");
         assert_eq!(at(r#"{"path": "a", "parts": [{"title": "x"}, {"name": 5}]}"#), "parts[1].name");
         assert_eq!(at(r#"{"path": "a", "pieces": [{"title": "x", "size": 300}]}"#), "pieces[0].size");
+    }
+
+    #[test]
+    fn an_unknown_argument_that_is_null_is_dropped() {
+        let read = read(r#"{"path": "a", "mode": null, "parts": [{"name": "x", "kind": null}]}"#).unwrap();
+        assert_eq!(read.parts, [Part { name: "x".into(), size: None }]);
+        let open = JsonSchema::foreign(&serde_json::json!({"type": "object"}), usize::MAX).unwrap();
+        let kept = checked(r#"{"anything": null}"#, &open, &[]).unwrap();
+        assert_eq!(kept, serde_json::json!({"anything": null}), "an open object may give null a meaning");
     }
 
     #[test]
