@@ -368,6 +368,15 @@ fn what_is_no_call_is_reported_in_its_place() {
 }
 
 #[test]
+fn an_input_that_ends_within_a_call_ends_the_session() {
+    let shell = Shell::new();
+    let half = r#"{"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "read_file", "arguments": "{"}}]}}]}"#;
+    let ran = shell.fed(&["pipe", "--wire", "chat"], half);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.out.contains("the response ended before the call was complete"), "{}", ran.out);
+}
+
+#[test]
 fn an_input_for_another_wire_gets_a_hint() {
     let shell = Shell::new();
     let call = r#"{"type": "function_call", "call_id": "1", "name": "list_dir", "arguments": "{}"}"#;

@@ -86,6 +86,10 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         while open || !self.held.is_empty() || self.runtime.open() > 0 {
             self.start_held()?;
             self.end_turn()?;
+            // What was held may have been faults only, which are answered by now: nothing is left to wait for.
+            if !open && self.held.is_empty() && self.runtime.open() == 0 {
+                break;
+            }
             let room = open && self.held.len() < MAX_HELD;
             if !room {
                 self.questions.deny(if open { NO_ROOM } else { INPUT_ENDED });
