@@ -357,14 +357,47 @@ fn events_and_stats() {
 #[test]
 fn what_is_no_call_is_reported_in_its_place() {
     let shell = Shell::new();
-    let lines = "\u{feff}{\"type\": \"toolgate.cancle\"}\n\ndata: {}\n{\"type\": \"toolgate.cancel\", \"call_id\": 7}\n{\"type\": \"toolgate.cancel\"}\n";
+    let lines = "\u{feff}{\"type\": \"toolgate.cancle\"}\n\ndata: {]\n{\"type\": \"toolgate.cancel\", \"call_id\": 7}\n{\"type\": \"toolgate.cancel\"}\n";
     assert_snapshot!(shell.fed(&["pipe"], lines).out, @r#"
     {"message":"there is no toolgate.cancle; there are toolgate.cancel, toolgate.decision, toolgate.elicited and toolgate.end_turn","type":"toolgate.fault"}
-    {"message":"line 3 is not JSON at column 1: expected value; send what follows `data:`","type":"toolgate.fault"}
+    {"message":"line 3 is not JSON at column 2: key must be a string","type":"toolgate.fault"}
     {"message":"the call_id of a toolgate.cancel must be a string; nothing was cancelled","type":"toolgate.fault"}
     "#);
     let half = r#"{"role": "assistant", "content": [{"type": "text", "text": "\ud83d"}, {"type": "tool_use", "id": "t", "name": "nope", "input": {}}]}"#;
     assert!(shell.fed(&["pipe", "--wire", "anthropic"], half).out.contains(r#""tool_use_id":"t""#));
+}
+
+#[test]
+fn a_raw_stream_of_events_may_be_piped() {
+    let shell = Shell::new();
+    shell.workspace.file("a.txt", "one\n");
+    let chunk = |delta: &str| format!(r#"{{"choices":[{{"index":0,"delta":{delta}}}]}}"#);
+    let call = chunk(
+        r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"read_file","arguments":"{\"path\":\"a.txt\"}"}}]}"#,
+    );
+    let answer = r#"{"content":"1| one","role":"tool","tool_call_id":"c"}"#;
+    for stream in [
+        format!("{call}\n[DONE]\n"),
+        format!(": keep-alive\n\ndata: {call}\n\ndata: [DONE]\n\n"),
+        format!("data:{call}\r\n\r\ndata:[DONE]\r\n\r\n"),
+    ] {
+        let next = stream.replace(r#""id":"c""#, r#""id":"d""#);
+        let answers = shell.fed(&["pipe", "--wire", "chat"], &format!("{stream}{next}")).out;
+        let expected = [answer.to_owned(), answer.replace(r#":"c""#, r#":"d""#)];
+        assert_eq!(answers.lines().collect::<Vec<_>>(), expected, "{stream}");
+    }
+    let block = "event: content_block_start\nid: 7\nretry: 3\ndata: {\"type\": \"content_block_start\", \"index\": 0, \"content_block\": {\"type\": \"tool_use\", \"id\": \"t\", \"name\": \"read_file\", \"input\": {\"path\": \"a.txt\"}}}\n\nevent: content_block_stop\ndata: {\"type\": \"content_block_stop\", \"index\": 0}\n\n";
+    let ran = shell.fed(&["pipe", "--wire", "anthropic"], block);
+    assert_snapshot!(ran.out, @r#"{"content":"1| one","tool_use_id":"t","type":"tool_result"}"#);
+}
+
+#[test]
+fn an_input_that_ends_within_a_call_ends_the_session() {
+    let shell = Shell::new();
+    let half = r#"{"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "read_file", "arguments": "{"}}]}}]}"#;
+    let ran = shell.fed(&["pipe", "--wire", "chat"], half);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.out.contains("the response ended before the call was complete"), "{}", ran.out);
 }
 
 #[test]

@@ -514,6 +514,24 @@ fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
 }
 
 #[test]
+fn an_unknown_tool_and_a_timeout_are_replayed_as_the_same() {
+    let (home, workspace) = (Home::new(), Workspace::new());
+    let turns = [
+        turn(&[
+            call("nope", &json!({})),
+            call("shell", &json!({"command": ["true"]})),
+            call("shell", &json!({"command": ["sleep", "60"], "timeout_ms": 200})),
+        ]),
+        say("Done."),
+    ];
+    let served = Served::start(home.path(), &turns);
+    assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
+    let ran = home.run(&workspace.path(), &["replay", "last", "--json"], "");
+    assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
+    assert!(events(&ran).iter().all(|line| line["outcome"] == "same"), "{}", ran.out);
+}
+
+#[test]
 fn what_is_too_long_for_an_answer_is_kept_and_its_hash_is_written_down() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let served = Served::start(

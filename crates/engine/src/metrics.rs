@@ -1,14 +1,19 @@
 //! What was called how often, with what outcome and how fast, per tool.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-/// Latency buckets: bucket n counts calls below 2^n microseconds, the last one all that took longer (9 minutes).
-const BUCKETS: usize = 30;
+/// Latency buckets in each power of two of microseconds: so many that the middle of a bucket is within 3.2 % of any
+/// latency in it. Latencies below this number have a bucket each.
+const STEPS: usize = 1 << STEP_BITS;
+const STEP_BITS: u32 = 4;
+/// Powers of two that have buckets, from 2^4 µs on. The last bucket counts all that took longer (2.4 hours).
+const POWERS: usize = 29;
+const BUCKETS: usize = STEPS + POWERS * STEPS;
 
-/// So many tools have counters of their own.
+/// So many tools have counters of their own; with 2 kB of buckets each, they take 20 MB at most.
 const MOST: usize = 10_000;
 
 /// Counters for the tools there are; calls of unknown tools share one, so that a model cannot grow them.
@@ -18,11 +23,18 @@ pub struct Metrics {
     unknown: Counters,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Counters {
     successes: AtomicU64,
     errors: AtomicU64,
-    latency: [AtomicU64; BUCKETS],
+    latency: Box<[AtomicU32]>,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        let latency = (0..BUCKETS).map(|_| AtomicU32::new(0)).collect();
+        Self { successes: AtomicU64::new(0), errors: AtomicU64::new(0), latency }
+    }
 }
 
 /// The counters of one tool at one moment.
@@ -34,8 +46,8 @@ pub struct ToolStats {
     pub successes: u64,
     /// Calls that did not.
     pub errors: u64,
-    /// Calls by latency: bucket n holds those below 2^n microseconds.
-    pub latency: Vec<u64>,
+    /// Calls by latency: sixteen buckets for each power of two of microseconds, the quickest first.
+    pub latency: Vec<u32>,
 }
 
 impl Metrics {
@@ -84,22 +96,31 @@ impl ToolStats {
         self.successes + self.errors
     }
 
-    /// A latency that `percent` of the calls stayed below, exact to a factor of two.
+    /// A latency that `percent` of the calls did not exceed, exact to 3.2 %.
     pub fn percentile(&self, percent: u64) -> Duration {
         let wanted = (self.calls() * percent).div_ceil(100);
         let mut seen = 0;
         let bucket = self.latency.iter().position(|count| {
-            seen += count;
+            seen += u64::from(*count);
             seen >= wanted
         });
-        Duration::from_micros(1 << bucket.unwrap_or(BUCKETS - 1))
+        middle(bucket.unwrap_or(BUCKETS - 1))
     }
 }
 
 fn bucket(elapsed: Duration) -> usize {
     let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
-    let bits = u64::BITS - micros.leading_zeros();
-    (bits as usize).min(BUCKETS - 1)
+    let power = micros.checked_ilog2().unwrap_or(0).saturating_sub(STEP_BITS);
+    let step = usize::try_from(micros >> power).unwrap_or(usize::MAX);
+    (power as usize * STEPS + step).min(BUCKETS - 1)
+}
+
+/// The latency in the middle of a bucket.
+fn middle(bucket: usize) -> Duration {
+    let power = (bucket / STEPS).saturating_sub(1);
+    let first = (bucket - power * STEPS) << power;
+    let width = 1_usize << power;
+    Duration::from_micros((first + width / 2) as u64)
 }
 
 #[cfg(test)]
@@ -115,13 +136,27 @@ mod tests {
         let stats = metrics.snapshot();
         let counted: Vec<_> = stats.iter().map(|s| (s.tool.as_str(), s.successes, s.errors)).collect();
         assert_eq!(counted, [("a", 1, 1), ("(unknown)", 0, 1)]);
-        assert_eq!(stats[0].percentile(50), Duration::from_micros(4));
-        assert_eq!(stats[0].percentile(99), Duration::from_micros(4096));
+        assert_eq!(stats[0].percentile(50), Duration::from_micros(3));
+        assert_eq!(stats[0].percentile(99), Duration::from_micros(3008));
+    }
+
+    #[test]
+    fn a_percentile_is_exact_to_a_thirtieth() {
+        for millis in [1, 7, 250, 999, 2_100, 60_000, 3_600_000] {
+            let metrics = Metrics::default();
+            metrics.count(Some("a"), true, Duration::from_millis(millis));
+            let told = metrics.snapshot()[0].percentile(50).as_secs_f64() * 1000.0;
+            #[expect(clippy::cast_precision_loss, reason = "small")]
+            let error = (told - millis as f64).abs() / millis as f64;
+            assert!(error <= 1.0 / 30.0, "{millis} ms is told as {told} ms");
+        }
     }
 
     #[test]
     fn any_latency_has_a_bucket() {
-        for (micros, expected) in [(0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (u64::MAX, BUCKETS - 1)] {
+        for (micros, expected) in
+            [(0, 0), (1, 1), (16, 16), (31, 31), (32, 32), (33, 32), (34, 33), (u64::MAX, BUCKETS - 1)]
+        {
             assert_eq!(bucket(Duration::from_micros(micros)), expected, "{micros}");
         }
     }

@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::spelling::{as_sent, rename_aliases};
 use crate::{
-    BadArguments, FreeformSpec, FunctionSpec, Grammar, JsonSchema, Strict, ToolPayload, ToolSpec,
+    Additional, BadArguments, FreeformSpec, FunctionSpec, Grammar, JsonSchema, Strict, ToolPayload, ToolSpec,
     without_lone_surrogates,
 };
 
@@ -53,12 +54,29 @@ impl<T: DeserializeOwned + Derive + Send + Sync + 'static> Args for T {
         schema: &JsonSchema,
         aliases: &[(&str, &str)],
     ) -> Result<Self, BadArguments> {
-        let mut value = checked(&payload.arguments(), schema, aliases)?;
-        whole_numbers(&mut value);
-        serde_path_to_error::deserialize(value).map_err(|error| BadArguments::Value {
-            path: error.path().to_string(),
-            why: error.inner().to_string(),
-        })
+        let text = payload.arguments();
+        typed(&text, schema, aliases).map_err(|fault| fault_as_sent(fault, &text, aliases))
+    }
+}
+
+fn typed<T: DeserializeOwned>(
+    text: &str,
+    schema: &JsonSchema,
+    aliases: &[(&str, &str)],
+) -> Result<T, BadArguments> {
+    let mut value = checked(text, schema, aliases)?;
+    whole_numbers(&mut value);
+    serde_path_to_error::deserialize(value).map_err(|error| BadArguments::Value {
+        path: error.path().to_string(),
+        why: error.inner().to_string(),
+    })
+}
+
+/// Names the argument of `fault` as the model spelled it in `text`. Parses again: keeping both forms costs every call.
+pub(crate) fn fault_as_sent(fault: BadArguments, text: &str, aliases: &[(&str, &str)]) -> BadArguments {
+    match json(text) {
+        Ok(sent) if !aliases.is_empty() => as_sent(fault, &sent, aliases),
+        Ok(_) | Err(_) => fault,
     }
 }
 
@@ -112,10 +130,7 @@ pub(crate) fn checked(
     aliases: &[(&str, &str)],
 ) -> Result<Value, BadArguments> {
     let mut value = json(text)?;
-    for (from, to) in aliases {
-        rename(&mut value, from, to);
-        said_twice(&mut value, from, to, schema)?;
-    }
+    rename_aliases(&mut value, aliases, schema)?;
     drop_nulls(&mut value, schema);
     schema.validate(&value)?;
     Ok(value)
@@ -141,46 +156,16 @@ fn json(text: &str) -> Result<Value, BadArguments> {
     })
 }
 
-/// Renames the property `from` (a path such as `steps[].step`) to `to` where there is no `to` yet.
-fn rename(value: &mut Value, from: &str, to: &str) {
-    if let Some((list, rest)) = from.split_once("[].") {
-        if let Some(Value::Array(items)) = value.get_mut(list) {
-            items.iter_mut().for_each(|item| rename(item, rest, to));
-        }
-        return;
-    }
-    let Value::Object(map) = value else { return };
-    if !map.contains_key(to)
-        && let Some(found) = map.remove(from)
-    {
-        map.insert(to.to_owned(), found);
-    }
-}
-
-/// Takes one of two spellings of one property away, if they say the same.
-fn said_twice(value: &mut Value, from: &str, to: &str, schema: &JsonSchema) -> Result<(), BadArguments> {
-    let is_another =
-        |name: &str| schema.object.as_ref().is_some_and(|object| object.properties.contains_key(name));
-    let Value::Object(map) = value else { return Ok(()) };
-    let (Some(one), Some(other)) = (map.get(from), map.get(to)) else { return Ok(()) };
-    if is_another(from) || !is_another(to) {
-        return Ok(());
-    }
-    if one != other && !one.is_null() {
-        let why = format!("`{from}` and `{to}` are the same argument and differ: give one of them");
-        return Err(BadArguments::Value { path: from.to_owned(), why });
-    }
-    map.remove(from);
-    Ok(())
-}
-
-/// `null` for an optional property means that it was left out: strict schemas make models write it.
+/// Takes out each property that is `null` and optional, or unknown where the schema allows no other: it was left out.
+/// Strict schemas make models write `null`, and models send it for fields of other products.
 fn drop_nulls(value: &mut Value, schema: &JsonSchema) {
     match value {
         Value::Object(map) => {
             let Some(object) = &schema.object else { return };
-            map.retain(|name, value| {
-                !value.is_null() || object.required.contains(name) || !object.properties.contains_key(name)
+            map.retain(|name, value| match object.properties.contains_key(name) {
+                _ if !value.is_null() => true,
+                true => object.required.contains(name),
+                false => object.additional != Additional::Forbidden,
             });
             for (name, value) in map {
                 if let Some(schema) = object.properties.get(name) {
@@ -244,7 +229,8 @@ mod tests {
         size: Option<u8>,
     }
 
-    const ALIASES: &[(&str, &str)] = &[("file_path", "path"), ("parts[].title", "name")];
+    const ALIASES: &[(&str, &str)] =
+        &[("file_path", "path"), ("row", "line"), ("pieces", "parts"), ("parts[].title", "name")];
 
     fn read(arguments: &str) -> Result<Sample, BadArguments> {
         let payload = ToolPayload::Function { arguments: arguments.to_owned() };
@@ -279,6 +265,49 @@ mod tests {
         assert_eq!(read(r#"{"path": "a", "file_path": null}"#).unwrap().path, "a");
         let differing = read(r#"{"path": "a", "file_path": "b"}"#).unwrap_err().to_string();
         assert_snapshot!(differing, @"the arguments do not fit at `file_path`: `file_path` and `path` are the same argument and differ: give one of them");
+    }
+
+    #[test]
+    fn a_null_counts_as_left_out_beside_another_spelling() {
+        let nothing_else = Sample { path: "a".into(), line: None, parts: Vec::new() };
+        assert_eq!(read(r#"{"path": null, "file_path": "a"}"#).unwrap(), nothing_else);
+        assert_eq!(read(r#"{"path": "a", "row": 3, "line": null}"#).unwrap().line, Some(3));
+        assert_eq!(read(r#"{"path": "a", "row": null, "line": 3}"#).unwrap().line, Some(3));
+        assert_eq!(read(r#"{"path": "a", "row": null, "line": null}"#).unwrap(), nothing_else);
+        let part = |text: &str| read(&format!(r#"{{"path": "a", "parts": [{text}]}}"#));
+        for text in [r#"{"title": "x", "name": null}"#, r#"{"title": null, "name": "x"}"#] {
+            assert_eq!(part(text).unwrap().parts, [Part { name: "x".into(), size: None }], "{text}");
+        }
+        assert_eq!(part(r#"{"title": "x", "name": "x"}"#).unwrap().parts.len(), 1);
+        let differing = part(r#"{"title": "x", "name": "y"}"#).unwrap_err().to_string();
+        assert_snapshot!(differing, @"the arguments do not fit at `parts[0].title`: `title` and `name` are the same argument and differ: give one of them");
+    }
+
+    #[test]
+    fn a_fault_names_the_argument_as_it_was_sent() {
+        let at = |text: &str| match read(text).unwrap_err() {
+            BadArguments::Misfit(misfit) => misfit.path,
+            other => panic!("{other}"),
+        };
+        assert_eq!(at(r#"{"file_path": 7}"#), "file_path");
+        assert_eq!(at(r#"{"file_path": null}"#), "file_path");
+        assert_eq!(at(r#"{"path": null, "file_path": 7}"#), "file_path");
+        assert_eq!(at(r#"{"path": 7, "file_path": null}"#), "path");
+        assert_eq!(at(r#"{"path": "a", "row": "5"}"#), "row");
+        assert_eq!(at(r#"{"row": 5}"#), "path");
+        assert_eq!(at(r#"{"path": "a", "pieces": 5}"#), "pieces");
+        assert_eq!(at(r#"{"path": "a", "pieces": [{"name": "x"}, {"title": 5}]}"#), "pieces[1].title");
+        assert_eq!(at(r#"{"path": "a", "parts": [{"title": "x"}, {"name": 5}]}"#), "parts[1].name");
+        assert_eq!(at(r#"{"path": "a", "pieces": [{"title": "x", "size": 300}]}"#), "pieces[0].size");
+    }
+
+    #[test]
+    fn an_unknown_argument_that_is_null_is_dropped() {
+        let read = read(r#"{"path": "a", "mode": null, "parts": [{"name": "x", "kind": null}]}"#).unwrap();
+        assert_eq!(read.parts, [Part { name: "x".into(), size: None }]);
+        let open = JsonSchema::foreign(&serde_json::json!({"type": "object"}), usize::MAX).unwrap();
+        let kept = checked(r#"{"anything": null}"#, &open, &[]).unwrap();
+        assert_eq!(kept, serde_json::json!({"anything": null}), "an open object may give null a meaning");
     }
 
     #[test]

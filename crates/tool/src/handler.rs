@@ -6,9 +6,10 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use policy::{Intent, Permit};
 
+use crate::args::fault_as_sent;
 use crate::{
-    Args, Cx, JsonSchema, Lengths, Place, Strict, StrictFault, ToolCall, ToolError, ToolOutput, ToolSpec,
-    Type,
+    Args, Cx, JsonSchema, Lengths, Place, Strict, StrictFault, ToolCall, ToolError, ToolOutput, ToolPayload,
+    ToolSpec, Type,
 };
 
 /// A tool: one type, one file.
@@ -256,8 +257,9 @@ impl<H: ToolHandler> AnyTool for Typed<H> {
 
     fn plan(&self, call: &ToolCall, place: &Place) -> Result<Box<dyn Attempt>, ToolError> {
         let args = H::Args::read(&call.payload, &self.schema, H::ARG_ALIASES)?;
-        let intent = self.handler.intent(&args, place)?;
-        Ok(Box::new(Planned { handler: Arc::clone(&self.handler), args, intent }))
+        let intent = self.handler.intent(&args, place).map_err(|error| spelled::<H>(error, &call.payload))?;
+        let sent = Some(&call.payload).filter(|_| !H::ARG_ALIASES.is_empty()).cloned();
+        Ok(Box::new(Planned { handler: Arc::clone(&self.handler), args, intent, sent }))
     }
 }
 
@@ -265,6 +267,8 @@ struct Planned<H: ToolHandler> {
     handler: Arc<H>,
     args: H::Args,
     intent: Intent,
+    /// The call's payload, if its arguments have other spellings: a fault names the one that was sent.
+    sent: Option<ToolPayload>,
 }
 
 impl<H: ToolHandler> Attempt for Planned<H> {
@@ -273,6 +277,20 @@ impl<H: ToolHandler> Attempt for Planned<H> {
     }
 
     fn run<'a>(&'a self, permit: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.handler.run(&self.args, permit, cx))
+        let run = self.handler.run(&self.args, permit, cx);
+        Box::pin(async move {
+            run.await.map_err(|error| match &self.sent {
+                Some(sent) => spelled::<H>(error, sent),
+                None => error,
+            })
+        })
+    }
+}
+
+/// Names a bad argument as the model spelled it.
+fn spelled<H: ToolHandler>(error: ToolError, sent: &ToolPayload) -> ToolError {
+    match error {
+        ToolError::BadArguments(fault) => fault_as_sent(fault, &sent.arguments(), H::ARG_ALIASES).into(),
+        other => other,
     }
 }

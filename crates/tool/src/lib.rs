@@ -43,6 +43,7 @@ mod notice;
 mod output;
 mod schema;
 mod spec;
+mod spelling;
 mod surrogates;
 mod text;
 

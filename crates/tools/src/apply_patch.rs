@@ -100,7 +100,8 @@ fn argument(payload: &ToolPayload) -> &'static str {
     let sent: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
     match &sent {
         serde_json::Value::Object(sent) => {
-            ["input", "patch", "files"].into_iter().find(|name| sent.contains_key(*name)).unwrap_or("")
+            let is_sent = |name: &&str| sent.get(*name).is_some_and(|value| !value.is_null());
+            ["input", "patch", "files"].into_iter().find(is_sent).unwrap_or("")
         }
         // The patch itself, without JSON around it.
         _ => "input",

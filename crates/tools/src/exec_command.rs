@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use exec::process::{Size, Stdio};
-use exec::session::Lifetime;
+use exec::session::{Lifetime, TimeLimit};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -147,11 +147,11 @@ impl ToolHandler for ExecCommand {
         };
         let (session, mut pump) = commands.start(wanted, permit, cx).await?;
         let begun = Instant::now();
-        let deadline = args.limit().map(|limit| begun + limit);
+        let limit = args.limit().map(|after| TimeLimit { after, deadline: begun + after });
         let wait = Wait { until: begun + args.patience(), prompts: true, leaves: true };
         let mut deltas = Deltas::of(&session, cx);
         let outcome = attend(&session, Some(&mut pump), &mut deltas, wait, cx).await;
-        let late = args.limit().filter(|_| deadline.is_some_and(|deadline| deadline <= Instant::now()));
+        let late = limit.filter(|limit| limit.deadline <= Instant::now());
         let late = late.filter(|_| outcome == Outcome::Yielded && !session.is_over());
         if matches!(outcome, Outcome::Halted(_)) || late.is_some() {
             finish(&session, Some(&mut pump), &mut deltas).await;
@@ -161,9 +161,9 @@ impl ToolHandler for ExecCommand {
         }
         let report = Report::new(&session, deltas, session.began(), args.max_output_tokens, cx).await;
         commands.learn(&report);
-        let ending = late.map_or_else(|| report.ending(outcome), Ending::TimedOut);
+        let ending = late.map_or_else(|| report.ending(outcome), |limit| Ending::TimedOut(limit.after));
         if matches!(ending, Ending::Left | Ending::Running | Ending::Prompting) {
-            commands.sessions.adopt_until(&session, pump, deadline);
+            commands.sessions.adopt_until(&session, pump, limit);
         }
         Ok(report.answer(ending, Labels::Session))
     }

@@ -53,7 +53,11 @@ impl ToolHandler for KillSession {
         if report.is_over() {
             self.0.sessions.forget(session.id());
         }
-        let ending = if report.is_over() { Ending::Killed } else { Ending::Running };
+        let ending = match (report.is_over(), session.timed_out()) {
+            (true, Some(limit)) => Ending::TimedOut(limit),
+            (true, None) => Ending::Killed,
+            (false, _) => Ending::Running,
+        };
         Ok(report.answer(ending, Labels::Session))
     }
 }

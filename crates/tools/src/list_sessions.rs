@@ -60,6 +60,9 @@ impl ToolHandler for ListSessions {
 }
 
 fn state(session: &Session) -> String {
+    if let (Stage::Over { .. }, Some(limit)) = (session.stage(), session.timed_out()) {
+        return format!("timed out after {} milliseconds", limit.as_millis());
+    }
     match session.stage() {
         Stage::Running => "running".to_owned(),
         Stage::Leaving { exit, .. } => format!("exited with code {}, background processes run", exit.code()),

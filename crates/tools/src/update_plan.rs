@@ -145,7 +145,7 @@ fn check(steps: &[Step]) -> Result<(), ToolError> {
             && let Some(other) = current.replace(at)
         {
             let why = format!(
-                "at most one step may be in_progress, and steps[{other}] is; mark one of them pending or completed"
+                "at most one step may be in_progress, and the step at index {other} is; mark one of them pending or completed"
             );
             return Err(ToolError::argument(format!("steps[{at}].status"), why));
         }

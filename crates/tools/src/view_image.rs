@@ -23,6 +23,18 @@ impl ViewImage {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     path: String,
+    /// How closely the model looks.
+    #[expect(dead_code, reason = "other agents' tools take it; the picture that is sent is the same")]
+    detail: Option<Detail>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Detail {
+    Auto,
+    Low,
+    High,
+    Original,
 }
 
 impl ToolHandler for ViewImage {
@@ -30,6 +42,7 @@ impl ToolHandler for ViewImage {
     const NAME: &'static str = "view_image";
     const ABOUT: &'static str = "Shows a picture (PNG, JPEG, GIF or WebP), scaled down if it is large.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("file_path", "path")];
+    const UNTOLD: &'static [&'static str] = &["detail"];
     const LANE: Lane = Lane::Shared;
     const NEEDS: Needs = Needs::Sight;
 

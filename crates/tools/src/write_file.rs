@@ -31,7 +31,8 @@ impl CalledAs {
             Err(_) if is_written && arguments.trim().is_empty() => Map::new(),
             Ok(_) | Err(_) => return Ok(()),
         };
-        let has = |names: &[&str]| names.iter().any(|name| sent.contains_key(*name));
+        let has =
+            |names: &[&str]| names.iter().any(|name| sent.get(*name).is_some_and(|value| !value.is_null()));
         let missing = |name: &str| {
             ToolError::argument(
                 name,

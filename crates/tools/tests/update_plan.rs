@@ -80,13 +80,22 @@ fn a_plan_that_is_none_changes_nothing() {
         text
     };
     let step = |id: &str, status: &str| json!({"id": id, "description": "x", "status": status});
-    assert_snapshot!(say(json!({"steps": [step("a", "in_progress"), step("b", "pending"), step("c", "in_progress")]})), @"the arguments do not fit at `steps[2].status`: at most one step may be in_progress, and steps[0] is; mark one of them pending or completed");
+    assert_snapshot!(say(json!({"steps": [step("a", "in_progress"), step("b", "pending"), step("c", "in_progress")]})), @"the arguments do not fit at `steps[2].status`: at most one step may be in_progress, and the step at index 0 is; mark one of them pending or completed");
     assert_snapshot!(say(json!({"steps": [step("a", "pending"), step("a", "pending")]})), @"the arguments do not fit at `steps[1].id`: another step has the same id");
     assert_snapshot!(say(json!({"steps": [step("a", "done")]})), @"the arguments do not fit at `steps[0].status`: expected one of `pending`, `in_progress`, `completed`, found `done`");
     assert_snapshot!(say(json!({"steps": [{"description": " ", "status": "pending"}]})), @"the arguments do not fit at `steps[0].description`: it is empty");
     assert_snapshot!(say(json!({"steps": 7})), @"the arguments do not fit at `steps`: expected an array, found a number");
     assert_snapshot!(say(json!({})), @"the arguments do not fit at `steps`: expected an array, found nothing");
     assert_snapshot!(say(json!({"steps": (0..101).map(|n| step(&n.to_string(), "pending")).collect::<Vec<_>>()})), @"the arguments do not fit at `steps`: 101 steps are too many; 100 are the most");
+}
+
+#[test]
+fn a_fault_names_the_arguments_of_the_other_form() {
+    let say = |plan: Value| update(&json!({ "plan": plan })).0;
+    assert_snapshot!(say(json!(5)), @"the arguments do not fit at `plan`: expected an array, found a number");
+    assert_snapshot!(say(json!([{"step": 5}])), @"the arguments do not fit at `plan[0].step`: expected a string, found a number");
+    assert_snapshot!(say(json!([{"step": "a"}, {"step": " "}])), @"the arguments do not fit at `plan[1].step`: it is empty");
+    assert_snapshot!(say(json!([{"step": "a"}, {"status": "pending"}])), @"the arguments do not fit at `plan[1].description`: expected a string, found nothing");
 }
 
 #[test]

@@ -17,6 +17,23 @@ fn view(workspace: &Workspace, path: &str) -> ToolOutput {
     Session::new(workspace, tools).call("view_image", &json!({ "path": path }))
 }
 
+fn viewed(arguments: &serde_json::Value) -> ToolOutput {
+    let w = Workspace::new();
+    w.file("a.png", encoded(20, 10, ImageFormat::Png));
+    let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
+    Session::new(&w, tools).call("view_image", arguments)
+}
+
+#[test]
+fn a_detail_is_taken_as_other_agents_define_it() {
+    for detail in [json!(null), json!("auto"), json!("low"), json!("high"), json!("original")] {
+        let shown = viewed(&json!({"path": "a.png", "detail": detail}));
+        assert!(shown.success, "{detail}: {}", shown.joined_text());
+    }
+    let wrong = viewed(&json!({"path": "a.png", "detail": "sharp"}));
+    assert_snapshot!(wrong.joined_text(), @"the arguments do not fit at `detail`: expected one of `auto`, `low`, `high`, `original`, found `sharp`");
+}
+
 fn said(workspace: &Workspace, path: &str) -> String {
     workspace.normal(&view(workspace, path).joined_text())
 }

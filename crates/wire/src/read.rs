@@ -13,6 +13,7 @@ use serde_json::Value;
 use tool::ToolCall;
 
 use crate::{Dialect, WireFault};
+pub(crate) use chat::{finish_reason, first_choice, is_whole};
 pub(crate) use responses::call_id;
 use seen::Seen;
 use turn::{Piece, Turn};

@@ -1,5 +1,8 @@
 //! Who was waited for, and when.
 
+use agent::RequestUserInput;
+use toolgate::ToolHandler;
+
 use super::story::{Call, Course, Story, What};
 
 /// Who is waited for.
@@ -65,6 +68,13 @@ fn of_call(call: &Call, began: u64, over: u64) -> Vec<(Waiting, u64, u64)> {
         // An answer may be written long after it was there.
         (Waiting::Tools, from, question.or(next).unwrap_or_else(|| end.min(from.saturating_add(took))))
     });
+    if call.tool == RequestUserInput::NAME {
+        // The time that the call took has no wait in it.
+        let from = attempts.last().map_or(began, |attempt| attempt.after);
+        let ran = call.answer.as_ref().map_or(0, |answer| answer.took);
+        let answered = end.saturating_sub(ran).max(from);
+        return asked.chain([(Waiting::People, from, answered), (Waiting::Tools, answered, end)]).collect();
+    }
     let mut times: Vec<_> = asked.chain(tried).collect();
     if times.is_empty() {
         times.push((Waiting::Tools, began.max(end.saturating_sub(took)), end));
@@ -130,6 +140,18 @@ mod tests {
         entries.truncate(3);
         entries.push((70, Entry::End { why: String::new() }));
         assert_eq!(times(&sample::told(entries)), [(20, 70), (10, 20)]);
+    }
+
+    #[test]
+    fn an_answer_to_the_model_is_a_time_that_the_user_is_waited_for() {
+        let attempt = Entry::Attempt { call: "a".to_owned(), number: 1, enforcement: String::new() };
+        let story = sample::told(vec![
+            (0, sample::call("a", "request_user_input", "{}")),
+            (10, attempt),
+            (5000, sample::answered("a", None, 2, "{}")),
+        ]);
+        let told: Vec<_> = spans(&story).iter().map(|span| (span.waiting, span.from, span.to)).collect();
+        assert_eq!(told, [(Waiting::People, 10, 4998), (Waiting::Tools, 4998, 5000)]);
     }
 
     #[test]

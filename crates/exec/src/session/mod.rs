@@ -3,6 +3,7 @@
 mod confined;
 mod flood;
 mod pump;
+mod streaming;
 mod table;
 
 use std::collections::VecDeque;
@@ -19,6 +20,7 @@ use self::confined::Confined;
 use crate::capture::{Capture, Captured, Stream};
 use crate::process::{Command, Ended, Size, SpawnFault, Spawner, Stdio, Used, resize};
 pub use pump::Pump;
+pub use streaming::Streaming;
 pub use table::{Full, Processes, Sessions};
 
 /// How long a process has between being asked to end and being killed.
@@ -140,6 +142,15 @@ pub struct About {
     pub terminal: bool,
 }
 
+/// The time after which a command is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimit {
+    /// How long the command may run.
+    pub after: Duration,
+    /// When that is over.
+    pub deadline: Instant,
+}
+
 /// What was taken from a session, all at one moment.
 #[derive(Debug)]
 pub struct Taken {
@@ -196,6 +207,7 @@ struct State {
     stream_limit: usize,
     terminal: Option<Terminal>,
     over_at: Option<Instant>,
+    timed_out: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -363,6 +375,22 @@ impl Session {
         self.order(Order::End(grace));
     }
 
+    /// Ends every process of it because its time limit `after` is over.
+    pub(crate) fn time_out(&self, after: Duration) {
+        let mut state = self.lock();
+        // A process that has ended was in time, whatever it left running.
+        if state.stage == Stage::Running {
+            state.timed_out = Some(after);
+        }
+        drop(state);
+        self.end(GRACE);
+    }
+
+    /// The time limit that ended its process, if one did.
+    pub fn timed_out(&self) -> Option<Duration> {
+        self.lock().timed_out
+    }
+
     /// Sends a signal to the process and its group.
     pub fn signal(&self, signal: i32) {
         self.order(Order::Signal(signal));
@@ -391,51 +419,9 @@ impl Session {
         Some((terminal.recent.iter().copied().collect(), terminal.size))
     }
 
-    /// From now on the output is given to [`Streaming::next`] too, first what was not taken yet; the process is slowed
-    /// down while nobody asks for it. Until the guard is dropped.
-    pub fn stream(self: &Arc<Self>) -> Streaming {
-        let mut state = self.lock();
-        if state.streamed.is_none() {
-            state.streamed = Some(state.capture.untaken().into());
-        }
-        drop(state);
-        Streaming(Arc::clone(self))
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it holds this, and what it guards is right between any two statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Output on its way to whoever watches.
-#[derive(Debug)]
-pub struct Streaming(Arc<Session>);
-
-impl Streaming {
-    /// The next piece, if there is one.
-    pub fn next(&self) -> Option<(Stream, Vec<u8>)> {
-        let mut state = self.0.lock();
-        let next = state.streamed.as_mut()?.pop_front()?;
-        drop(state);
-        self.0.work.send_replace(());
-        Some(next)
-    }
-
-    /// Reads on though nobody asks for it: the process is about to end, and must not wait for that.
-    pub fn without_limit(&self) {
-        self.0.lock().stream_limit = MAX_LAST_WORDS;
-        self.0.work.send_replace(());
-    }
-}
-
-impl Drop for Streaming {
-    fn drop(&mut self) {
-        let mut state = self.0.lock();
-        state.streamed = None;
-        state.stream_limit = MAX_STREAMED;
-        drop(state);
-        self.0.work.send_replace(());
     }
 }
 
@@ -467,6 +453,7 @@ impl State {
             stream_limit: MAX_STREAMED,
             terminal,
             over_at: None,
+            timed_out: None,
         }
     }
 

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use policy::Permit;
 use tokio::task::AbortHandle;
 
-use super::{About, GRACE, Lifetime, Pump, Session, Stage};
+use super::{About, Lifetime, Pump, Session, Stage, TimeLimit};
 use crate::capture::Capture;
 use crate::process::{Command, SpawnFault, Spawner};
 use crate::spill::Spill;
@@ -116,15 +116,15 @@ impl Sessions {
         self.adopt_until(session, pump, None);
     }
 
-    /// The same; what still runs at `deadline` is ended.
-    pub fn adopt_until(&self, session: &Arc<Session>, mut pump: Pump, deadline: Option<Instant>) {
+    /// The same; what still runs when the time limit is over is ended.
+    pub fn adopt_until(&self, session: &Arc<Session>, mut pump: Pump, limit: Option<TimeLimit>) {
         let ended = Arc::clone(session);
         let moved = async move {
-            if let Some(deadline) = deadline {
+            if let Some(TimeLimit { after, deadline }) = limit {
                 if tokio::time::timeout_at(deadline.into(), &mut pump).await.is_ok() {
                     return;
                 }
-                ended.end(GRACE);
+                ended.time_out(after);
             }
             pump.await;
         };

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::wrapper::Source;
-use super::{Format, Syntax, clip, path};
+use super::{Format, NO_LINE, Syntax, clip, path};
 use crate::edit::{Action, Edit, Patch};
 
 const PATH: &[&str] = &["file_path", "path"];
@@ -61,6 +61,12 @@ struct Fields {
 }
 
 impl Fields {
+    /// The fields of an object; one that is `null` counts as left out.
+    fn of(place: String, mut left: Map<String, Value>) -> Self {
+        left.retain(|_, value| !value.is_null());
+        Self { place, left }
+    }
+
     fn has(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.left.contains_key(*name))
     }
@@ -85,14 +91,14 @@ enum Asked {
     WholeFile,
 }
 
-/// Reads values; JSON has no lines that matter, so all of it is at its first.
+/// Reads values; all edits of a JSON text stand at its first line.
 struct Reader {
     line: usize,
 }
 
 impl Reader {
     fn document(&self, left: Map<String, Value>) -> Result<Document, Syntax> {
-        let mut fields = Fields { place: String::new(), left };
+        let mut fields = Fields::of(String::new(), left);
         if fields.has(TEXT) {
             let text = self.text(&mut fields, TEXT)?;
             self.nothing_left(&fields, TEXT)?;
@@ -126,7 +132,7 @@ impl Reader {
             let Value::Object(left) = item else {
                 return Err(self.wrong(format!("`{place}` is no object"), SHAPES));
             };
-            let fields = Fields { place, left };
+            let fields = Fields::of(place, left);
             let asked = if name == "files" { fields.in_files() } else { Asked::Either };
             let (format, edit) = self.edit(fields, shared, asked)?;
             let expected = if name == "files" { Format::Files } else { *found.get_or_insert(format) };
@@ -153,14 +159,15 @@ impl Reader {
             Some(shared) if !fields.has(PATH) => shared.to_owned(),
             Some(_) | None => self.text(&mut fields, names)?,
         };
-        let path = path::unquoted(&path, self.line)?;
+        let path = path::unquoted(&path, NO_LINE)?;
         if fields.has(CONTENT) || asked == Asked::WholeFile {
             let content = self.text(&mut fields, CONTENT)?;
             self.nothing_left(&fields, &["path", "content"])?;
             let action = Action::Write { content, executable: None };
             return Ok((Format::Files, Edit { path, line: self.line, action, blobs: None }));
         }
-        let old = self.text(&mut fields, OLD)?;
+        // Without it the file is new: one that is there is left as it is.
+        let old = if fields.has(OLD) { self.text(&mut fields, OLD)? } else { String::new() };
         let new = self.text(&mut fields, NEW)?;
         let all = self.flag(&mut fields, ALL)?;
         self.nothing_left(&fields, &["file_path", "original_content", "updated_content", "replace_all"])?;
@@ -200,7 +207,7 @@ impl Reader {
     fn flag(&self, fields: &mut Fields, names: &[&str]) -> Result<bool, Syntax> {
         let within = fields.within();
         match self.field(fields, names)? {
-            None | Some((_, Value::Null)) => Ok(false),
+            None => Ok(false),
             Some((_, Value::Bool(flag))) => Ok(flag),
             Some((name, _)) => {
                 Err(self.wrong(format!("`{name}`{within} is neither true nor false"), "write true or false"))
@@ -218,6 +225,6 @@ impl Reader {
     }
 
     fn wrong(&self, what: impl Into<String>, hint: impl Into<String>) -> Syntax {
-        Syntax::new(self.line, what, hint)
+        Syntax::new(NO_LINE, what, hint)
     }
 }

@@ -89,14 +89,21 @@ pub struct UnknownFormat(pub String);
 
 /// What is wrong with a patch text: nothing of it was done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {what}; {hint}")]
+#[error("{}{what}; {hint}", at_line(*line))]
 pub struct Syntax {
-    /// The line of the patch text, from 1.
+    /// The line of the patch text, from 1; 0 if a line says nothing, as in JSON.
     pub line: usize,
     /// What is wrong there.
     pub what: String,
     /// What to do about it.
     pub hint: String,
+}
+
+/// The line of a fault whose place a line does not tell.
+const NO_LINE: usize = 0;
+
+fn at_line(line: usize) -> String {
+    if line == NO_LINE { String::new() } else { format!("line {line}: ") }
 }
 
 impl Syntax {

@@ -12,10 +12,10 @@ fn a_patch_in_a_field() {
     ");
     assert_snapshot!(tell(r#"{"input": "```\n*** Begin Patch\n*** Delete File: a\n*** End Patch\n```"}"#), @"3: delete a");
     assert_snapshot!(tell(r#"{"input": "*** Begin Patch\n*** Delete File: a\n"}"#), @"line 2: the patch is cut off: nothing was done; send all of it, up to `*** End Patch`");
-    assert_snapshot!(tell(r#"{"input": "{\"input\": \"x\"}"}"#), @"line 1: the patch in the JSON is JSON again; write the patch itself in it, as an envelope or a unified diff");
-    assert_snapshot!(tell(r#"{"input": 1}"#), @"line 1: `input` is no string; write it as a string");
-    assert_snapshot!(tell(r#"{"input": "x", "patch": "y"}"#), @"line 1: `input` and `patch` name the same thing; give one of them");
-    assert_snapshot!(tell(r#"{"input": "x", "cwd": "y"}"#), @"line 1: nobody knows what `cwd` means; leave it out; the fields are input, patch");
+    assert_snapshot!(tell(r#"{"input": "{\"input\": \"x\"}"}"#), @"the patch in the JSON is JSON again; write the patch itself in it, as an envelope or a unified diff");
+    assert_snapshot!(tell(r#"{"input": 1}"#), @"`input` is no string; write it as a string");
+    assert_snapshot!(tell(r#"{"input": "x", "patch": "y"}"#), @"`input` and `patch` name the same thing; give one of them");
+    assert_snapshot!(tell(r#"{"input": "x", "cwd": "y"}"#), @"nobody knows what `cwd` means; leave it out; the fields are input, patch");
 }
 
 #[test]
@@ -46,26 +46,43 @@ fn whole_files() {
 
 #[test]
 fn what_is_wrong_is_named() {
-    assert_snapshot!(tell(r#"{"files": [{"path": "a", "content": "x", "mode": 1, "owner": 2}]}"#), @"line 1: nobody knows what `mode`, `owner` means in `files[0]`; leave it out; the fields are path, content");
-    assert_snapshot!(tell(r#"{"path": "a", "old_string": "x", "new_string": "y", "expected": 1}"#), @"line 1: nobody knows what `expected` means; leave it out; the fields are file_path, original_content, updated_content, replace_all");
-    assert_snapshot!(tell(r#"{"edits": [{"path": "a", "search": "x", "replace": "y"}], "dry": true}"#), @"line 1: nobody knows what `dry` means; leave it out; the fields are edits");
-    assert_snapshot!(tell(r#"{"path": "a", "old_string": "x"}"#), @r#"line 1: `updated_content` is missing; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
-    assert_snapshot!(tell(r#"{"edits": [{"old_string": "x", "new_string": "y"}]}"#), @r#"line 1: `file_path` is missing in `edits[0]`; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
-    assert_snapshot!(tell(r#"{"path": "a", "file_path": "b", "old_string": "x", "new_string": "y"}"#), @"line 1: `file_path` and `path` name the same thing; give one of them");
-    assert_snapshot!(tell(r#"{"edits": [{"path": "a", "old_string": "x", "new_string": 5}]}"#), @"line 1: `new_string` in `edits[0]` is no string; write it as a string");
-    assert_snapshot!(tell(r#"{"path": "a", "old_string": "x", "new_string": "y", "replace_all": "yes"}"#), @"line 1: `replace_all` is neither true nor false; write true or false");
-    assert_snapshot!(tell(r#"{"path": "a\u0000", "content": "x"}"#), @"line 1: the path holds a NUL character; no file can have that name: leave it out");
-    assert_snapshot!(tell(r#"{"path": "", "content": "x"}"#), @"line 1: no file is named; name it by its path from the working directory");
-    assert_snapshot!(tell(r#"{"edits": {}}"#), @r#"line 1: `edits` is no list; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
-    assert_snapshot!(tell(r#"{"edits": ["x"]}"#), @r#"line 1: `edits[0]` is no object; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
-    assert_snapshot!(tell(r#"{"files": []}"#), @r#"line 1: the list is empty: the patch names no file; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
-    assert_snapshot!(tell("[]"), @r#"line 1: the list is empty: the patch names no file; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
-    assert_snapshot!(tell("{}"), @r#"line 1: `file_path` is missing; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
-    assert_snapshot!(tell(r#"{"files": [{"path": "a"}]}"#), @r#"line 1: `content` is missing in `files[0]`; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
-    assert_snapshot!(tell(r#"{"files": [{"content": "x"}]}"#), @r#"line 1: `path` is missing in `files[0]`; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
-    assert_snapshot!(tell(r#"{"files": [{"path": "a", "search": "x", "replace": "y"}]}"#), @"line 1: `files[0]` is of another kind than what stands before it; list texts to replace in `edits` and whole files in `files`");
-    assert_snapshot!(tell(r#"[{"path": "a", "content": "x"}, {"path": "a", "search": "x", "replace": "y"}]"#), @"line 1: `[1]` is of another kind than what stands before it; list texts to replace in `edits` and whole files in `files`");
+    assert_snapshot!(tell(r#"{"files": [{"path": "a", "content": "x", "mode": 1, "owner": 2}]}"#), @"nobody knows what `mode`, `owner` means in `files[0]`; leave it out; the fields are path, content");
+    assert_snapshot!(tell(r#"{"path": "a", "old_string": "x", "new_string": "y", "expected": 1}"#), @"nobody knows what `expected` means; leave it out; the fields are file_path, original_content, updated_content, replace_all");
+    assert_snapshot!(tell(r#"{"edits": [{"path": "a", "search": "x", "replace": "y"}], "dry": true}"#), @"nobody knows what `dry` means; leave it out; the fields are edits");
+    assert_snapshot!(tell(r#"{"path": "a", "old_string": "x"}"#), @r#"`updated_content` is missing; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+    assert_snapshot!(tell(r#"{"edits": [{"old_string": "x", "new_string": "y"}]}"#), @r#"`file_path` is missing in `edits[0]`; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+    assert_snapshot!(tell(r#"{"path": "a", "file_path": "b", "old_string": "x", "new_string": "y"}"#), @"`file_path` and `path` name the same thing; give one of them");
+    assert_snapshot!(tell(r#"{"edits": [{"path": "a", "old_string": "x", "new_string": 5}]}"#), @"`new_string` in `edits[0]` is no string; write it as a string");
+    assert_snapshot!(tell(r#"{"path": "a", "old_string": "x", "new_string": "y", "replace_all": "yes"}"#), @"`replace_all` is neither true nor false; write true or false");
+    assert_snapshot!(tell(r#"{"path": "a\u0000", "content": "x"}"#), @"the path holds a NUL character; no file can have that name: leave it out");
+    assert_snapshot!(tell(r#"{"path": "", "content": "x"}"#), @"no file is named; name it by its path from the working directory");
+    assert_snapshot!(tell(r#"{"edits": {}}"#), @r#"`edits` is no list; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+    assert_snapshot!(tell(r#"{"edits": ["x"]}"#), @r#"`edits[0]` is no object; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+    assert_snapshot!(tell(r#"{"files": []}"#), @r#"the list is empty: the patch names no file; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+    assert_snapshot!(tell("[]"), @r#"the list is empty: the patch names no file; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+    assert_snapshot!(tell("{}"), @r#"`file_path` is missing; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+    assert_snapshot!(tell(r#"{"files": [{"path": "a"}]}"#), @r#"`content` is missing in `files[0]`; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+    assert_snapshot!(tell(r#"{"files": [{"content": "x"}]}"#), @r#"`path` is missing in `files[0]`; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+    assert_snapshot!(tell(r#"{"files": [{"path": "a", "search": "x", "replace": "y"}]}"#), @"`files[0]` is of another kind than what stands before it; list texts to replace in `edits` and whole files in `files`");
+    assert_snapshot!(tell(r#"[{"path": "a", "content": "x"}, {"path": "a", "search": "x", "replace": "y"}]"#), @"`[1]` is of another kind than what stands before it; list texts to replace in `edits` and whole files in `files`");
     assert_snapshot!(tell("{\"files\":\n[{\"path\": \"a\", \"cont"), @"line 2: the patch is cut off: nothing was done; send all of it, with quotes and newlines in strings escaped");
     assert_snapshot!(tell("{\"files\":\n[{'path': 1}]}"), @"line 2: this is no JSON at column 3; send all of it, with quotes and newlines in strings escaped");
     assert_snapshot!(tell(&format!("[{}", "{\"a\":".repeat(1000))), @"line 1: this is no JSON at column 632; send all of it, with quotes and newlines in strings escaped");
+}
+
+#[test]
+fn a_field_that_is_null_counts_as_left_out() {
+    assert_snapshot!(tell(r#"{"path": "n", "content": "x", "file_path": null}"#), @r#"1: write n "x""#);
+    assert_snapshot!(tell(r#"{"files": [{"path": "n", "content": "x", "mode": null}], "patch": null, "edits": null}"#), @r#"1: write n "x""#);
+    assert_snapshot!(tell(r#"{"input": "*** Begin Patch\n*** Delete File: a\n*** End Patch", "patch": null, "workdir": null}"#), @"2: delete a");
+    assert_snapshot!(tell(r#"{"path": "a", "old_string": "x", "new_string": null}"#), @r#"`updated_content` is missing; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+    assert_snapshot!(tell(r#"{"input": null}"#), @r#"`file_path` is missing; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+}
+
+#[test]
+fn without_old_content_the_file_is_new() {
+    assert_snapshot!(tell(r#"{"file_path": "n", "original_content": null, "updated_content": "x"}"#), @r#"1: replace n "" by "x""#);
+    assert_snapshot!(tell(r#"{"file_path": "n", "updated_content": "x"}"#), @r#"1: replace n "" by "x""#);
+    assert_snapshot!(tell(r#"{"edits": [{"path": "n", "new_string": "x"}]}"#), @r#"1: replace n "" by "x""#);
+    assert_snapshot!(tell(r#"{"file_path": "n"}"#), @r#"`updated_content` is missing; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
 }

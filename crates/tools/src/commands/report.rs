@@ -127,11 +127,13 @@ impl Report {
         matches!(self.stage, Stage::Over { .. } | Stage::Lost)
     }
 
-    /// How it ended, as seen when the output was taken, if nobody ended it.
+    /// How it ended, as seen when the output was taken, if no call ended it.
     pub(crate) fn ending(&self, outcome: Outcome) -> Ending {
         match (&self.stage, outcome) {
             (_, Outcome::Halted(halt)) => Ending::Halted(halt),
-            (Stage::Over { .. } | Stage::Lost, _) => Ending::Itself,
+            (Stage::Over { .. } | Stage::Lost, _) => {
+                self.session.timed_out().map_or(Ending::Itself, Ending::TimedOut)
+            }
             (Stage::Leaving { .. }, _) => Ending::Left,
             (Stage::Running, Outcome::Prompting) => Ending::Prompting,
             (Stage::Running, _) => Ending::Running,

@@ -65,6 +65,37 @@ fn whole_files() {
 }
 
 #[test]
+fn a_field_that_is_null_counts_as_left_out() {
+    let bench = bench();
+    let write = json!({"path": "b.txt", "content": "b\n", "file_path": null, "patch": null});
+    assert!(bench.call("write_file", &write).success);
+    let text = json!({"input": envelope(CHANGE), "patch": null, "files": null, "workdir": null});
+    assert!(bench.call("apply_patch", &text).success);
+    assert_eq!((bench.text("a.txt"), bench.text("b.txt")), ("one\n2\nthree\n".into(), "b\n".into()));
+    let missing = bench.call("write_file", &json!({"path": "b.txt", "content": null}));
+    assert_snapshot!(missing.joined_text(), @"the arguments do not fit at `content`: `content` is missing: give `path`, and `content` for all of the file");
+}
+
+#[test]
+fn without_old_content_a_new_file_is_written_and_none_is_lost() {
+    let bench = bench();
+    for new in [
+        json!({"file_path": "n.txt", "original_content": null, "updated_content": "new\n"}),
+        json!({"file_path": "m.txt", "updated_content": "new\n"}),
+    ] {
+        let answer = bench.call("apply_patch", &new);
+        assert!(answer.success, "{}", answer.joined_text());
+    }
+    assert_eq!((bench.text("n.txt"), bench.text("m.txt")), ("new\n".into(), "new\n".into()));
+    let answer = bench.call("apply_patch", &json!({"file_path": "a.txt", "updated_content": "new\n"}));
+    assert_snapshot!(bench.told(&answer), @"
+    The patch was not applied, and nothing was changed.
+    `a.txt` exists, and the text to replace is empty; give the text that is to be replaced
+    ");
+    assert_eq!(bench.text("a.txt"), "one\ntwo\nthree\n");
+}
+
+#[test]
 fn a_unified_diff() {
     let diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n";
     for sent in [diff.to_owned(), format!("```diff\n{diff}```\n")] {

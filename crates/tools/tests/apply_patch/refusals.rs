@@ -77,7 +77,7 @@ fn what_is_no_patch_is_the_arguments_fault() {
     }
     let answer = bench.call("apply_patch", &json!({}));
     assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments), "{}", answer.joined_text());
-    assert_snapshot!(bench.told(&bench.call("apply_patch", &json!({"input": 1}))), @"the arguments do not fit at `input`: line 1: `input` is no string; write it as a string");
+    assert_snapshot!(bench.told(&bench.call("apply_patch", &json!({"input": 1}))), @"the arguments do not fit at `input`: `input` is no string; write it as a string");
     assert_snapshot!(bench.told(&bench.patch("*** Begin Patch\n*** Update File: a.txt\n-one\n+1\n")), @"the arguments do not fit at `input`: line 4: the patch is cut off: nothing was done; send all of it, up to `*** End Patch`");
 }
 

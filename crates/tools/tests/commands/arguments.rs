@@ -383,7 +383,15 @@ pub(crate) fn a_time_limit_of_a_session_holds_after_its_call() {
     let left = bench.call("exec_command", &json!({"cmd": sleep, "timeout_ms": 1000, "yield_time_ms": 250}));
     let id = id(&left);
     let ended = bench.call("write_stdin", &json!({"session_id": id, "yield_time_ms": 30000}));
-    assert_eq!(ended.facts.exit_code, Some(143));
+    assert_eq!((ended.facts.error, ended.facts.exit_code), (Some(ErrorKind::TimedOut), Some(124)));
+    assert!(ended.joined_text().starts_with("command timed out after 1000 milliseconds\n"));
+    assert!(!ended.success);
+    // Processes that a command leaves are ended too, and its own exit status counts.
+    let script = format!("sleep {mark} >/dev/null 2>&1 & sleep 0.5; exit 3");
+    let left = bench.call("exec_command", &json!({"cmd": script, "timeout_ms": 1500, "yield_time_ms": 250}));
+    let ended =
+        bench.call("write_stdin", &json!({"session_id": crate::bench::id(&left), "yield_time_ms": 30000}));
+    assert_eq!((ended.facts.error, ended.facts.exit_code), (None, Some(3)), "{}", ended.joined_text());
     // Whoever says how long it may take waits as long.
     let done = bench.call("exec_command", &json!({"cmd": "sleep 0.5; echo done", "timeout": 60000}));
     assert_eq!(output(&done), "done\n");

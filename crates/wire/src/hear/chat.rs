@@ -11,6 +11,7 @@ use super::End;
 use super::notes::Notes;
 use super::responses::is_fault;
 use crate::ModelError;
+use crate::read::{finish_reason, first_choice, is_whole};
 use crate::write::chat::{DETAILS, EXTRA, THOUGHTS};
 
 #[derive(Debug, Default)]
@@ -31,8 +32,7 @@ impl Ear {
             return notes.end(End::Failed(notes.dialect().failed(json)));
         }
         let Some(choices) = json["choices"].as_array() else { return };
-        let first = choices.iter().zip(0..).find(|(choice, at)| choice["index"].as_u64().unwrap_or(*at) == 0);
-        let Some((choice, _)) = first else {
+        let Some(choice) = first_choice(json) else {
             if choices.is_empty() && json["usage"].is_object() && self.reason.is_some() {
                 notes.end(self.ending());
             }
@@ -41,15 +41,15 @@ impl Ear {
         if is_fault(&choice["error"]) {
             return notes.end(End::Failed(notes.dialect().failed(choice)));
         }
-        let whole = !choice["delta"].is_object();
+        let whole = is_whole(choice);
         self.message(if whole { &choice["message"] } else { &choice["delta"] }, notes);
-        if let Some(reason) = choice["finish_reason"].as_str() {
+        if let Some(reason) = finish_reason(choice) {
             self.reason = Some(reason.to_owned());
         }
         if self.reason.is_some() || whole {
             self.keep(notes);
         }
-        if whole && choice["message"].is_object() {
+        if whole {
             notes.end(self.ending());
         }
     }

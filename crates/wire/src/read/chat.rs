@@ -57,10 +57,8 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn read(&mut self, json: &Value) -> Vec<Reading> {
-        if let Some(choices) = json["choices"].as_array() {
-            let first =
-                choices.iter().zip(0..).find(|(choice, at)| choice["index"].as_u64().unwrap_or(*at) == 0);
-            return first.map(|(choice, _)| self.choice(choice)).unwrap_or_default();
+        if json["choices"].is_array() {
+            return first_choice(json).map(|choice| self.choice(choice)).unwrap_or_default();
         }
         if json["tool_calls"].is_array() || json["function_call"].is_object() {
             return self.message(json, End::Proper);
@@ -81,12 +79,12 @@ impl Reader {
     }
 
     fn choice(&mut self, choice: &Value) -> Vec<Reading> {
-        let reason = choice["finish_reason"].as_str();
+        let reason = finish_reason(choice);
         let end = match reason {
             Some("length" | "content_filter") => End::Cut,
             Some(_) | None => End::Proper,
         };
-        if choice["message"].is_object() && !choice["delta"].is_object() {
+        if is_whole(choice) {
             return self.message(&choice["message"], end);
         }
         // The last chunk of some servers has a reason and nothing else.
@@ -185,6 +183,24 @@ impl Reader {
         let draft = self.drafts.get_mut(at)?;
         (!piece.starts_another(draft)).then_some(at)
     }
+}
+
+/// Choice 0 of a chunk or a response, if it has one.
+pub(crate) fn first_choice(json: &Value) -> Option<&Value> {
+    let choices = json["choices"].as_array()?;
+    let numbered = |(at, choice): &(u64, &Value)| choice["index"].as_u64().unwrap_or(*at) == 0;
+    (0..).zip(choices).find(numbered).map(|(_, choice)| choice)
+}
+
+/// Reports whether a choice is that of a whole response. A chunk may lack its delta, or have an empty message.
+pub(crate) fn is_whole(choice: &Value) -> bool {
+    let has_message = choice["message"].as_object().is_some_and(|message| !message.is_empty());
+    has_message && !choice["delta"].is_object()
+}
+
+/// Why a response has ended, if it has. Some servers write `""` or `"null"` while it has not.
+pub(crate) fn finish_reason(choice: &Value) -> Option<&str> {
+    choice["finish_reason"].as_str().filter(|reason| !matches!(*reason, "" | "null"))
 }
 
 fn form(call: &Value) -> &'static Form {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::chat::{finish_reason, first_choice, is_whole};
 use super::local_shell;
 use crate::Dialect;
 
@@ -46,17 +47,17 @@ impl<'a> Piece<'a> {
 
     fn of_chat(json: &'a Value) -> Self {
         let id = json["id"].as_str().filter(|id| !id.is_empty());
-        let Some(choices) = json["choices"].as_array() else {
+        if !json["choices"].is_array() {
             let is_message = json["tool_calls"].is_array() || json["function_call"].is_object();
             return if is_message { Self::Whole(None) } else { Self::Item };
-        };
-        match choices.first() {
-            None => Self::Other,
-            Some(choice) if choice["message"].is_object() && !choice["delta"].is_object() => Self::Whole(id),
+        }
+        match first_choice(json) {
+            Some(choice) if is_whole(choice) => Self::Whole(id),
             // With or without a delta.
-            Some(choice) if choice["finish_reason"].is_string() => Self::End(id),
+            Some(choice) if finish_reason(choice).is_some() => Self::End(id),
             Some(choice) if choice["delta"].is_object() => Self::Part(id),
-            Some(_) => Self::Whole(id),
+            // Usage, a keep-alive, an alternative: nothing that says where a response begins or ends.
+            Some(_) | None => Self::Other,
         }
     }
 

@@ -54,20 +54,33 @@ fn skip(input: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// The JSON in a line; `None` if the line is blank, words about it if it is none.
-pub(super) fn parse(line: &[u8]) -> Option<Result<Value, String>> {
+/// The content of a line that is not blank.
+pub(super) enum LineContent {
+    Json(Value),
+    /// The end of a streamed response, which servers write as `[DONE]`.
+    EndOfResponse,
+}
+
+/// Fields of a server-sent event beside its data, and the beginning of a comment: they hold no call.
+const WITHOUT_DATA: [&[u8]; 4] = [b"event:", b"id:", b"retry:", b":"];
+
+/// Parses a line, which may be one of a server-sent event; `None` if it says nothing, words about it if it is no JSON.
+pub(super) fn parse(line: &[u8]) -> Option<Result<LineContent, String>> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
-    if line.is_empty() {
+    let line = line.strip_prefix(b"data:").unwrap_or(line).trim_ascii();
+    if line.is_empty() || WITHOUT_DATA.iter().any(|field| line.starts_with(field)) {
         return None;
+    }
+    if line == b"[DONE]" {
+        return Some(Ok(LineContent::EndOfResponse));
     }
     let parsed = serde_json::from_slice(line).or_else(|error| {
         let mended = std::str::from_utf8(line).ok().and_then(toolgate::without_lone_surrogates);
         mended.and_then(|mended| serde_json::from_str(&mended).ok()).ok_or(error)
     });
-    Some(parsed.map_err(|error| {
+    Some(parsed.map(LineContent::Json).map_err(|error| {
         let why = error.to_string();
         let why = why.split(" at line ").next().unwrap_or_default();
-        let event = if line.starts_with(b"data:") { "; send what follows `data:`" } else { "" };
-        format!("is not JSON at column {}: {why}{event}", error.column())
+        format!("is not JSON at column {}: {why}", error.column())
     }))
 }

@@ -86,6 +86,6 @@ fn stats(metrics: &Metrics) {
     for tool in metrics.snapshot() {
         let (p50, p99) = (tool.percentile(50), tool.percentile(99));
         let (calls, errors) = (tool.calls(), tool.errors);
-        screen::to_stderr(&format!("{:<14} {calls:>7}  {errors:>7}  {p50:>7.0?}  {p99:>7.0?}", tool.tool));
+        screen::to_stderr(&format!("{:<14} {calls:>7}  {errors:>7}  {p50:>7.1?}  {p99:>7.1?}", tool.tool));
     }
 }

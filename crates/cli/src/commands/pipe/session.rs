@@ -11,7 +11,7 @@ use toolgate::{Answer, CallId, ErrorKind, Lane, ToolCallRuntime, Toolgate, TurnD
 use super::asking::{Asked, INPUT_ENDED, NO_ROOM, Questions};
 use super::eliciting::{Elicitations, Wanted};
 use super::events::Happened;
-use super::lines::{Line, MAX_LINE, parse};
+use super::lines::{Line, LineContent, MAX_LINE, parse};
 use crate::turns::Turns;
 
 /// Answers that are not written yet; no call is started while there are more.
@@ -86,6 +86,10 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         while open || !self.held.is_empty() || self.runtime.open() > 0 {
             self.start_held()?;
             self.end_turn()?;
+            // What was held may have been faults only, which are answered by now: nothing is left to wait for.
+            if !open && self.held.is_empty() && self.runtime.open() == 0 {
+                break;
+            }
             let room = open && self.held.len() < MAX_HELD;
             if !room {
                 self.questions.deny(if open { NO_ROOM } else { INPUT_ENDED });
@@ -167,7 +171,11 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         };
         let value = match parse(&bytes) {
             None => return Ok(()),
-            Some(Ok(value)) => value,
+            Some(Ok(LineContent::Json(value))) => value,
+            Some(Ok(LineContent::EndOfResponse)) => {
+                self.held.extend(self.reader.finish());
+                return Ok(());
+            }
             Some(Err(why)) => return self.fault(None, &format!("line {number} {why}")),
         };
         if let Some(word) = value["type"].as_str().and_then(|kind| kind.strip_prefix("toolgate.")) {

@@ -1,4 +1,4 @@
-//! Whether an answer is what it was: times and places of chance do not count.
+//! Compares an answer with the one before: times, places of chance and process ids do not count.
 
 /// How an answer differs: the first line that does, as it was and as it is.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +26,43 @@ pub(super) fn difference(was: &str, is: &str) -> Option<Difference> {
 /// The lines that count.
 fn lines(text: &str) -> impl Iterator<Item = String> {
     let counts = |line: &&str| !line.starts_with("Wall time: ") && !line.contains("the whole output is in `");
-    text.lines().filter(counts).map(timeless)
+    let mut is_output = false;
+    text.lines().filter(counts).map(move |line| {
+        let line = if is_output { line.to_owned() } else { without_chance(line) };
+        is_output |= line == "Output:";
+        timeless(&line)
+    })
+}
+
+/// A label of an answer about a command, without process ids and times.
+fn without_chance(line: &str) -> String {
+    const OF_PROCESSES: [&str; 3] = ["Ended: ", "Left running, so ended", "Could not be killed: "];
+    if OF_PROCESSES.iter().any(|label| line.starts_with(label)) {
+        without_numbers(line, (" (", ")"), "a process")
+    } else if line.starts_with("aborted by the user after ") {
+        without_numbers(line, (" after ", " seconds"), "some")
+    } else if line.contains(" s, pid ") {
+        let line = without_numbers(line, (" for ", " s, pid "), "some");
+        without_numbers(&line, (", pid ", ","), "some")
+    } else {
+        line.to_owned()
+    }
+}
+
+/// A line with `word` for each number that stands between `before` and `after`.
+fn without_numbers(line: &str, (before, after): (&str, &str), word: &str) -> String {
+    let (mut out, mut rest) = (String::new(), line);
+    // ends: with the line
+    while let Some(at) = rest.find(before) {
+        let (head, tail) = rest.split_at(at + before.len());
+        out.push_str(head);
+        let digits =
+            tail.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(tail.len());
+        let is_number = digits > 0 && tail[digits..].starts_with(after);
+        out.push_str(if is_number { word } else { &tail[..digits] });
+        rest = &tail[digits..];
+    }
+    out + rest
 }
 
 /// A line with every `2026-11-17 02:12` in it made the same.
@@ -58,6 +94,13 @@ mod tests {
         let rows = [
             ("Wall time: 0.1 seconds\nok", "Wall time: 0.2 seconds\nok", None),
             ("2026-11-17 01:40 8 a", "2027-01-02 03:04 8 a", None),
+            ("Ended: sleep (2)\nOutput:", "Ended: sleep (31)\nOutput:", None),
+            ("Ended: a (2), b (3) and 1 more", "Ended: a (4), b (5) and 1 more", None),
+            ("Ended: a (2)", "Ended: b (2)", Some(("Ended: a (a process)", "Ended: b (a process)"))),
+            ("Could not be killed: a (2)", "Could not be killed: a (9)", None),
+            ("aborted by the user after 0.2 seconds", "aborted by the user after 1.3 seconds", None),
+            ("1000: running for 0.2 s, pid 7, x", "1000: running for 1.0 s, pid 8, x", None),
+            ("Output:\nEnded: a (2)", "Output:\nEnded: a (3)", Some(("Ended: a (2)", "Ended: a (3)"))),
             ("a\nb", "a\nc", Some(("b", "c"))),
             ("a\nb", "a", Some(("b", "(nothing more)"))),
             ("", "x", Some(("(nothing more)", "x"))),

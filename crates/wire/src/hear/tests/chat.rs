@@ -188,3 +188,24 @@ fn arguments_that_are_no_json_stay_as_they_are_and_half_a_call_is_told() {
     {"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"read"},"id":"call_1","type":"function"}]}
     "#);
 }
+
+#[test]
+fn chunks_that_say_nothing_end_nothing() {
+    let silent = [
+        json!({}),
+        json!(null),
+        json!({"index": 0, "message": {}}),
+        json!({"delta": {}, "finish_reason": ""}),
+    ];
+    for choice in silent {
+        let between = json!({ "choices": [choice] });
+        let stream = [
+            chunk(&json!({"content": "Hel"}), None),
+            between.clone(),
+            chunk(&json!({"content": "lo"}), None),
+            chunk(&json!({}), Some("length")),
+        ];
+        let told = tell(Chat, &stream);
+        assert!(told.contains(r#"{"content":"Hello","role":"assistant"}"#), "{between}: {told}");
+    }
+}

@@ -255,3 +255,29 @@ fn a_known_id_is_an_echo_or_a_fault_but_never_a_second_call() {
     - fault the call of `read` cannot be read at `id`: another call of this response already has the id `a`; give every call its own
     "#);
 }
+
+#[test]
+fn chunks_that_say_nothing_are_passed_over() {
+    let begin =
+        chunk(&json!([{"index": 0, "id": "c", "function": {"name": "read", "arguments": "{\"p\":"}}]));
+    let rest = chunk(&json!([{"index": 0, "function": {"arguments": "1}"}}]));
+    let silent = [
+        json!({"index": 0, "finish_reason": null}),
+        json!({}),
+        json!(null),
+        json!({"index": 0, "delta": null}),
+        json!({"index": 0, "delta": null, "message": null, "finish_reason": null}),
+        json!({"index": 0, "message": {}}),
+        json!({"index": 0, "text": "", "logprobs": null}),
+        json!({"index": 0, "delta": {}, "finish_reason": ""}),
+        json!({"index": 0, "delta": {}, "finish_reason": "null"}),
+        json!({"index": 1, "delta": {}, "finish_reason": "stop"}),
+    ];
+    for choice in silent {
+        let between = json!({ "choices": [choice] });
+        let told = tell(Chat, &[begin.clone(), between.clone(), rest.clone(), end("tool_calls")]);
+        assert_eq!(told, r#"c function read {"p":1}"#, "{between}");
+    }
+    let reason_alone = json!({"choices": [{"finish_reason": "tool_calls"}]});
+    assert_eq!(tell(Chat, &[begin, rest, reason_alone]), r#"c function read {"p":1}"#);
+}

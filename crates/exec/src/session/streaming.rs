@@ -1,0 +1,50 @@
+//! Streaming: the output of a session for an observer, who slows the process down by taking it slowly.
+
+use std::sync::Arc;
+
+use super::{MAX_LAST_WORDS, MAX_STREAMED, Session};
+use crate::capture::Stream;
+
+impl Session {
+    /// From now on the output is given to [`Streaming::next`] too, first what was not taken yet; the process is slowed
+    /// down while nobody asks for it. Until the guard is dropped.
+    pub fn stream(self: &Arc<Self>) -> Streaming {
+        let mut state = self.lock();
+        if state.streamed.is_none() {
+            state.streamed = Some(state.capture.untaken().into());
+        }
+        drop(state);
+        Streaming(Arc::clone(self))
+    }
+}
+
+/// Output of a session on its way to an observer.
+#[derive(Debug)]
+pub struct Streaming(Arc<Session>);
+
+impl Streaming {
+    /// The next piece, if there is one.
+    pub fn next(&self) -> Option<(Stream, Vec<u8>)> {
+        let mut state = self.0.lock();
+        let next = state.streamed.as_mut()?.pop_front()?;
+        drop(state);
+        self.0.work.send_replace(());
+        Some(next)
+    }
+
+    /// Reads on though nobody asks for it: the process is about to end, and must not wait for that.
+    pub fn without_limit(&self) {
+        self.0.lock().stream_limit = MAX_LAST_WORDS;
+        self.0.work.send_replace(());
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.streamed = None;
+        state.stream_limit = MAX_STREAMED;
+        drop(state);
+        self.0.work.send_replace(());
+    }
+}
