@@ -3,13 +3,14 @@
 //! `policy` has the names; git's configuration and hooks name the rest. What is there becomes a read-only mount. The place of
 //! what is missing is held by an empty directory, or watched: what a command makes there is set aside.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use policy::{
-    Confinement, HOME_CONFIGURATION, HOST_CONFIGURATION, HostFile, HostRole, NESTED_CONFIGURATION,
+    Confinement, HOME_CONFIGURATION, HOME_LISTED, HOST_CONFIGURATION, HostFile, HostRole, NESTED_CONFIGURATION,
     WhenMissing, host_file_by_name, normal,
 };
 use rustix::fs::{AtFlags, CWD, FileType, readlinkat, statat};
@@ -87,7 +88,8 @@ impl RootGuard<'_> {
         let homes = self.confinement.homes().filter(|_| self.confinement.holds_home());
         let of_home = |home: &Path| {
             let named = HOME_CONFIGURATION.iter().map(|name| home.join(name));
-            named.chain(python_startup(home)).collect::<Vec<_>>()
+            let listed = HOME_LISTED.iter().flat_map(|below| names(&home.join(below)));
+            named.chain(python_startup(home)).chain(listed).collect::<BTreeSet<_>>()
         };
         let own = homes.flat_map(of_home).filter(|path| self.is_in_root(path));
         for path in own.collect::<Vec<_>>() {
