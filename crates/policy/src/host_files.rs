@@ -7,12 +7,12 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::Confinement;
 use crate::home_names::{HOME_CONFIGURATION, HOME_WRITTEN};
 use crate::host_names::{
     CONFIGURATION_ENDINGS, CONFIGURATION_FORMS, GIT_CONFIGURATION, HOST_CODE, HOST_CONFIGURATION,
     NESTED_CODE, NESTED_CONFIGURATION,
 };
+use crate::{Confinement, Machine};
 
 /// A file that a program of the user's obeys or runs without being told to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,7 +127,7 @@ fn is_python_startup(below: &Path) -> bool {
 
 /// The part that `path` plays by its name, for a user with these `homes`. Names count from the innermost of the `roots` that it
 /// lies in, so a root that was given for itself, and lies inside a piece of configuration, plays no part.
-pub(crate) fn host_file<'a>(
+fn host_file<'a>(
     path: &Path,
     roots: impl Iterator<Item = &'a Path>,
     homes: impl Iterator<Item = &'a Path>,
@@ -147,6 +147,24 @@ pub(crate) fn host_file<'a>(
         return Some(HostFile::configuration(AT_HOME));
     }
     host_file_by_name(root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path))
+}
+
+/// The part that `path` plays by its name or because a file of `machine` says so. Configuration comes before code: a link
+/// may make any file configuration.
+pub(crate) fn host_file_on<'a>(
+    machine: &dyn Machine,
+    path: &Path,
+    roots: impl Iterator<Item = &'a Path>,
+    homes: impl Iterator<Item = &'a Path>,
+) -> Option<HostFile> {
+    let by_name = host_file(path, roots, homes);
+    if by_name.as_ref().is_some_and(|file| file.role == HostRole::Configuration) {
+        return by_name;
+    }
+    match (by_name, machine.host_file(path)) {
+        (_, Some(file)) if file.role == HostRole::Configuration => Some(file),
+        (by_name, by_machine) => by_name.or(by_machine),
+    }
 }
 
 impl Confinement {

@@ -10,12 +10,13 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use policy::{
-    Confinement, HOME_CONFIGURATION, HOME_LISTED, HOST_CONFIGURATION, HostFile, HostRole, NESTED_CONFIGURATION,
-    WhenMissing, host_file_by_name, normal,
+    Confinement, HOME_CONFIGURATION, HOME_LISTED, HOST_CONFIGURATION, HostFile, HostRole,
+    NESTED_CONFIGURATION, WhenMissing, host_file_by_name, normal,
 };
 use rustix::fs::{AtFlags, CWD, FileType, readlinkat, statat};
 use rustix::io::Errno;
 
+use super::configured::ConfiguredRoot;
 use super::git::{self, GitObeyed, Repository};
 use super::places::Places;
 use super::plan::to_path;
@@ -44,6 +45,8 @@ pub(super) struct Guarded {
     pub(super) told: Vec<(PathBuf, HostFile)>,
     /// The files that git obeys in each repository.
     pub(super) obeyed: Vec<(Repository, GitObeyed)>,
+    /// The real places of the configuration of each root, and the files that it names.
+    pub(super) configured: Vec<(PathBuf, ConfiguredRoot)>,
     /// Git directories that are read-only, since there are too many to have a layer for each.
     pub(super) read_only: Vec<PathBuf>,
     /// Not everything is guarded: there is too much of it.
@@ -80,7 +83,24 @@ impl RootGuard<'_> {
             self.keep(&root.join(name), WhenMissing::SetAside, when);
         }
         self.by_name(root);
+        self.configured(root);
         self.repositories(root, trees);
+    }
+
+    /// Keeps the places that links in configuration lead to, and notes the files that it names.
+    fn configured(&mut self, root: &Path) {
+        let configured = ConfiguredRoot::of(root, self.confinement);
+        for (place, when) in &configured.places {
+            let given = self.confinement.writable.contains(place);
+            match exists(place) {
+                _ if given => {}
+                None => self.missing(place, when),
+                // What a link leads to is a place of its own.
+                Some(_) => self.close(place.clone()),
+            }
+        }
+        self.found.unread |= configured.unread;
+        self.found.configured.push((root.to_owned(), configured));
     }
 
     /// Keeps the start-up files and the configuration of the user's home where it lies in a root.
