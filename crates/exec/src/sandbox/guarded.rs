@@ -126,6 +126,10 @@ impl RootGuard<'_> {
         if self.confinement.writable.iter().any(|root| root == path) {
             return;
         }
+        // Behind a link on the way: `configured` has the place that it leads to, and the link.
+        if path.parent().is_some_and(|above| real(above).is_ok_and(|real| real != above)) {
+            return;
+        }
         match (exists(path), missing) {
             // Another session may hold it already.
             (None, WhenMissing::Held) | (Some(FileType::Directory), WhenMissing::Held)
