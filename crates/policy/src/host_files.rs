@@ -113,8 +113,8 @@ fn begins_with(
 fn is_dot_entry(below: &Path) -> bool {
     let is_dot = below.iter().next().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     // A directory such as `.local` is held by its parts.
-    let is_above = |written: &&str| Path::new(written).starts_with(below);
-    is_dot && !HOME_WRITTEN.iter().any(|written| below.starts_with(written) || is_above(&written))
+    let is_above = |written: &str| Path::new(written).starts_with(below);
+    is_dot && !HOME_WRITTEN.iter().any(|written| below.starts_with(written) || is_above(written))
 }
 
 /// Whether Python runs a file by itself at each start, given its path below a home.
@@ -328,8 +328,7 @@ mod tests {
         }
         let above =
             |written: &&str| Path::new(written).ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
-        let listed: std::collections::BTreeSet<_> =
-            HOME_WRITTEN.iter().flat_map(|written| above(&written)).collect();
+        let listed: std::collections::BTreeSet<_> = HOME_WRITTEN.iter().flat_map(above).collect();
         assert_eq!(listed.iter().collect::<Vec<_>>(), HOME_LISTED.iter().map(Path::new).collect::<Vec<_>>());
         assert!(home.holds_home() && all.holds_home() && !project.holds_home());
     }

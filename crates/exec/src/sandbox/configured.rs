@@ -381,9 +381,12 @@ mod tests {
 
     use super::*;
 
-    struct Layout(tempfile::TempDir, PathBuf);
+    struct ConfiguredLayout {
+        _place: tempfile::TempDir,
+        root: PathBuf,
+    }
 
-    impl Layout {
+    impl ConfiguredLayout {
         fn new(files: &[(&str, &str)], links: &[(&str, &str)]) -> Self {
             let place = tempfile::tempdir().unwrap();
             let root = crate::fs::real(place.path()).unwrap();
@@ -396,26 +399,26 @@ mod tests {
                 above(name);
                 symlink(to, root.join(name)).unwrap();
             }
-            Self(place, root)
+            Self { _place: place, root }
         }
 
         fn found(&self, home: bool) -> ConfiguredRoot {
             let confinement = Confinement {
-                writable: vec![self.1.clone()],
-                home: home.then(|| self.1.clone()),
+                writable: vec![self.root.clone()],
+                home: home.then(|| self.root.clone()),
                 ..Confinement::default()
             };
-            ConfiguredRoot::of(&self.1, &confinement)
+            ConfiguredRoot::of(&self.root, &confinement)
         }
 
         fn below(&self, found: &BTreeMap<PathBuf, String>) -> Vec<String> {
-            found.keys().map(|path| path.strip_prefix(&self.1).unwrap().display().to_string()).collect()
+            found.keys().map(|path| path.strip_prefix(&self.root).unwrap().display().to_string()).collect()
         }
     }
 
     #[test]
     fn links_in_configuration_and_on_the_way_to_it_are_followed() {
-        let layout = Layout::new(
+        let layout = ConfiguredLayout::new(
             &[
                 ("conf/vs.json", "{}"),
                 ("prompts/a.md", ""),
@@ -454,17 +457,17 @@ mod tests {
         for place in ["", ".zed/x", "conf", "gh"] {
             assert!(!places.contains(&place.to_owned()), "{place} in {places:?}");
         }
-        assert!(found.configuration_at(&layout.1.join("prompts/new.md")).is_some() && !found.unread);
+        assert!(found.configuration_at(&layout.root.join("prompts/new.md")).is_some() && !found.unread);
         assert!(found.is_current() && found.has_current_texts());
-        std::fs::write(layout.1.join(".vscode/new"), "").unwrap();
+        std::fs::write(layout.root.join(".vscode/new"), "").unwrap();
         assert!(!found.is_current() && found.guards_as_much_as(&layout.found(false)));
-        symlink("../other", layout.1.join(".vscode/link")).unwrap();
+        symlink("../other", layout.root.join(".vscode/link")).unwrap();
         assert!(!found.guards_as_much_as(&layout.found(false)));
     }
 
     #[test]
     fn links_and_sourced_files_of_a_home_are_found() {
-        let layout = Layout::new(
+        let layout = ConfiguredLayout::new(
             &[("dot/ssh", ""), ("dot/aliases.sh", ""), (".bashrc", ". ~/dot/aliases.sh\n"), ("proj/x", "")],
             &[(".ssh/config", "../dot/ssh"), (".local/bin/x", "../../proj/x"), (".cache/y", "../proj/x")],
         );
@@ -476,7 +479,7 @@ mod tests {
 
     #[test]
     fn files_that_configuration_names_are_code() {
-        let layout = Layout::new(
+        let layout = ConfiguredLayout::new(
             &[
                 (".mcp.json", "{\"command\": \"sh\", \"args\": [\"a.sh\", \".mcp.json\"]}"),
                 (".claude/settings.json", "{\"command\": \"./b.sh\"}"),
@@ -490,8 +493,8 @@ mod tests {
         );
         let found = layout.found(false);
         assert_eq!(layout.below(&found.code), ["a.sh", "b.sh", "c.js"]);
-        assert_eq!(found.code[&layout.1.join("b.sh")], "start Claude Code here");
-        std::fs::write(layout.1.join("package.json"), "{\"scripts\": {\"test\": \"node d.js\"}}").unwrap();
+        assert_eq!(found.code[&layout.root.join("b.sh")], "start Claude Code here");
+        std::fs::write(layout.root.join("package.json"), "{\"scripts\": {\"test\": \"node d.js\"}}").unwrap();
         assert!(!found.has_current_texts() && found.is_current());
     }
 }
