@@ -4,8 +4,10 @@
 //! The names are in `host_names` and `home_names`, the one list. Commands get the configuration read-only, file tools ask before they change it, and answers name the
 //! code that was changed. Files that only git's own configuration names are found by [`Machine`](crate::Machine).
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use crate::home_names::{HOME_CONFIGURATION, HOME_WRITTEN};
 use crate::host_names::{
@@ -41,6 +43,11 @@ pub enum WhenMissing {
     SetAside,
 }
 
+/// The names of configuration and of code with their actions: each entry of a directory is looked up after each run.
+static CONFIGURATION_BY_NAME: LazyLock<HashMap<&str, &str>> =
+    LazyLock::new(|| HOST_CONFIGURATION.iter().map(|(name, _, when)| (*name, *when)).collect());
+static CODE_BY_NAME: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| HOST_CODE.iter().copied().collect());
+
 const AT_HOME: &str = "log in, open a shell or use a program that obeys it";
 
 impl HostFile {
@@ -74,7 +81,7 @@ pub fn host_file_by_name(below: &Path) -> Option<HostFile> {
     }
     let nested = (0..names.len()).find_map(|at| begins_with(&names[at..], NESTED_CODE.iter()));
     let last = names.last()?;
-    let named = || HOST_CODE.iter().find(|(name, _)| last == name).map(|(_, when)| *when);
+    let named = || CODE_BY_NAME.get(last.to_str()?).copied();
     nested.or_else(named).map(HostFile::code)
 }
 
@@ -82,7 +89,7 @@ pub fn host_file_by_name(below: &Path) -> Option<HostFile> {
 fn configuration(names: &[&OsStr]) -> Option<&'static str> {
     let name = names.first()?;
     let ends = |ending: &str| name.to_str().is_some_and(|name| name.ends_with(ending));
-    let plain = HOST_CONFIGURATION.iter().find(|(known, _, _)| name == known).map(|(_, _, when)| *when);
+    let plain = name.to_str().and_then(|name| CONFIGURATION_BY_NAME.get(name).copied());
     let nested = || begins_with(names, NESTED_CONFIGURATION.iter().chain(GIT_CONFIGURATION));
     let ending = || CONFIGURATION_ENDINGS.iter().find(|(ending, _)| ends(ending)).map(|(_, when)| *when);
     let form = || {

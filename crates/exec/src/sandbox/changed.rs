@@ -149,10 +149,11 @@ impl ChangedSince {
 /// The part that a file plays whose changes are told: `below` is its path in a root. Configuration at the top of a root is held
 /// or set aside instead. Of code that others have written only configuration is told.
 pub(super) fn told_by_name(below: &Path) -> Option<HostFile> {
+    let file = host_file_by_name(below)?;
     let first = below.components().next()?;
     let is_held = HOST_CONFIGURATION.iter().any(|(name, _, _)| first.as_os_str() == *name);
-    let file = if is_held { None } else { host_file_by_name(below) };
-    file.filter(|file| file.role == HostRole::Configuration || !below.iter().any(is_of_others))
+    let is_told = file.role == HostRole::Configuration || !below.iter().any(is_of_others);
+    (is_told && !is_held).then_some(file)
 }
 
 #[cfg(test)]
