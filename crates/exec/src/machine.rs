@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use policy::{HostFile, Machine, Program};
+use policy::{Confinement, HostFile, Machine, Program};
 use rustix::fs::{Access, FileType, Stat, access, stat};
 
 use crate::fs::real;
+use crate::sandbox::FileStamp;
+use crate::sandbox::configured::ConfiguredRoot;
 use crate::sandbox::git::{self, GitObeyed, Repository};
 
 /// Programs that stand for others, which a file of the directory chooses.
@@ -26,7 +28,12 @@ pub struct ThisMachine {
     home: Option<PathBuf>,
     /// What git obeys in each directory that was asked about, if it is a working tree, and when that was looked at.
     obeyed: Arc<Mutex<HashMap<PathBuf, LookedAt>>>,
+    /// Where the configuration of each root leads.
+    configured: Arc<Mutex<HashMap<PathBuf, LookedInto>>>,
 }
+
+/// When a root was looked at, its own state then, and where its configuration leads.
+type LookedInto = (Instant, Option<FileStamp>, Arc<ConfiguredRoot>);
 
 /// When a directory was looked at, and what git obeys there if it is a working tree.
 type LookedAt = (Instant, Option<Arc<GitObeyed>>);
@@ -39,7 +46,7 @@ const MAX_REMEMBERED: usize = 10_000;
 impl ThisMachine {
     /// Looks along `path`; trusts nothing below `changeable`, which are real paths.
     pub fn new(path: impl Into<OsString>, changeable: Vec<PathBuf>) -> Self {
-        Self { path: path.into(), changeable, home: None, obeyed: Arc::default() }
+        Self { path: path.into(), changeable, home: None, obeyed: Arc::default(), configured: Arc::default() }
     }
 
     /// Reads git's configuration in this home too.
@@ -68,6 +75,33 @@ impl ThisMachine {
         }
         known.insert(root.to_owned(), (Instant::now(), obeyed.clone()));
         obeyed
+    }
+
+    /// Where the configuration of the roots that hold `path` leads. It is looked at again when it has changed.
+    fn configured(&self, path: &Path) -> Vec<Arc<ConfiguredRoot>> {
+        let mut known = self.configured.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut look = |root: &PathBuf| {
+            let stamp = FileStamp::of(root);
+            let before = known.get(root);
+            if let Some((looked, _, configured)) = before
+                && looked.elapsed() < FRESH
+            {
+                return Arc::clone(configured);
+            }
+            let current = before.filter(|(_, before, configured)| {
+                *before == stamp && configured.is_current() && configured.has_current_texts()
+            });
+            let (writable, home) = (self.changeable.clone(), self.home.clone());
+            let confinement = Confinement { writable, home, ..Confinement::default() };
+            let configured = current
+                .map(|(_, _, configured)| Arc::clone(configured))
+                .unwrap_or_else(|| Arc::new(ConfiguredRoot::of(root, &confinement)));
+            known.insert(root.clone(), (Instant::now(), stamp, Arc::clone(&configured)));
+            configured
+        };
+        // A link may lead from one root into another.
+        let is_within = self.changeable.iter().any(|root| path.starts_with(root));
+        self.changeable.iter().filter(|_| is_within).map(&mut look).collect()
     }
 
     fn changes(&self, path: &Path) -> bool {
@@ -171,11 +205,14 @@ impl Machine for ThisMachine {
         if makes_git || is_configuration_of_bare(path) {
             return Some(HostFile::configuration("use git here"));
         }
+        let configured = self.configured(path);
+        if let Some(file) = configured.iter().find_map(|root| root.configuration_at(path)) {
+            return Some(file);
+        }
         // A submodule has a configuration of its own, and lies in a tree that has another.
-        path.ancestors()
-            .skip(1)
-            .filter_map(|root| self.obeyed(root))
-            .find_map(|obeyed| obeyed.host_file(path))
+        let obeyed = path.ancestors().skip(1).filter_map(|root| self.obeyed(root));
+        let by_git = obeyed.into_iter().find_map(|obeyed| obeyed.host_file(path));
+        by_git.or_else(|| configured.iter().find_map(|root| root.code_at(path)))
     }
 }
 

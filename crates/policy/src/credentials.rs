@@ -91,7 +91,7 @@ fn words(name: &str) -> Vec<String> {
 }
 
 /// How tokens begin whose makers gave them a beginning to be known by, and how many letters come after that at least.
-const TOKENS: [(&str, usize); 31] = [
+const TOKENS: [(&str, usize); 41] = [
     ("ghp_", 20),
     ("gho_", 20),
     ("ghu_", 20),
@@ -123,7 +123,19 @@ const TOKENS: [(&str, usize); 31] = [
     ("hf_", 20),
     ("dop_v1_", 20),
     ("AGE-SECRET-KEY-1", 20),
+    ("gsk_", 20),
+    ("xai-", 20),
+    ("pplx-", 20),
+    ("r8_", 20),
+    ("hvs.", 20),
+    ("dckr_pat_", 20),
+    ("shpat_", 20),
+    ("ATATT", 20),
+    ("lin_api_", 20),
+    ("glptt-", 16),
 ];
+/// Letters of what comes after `Bearer` in a header, at least.
+const BEARER: usize = 16;
 
 /// Whether `text` holds a token that is known by how it begins, or one that says of itself what it is (JWT).
 fn holds_token(text: &str) -> bool {
@@ -142,6 +154,18 @@ fn holds_token(text: &str) -> bool {
     })
 }
 
+/// Whether `text` is or holds a header that gives a token, whatever the token looks like.
+fn holds_bearer(text: &str) -> bool {
+    let mut words = text.split([' ', '\t', '\n', ':', '"', '\'']).filter(|word| !word.is_empty());
+    // ends: each word is taken once
+    while let Some(word) = words.next() {
+        if word.eq_ignore_ascii_case("bearer") && words.next().is_some_and(|token| token.len() >= BEARER) {
+            return true;
+        }
+    }
+    false
+}
+
 /// Whether `value` shows that it holds credentials, whatever its name is: a URL with a password, a private key, a token that
 /// begins as its maker's do.
 pub(crate) fn value_looks_so(value: &OsStr) -> bool {
@@ -157,6 +181,7 @@ pub(crate) fn value_looks_so(value: &OsStr) -> bool {
     });
     in_url
         || holds_token(&text)
+        || holds_bearer(&text)
         || text.contains("PRIVATE KEY-----")
         || text.to_ascii_lowercase().contains("password=")
 }
@@ -213,6 +238,20 @@ mod tests {
             ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlc2lnbmF0dXJl", true),
             ("AKIAIOSFODNN7EXAMPLE", true),
             ("SG.abcdefghijklmnop.abcdefghijklmnopqrstuvwxyz", true),
+            ("gsk_abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOP", true),
+            ("xai-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ", true),
+            ("pplx-abcdefghijklmnopqrstuvwxyz0123456789", true),
+            ("r8_abcdefghijklmnopqrstuvwxyz0123456789", true),
+            ("vault:hvs.CAESIabcdefghijklmnopqrstuvwxyz0123456789", true),
+            ("dckr_pat_abcdefghijklmnopqrstuvwxyz0", true),
+            ("shpat_abcdef0123456789abcdef0123456789", true),
+            ("ATATT3xFfGF0abcdefghijklmnopqrstuvwxyz0123456789", true),
+            ("lin_api_abcdefghijklmnopqrstuvwxyz0123456789ABCD", true),
+            ("Bearer abcdefghijklmnopqrstuvwxyz0123456789", true),
+            ("Authorization: bearer abcdefghijklmnopqrstuvwxyz", true),
+            ("the bearer of this", false),
+            ("r8_release", false),
+            ("xai-models-of-the-whole-research-team", false),
             ("sk-learn-and-other-python-packages", false),
             ("npm_config_cache", false),
             ("ghp_short1", false),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::host_files::host_file;
+use crate::host_files::host_file_on;
 use crate::judge::Judgement;
 use crate::lookup::{forbids_host, forbids_writing, on_path};
 use crate::machine::Unknown;
@@ -310,7 +310,7 @@ impl Gate {
     /// The part that `path` plays on the user's machine: by its name, or because git's configuration names it.
     pub fn host_file(&self, path: &Path) -> Option<HostFile> {
         let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.reach.roots());
-        host_file(path, roots, self.confinement.homes()).or_else(|| self.machine.host_file(path))
+        host_file_on(&*self.machine, path, roots, self.confinement.homes())
     }
 
     /// The piece of configuration that `path` belongs to: itself if it is there, else the outermost directory of it, which a

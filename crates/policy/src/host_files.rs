@@ -1,13 +1,20 @@
 //! Files of a workspace that take effect on the user's machine by themselves: configuration that editors, agents, shells and
 //! git obey, and code that such configuration runs.
 //!
-//! This is the one list. Commands get the configuration read-only, file tools ask before they change it, and answers name the
+//! The names are in `host_names` and `home_names`, the one list. Commands get the configuration read-only, file tools ask before they change it, and answers name the
 //! code that was changed. Files that only git's own configuration names are found by [`Machine`](crate::Machine).
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use crate::Confinement;
+use crate::home_names::{HOME_CONFIGURATION, HOME_WRITTEN};
+use crate::host_names::{
+    CONFIGURATION_ENDINGS, CONFIGURATION_FORMS, GIT_CONFIGURATION, HOST_CODE, HOST_CONFIGURATION,
+    NESTED_CODE, NESTED_CONFIGURATION,
+};
+use crate::{Confinement, Machine};
 
 /// A file that a program of the user's obeys or runs without being told to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,235 +43,10 @@ pub enum WhenMissing {
     SetAside,
 }
 
-use WhenMissing::{Held, SetAside};
-
-/// Names of configuration at any depth of a workspace, with the action that makes them take effect.
-pub const HOST_CONFIGURATION: &[(&str, WhenMissing, &str)] = &[
-    (".toolgate", Held, "start Toolgate here"),
-    (".codex", Held, "start Codex here"),
-    (".claude", Held, "start Claude Code here"),
-    (".agents", Held, "start an agent here"),
-    (".cursor", Held, "open this folder in Cursor"),
-    (".gemini", Held, "start Gemini CLI here"),
-    (".vscode", Held, "open this folder in VS Code"),
-    (".zed", Held, "open this folder in Zed"),
-    (".idea", Held, "open this folder in a JetBrains IDE"),
-    (".devcontainer", Held, "open this folder in a dev container"),
-    (".husky", Held, "use git here"),
-    (".windsurf", SetAside, "open this folder in Windsurf"),
-    (".roo", SetAside, "start Roo Code here"),
-    (".clinerules", SetAside, "start Cline here"),
-    (".continue", SetAside, "start Continue here"),
-    (".kiro", SetAside, "start Kiro here"),
-    (".opencode", SetAside, "start opencode here"),
-    (".amazonq", SetAside, "start Amazon Q here"),
-    (".kilocode", SetAside, "start Kilo Code here"),
-    (".junie", SetAside, "start Junie here"),
-    (".mcp.json", SetAside, "start an agent here"),
-    (".devcontainer.json", SetAside, "open this folder in a dev container"),
-    ("AGENTS.md", SetAside, "start an agent here"),
-    ("AGENTS.override.md", SetAside, "start an agent here"),
-    ("CLAUDE.md", SetAside, "start Claude Code here"),
-    ("CLAUDE.local.md", SetAside, "start Claude Code here"),
-    ("GEMINI.md", SetAside, "start Gemini CLI here"),
-    ("WARP.md", SetAside, "open this folder in Warp"),
-    (".rules", SetAside, "open this folder in Zed"),
-    (".cursorrules", SetAside, "open this folder in Cursor"),
-    (".windsurfrules", SetAside, "open this folder in Windsurf"),
-    (".goosehints", SetAside, "start goose here"),
-    (".aider.conf.yml", SetAside, "start aider here"),
-    ("opencode.json", SetAside, "start opencode here"),
-    ("opencode.jsonc", SetAside, "start opencode here"),
-    (".envrc", SetAside, "enter this directory with direnv"),
-    (".mise.toml", SetAside, "enter this directory with mise"),
-    ("mise.toml", SetAside, "enter this directory with mise"),
-    (".mise.local.toml", SetAside, "enter this directory with mise"),
-    ("mise.local.toml", SetAside, "enter this directory with mise"),
-    ("lefthook.yml", SetAside, "commit here"),
-    ("lefthook.yaml", SetAside, "commit here"),
-    ("lefthook.toml", SetAside, "commit here"),
-    (".lefthook.yml", SetAside, "commit here"),
-    (".lefthook.yaml", SetAside, "commit here"),
-    (".lefthook.toml", SetAside, "commit here"),
-    ("lefthook-local.yml", SetAside, "commit here"),
-    ("lefthook-local.yaml", SetAside, "commit here"),
-    ("lefthook-local.toml", SetAside, "commit here"),
-    (".lefthook-local.yml", SetAside, "commit here"),
-    (".lefthook-local.yaml", SetAside, "commit here"),
-    (".lefthook-local.toml", SetAside, "commit here"),
-    (".vimrc", SetAside, "open a file here in vi"),
-    (".exrc", SetAside, "open a file here in vi"),
-    (".nvimrc", SetAside, "open a file here in Neovim"),
-    (".nvim.lua", SetAside, "open a file here in Neovim"),
-    (".dir-locals.el", SetAside, "open a file here in Emacs"),
-    (".gdbinit", SetAside, "start gdb here"),
-    (".lldbinit", SetAside, "start lldb here"),
-    (".Rprofile", SetAside, "start R here"),
-];
-
-/// Configuration in a directory that is not its own, at any depth of a workspace. One that a command makes is renamed.
-pub const NESTED_CONFIGURATION: &[(&str, &str)] = &[
-    (".github/copilot-instructions.md", "start Copilot here"),
-    (".github/instructions", "start Copilot here"),
-    (".github/prompts", "start Copilot here"),
-    (".github/agents", "start Copilot here"),
-    (".github/chatmodes", "start Copilot here"),
-    (".github/hooks", "start Copilot here"),
-    (".config/mise", "enter this directory with mise"),
-    (".config/mise.toml", "enter this directory with mise"),
-    (".mise/config.toml", "enter this directory with mise"),
-    ("mise/config.toml", "enter this directory with mise"),
-    (".config/lefthook.yml", "commit here"),
-    (".hg/hgrc", "use Mercurial here"),
-    (".jj/repo/config.toml", "use jj here"),
-];
-
-/// The same for git, whose directories are guarded by themselves.
-const GIT_CONFIGURATION: &[(&str, &str)] = &[
-    (".git/hooks", "use git here"),
-    (".git/config", "use git here"),
-    (".git/config.worktree", "use git here"),
-    (".git/commondir", "use git here"),
-];
-
-/// Endings of names of configuration.
-const CONFIGURATION_ENDINGS: &[(&str, &str)] = &[(".code-workspace", "open this workspace in VS Code")];
-
-/// Names of files that well-known programs run when the user works here.
-const HOST_CODE: &[(&str, &str)] = &[
-    ("package.json", "run npm, pnpm, yarn or bun here"),
-    (".npmrc", "run npm here"),
-    (".yarnrc", "run yarn here"),
-    (".yarnrc.yml", "run yarn here"),
-    (".pnpmfile.cjs", "run pnpm here"),
-    (".pre-commit-config.yaml", "commit here"),
-    (".gitattributes", "use git here"),
-    (".gitmodules", "update submodules here"),
-    ("Makefile", "run make here"),
-    ("makefile", "run make here"),
-    ("GNUmakefile", "run make here"),
-    ("justfile", "run just here"),
-    ("Justfile", "run just here"),
-    (".justfile", "run just here"),
-    (".tool-versions", "run a program of asdf or mise here"),
-    ("build.rs", "build with cargo, or open this folder in an editor with rust-analyzer"),
-    ("rust-toolchain", "run cargo here"),
-    ("rust-toolchain.toml", "run cargo here"),
-    ("setup.py", "install this package with pip"),
-    ("conftest.py", "run pytest here"),
-];
-
-/// Configuration below the user's home that shells, desktops, git, package managers and agents obey. It matters where the home
-/// itself is a workspace.
-pub const HOME_CONFIGURATION: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".bash_completion",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".config/zsh",
-    ".oh-my-zsh",
-    ".p10k.zsh",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
-    ".inputrc",
-    ".pam_environment",
-    ".xprofile",
-    ".xsession",
-    ".xsessionrc",
-    ".xinitrc",
-    ".Xresources",
-    ".tmux.conf",
-    ".screenrc",
-    ".config/tmux",
-    ".config/kitty",
-    ".config/wezterm",
-    ".wezterm.lua",
-    ".vimrc",
-    ".vim",
-    ".emacs",
-    ".emacs.d",
-    ".config/emacs",
-    ".gdbinit",
-    ".config/fish",
-    ".lldbinit",
-    ".Rprofile",
-    ".config/nvim",
-    ".config/git",
-    ".config/systemd",
-    ".config/autostart",
-    ".config/plasma-workspace",
-    ".config/sway",
-    ".config/hypr",
-    ".config/i3",
-    ".config/environment.d",
-    ".config/pip",
-    ".config/direnv",
-    ".config/mise",
-    ".config/opencode",
-    ".config/zed",
-    ".config/Code",
-    ".config/Cursor",
-    ".config/Claude",
-    ".config/goose",
-    ".config/crush",
-    ".config/github-copilot",
-    ".config/gh",
-    ".config/containers",
-    ".config/toolgate",
-    ".local/bin",
-    ".local/share/applications",
-    ".local/share/dbus-1",
-    ".local/share/systemd",
-    ".local/share/mise",
-    ".local/state/toolgate",
-    "bin",
-    "go/bin",
-    ".cargo/bin",
-    ".cargo/env",
-    ".cargo/config",
-    ".cargo/config.toml",
-    ".rustup",
-    ".nvm",
-    ".pyenv",
-    ".rbenv",
-    ".volta",
-    ".asdf",
-    ".deno/bin",
-    ".bun/bin",
-    ".gitconfig",
-    ".gitattributes",
-    ".hgrc",
-    ".netrc",
-    ".npmrc",
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".pypirc",
-    ".condarc",
-    ".curlrc",
-    ".wgetrc",
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".claude.json",
-    ".copilot",
-    ".qwen",
-    ".vscode-server",
-    ".cursor-server",
-    ".codeium",
-];
+/// The names of configuration and of code with their actions: each entry of a directory is looked up after each run.
+static CONFIGURATION_BY_NAME: LazyLock<HashMap<&str, &str>> =
+    LazyLock::new(|| HOST_CONFIGURATION.iter().map(|(name, _, when)| (*name, *when)).collect());
+static CODE_BY_NAME: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| HOST_CODE.iter().copied().collect());
 
 const AT_HOME: &str = "log in, open a shell or use a program that obeys it";
 
@@ -297,29 +79,49 @@ pub fn host_file_by_name(below: &Path) -> Option<HostFile> {
     if let Some(when) = configuration {
         return Some(HostFile::configuration(when));
     }
+    let nested = (0..names.len()).find_map(|at| begins_with(&names[at..], NESTED_CODE.iter()));
     let last = names.last()?;
-    let in_cargo = names.len() > 1 && names[names.len() - 2] == ".cargo";
-    if in_cargo && (*last == "config.toml" || *last == "config") {
-        return Some(HostFile::code("run cargo here, or open this folder in an editor with rust-analyzer"));
-    }
-    HOST_CODE.iter().find(|(name, _)| last == name).map(|(_, when)| HostFile::code(*when))
+    let named = || CODE_BY_NAME.get(last.to_str()?).copied();
+    nested.or_else(named).map(HostFile::code)
 }
 
 /// The action that makes configuration take effect, if `names` begin with the path of one.
 fn configuration(names: &[&OsStr]) -> Option<&'static str> {
     let name = names.first()?;
     let ends = |ending: &str| name.to_str().is_some_and(|name| name.ends_with(ending));
-    let plain = HOST_CONFIGURATION.iter().find(|(known, _, _)| name == known).map(|(_, _, when)| *when);
-    let nested = || {
-        let mut all = NESTED_CONFIGURATION.iter().chain(GIT_CONFIGURATION);
-        let begins = |path: &str| {
-            let mut parts = path.split('/').enumerate();
-            parts.all(|(at, part)| names.get(at).is_some_and(|name| *name == part))
-        };
-        all.find(|(path, _)| begins(path)).map(|(_, when)| *when)
-    };
+    let plain = name.to_str().and_then(|name| CONFIGURATION_BY_NAME.get(name).copied());
+    let nested = || begins_with(names, NESTED_CONFIGURATION.iter().chain(GIT_CONFIGURATION));
     let ending = || CONFIGURATION_ENDINGS.iter().find(|(ending, _)| ends(ending)).map(|(_, when)| *when);
-    plain.or_else(nested).or_else(ending)
+    let form = || {
+        let name = name.to_str()?;
+        let fits = |begin: &str, end: &str| {
+            name.strip_prefix(begin)
+                .and_then(|rest| rest.strip_suffix(end))
+                .is_some_and(|word| !word.is_empty())
+        };
+        CONFIGURATION_FORMS.iter().find(|(begin, end, _)| fits(begin, end)).map(|(_, _, when)| *when)
+    };
+    plain.or_else(nested).or_else(ending).or_else(form)
+}
+
+/// The action that belongs to the first of the `known` paths that `names` begin with.
+fn begins_with(
+    names: &[&OsStr],
+    mut known: impl Iterator<Item = &'static (&'static str, &'static str)>,
+) -> Option<&'static str> {
+    let begins = |path: &str| {
+        let mut parts = path.split('/').enumerate();
+        parts.all(|(at, part)| names.get(at).is_some_and(|name| *name == part))
+    };
+    known.find(|(path, _)| begins(path)).map(|(_, when)| *when)
+}
+
+/// Whether a path below a home is one of its entries that begin with a dot, and none that ordinary work writes.
+fn is_dot_entry(below: &Path) -> bool {
+    let is_dot = below.iter().next().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    // A directory such as `.local` is held by its parts.
+    let is_above = |written: &str| Path::new(written).starts_with(below);
+    is_dot && !HOME_WRITTEN.iter().any(|written| below.starts_with(written) || is_above(written))
 }
 
 /// Whether Python runs a file by itself at each start, given its path below a home.
@@ -332,7 +134,7 @@ fn is_python_startup(below: &Path) -> bool {
 
 /// The part that `path` plays by its name, for a user with these `homes`. Names count from the innermost of the `roots` that it
 /// lies in, so a root that was given for itself, and lies inside a piece of configuration, plays no part.
-pub(crate) fn host_file<'a>(
+fn host_file<'a>(
     path: &Path,
     roots: impl Iterator<Item = &'a Path>,
     homes: impl Iterator<Item = &'a Path>,
@@ -344,11 +146,32 @@ pub(crate) fn host_file<'a>(
     let at_home = homes.any(|home| {
         HOME_CONFIGURATION.iter().any(|name| is_at(&home.join(name)))
             || path.strip_prefix(home).is_ok_and(is_python_startup) && !given(path)
+            // A root further below is in such an entry itself.
+            || root.is_none_or(|root| home.starts_with(root))
+                && path.strip_prefix(home).is_ok_and(is_dot_entry)
     });
     if at_home {
         return Some(HostFile::configuration(AT_HOME));
     }
     host_file_by_name(root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path))
+}
+
+/// The part that `path` plays by its name or because a file of `machine` says so. Configuration comes before code: a link
+/// may make any file configuration.
+pub(crate) fn host_file_on<'a>(
+    machine: &dyn Machine,
+    path: &Path,
+    roots: impl Iterator<Item = &'a Path>,
+    homes: impl Iterator<Item = &'a Path>,
+) -> Option<HostFile> {
+    let by_name = host_file(path, roots, homes);
+    if by_name.as_ref().is_some_and(|file| file.role == HostRole::Configuration) {
+        return by_name;
+    }
+    match (by_name, machine.host_file(path)) {
+        (_, Some(file)) if file.role == HostRole::Configuration => Some(file),
+        (by_name, by_machine) => by_name.or(by_machine),
+    }
 }
 
 impl Confinement {
@@ -371,6 +194,7 @@ impl Confinement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::home_names::HOME_LISTED;
 
     #[test]
     fn the_part_that_a_name_plays() {
@@ -415,6 +239,26 @@ mod tests {
             (".pre-commit-config.yaml", code),
             (".git/hooks/pre-commit", configuration),
             (".git/index", None),
+            (".pdbrc", configuration),
+            ("AGENT.md", configuration),
+            (".qwen/settings.json", configuration),
+            ("crush.json", configuration),
+            ("prek.toml", configuration),
+            ("lefthook.json", configuration),
+            ("mise.dev.toml", configuration),
+            ("mise..toml", None),
+            ("x.sublime-project", configuration),
+            (".hg/hgrc-not-shared", configuration),
+            (".sl/config", configuration),
+            (".helix/languages.toml", configuration),
+            (".mvn/jvm.config", code),
+            (".bundle/config", code),
+            (".yarn/releases/yarn.cjs", code),
+            (".yarn/cache/x.zip", None),
+            ("Taskfile.yml", code),
+            ("noxfile.py", code),
+            ("eslint.config.mjs", code),
+            ("a/.cargo/config", code),
             (".gitignore", None),
             ("package.json", code),
             ("a/b/package.json", code),
@@ -443,9 +287,21 @@ mod tests {
         for (confinement, path, guarded) in [
             (&home, "/home/me/.bashrc", true),
             (&home, "/home/me/.config/systemd/user/x.service", true),
-            (&home, "/home/me/.config/other/x", false),
+            (&home, "/home/me/.config/other/x", true),
+            (&home, "/home/me/.new-agent/x", true),
+            (&home, "/home/me/.cache/x", false),
+            (&home, "/home/me/.cargo/registry/x", false),
+            (&home, "/home/me/.cargo/bin/x", true),
+            (&home, "/home/me/.gradle/caches/x", false),
+            (&home, "/home/me/.gradle/init.d/x.gradle", true),
+            (&home, "/home/me/.local", false),
+            (&home, "/home/me/.local/state/x", false),
+            (&home, "/home/me/.local/share/pnpm/store/x", false),
+            (&home, "/home/me/.local/share/pnpm/x", true),
+            (&home, "/home/me/.git", false),
+            (&at(&["/home/me/.dotfiles"]), "/home/me/.dotfiles/x", false),
             (&home, "/home/me/.local/bin/x", true),
-            (&home, "/home/me/.local/share/x", false),
+            (&home, "/home/me/.local/share/x", true),
             (&home, "/home/me/.config/zsh/.zshrc", true),
             (&home, "/home/me/.local/lib/python3.12/site-packages/usercustomize.py", true),
             (&home, "/home/me/.local/lib/python3.12/site-packages/x.pth", true),
@@ -477,6 +333,10 @@ mod tests {
                 confinement.writable
             );
         }
+        let above =
+            |written: &&str| Path::new(written).ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
+        let listed: std::collections::BTreeSet<_> = HOME_WRITTEN.iter().flat_map(above).collect();
+        assert_eq!(listed.iter().collect::<Vec<_>>(), HOME_LISTED.iter().map(Path::new).collect::<Vec<_>>());
         assert!(home.holds_home() && all.holds_home() && !project.holds_home());
     }
 }

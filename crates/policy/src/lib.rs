@@ -18,8 +18,10 @@ mod expand;
 mod fed;
 mod glob;
 mod grant;
+mod home_names;
 mod host;
 mod host_files;
+mod host_names;
 mod intent;
 mod interpreter;
 mod judge;
@@ -52,11 +54,10 @@ pub use enforcement::{Enforcement, Gap, Missing, Why};
 pub use environment::{Environment, EnvironmentFault, Inherit, imposed};
 pub use glob::{glob_fault, wildcards};
 pub use grant::{Grant, Grants};
+pub use home_names::{HOME_CONFIGURATION, HOME_LISTED};
 pub use host::{Host, HostFault, Hosts, is_public};
-pub use host_files::{
-    HOME_CONFIGURATION, HOST_CONFIGURATION, HostFile, HostRole, NESTED_CONFIGURATION, WhenMissing,
-    host_file_by_name,
-};
+pub use host_files::{HostFile, HostRole, WhenMissing, host_file_by_name};
+pub use host_names::{HOST_CONFIGURATION, NESTED_CONFIGURATION};
 pub use intent::{CommandLine, Effect, Escalation, Foreign, Intent, Remembering, Trust, Typing};
 pub use known::{Known, dangerous_variable, is_interpreter, known, known_partly, stem};
 pub use letters::invisible;

@@ -25,7 +25,7 @@ pub trait Machine: Send + Sync {
     /// Whether the user could change `path`, were there no sandbox.
     fn may_write(&self, path: &Path) -> bool;
 
-    /// The part that `path` plays on this machine because git's configuration or a hook names it.
+    /// The part that `path` plays on this machine because of a link to it, or because configuration or a hook names it.
     fn host_file(&self, _path: &Path) -> Option<HostFile> {
         None
     }

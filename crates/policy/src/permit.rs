@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::host_files::host_file;
+use crate::host_files::host_file_on;
 use crate::machine::Unknown;
 use crate::{Confinement, Denial, Grant, Grants, HostFile, HostRole, Machine, Reach, SandboxPolicy};
 
@@ -128,7 +128,7 @@ impl Permit {
     /// The part that the file at `real` plays on the user's machine.
     pub fn host_file(&self, real: &Path) -> Option<HostFile> {
         let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.reach.roots());
-        host_file(real, roots, self.confinement.homes()).or_else(|| self.machine.host_file(real))
+        host_file_on(&*self.machine, real, roots, self.confinement.homes())
     }
 
     /// Says whether this call may start `argv`: exactly that was stated, and allowed.

@@ -32,6 +32,11 @@ trials![
     files_that_git_could_not_change_are_told,
     a_link_with_the_name_of_a_secret_does_not_show_it,
     a_directory_that_cannot_be_listed_stays_closed,
+    targets_of_links_in_configuration_are_configuration,
+    links_that_the_user_makes_meanwhile_are_guarded,
+    scripts_that_configuration_names_are_named,
+    configuration_is_named_first_wherever_it_is_made,
+    configuration_that_is_moved_or_behind_a_link_is_named,
 ];
 
 struct Desk {
@@ -344,4 +349,107 @@ fn a_directory_that_cannot_be_listed_stays_closed() {
     let text = desk.sh("chmod 755 app; cat app/conf/.env").joined_text();
     fs::set_permissions(desk.path("app"), fs::Permissions::from_mode(0o755)).unwrap();
     assert!(!text.contains("SECRET"), "{text}");
+}
+
+fn targets_of_links_in_configuration_are_configuration() {
+    let desk = Desk::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Never, "", no);
+    let links = [
+        ("conf/vs.json", ".vscode/settings.json", "../conf/vs.json"),
+        ("prompts/a.md", ".claude/commands", "../prompts"),
+        ("docs/agents.md", "AGENTS.md", "docs/agents.md"),
+        ("gh/copilot-instructions.md", ".github", "gh"),
+    ];
+    for (target, link, to) in links {
+        for path in [target, link] {
+            fs::create_dir_all(desk.path(path).parent().unwrap()).unwrap();
+        }
+        fs::write(desk.path(target), "old\n").unwrap();
+        std::os::unix::fs::symlink(to, desk.path(link)).unwrap();
+    }
+    for (target, _, _) in links {
+        let patch = format!("*** Begin Patch\n*** Update File: {target}\n-old\n+evil\n*** End Patch");
+        let answer = desk.runtime.block_on(desk.toolgate.call("apply_patch", json!({ "input": patch })));
+        assert!(!answer.success, "{target}: {}", answer.joined_text());
+        let answer =
+            desk.sh(&format!("echo evil > {target}; d=$(dirname {target}); mv $d moved; echo evil > $d"));
+        assert_eq!(fs::read_to_string(desk.path(target)).unwrap(), "old\n", "{}", answer.joined_text());
+    }
+    assert!(desk.sh("echo x > gh/other; echo x > conf/other").success && desk.path("gh/other").exists());
+    assert!(desk.add("conf/new").success && !desk.add("prompts/new.md").success);
+}
+
+fn links_that_the_user_makes_meanwhile_are_guarded() {
+    let desk = Desk::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Never, "", no);
+    fs::create_dir(desk.path(".vscode")).unwrap();
+    assert!(desk.sh("echo old > x.json").success);
+    std::os::unix::fs::symlink("../x.json", desk.path(".vscode/tasks.json")).unwrap();
+    let answer = desk.sh("echo evil > x.json");
+    assert_eq!(fs::read_to_string(desk.path("x.json")).unwrap(), "old\n", "{}", answer.joined_text());
+}
+
+fn scripts_that_configuration_names_are_named() {
+    let desk = Desk::writing(no);
+    fs::create_dir_all(desk.path("s")).unwrap();
+    fs::create_dir(desk.path(".claude")).unwrap();
+    for name in ["mcp.sh", "hook.sh", "npm.sh", "later.sh", "other.sh"] {
+        fs::write(desk.path("s").join(name), "old\n").unwrap();
+    }
+    fs::write(desk.path(".mcp.json"), r#"{"command": "sh", "args": ["s/mcp.sh"]}"#).unwrap();
+    fs::write(desk.path(".claude/settings.json"), r#"{"command": "$CLAUDE_PROJECT_DIR/s/hook.sh"}"#).unwrap();
+    fs::write(desk.path("package.json"), r#"{"scripts": {"postinstall": "sh s/npm.sh"}}"#).unwrap();
+    let text = desk.sh("for f in s/*; do echo evil > $f; done").joined_text();
+    let runs =
+        |text: &str, name: &str| text.contains(&format!("s/{name}` runs on your machine next time you"));
+    for (name, expected) in
+        [("mcp.sh", true), ("hook.sh", true), ("npm.sh", true), ("later.sh", false), ("other.sh", false)]
+    {
+        assert_eq!(runs(&text, name), expected, "{name}: {text}");
+    }
+    // A command can change which scripts run.
+    desk.sh(r#"echo '{"scripts": {"test": "./s/later.sh"}}' > package.json"#);
+    let text = desk.sh("echo 2 > s/later.sh").joined_text();
+    assert!(runs(&text, "later.sh"), "{text}");
+    let patch = "*** Begin Patch\n*** Update File: s/mcp.sh\n-evil\n+more\n*** End Patch";
+    let text =
+        desk.runtime.block_on(desk.toolgate.call("apply_patch", json!({ "input": patch }))).joined_text();
+    assert!(runs(&text, "mcp.sh"), "{text}");
+}
+
+fn configuration_is_named_first_wherever_it_is_made() {
+    let desk = Desk::writing(no);
+    for directory in ["a/b/c/d/e", "vendor/z"] {
+        fs::create_dir_all(desk.path(directory)).unwrap();
+    }
+    let many = "for i in $(seq 30); do mkdir p$i; echo {} > p$i/package.json; done";
+    let text =
+        desk.sh(&format!("{many}; mkdir -p zsub/.claude; echo 1 > zsub/.claude/settings.json")).joined_text();
+    assert!(text.contains("zsub/.claude/settings.json` takes effect"), "{text}");
+    let text = desk.sh("echo 1 > vendor/z/AGENTS.md; echo {} > vendor/z/package.json").joined_text();
+    assert!(text.contains("vendor/z/AGENTS.md` takes effect") && !text.contains("package.json"), "{text}");
+    let text = desk.sh("echo 1 > a/b/c/d/e/AGENTS.md").joined_text();
+    assert!(text.contains("a/b/c/d/e/AGENTS.md` takes effect"), "{text}");
+    // Also in a directory that an earlier command made.
+    desk.sh("mkdir -p n/b/c/d/e");
+    let text = desk.sh("echo 1 > n/b/c/d/e/CLAUDE.md").joined_text();
+    assert!(text.contains("n/b/c/d/e/CLAUDE.md` takes effect"), "{text}");
+}
+
+fn configuration_that_is_moved_or_behind_a_link_is_named() {
+    let desk = Desk::writing(no);
+    for (name, text) in
+        [("d1/x/.claude/settings.json", "{}"), ("conf/x.md", "old"), ("pkg/y", ""), ("d2/y", "")]
+    {
+        fs::create_dir_all(desk.path(name).parent().unwrap()).unwrap();
+        fs::write(desk.path(name), text).unwrap();
+    }
+    std::os::unix::fs::symlink("../conf/x.md", desk.path("pkg/CLAUDE.md")).unwrap();
+    let text = desk.sh("mv d1 d2/; touch d2/d1 d2/d1/x").joined_text();
+    assert!(text.contains("d2/d1/x/.claude/settings.json` takes effect"), "{text}");
+    let text = desk.sh("echo evil > conf/x.md").joined_text();
+    assert!(
+        text.contains("conf/x.md` takes effect on your machine next time you start Claude Code"),
+        "{text}"
+    );
+    let text = desk.sh("echo x > plain").joined_text();
+    assert!(!text.contains("your machine"), "{text}");
 }

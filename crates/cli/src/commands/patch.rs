@@ -83,7 +83,7 @@ pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
 /// Names the changed files that take effect on this machine by themselves: a patch may be a stranger's.
 fn taking_effect(root: &Path, plan: &Plan) {
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let machine = ThisMachine::new("", Vec::new()).at_home(home);
+    let machine = ThisMachine::new("", vec![root.to_owned()]).at_home(home);
     for change in plan.told() {
         let file = host_file_by_name(Path::new(&change.path));
         if let Some(file) = file.or_else(|| machine.host_file(&root.join(&change.path))) {

@@ -1,62 +1,112 @@
 //! Finds files that take effect on the user's machine and that a run has made or changed.
 //!
-//! The walk that a cell is made with knows the files that were there. This one looks for new ones when a run is over. It lists
-//! the upper directories of each root, and from there only directories that are new, so a large tree costs little.
+//! The walk that a cell is made with knows the files and directories that were there. This one looks for new ones when a run
+//! is over. It lists the upper directories of each root, those below that have changed, and all of a directory that is new in
+//! its place, so a large tree costs little.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use policy::{HOST_CONFIGURATION, HostFile, host_file_by_name};
-use rustix::fs::{AtFlags, CWD, FileType, fstat, statat};
+use policy::{HOST_CONFIGURATION, HostFile, HostRole, host_file_by_name};
+use rustix::fs::{AtFlags, CWD, FileType, Stat, fstat, statat};
 
 use super::git::sys;
-use super::look::is_of_others;
+use super::look::{is_installed, is_of_others};
 
 /// Directories that are listed after a run.
 const MAX_DIRECTORIES: usize = 2_000;
 /// Entries that are looked at after a run.
 const MAX_ENTRIES: usize = 50_000;
 /// How deep a directory is listed that was there before.
-const DEPTH: usize = 2;
+pub(super) const DEPTH: usize = 2;
 /// How deep a directory is listed that the run has made or changed.
 const NEW_DEPTH: usize = 12;
 /// The kernel's clock for files is a little behind.
 const BEHIND: Duration = Duration::from_millis(10);
 
+/// Directories of the writable roots that were seen, and which ones they were: by this a directory that was made or moved is
+/// told from one that has changed.
+#[derive(Debug, Default)]
+pub(crate) struct DirectoryIndex {
+    seen: HashMap<PathBuf, (u64, u64)>,
+    /// Not all files that are told of were noted.
+    pub(super) lacks_files: bool,
+}
+
+impl DirectoryIndex {
+    /// Knows of none, and takes none for new.
+    pub(super) fn unknown() -> Self {
+        Self { lacks_files: true, ..Self::default() }
+    }
+
+    /// Notes the directory at `path`, among the first ones.
+    pub(super) fn add(&mut self, path: &Path, stat: &Stat) {
+        if self.seen.len() < MAX_DIRECTORIES {
+            self.seen.insert(path.to_owned(), (stat.st_dev, stat.st_ino));
+        }
+    }
+
+    /// Whether the directory is new in its place, as far as that is known.
+    fn is_new(&self, path: &Path, stat: &Stat) -> bool {
+        match self.seen.get(path) {
+            Some(known) => *known != (stat.st_dev, stat.st_ino),
+            None => self.seen.len() < MAX_DIRECTORIES && !self.lacks_files,
+        }
+    }
+}
+
 /// Files that take effect on the user's machine and were changed since a moment.
 #[derive(Debug)]
 pub(crate) struct ChangedSince {
     roots: Vec<PathBuf>,
+    directories: Arc<Mutex<DirectoryIndex>>,
     /// Seconds and nanoseconds.
     since: (i64, i64),
 }
 
+/// A directory that is to be listed.
+struct ListedNext {
+    below: PathBuf,
+    /// Whether it lies in a directory that is new in its place.
+    in_new: bool,
+}
+
 impl ChangedSince {
-    /// Remembers the moment for the writable `roots`.
-    pub(crate) fn now(roots: &[PathBuf]) -> Self {
+    /// Remembers the moment for the writable `roots`, with the `directories` in them.
+    pub(crate) fn now(roots: &[PathBuf], directories: Arc<Mutex<DirectoryIndex>>) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(BEHIND);
         let since = (i64::try_from(now.as_secs()).unwrap_or(i64::MAX), i64::from(now.subsec_nanos()));
-        Self { roots: roots.to_vec(), since }
+        Self { roots: roots.to_vec(), directories, since }
     }
 
-    /// Returns the files, no more than the bounds of the walk let be seen.
+    /// Returns the files, no more than the bounds of the walk let be seen. Among them are all files in directories that are new
+    /// in their place: whoever moves a directory changes no file in it.
     pub(crate) fn look(&self) -> Vec<(PathBuf, HostFile)> {
         let mut found = Vec::new();
-        let (mut directories, mut entries) = (MAX_DIRECTORIES, MAX_ENTRIES);
+        let mut index = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut left, mut entries) = (MAX_DIRECTORIES, MAX_ENTRIES);
         for root in &self.roots {
             let Ok(top) = sys::root(root) else { continue };
-            let mut next = VecDeque::from([PathBuf::new()]);
+            let mut next = VecDeque::from([ListedNext { below: PathBuf::new(), in_new: false }]);
+            next.extend(self.changed_directories(root, &index));
+            let mut listed = HashSet::new();
             // ends: only so many directories are listed
-            while let Some(below) = next.pop_front().filter(|_| directories > 0) {
-                directories -= 1;
+            while let Some(ListedNext { below, in_new }) = next.pop_front().filter(|_| left > 0) {
+                if !listed.insert(below.clone()) {
+                    continue;
+                }
+                left -= 1;
                 let Ok(directory) = sys::beneath(top.as_fd(), &below, sys::LIST) else { continue };
-                let is_new = fstat(&directory).is_ok_and(|stat| {
-                    self.is_since(stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0))
-                });
-                let depth = below.components().count();
+                let Ok(stat) = fstat(&directory) else { continue };
+                let (depth, is_root) = (below.components().count(), below.as_os_str().is_empty());
+                let path = root.join(&below);
+                let in_new = in_new || !is_root && self.has_changed(&stat) && index.is_new(&path, &stat);
+                let goes_deeper = depth < DEPTH || (in_new || self.has_changed(&stat)) && depth < NEW_DEPTH;
+                index.add(&path, &stat);
                 let _seen = sys::list(directory.as_fd(), |name, kind| {
                     if entries == 0 {
                         return ControlFlow::Break(());
@@ -64,12 +114,11 @@ impl ChangedSince {
                     entries -= 1;
                     let entry = below.join(name);
                     if kind == FileType::Directory {
-                        let deeper = depth < DEPTH || is_new && depth < NEW_DEPTH;
-                        if deeper && name != ".git" && !is_of_others(name) {
-                            next.push_back(entry);
+                        if goes_deeper && name != ".git" && !is_installed(name) {
+                            next.push_back(ListedNext { below: entry, in_new });
                         }
                     } else if let Some(file) = told_by_name(&entry)
-                        && self.is_changed(&root.join(&entry))
+                        && (in_new || self.is_changed(&root.join(&entry)))
                     {
                         found.push((root.join(&entry), file));
                     }
@@ -80,22 +129,31 @@ impl ChangedSince {
         found
     }
 
-    fn is_changed(&self, path: &Path) -> bool {
-        statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|stat| self.is_since(stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)))
+    /// The directories further down in `root` that have changed.
+    fn changed_directories(&self, root: &Path, index: &DirectoryIndex) -> Vec<ListedNext> {
+        let below = index.seen.keys().filter_map(|path| path.strip_prefix(root).ok());
+        let deep = below.filter(|below| below.components().count() > DEPTH);
+        let changed = deep.filter(|below| self.is_changed(&root.join(below)));
+        changed.map(|below| ListedNext { below: below.to_owned(), in_new: false }).collect()
     }
 
-    fn is_since(&self, seconds: i64, nanoseconds: i64) -> bool {
-        (seconds, nanoseconds) >= self.since
+    fn is_changed(&self, path: &Path) -> bool {
+        statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| self.has_changed(&stat))
+    }
+
+    fn has_changed(&self, stat: &Stat) -> bool {
+        (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)) >= self.since
     }
 }
 
 /// The part that a file plays whose changes are told: `below` is its path in a root. Configuration at the top of a root is held
-/// or set aside instead.
+/// or set aside instead. Of code that others have written only configuration is told.
 pub(super) fn told_by_name(below: &Path) -> Option<HostFile> {
+    let file = host_file_by_name(below)?;
     let first = below.components().next()?;
     let is_held = HOST_CONFIGURATION.iter().any(|(name, _, _)| first.as_os_str() == *name);
-    if is_held { None } else { host_file_by_name(below) }
+    let is_told = file.role == HostRole::Configuration || !below.iter().any(is_of_others);
+    (is_told && !is_held).then_some(file)
 }
 
 #[cfg(test)]
@@ -115,7 +173,13 @@ mod tests {
             write(name);
         }
         std::thread::sleep(BEHIND * 5);
-        let since = ChangedSince::now(std::slice::from_ref(&at));
+        let since = ChangedSince::now(std::slice::from_ref(&at), Arc::default());
+        // What was there is known from the walk that a cell is made with.
+        let mut index = since.directories.lock().unwrap();
+        for name in ["old", "a"] {
+            index.add(&at.join(name), &rustix::fs::stat(at.join(name)).unwrap());
+        }
+        drop(index);
         assert_eq!(since.look(), []);
         let new = [
             ".cargo/config.toml",

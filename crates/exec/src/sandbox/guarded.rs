@@ -3,18 +3,20 @@
 //! `policy` has the names; git's configuration and hooks name the rest. What is there becomes a read-only mount. The place of
 //! what is missing is held by an empty directory, or watched: what a command makes there is set aside.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use policy::{
-    Confinement, HOME_CONFIGURATION, HOST_CONFIGURATION, HostFile, HostRole, NESTED_CONFIGURATION,
-    WhenMissing, host_file_by_name, normal,
+    Confinement, HOME_CONFIGURATION, HOME_LISTED, HOST_CONFIGURATION, HostFile, HostRole,
+    NESTED_CONFIGURATION, WhenMissing, host_file_by_name, normal,
 };
 use rustix::fs::{AtFlags, CWD, FileType, readlinkat, statat};
 use rustix::io::Errno;
 
+use super::configured::ConfiguredRoot;
 use super::git::{self, GitObeyed, Repository};
 use super::places::Places;
 use super::plan::to_path;
@@ -43,6 +45,8 @@ pub(super) struct Guarded {
     pub(super) told: Vec<(PathBuf, HostFile)>,
     /// The files that git obeys in each repository.
     pub(super) obeyed: Vec<(Repository, GitObeyed)>,
+    /// The real places of the configuration of each root, and the files that it names.
+    pub(super) configured: Vec<(PathBuf, ConfiguredRoot)>,
     /// Git directories that are read-only, since there are too many to have a layer for each.
     pub(super) read_only: Vec<PathBuf>,
     /// Not everything is guarded: there is too much of it.
@@ -79,7 +83,24 @@ impl RootGuard<'_> {
             self.keep(&root.join(name), WhenMissing::SetAside, when);
         }
         self.by_name(root);
+        self.configured(root);
         self.repositories(root, trees);
+    }
+
+    /// Keeps the places that links in configuration lead to, and notes the files that it names.
+    fn configured(&mut self, root: &Path) {
+        let configured = ConfiguredRoot::of(root, self.confinement);
+        for (place, when) in &configured.places {
+            let given = self.confinement.writable.contains(place);
+            match exists(place) {
+                _ if given => {}
+                None => self.missing(place, when),
+                // What a link leads to is a place of its own.
+                Some(_) => self.close(place.clone()),
+            }
+        }
+        self.found.unread |= configured.unread;
+        self.found.configured.push((root.to_owned(), configured));
     }
 
     /// Keeps the start-up files and the configuration of the user's home where it lies in a root.
@@ -87,7 +108,8 @@ impl RootGuard<'_> {
         let homes = self.confinement.homes().filter(|_| self.confinement.holds_home());
         let of_home = |home: &Path| {
             let named = HOME_CONFIGURATION.iter().map(|name| home.join(name));
-            named.chain(python_startup(home)).collect::<Vec<_>>()
+            let listed = HOME_LISTED.iter().flat_map(|below| names(&home.join(below)));
+            named.chain(python_startup(home)).chain(listed).collect::<BTreeSet<_>>()
         };
         let own = homes.flat_map(of_home).filter(|path| self.is_in_root(path));
         for path in own.collect::<Vec<_>>() {
@@ -102,6 +124,10 @@ impl RootGuard<'_> {
     fn keep(&mut self, path: &Path, missing: WhenMissing, when: &str) {
         // Somebody has given it.
         if self.confinement.writable.iter().any(|root| root == path) {
+            return;
+        }
+        // Behind a link on the way: `configured` has the place that it leads to, and the link.
+        if path.parent().is_some_and(|above| real(above).is_ok_and(|real| real != above)) {
             return;
         }
         match (exists(path), missing) {

@@ -17,7 +17,7 @@ use super::git::{self, Landed, Layer, Repository};
 use super::layers::Wanted;
 use super::scratch::{self, Scratch};
 use super::survey::{self, Survey};
-use super::watch::HostWatch;
+use super::watch::{HostWatch, WatchedRoots};
 use super::{landlock, mounts, remedy, sys};
 use crate::process::bytes::{In, LENGTH, Out};
 use crate::process::{SpawnFault, Spawner, link};
@@ -292,15 +292,19 @@ impl Cell {
     /// A watch over one run for files that take effect on the user's machine.
     pub(crate) fn watch(&self) -> HostWatch {
         let (strays, scratch) = (Arc::clone(&self.survey.strays), Arc::clone(&self.scratch));
-        HostWatch::begin(strays, &self.survey.told, &self.confinement.writable, scratch)
+        let known = self.survey.told_now(&self.confinement);
+        let directories = Arc::clone(&self.survey.directories);
+        let watched = WatchedRoots { roots: &self.confinement.writable, known, directories };
+        HostWatch::begin(strays, watched, scratch)
     }
 
-    /// Whether git obeys other files by now than those that are guarded: the user has changed its configuration.
+    /// Whether other files take effect by now than those that are guarded: the user has changed git's configuration, or a link.
     fn is_stale(&self) -> bool {
         let home = self.confinement.home.as_deref();
-        self.survey.obeyed.iter().any(|(repository, known)| {
+        let by_git = self.survey.obeyed.iter().any(|(repository, known)| {
             !known.is_current() && !known.guards_as_much_as(&git::obeyed(repository, home))
-        })
+        });
+        by_git || self.survey.is_configured_anew(&self.confinement)
     }
 
     /// Git directories that commands in there cannot write, since there are too many.

@@ -11,7 +11,7 @@ use rustix::fs::{Access, AtFlags, CWD, FileType, OFlags, StatxFlags, accessat, f
 use rustix::io::{Errno, Result};
 use rustix::process::geteuid;
 
-use super::changed::told_by_name;
+use super::changed::{DirectoryIndex, told_by_name};
 use super::git::{is_git, sys};
 use crate::fs::real;
 
@@ -25,6 +25,8 @@ const LONGEST_PATH: usize = 3_000;
 const MAX_TREES: usize = 20_000;
 /// How many files below the top of a root are watched for changes that are told.
 const MAX_TOLD: usize = 1_000;
+/// How many files are watched in a directory that a link with the name of configuration leads to.
+const MAX_BEHIND_LINK: usize = 100;
 /// Directories that are large, and whose files others have written.
 const OF_OTHERS: &[&str] = &["node_modules", "target", "vendor", ".venv", "venv", "site-packages"];
 /// Names in a git directory, of which each has two at least.
@@ -50,6 +52,11 @@ fn is_own(opened: Result<OwnedFd>) -> bool {
     opened.and_then(fstat).is_ok_and(|stat| stat.st_uid == geteuid().as_raw())
 }
 
+/// Whether nothing in a directory is told of: package managers and builds write it.
+pub(super) fn is_installed(name: &OsStr) -> bool {
+    is_of_others(name) && name != "vendor"
+}
+
 /// Whether a directory is large and holds files that others have written.
 pub(super) fn is_of_others(name: &OsStr) -> bool {
     OF_OTHERS.iter().any(|other| name == *other)
@@ -64,6 +71,8 @@ pub(crate) struct Seen {
     pub(crate) trees: Vec<PathBuf>,
     /// Files below the top of a root that take effect on the user's machine. Their changes are told.
     pub(crate) told: Vec<(PathBuf, HostFile)>,
+    /// The first directories that commands can change.
+    pub(crate) directories: DirectoryIndex,
     /// There is more than was looked at.
     pub(crate) cut: bool,
     /// Only what lies here can change.
@@ -102,7 +111,12 @@ impl Seen {
         while let Some(below) = next.pop_front().or_else(|| last.pop_front()) {
             let Some(directory) = self.open(root, top.as_fd(), &below) else { continue };
             let mut of_git = 0;
-            let tells = !below.as_os_str().is_empty() && self.is_told_of(&root.join(&below), &below);
+            let at = root.join(&below);
+            let is_watched = !below.as_os_str().is_empty() && self.is_told_of(&at, &below);
+            if let Some(stat) = fstat(&directory).ok().filter(|_| is_watched) {
+                self.directories.add(&at, &stat);
+            }
+            let tells = is_watched && self.told.len() < MAX_TOLD;
             // A directory that cannot be listed to its end is taken for what was seen of it.
             let _seen = sys::list(directory.as_fd(), |name, kind| {
                 if *left == 0 {
@@ -125,7 +139,7 @@ impl Seen {
                 } else if kind == FileType::Directory {
                     if is_of_others(name) { &mut last } else { &mut next }.push_back(entry);
                 } else if tells {
-                    self.note_told(&path, &entry);
+                    self.note_told(&path, &entry, kind);
                 }
                 ControlFlow::Continue(())
             });
@@ -180,18 +194,34 @@ impl Seen {
 
     /// Whether changes are told of files in the directory at `path`, which is `below` a root.
     fn is_told_of(&self, path: &Path, below: &Path) -> bool {
-        self.told.len() < MAX_TOLD
-            && self.writable.iter().any(|root| path.starts_with(root))
-            && !below.iter().any(is_of_others)
+        self.writable.iter().any(|root| path.starts_with(root)) && !below.iter().any(is_installed)
     }
 
-    /// Notes a file that takes effect by its name, which is `below` a root. It is told, not held.
-    fn note_told(&mut self, path: &Path, below: &Path) {
-        if self.told.len() < MAX_TOLD
-            && let Some(file) = told_by_name(below)
-        {
-            self.told.push((path.to_owned(), file));
+    /// Notes a file that takes effect by its name, which is `below` a root, and what a link of such a name leads to. They are
+    /// told, not held.
+    fn note_told(&mut self, path: &Path, below: &Path, kind: FileType) {
+        let Some(file) = told_by_name(below) else { return };
+        let mut found = vec![path.to_owned()];
+        if let Some(target) = real(path).ok().filter(|_| kind == FileType::Symlink) {
+            if let Ok(directory) = sys::root(&target) {
+                let _seen = sys::list(directory.as_fd(), |name, _| {
+                    found.push(target.join(name));
+                    if found.len() < MAX_BEHIND_LINK {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
+                });
+            }
+            found.push(target);
         }
+        found.retain(|path| self.writable.iter().any(|root| path.starts_with(root) && path != root));
+        for path in found {
+            if self.told.len() < MAX_TOLD {
+                self.told.push((path, file.clone()));
+            }
+        }
+        self.directories.lacks_files |= self.told.len() >= MAX_TOLD;
     }
 
     fn tree(&mut self, root: &Path, below: &Path) {

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use policy::{Confinement, HostFile, Reach, Tier, normal};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
+use super::changed::DirectoryIndex;
+use super::configured::ConfiguredRoot;
 use super::git::{self, GitObeyed, Repository, Strays};
 use super::guarded::{Guarded, RootGuard};
 use super::look;
@@ -86,8 +88,14 @@ pub(crate) struct Survey {
     missing: Vec<(PathBuf, String)>,
     /// Files that take effect on the user's machine and whose changes are told.
     pub(crate) told: Vec<(PathBuf, HostFile)>,
+    /// The first directories that commands can change.
+    pub(crate) directories: Arc<Mutex<DirectoryIndex>>,
     /// The files that git obeys in each repository, as they were found.
     pub(crate) obeyed: Vec<(Repository, GitObeyed)>,
+    /// The real places of the configuration of each root, as they were found.
+    pub(crate) configured: Vec<(PathBuf, ConfiguredRoot)>,
+    /// The same, with the files that it names by now.
+    named: Mutex<Vec<(PathBuf, ConfiguredRoot)>>,
     /// Git directories that are read-only, since there are too many to have a layer for each.
     pub(crate) read_only: Arc<[PathBuf]>,
     /// Not every file that globs could mean was looked at.
@@ -116,7 +124,11 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
         variables: Vec::new(),
         missing: Vec::new(),
         told: Vec::new(),
+        // Until somebody has looked, nobody knows which are new.
+        directories: Arc::new(Mutex::new(DirectoryIndex::unknown())),
         obeyed: Vec::new(),
+        configured: Vec::new(),
+        named: Mutex::default(),
         read_only: Arc::default(),
         cut: false,
         unread: Vec::new(),
@@ -188,7 +200,10 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     survey.missing = std::mem::take(&mut found.missing);
     survey.told = std::mem::take(&mut found.told);
     survey.told.extend(seen.told);
+    survey.directories = Arc::new(Mutex::new(seen.directories));
     survey.obeyed = std::mem::take(&mut found.obeyed);
+    survey.configured = std::mem::take(&mut found.configured);
+    survey.named = Mutex::new(survey.configured.clone());
     let hidden = hidden(seen.hidden, reach);
     // Whoever renames what lies above would find it under another name.
     pinned.extend(hidden.iter().filter(|path| exists(path).is_some()).cloned());
@@ -217,6 +232,27 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
 }
 
 impl Survey {
+    /// The files whose changes are told. Configuration is read again if it has changed: a command may have changed which
+    /// scripts `package.json` names.
+    pub(crate) fn told_now(&self, confinement: &Confinement) -> Vec<(PathBuf, HostFile)> {
+        let mut told = self.told.clone();
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        for (root, configured) in &mut *named {
+            if !configured.has_current_texts() {
+                *configured = ConfiguredRoot::of(root, confinement);
+            }
+            told.extend(configured.told());
+        }
+        told
+    }
+
+    /// Whether a link leads configuration elsewhere by now: the user has changed it.
+    pub(crate) fn is_configured_anew(&self, confinement: &Confinement) -> bool {
+        self.configured.iter().any(|(root, known)| {
+            !known.is_current() && !known.guards_as_much_as(&ConfiguredRoot::of(root, confinement))
+        })
+    }
+
     /// Lines for git to ignore what holds a place in the tree at `root`.
     pub(crate) fn ignored(&self, root: &Path) -> Vec<u8> {
         let below = self.held.iter().filter_map(|path| path.strip_prefix(root).ok());

@@ -1,12 +1,12 @@
 //! Watches one run for files that take effect on the user's machine: what it makes is set aside, what it changes is told.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use policy::HostFile;
+use policy::{HostFile, HostRole};
 
-use super::changed::ChangedSince;
+use super::changed::{ChangedSince, DirectoryIndex};
 use super::git::Strays;
 use super::scratch::Scratch;
 use super::stamp::FileStamp;
@@ -34,23 +34,27 @@ struct WatchedFile {
     before: Option<FileStamp>,
 }
 
+/// The writable roots that are watched, with the files and directories that are known in them.
+#[derive(Debug)]
+pub(crate) struct WatchedRoots<'a> {
+    pub(crate) roots: &'a [PathBuf],
+    /// Files whose changes are told.
+    pub(crate) known: Vec<(PathBuf, HostFile)>,
+    pub(crate) directories: Arc<Mutex<DirectoryIndex>>,
+}
+
 impl HostWatch {
-    /// A run begins, in the writable `roots`. Changes of the files in `known` are told.
-    pub(crate) fn begin(
-        strays: Arc<Strays>,
-        known: &[(PathBuf, HostFile)],
-        roots: &[PathBuf],
-        scratch: Arc<Scratch>,
-    ) -> Self {
+    /// A run begins in the `watched` roots.
+    pub(crate) fn begin(strays: Arc<Strays>, watched: WatchedRoots<'_>, scratch: Arc<Scratch>) -> Self {
+        let WatchedRoots { roots, known, directories } = watched;
         strays.begin();
         let accepted = scratch.overlap.begin();
-        let watched = |(path, file): &(PathBuf, HostFile)| WatchedFile {
-            path: path.clone(),
-            file: file.clone(),
-            before: FileStamp::of(path),
+        let watched = |(path, file): (PathBuf, HostFile)| {
+            let before = FileStamp::of(&path);
+            WatchedFile { path, file, before }
         };
-        let known = known.iter().map(watched).collect();
-        Self { strays, accepted, known, new: ChangedSince::now(roots), scratch }
+        let known = known.into_iter().map(watched).collect();
+        Self { strays, accepted, known, new: ChangedSince::now(roots, directories), scratch }
     }
 
     /// Sets aside what was made by now, and says so.
@@ -67,30 +71,30 @@ impl HostWatch {
         told
     }
 
-    /// The sentences about files that were changed or made since the last time.
+    /// The sentences about files that were changed or made since the last time, configuration first.
     pub(crate) fn changed_files(&mut self) -> Vec<String> {
-        for (path, file) in self.new.look() {
-            if !self.known.iter().any(|known| known.path == path) {
-                self.known.push(WatchedFile { path, file, before: None });
-            }
-        }
-        let (mut told, mut others) = (Vec::new(), 0);
+        let known: HashSet<PathBuf> = self.known.iter().map(|known| known.path.clone()).collect();
+        let new = self.new.look().into_iter().filter(|(path, _)| !known.contains(path));
+        self.known.extend(new.map(|(path, file)| WatchedFile { path, file, before: None }));
+        let (mut configuration, mut code) = (Vec::new(), Vec::new());
         for WatchedFile { path, file, before } in &mut self.known {
             let after = FileStamp::of(path);
             if after == *before {
                 continue;
             }
             *before = after;
-            match after {
-                // Another run of the session has told it.
-                Some(stamp) if !self.scratch.overlap.tell(path, stamp) => {}
-                Some(_) if told.len() < MAX_NAMED => {
-                    told.push(format!("changed: {}", file.sentence(&path.display().to_string())));
+            // Another run of the session may have told it.
+            if after.is_some_and(|stamp| self.scratch.overlap.tell(path, stamp)) {
+                let sentence = format!("changed: {}", file.sentence(&path.display().to_string()));
+                match file.role {
+                    HostRole::Configuration => configuration.push(sentence),
+                    HostRole::Code => code.push(sentence),
                 }
-                Some(_) => others += 1,
-                None => {}
             }
         }
+        let mut told: Vec<String> = configuration.into_iter().chain(code).collect();
+        let others = told.len().saturating_sub(MAX_NAMED);
+        told.truncate(MAX_NAMED);
         if others > 0 {
             told.push(format!("changed: {others} more files that take effect on your machine"));
         }

@@ -1,0 +1,500 @@
+//! Finds where the configuration of a root really lies, and which files it names.
+//!
+//! A link in `.vscode` or `.claude`, or one that is called `AGENTS.md`, leads to a file that takes effect as if it were there.
+//! Commands are kept from such files, and file tools ask about them: both look here.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use policy::{
+    Confinement, HOME_CONFIGURATION, HOME_LISTED, HostFile, HostRole, NESTED_CONFIGURATION,
+    host_file_by_name, normal,
+};
+use rustix::fs::{CWD, FileType, OFlags, readlinkat};
+
+use super::git::sys;
+use super::look::is_of_others;
+use super::named_files::{ConfigurationText, Counts};
+use super::plan::to_path;
+use super::stamp::FileStamp;
+
+/// Entries of one piece of configuration that are looked at.
+const MAX_ENTRIES: usize = 2_000;
+/// How deep a piece of configuration is looked into.
+const DEPTH: usize = 6;
+/// How many links lead from one to the next, as the kernel has it.
+const MAX_LINKS: usize = 40;
+/// Places that links lead to; each may become a mount.
+const MAX_PLACES: usize = 1_000;
+/// Files that configuration names and whose changes are told.
+const MAX_CODE: usize = 400;
+/// Files that are read, and the largest of them.
+const MAX_TEXTS: usize = 200;
+const MAX_TEXT: u64 = 128 * 1024;
+/// Directories whose changes are noticed before the next command.
+const MAX_STAMPS: usize = 500;
+/// Code that names other files in its commands.
+const READ_CODE: &[&str] = &[
+    "package.json",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pre-commit-config.yaml",
+    "Makefile",
+    "makefile",
+    "GNUmakefile",
+    "justfile",
+    "Justfile",
+    ".justfile",
+    "Taskfile.yml",
+    "Taskfile.yaml",
+    "taskfile.yml",
+    "taskfile.yaml",
+    "Rakefile",
+    "tox.ini",
+    "noxfile.py",
+    "bunfig.toml",
+    "deno.json",
+    "deno.jsonc",
+    "devbox.json",
+    ".tmuxinator.yml",
+    ".cargo/config.toml",
+    ".cargo/config",
+];
+/// Start-up files of shells in a home, which name others that they run.
+const START_UP: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".xprofile",
+    ".xsession",
+    ".xsessionrc",
+    ".xinitrc",
+    ".tmux.conf",
+    ".direnvrc",
+    ".vimrc",
+];
+
+/// The real places of the configuration of one root, and the files that it names.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ConfiguredRoot {
+    /// Symbolic links on the way to configuration and the places that they lead to, with the action that makes them take
+    /// effect. Places that are held anyway are left out.
+    pub(crate) places: BTreeMap<PathBuf, String>,
+    /// Files that are run because configuration or code names them, with the same.
+    pub(crate) code: BTreeMap<PathBuf, String>,
+    /// There is more than was looked at.
+    pub(crate) unread: bool,
+    /// Links and directories, as they were.
+    walked: Vec<(PathBuf, Option<FileStamp>)>,
+    /// Files that were read, or would have been, as they were.
+    texts: Vec<(PathBuf, Option<FileStamp>)>,
+}
+
+impl ConfiguredRoot {
+    /// Looks at the configuration of `root`, one of the roots that commands may write.
+    pub(crate) fn of(root: &Path, confinement: &Confinement) -> Self {
+        let mut walk = ConfigurationWalk { root, confinement, found: Self::default(), seen: BTreeSet::new() };
+        walk.project();
+        for home in confinement.homes().filter(|home| home.starts_with(root)) {
+            walk.home(home);
+        }
+        let mut found = walk.found;
+        let ConfiguredRoot { places, code, .. } = &mut found;
+        code.retain(|path, _| !places.keys().any(|place| path.starts_with(place)));
+        found
+    }
+
+    /// Whether the links that this was read from are the same.
+    pub(crate) fn is_current(&self) -> bool {
+        self.walked.iter().all(|(path, before)| FileStamp::of(path) == *before)
+    }
+
+    /// Whether the texts that this was read from are the same.
+    pub(crate) fn has_current_texts(&self) -> bool {
+        self.texts.iter().all(|(path, before)| FileStamp::of(path) == *before)
+    }
+
+    /// Whether all places of `other` are in this too.
+    pub(crate) fn guards_as_much_as(&self, other: &Self) -> bool {
+        other.places.keys().all(|place| self.places.contains_key(place))
+    }
+
+    /// The configuration that `path` belongs to by a link.
+    pub(crate) fn configuration_at(&self, path: &Path) -> Option<HostFile> {
+        path.ancestors().find_map(|above| self.places.get(above)).map(HostFile::configuration)
+    }
+
+    /// The part of `path` if configuration names it.
+    pub(crate) fn code_at(&self, path: &Path) -> Option<HostFile> {
+        self.code.get(path).map(HostFile::code)
+    }
+
+    /// The files that configuration names, as code.
+    pub(crate) fn told(&self) -> impl Iterator<Item = (PathBuf, HostFile)> {
+        self.code.iter().map(|(path, when)| (path.clone(), HostFile::code(when)))
+    }
+}
+
+/// A piece of configuration that is looked into.
+struct HeldPiece<'a> {
+    /// Its own path: all below it is held.
+    top: &'a Path,
+    when: &'a str,
+    /// Whether texts in it are read.
+    reads: bool,
+}
+
+struct ConfigurationWalk<'a> {
+    root: &'a Path,
+    confinement: &'a Confinement,
+    found: ConfiguredRoot,
+    /// Directories that were looked into.
+    seen: BTreeSet<PathBuf>,
+}
+
+impl ConfigurationWalk<'_> {
+    /// Looks at the configuration at the top of the root.
+    fn project(&mut self) {
+        let names = names(self.root);
+        let top = |name: &str| name.split('/').next().is_some_and(|first| names.contains(OsStr::new(first)));
+        for name in names.iter().map(Path::new) {
+            if let Some(HostFile { role: HostRole::Configuration, when }) = host_file_by_name(name) {
+                self.piece(&HeldPiece { top: &self.root.join(name), when: &when, reads: true });
+            }
+        }
+        for (name, when) in NESTED_CONFIGURATION.iter().filter(|(name, _)| top(name)) {
+            self.piece(&HeldPiece { top: &self.root.join(name), when, reads: true });
+        }
+        for name in READ_CODE {
+            let (path, file) = (self.root.join(name), host_file_by_name(Path::new(name)));
+            self.found.texts.push((path.clone(), FileStamp::of(&path)));
+            if let Some(file) = file.filter(|_| top(name)) {
+                self.read(&path, &file.when, Counts::Scripts);
+            }
+        }
+    }
+
+    /// Looks at the configuration of a home in the root.
+    fn home(&mut self, home: &Path) {
+        let named = HOME_CONFIGURATION.iter().map(|name| home.join(name));
+        let listed = HOME_LISTED.iter().flat_map(|below| {
+            let at = home.join(below);
+            names(&at).into_iter().map(move |name| at.join(name)).collect::<Vec<_>>()
+        });
+        for path in named.chain(listed).collect::<BTreeSet<_>>() {
+            let is_there = sys::is_there(&path);
+            if let Some(HostFile { role: HostRole::Configuration, when }) =
+                self.confinement.host_file(&path).filter(|_| is_there)
+            {
+                let unread = self.found.unread;
+                self.piece(&HeldPiece { top: &path, when: &when, reads: false });
+                // Version managers and extensions of editors are large, and have no links out.
+                self.found.unread = unread;
+            }
+        }
+        for name in START_UP {
+            let when = "log in or open a shell";
+            self.read(&home.join(name), when, Counts::Scripts);
+        }
+    }
+
+    /// Follows one piece of configuration and the links in it.
+    fn piece(&mut self, piece: &HeldPiece<'_>) {
+        let end = self.follow(piece.top, piece);
+        let mut next = VecDeque::from_iter(self.is_below_root(&end).then_some((end, 0)));
+        let mut left = MAX_ENTRIES;
+        // ends: each directory is listed once, and only so many entries are looked at
+        while let Some((path, depth)) = next.pop_front() {
+            match sys::kind_of(&path) {
+                Some(FileType::RegularFile) if piece.reads => self.read(&path, piece.when, Counts::All),
+                Some(FileType::Directory) if self.seen.insert(path.clone()) => {
+                    if depth == DEPTH {
+                        self.found.unread = true;
+                        continue;
+                    }
+                    for entry in self.entries(&path, piece, &mut left) {
+                        next.push_back((entry, depth + 1));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a place is looked into: a link to the root itself leads nowhere else.
+    fn is_below_root(&self, place: &Path) -> bool {
+        place != self.root && place.starts_with(self.root)
+    }
+
+    /// The files, the directories and the ends of links in a directory of configuration.
+    fn entries(&mut self, directory: &Path, piece: &HeldPiece<'_>, left: &mut usize) -> Vec<PathBuf> {
+        self.stamp(directory);
+        let Ok(open) = sys::root(directory) else { return Vec::new() };
+        let (mut entries, mut links) = (Vec::new(), Vec::new());
+        let _seen = sys::list(open.as_fd(), |name, kind| {
+            if *left == 0 {
+                self.found.unread = true;
+                return ControlFlow::Break(());
+            }
+            *left -= 1;
+            match kind {
+                FileType::Symlink => links.push(directory.join(name)),
+                FileType::Directory if !is_of_others(name) => entries.push(directory.join(name)),
+                FileType::RegularFile if piece.reads => entries.push(directory.join(name)),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        });
+        for link in &links {
+            let end = self.follow(link, piece);
+            entries.extend(Some(end).filter(|end| self.is_below_root(end)));
+        }
+        entries
+    }
+
+    /// Notes the links that lead from `path` to where it really is. Returns that.
+    fn follow(&mut self, path: &Path, piece: &HeldPiece<'_>) -> PathBuf {
+        let (links, end) = trail(self.root, path);
+        if links.is_empty() {
+            return end;
+        }
+        let is_held = |place: &Path| place != piece.top && place.starts_with(piece.top);
+        for place in links.iter().chain([&end]) {
+            let writable = self.confinement.writable.iter();
+            // A place that holds a root would take the root away.
+            let holds_root = writable.clone().any(|root| root.starts_with(place));
+            let is_in_root = writable.clone().any(|root| place.starts_with(root));
+            if is_in_root && !holds_root && !is_held(place) {
+                if self.found.places.len() < MAX_PLACES {
+                    self.found.places.entry(place.clone()).or_insert_with(|| piece.when.to_owned());
+                } else {
+                    self.found.unread = true;
+                }
+            }
+        }
+        links.iter().for_each(|link| self.stamp(link));
+        end
+    }
+
+    fn stamp(&mut self, path: &Path) {
+        if self.found.walked.len() < MAX_STAMPS {
+            self.found.walked.push((path.to_owned(), FileStamp::of(path)));
+        }
+    }
+
+    /// Takes in the files that the text at `path` names.
+    fn read(&mut self, path: &Path, when: &str, counts: Counts) {
+        if self.found.texts.len() >= MAX_TEXTS || !is_read(path) {
+            return;
+        }
+        let Some(text) = text(path) else { return };
+        if !self.found.texts.iter().any(|(known, _)| known == path) {
+            self.found.texts.push((path.to_owned(), FileStamp::of(path)));
+        }
+        let home = self.confinement.home.as_deref();
+        let named = ConfigurationText { file: path, text: &text, root: self.root, home, counts }.named();
+        for file in named.into_iter().filter(|file| file != path) {
+            let file = crate::fs::real_to_be(&file);
+            let plays_none = || match self.confinement.host_file(&file) {
+                Some(HostFile { role: HostRole::Configuration, .. }) => false,
+                Some(HostFile { role: HostRole::Code, .. }) | None => true,
+            };
+            if self.found.code.len() < MAX_CODE && file.starts_with(self.root) && plays_none() {
+                self.found.code.entry(file).or_insert_with(|| when.to_owned());
+            }
+        }
+    }
+}
+
+/// Whether a file of configuration is read: those of an IDE list every open file.
+fn is_read(path: &Path) -> bool {
+    let in_idea = path.iter().any(|name| name == ".idea");
+    !in_idea || path.iter().any(|name| name == "runConfigurations" || name == "watcherTasks.xml")
+}
+
+/// The text of a small file.
+fn text(path: &Path) -> Option<Vec<u8>> {
+    let path = crate::fs::real(path).ok()?;
+    let directory = sys::root(path.parent()?).ok()?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(sys::beneath(directory.as_fd(), Path::new(path.file_name()?), flags).ok()?);
+    let meta = file.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= MAX_TEXT)?;
+    let mut text = Vec::new();
+    file.take(meta.len()).read_to_end(&mut text).ok()?;
+    Some(text).filter(|text| !text.contains(&0))
+}
+
+/// The names in a directory; none if it cannot be listed.
+fn names(directory: &Path) -> BTreeSet<std::ffi::OsString> {
+    let mut names = BTreeSet::new();
+    if let Ok(open) = sys::root(directory) {
+        let _seen = sys::list(open.as_fd(), |name, _| {
+            names.insert(name.to_owned());
+            ControlFlow::Continue(())
+        });
+    }
+    names
+}
+
+/// The symbolic links that lead from `path` to where it really is, and that place, whether or not it is there. The directory
+/// `root` is free of links.
+fn trail(root: &Path, path: &Path) -> (Vec<PathBuf>, PathBuf) {
+    let (mut links, mut path) = (Vec::new(), path.to_owned());
+    // ends: after so many links at the latest, as the kernel does
+    while links.len() < MAX_LINKS {
+        let mut ways: Vec<&Path> = path.ancestors().take_while(|way| *way != root).collect();
+        ways.reverse();
+        let first = ways.into_iter().find_map(|way| {
+            let to = readlinkat(CWD, way, Vec::new()).ok()?;
+            Some((way.to_owned(), normal(&way.parent()?.join(to_path(to.into_bytes())))))
+        });
+        let Some((way, to)) = first else { break };
+        let Ok(rest) = path.strip_prefix(&way) else { break };
+        path = if rest.as_os_str().is_empty() { to } else { to.join(rest) };
+        links.push(way);
+    }
+    (links, path)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    struct ConfiguredLayout {
+        _place: tempfile::TempDir,
+        root: PathBuf,
+    }
+
+    impl ConfiguredLayout {
+        fn new(files: &[(&str, &str)], links: &[(&str, &str)]) -> Self {
+            let place = tempfile::tempdir().unwrap();
+            let root = crate::fs::real(place.path()).unwrap();
+            let above = |name: &str| std::fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            for (name, text) in files {
+                above(name);
+                std::fs::write(root.join(name), text).unwrap();
+            }
+            for (name, to) in links {
+                above(name);
+                symlink(to, root.join(name)).unwrap();
+            }
+            Self { _place: place, root }
+        }
+
+        fn found(&self, home: bool) -> ConfiguredRoot {
+            let confinement = Confinement {
+                writable: vec![self.root.clone()],
+                home: home.then(|| self.root.clone()),
+                ..Confinement::default()
+            };
+            ConfiguredRoot::of(&self.root, &confinement)
+        }
+
+        fn below(&self, found: &BTreeMap<PathBuf, String>) -> Vec<String> {
+            found.keys().map(|path| path.strip_prefix(&self.root).unwrap().display().to_string()).collect()
+        }
+    }
+
+    #[test]
+    fn links_in_configuration_and_on_the_way_to_it_are_followed() {
+        let layout = ConfiguredLayout::new(
+            &[
+                ("conf/vs.json", "{}"),
+                ("prompts/a.md", ""),
+                ("docs/agents.md", ""),
+                ("gh/prompts/x", ""),
+                ("two/b", ""),
+            ],
+            &[
+                (".vscode/settings.json", "../conf/vs.json"),
+                (".claude/commands", "../prompts"),
+                ("prompts/deep", "../two"),
+                (".cursor/rules/r.mdc", "../../conf/missing.mdc"),
+                ("AGENTS.md", "agents"),
+                ("agents", "docs/agents.md"),
+                (".github", "gh"),
+                (".zed/all", ".."),
+                (".zed/own", "x"),
+                (".zed/system", "/usr/bin"),
+            ],
+        );
+        let found = layout.found(false);
+        let places = layout.below(&found.places);
+        for place in [
+            ".github",
+            "AGENTS.md",
+            "agents",
+            "conf/missing.mdc",
+            "conf/vs.json",
+            "docs/agents.md",
+            "gh/prompts",
+            "prompts",
+            "two",
+        ] {
+            assert!(places.contains(&place.to_owned()), "{place} in {places:?}");
+        }
+        for place in ["", ".zed/x", "conf", "gh"] {
+            assert!(!places.contains(&place.to_owned()), "{place} in {places:?}");
+        }
+        assert!(found.configuration_at(&layout.root.join("prompts/new.md")).is_some() && !found.unread);
+        assert!(found.is_current() && found.has_current_texts());
+        std::fs::write(layout.root.join(".vscode/new"), "").unwrap();
+        assert!(!found.is_current() && found.guards_as_much_as(&layout.found(false)));
+        symlink("../other", layout.root.join(".vscode/link")).unwrap();
+        assert!(!found.guards_as_much_as(&layout.found(false)));
+    }
+
+    #[test]
+    fn links_and_sourced_files_of_a_home_are_found() {
+        let layout = ConfiguredLayout::new(
+            &[("dot/ssh", ""), ("dot/aliases.sh", ""), (".bashrc", ". ~/dot/aliases.sh\n"), ("proj/x", "")],
+            &[(".ssh/config", "../dot/ssh"), (".local/bin/x", "../../proj/x"), (".cache/y", "../proj/x")],
+        );
+        let found = layout.found(true);
+        assert_eq!(layout.below(&found.places), ["dot/ssh", "proj/x"]);
+        assert_eq!(layout.below(&found.code), ["dot/aliases.sh"]);
+        assert!(layout.below(&layout.found(false).places).is_empty());
+    }
+
+    #[test]
+    fn files_that_configuration_names_are_code() {
+        let layout = ConfiguredLayout::new(
+            &[
+                (".mcp.json", "{\"command\": \"sh\", \"args\": [\"a.sh\", \".mcp.json\"]}"),
+                (".claude/settings.json", "{\"command\": \"./b.sh\"}"),
+                ("package.json", "{\"scripts\": {\"test\": \"node c.js\"}}"),
+                ("a.sh", ""),
+                ("b.sh", ""),
+                ("c.js", ""),
+                ("d.sh", ""),
+            ],
+            &[],
+        );
+        let found = layout.found(false);
+        assert_eq!(layout.below(&found.code), ["a.sh", "b.sh", "c.js"]);
+        assert_eq!(found.code[&layout.root.join("b.sh")], "start Claude Code here");
+        std::fs::write(layout.root.join("package.json"), "{\"scripts\": {\"test\": \"node d.js\"}}").unwrap();
+        assert!(!found.has_current_texts() && found.is_current());
+    }
+}
