@@ -53,6 +53,8 @@ pub(super) struct Guarded {
     pub(super) cut: bool,
     /// The repositories whose configuration could not be read to its end, with the reason.
     pub(super) unread: Vec<(PathBuf, String)>,
+    /// Some links in configuration were not followed: there is too much of it.
+    pub(super) unfollowed: bool,
 }
 
 /// Guards the roots of one policy.
@@ -99,7 +101,7 @@ impl RootGuard<'_> {
                 Some(_) => self.close(place.clone()),
             }
         }
-        self.found.unread |= configured.unread;
+        self.found.unfollowed |= configured.unread;
         self.found.configured.push((root.to_owned(), configured));
     }
 

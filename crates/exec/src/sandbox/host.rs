@@ -157,7 +157,7 @@ async fn strongest(
         match make(spawner, &survey).await? {
             Ok(made) => {
                 let mut gaps = made.gaps;
-                if survey.cut || !survey.unread.is_empty() {
+                if survey.cut || survey.unfollowed || !survey.unread.is_empty() {
                     gaps.push(Gap::Globs);
                 }
                 let enforcement =

@@ -102,6 +102,8 @@ pub(crate) struct Survey {
     pub(crate) cut: bool,
     /// The repositories whose configuration could not be read to its end, with the reason.
     pub(crate) unread: Vec<(PathBuf, String)>,
+    /// Some links in configuration were not followed: there is too much of it.
+    pub(crate) unfollowed: bool,
 }
 
 /// Looks at what is there.
@@ -132,6 +134,7 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
         read_only: Arc::default(),
         cut: false,
         unread: Vec::new(),
+        unfollowed: false,
     };
     let mut temporary = if tier >= Tier::Namespaces { PathBuf::from("/tmp") } else { scratch.tmp() };
     if tier >= Tier::Namespaces {
@@ -196,6 +199,7 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     survey.held.append(&mut found.held);
     survey.cut |= found.cut | seen.cut;
     survey.unread.append(&mut found.unread);
+    survey.unfollowed |= found.unfollowed;
     survey.read_only = std::mem::take(&mut found.read_only).into();
     survey.missing = std::mem::take(&mut found.missing);
     survey.told = std::mem::take(&mut found.told);
