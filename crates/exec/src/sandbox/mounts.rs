@@ -293,7 +293,13 @@ pub(crate) fn hide_all(path: &Path) -> Result<()> {
 /// Says where.
 pub(crate) fn renew(plan: &Plan) -> Result<Vec<PathBuf>> {
     let mut renewed = Vec::new();
-    for mount in plan.mounts.iter().filter(|mount| !is_mounted(&mount.at)) {
+    for mount in &plan.mounts {
+        match (&mount.what, mount_state(&mount.at)) {
+            (_, MountState::Mounted) => continue,
+            // Most of what is to be hidden is not there.
+            (What::Hidden, MountState::Absent) => continue,
+            (_, MountState::Absent | MountState::Bare) => {}
+        }
         match &mount.what {
             What::Hidden => hide_all(&mount.at)?,
             What::Tree { from, writable } if *from == mount.at => {
@@ -316,15 +322,30 @@ pub(crate) fn renew(plan: &Plan) -> Result<Vec<PathBuf>> {
 /// Hides what is to be hidden and is not.
 pub(crate) fn hide_again(plan: &Plan) -> Result<()> {
     let hidden = plan.mounts.iter().filter(|mount| mount.what == What::Hidden);
-    hidden.filter(|mount| !is_mounted(&mount.at)).try_for_each(|mount| hide_all(&mount.at))
+    let bare = hidden.filter(|mount| mount_state(&mount.at) == MountState::Bare);
+    bare.map(|mount| hide_all(&mount.at)).collect()
 }
 
-/// Whether something is mounted at `path`; older kernels do not say.
-fn is_mounted(path: &Path) -> bool {
+/// The state of a place that something is to be mounted on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MountState {
+    Mounted,
+    /// Nothing is mounted there, or nobody can tell.
+    Bare,
+    /// There is no such file.
+    Absent,
+}
+
+/// Looks whether something is mounted at `path`; older kernels do not say.
+fn mount_state(path: &Path) -> MountState {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    let Ok(stat) = rustix::fs::statx(CWD, path, flags, StatxFlags::empty()) else { return false };
     let is_root = StatxAttributes::MOUNT_ROOT;
-    !stat.stx_attributes_mask.contains(is_root) || stat.stx_attributes.contains(is_root)
+    match rustix::fs::statx(CWD, path, flags, StatxFlags::empty()) {
+        Ok(stat) if !stat.stx_attributes_mask.contains(is_root) => MountState::Mounted,
+        Ok(stat) if stat.stx_attributes.contains(is_root) => MountState::Mounted,
+        Err(Errno::NOENT | Errno::NOTDIR) => MountState::Absent,
+        Ok(_) | Err(_) => MountState::Bare,
+    }
 }
 
 /// Gives this process namespace its own `/proc`, in which nothing can be written.

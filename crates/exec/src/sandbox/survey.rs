@@ -1,6 +1,6 @@
 //! A policy and what is there on this machine → the plan of a cell.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -267,7 +267,17 @@ impl Survey {
 /// What may not be read: what globs mean, and the paths themselves, whether or not they are there yet.
 fn hidden(globs: BTreeSet<PathBuf>, reach: &Reach) -> BTreeSet<PathBuf> {
     // What is not there yet will be where its directory really is: a home may be a link.
-    let paths = reach.deny().paths().iter().map(|path| real_to_be(&normal(path)));
+    // Most share a directory, which is resolved once.
+    let mut directories = HashMap::new();
+    let paths = reach.deny().paths().iter().map(|path| {
+        let path = normal(path);
+        match (path.parent(), path.file_name(), exists(&path)) {
+            (Some(above), Some(name), kind) if kind != Some(FileType::Symlink) => {
+                directories.entry(above.to_owned()).or_insert_with(|| real_to_be(above)).join(name)
+            }
+            _ => real_to_be(&path),
+        }
+    });
     let all: BTreeSet<PathBuf> = globs.into_iter().chain(paths).collect();
     // What lies in a hidden directory needs no mount of its own.
     let covered =

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statat, statx};
+use rustix::io::Errno;
 
 use super::hash::Format;
 use super::index::{self, Known};
@@ -259,6 +260,8 @@ impl Stray {
     fn defuse(&self) -> Option<String> {
         let directory = match self {
             Self::Root(at) | Self::Bare(at) | Self::Module { at, .. } => at,
+            // Most are not there, and whoever hears so could search the directory: one look is enough.
+            Self::Configuration { at, .. } if is_absent(at) => return None,
             Self::Configuration { at, .. } => at.parent()?,
         };
         reachable(directory, || self.defuse_open())
@@ -292,6 +295,10 @@ impl Stray {
             }
         }
     }
+}
+
+fn is_absent(path: &Path) -> bool {
+    statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).err() == Some(Errno::NOENT)
 }
 
 /// Whether the pointer in `at` leads into the modules of the git directory `of`, whose configuration we have written.
