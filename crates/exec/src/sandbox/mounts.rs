@@ -322,8 +322,8 @@ pub(crate) fn renew(plan: &Plan) -> Result<Vec<PathBuf>> {
 /// Hides what is to be hidden and is not.
 pub(crate) fn hide_again(plan: &Plan) -> Result<()> {
     let hidden = plan.mounts.iter().filter(|mount| mount.what == What::Hidden);
-    let bare = hidden.filter(|mount| mount_state(&mount.at) == MountState::Bare);
-    bare.map(|mount| hide_all(&mount.at)).collect()
+    let mut bare = hidden.filter(|mount| mount_state(&mount.at) == MountState::Bare);
+    bare.try_for_each(|mount| hide_all(&mount.at))
 }
 
 /// The state of a place that something is to be mounted on.

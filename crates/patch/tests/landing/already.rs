@@ -260,7 +260,7 @@ fn a_change_of_blanks_is_done_or_not_by_the_blanks() {
     let told = update(file, "@@\n - one '1'\n-- two '2' \n+- two '2'\n - three '3'\n");
     assert!(told.starts_with("M f"), "{told}");
     // Done before.
-    let told = update(&file.replace(" \n", "\n"), "@@\n - one '1'\n-- two '2' \n+- two '2'\n - three '3'\n");
+    let told = update(file.replace(" \n", "\n"), "@@\n - one '1'\n-- two '2' \n+- two '2'\n - three '3'\n");
     assert!(!told.contains("|-"), "{told}");
 }
 
