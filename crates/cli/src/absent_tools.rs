@@ -34,10 +34,10 @@ impl ToolSource for AbsentTools {
 
     fn absent(&self, name: &str) -> Option<String> {
         let offered_by = match name {
-            _ if OF_AGENTS.contains(&name) => "`toolgate run --agents`",
-            _ if OF_SESSIONS.contains(&name) => "sessions with a model, e.g. `toolgate run`",
+            _ if OF_AGENTS.contains(&name) => "`toolgate run --agents` offers it",
+            _ if OF_SESSIONS.contains(&name) => "sessions with a model offer it, e.g. `toolgate run`",
             _ => return None,
         };
-        Some(format!("the tool `{name}` is not available here; it belongs to {offered_by}"))
+        Some(format!("there is no tool `{name}` here; {offered_by}"))
     }
 }

@@ -234,7 +234,7 @@ fn a_configuration_may_name_tools_of_every_command() {
     fs::write(config.join("config.toml"), "").unwrap();
     for (name, expected) in [("get_memory", "`toolgate run`"), ("spawn_agent", "`toolgate run --agents`")] {
         let ran = home.run(&workspace.path(), &["call", name, "--json", "{}"], "");
-        assert!(ran.err.contains("is not available here") && ran.err.contains(expected), "{}", ran.err);
+        assert!(ran.err.contains("there is no tool") && ran.err.contains(expected), "{}", ran.err);
     }
 }
 
