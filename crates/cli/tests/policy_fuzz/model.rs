@@ -62,6 +62,8 @@ pub(crate) struct Model {
     unsure: Vec<String>,
     /// Protected names that are links, and where they lead.
     links: Vec<(String, Option<String>)>,
+    /// Links at or below a name with a dot, and where they lead: one in configuration holds that place.
+    dotted: Vec<String>,
 }
 
 impl Model {
@@ -91,7 +93,13 @@ impl Model {
             caches,
             unsure: Vec::new(),
             links: Vec::new(),
+            dotted: Vec::new(),
         };
+        let is_dotted = |path: &str| path.split('/').any(|name| name.starts_with('.'));
+        for (path, _) in now.iter().filter(|(path, seen)| seen.kind == 'l' && is_dotted(path)) {
+            let way = resolve(base, path, true);
+            model.dotted.extend(way.through.into_iter().chain(way.real));
+        }
         for root in model.roots.clone() {
             model.protect(base, &root, now);
         }
@@ -240,7 +248,11 @@ impl Model {
             // It fails by itself.
             None => Verdict::Allowed,
         };
-        if unsure { verdict.min(Verdict::Either) } else { verdict }
+        let changes = !matches!(op.kind, "read" | "list" | "stat" | "readlink");
+        let touches =
+            |path: &String| self.dotted.iter().any(|place| is_below(path, place) || is_below(place, path));
+        let held = changes && way.real.iter().chain(&way.through).any(touches);
+        if unsure || held { verdict.min(Verdict::Either) } else { verdict }
     }
 
     fn judge_real(&self, op: &Op, base: &Path, real: &str) -> Verdict {

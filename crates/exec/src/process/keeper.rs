@@ -22,7 +22,7 @@ use crate::sandbox::cell::Inside;
 use crate::sandbox::layers::{Layers, Put};
 use crate::sandbox::names::Names;
 use crate::sandbox::outside::Outside;
-use crate::sandbox::{landlock, mounts};
+use crate::sandbox::{landlock, remount};
 
 /// How many of the processes that had to be ended are named.
 const NAMED: usize = 16;
@@ -148,7 +148,7 @@ impl Keeper<'_> {
     /// Puts back what keeps files as they are, where somebody outside has taken it away with them; says whether it had to.
     fn renew(&self) -> Result<bool, (Step, Errno)> {
         let Some(inside) = self.inside.filter(|inside| inside.own_mounts) else { return Ok(false) };
-        let renewed = mounts::renew(&inside.bounds.plan).map_err(|errno| (Step::Confine, errno))?;
+        let renewed = remount::renew(&inside.bounds.plan).map_err(|errno| (Step::Confine, errno))?;
         self.layers.lost(&renewed);
         Ok(!renewed.is_empty())
     }
@@ -277,7 +277,7 @@ impl Run<'_> {
             return;
         }
         self.hide = Some(Instant::now() + HIDE);
-        if mounts::hide_again(&inside.bounds.plan).is_err() {
+        if remount::hide_again(&inside.bounds.plan).is_err() {
             self.end(Duration::ZERO);
         }
     }

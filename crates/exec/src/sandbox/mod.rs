@@ -28,6 +28,7 @@ pub(crate) mod plan;
 mod refusal;
 mod relay;
 mod remedy;
+pub(crate) mod remount;
 pub(crate) mod scratch;
 mod set_aside;
 mod stamp;

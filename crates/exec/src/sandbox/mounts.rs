@@ -6,9 +6,7 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags, rmdir, unlink,
-};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, rmdir, unlink};
 use rustix::io::{Errno, Result};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, FsPickFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
@@ -17,7 +15,6 @@ use rustix::mount::{
 };
 
 use super::plan::{Mount, Plan, What};
-use super::scratch;
 use super::sys::{self, MountFlags};
 
 /// What only keepers can enter: they have the right to pass a directory whose mode lets nobody in.
@@ -89,7 +86,7 @@ fn at_place<T>(result: Result<T>, doing: &str, place: &Path) -> std::result::Res
 }
 
 /// A mount that is not attached yet.
-struct Ready<'a> {
+pub(super) struct Ready<'a> {
     at: &'a Path,
     tree: OwnedFd,
     /// Becomes read-only when all is in its place.
@@ -146,7 +143,7 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
 }
 
 /// Overlays of which several places are parts are `shared`: each is attached over its own files until all is prepared.
-fn prepare<'a>(mount: &'a Mount, shared: &mut Vec<&'a Path>) -> Result<Ready<'a>> {
+pub(super) fn prepare<'a>(mount: &'a Mount, shared: &mut Vec<&'a Path>) -> Result<Ready<'a>> {
     let ready = |tree, seal| {
         let is_directory = kind(&tree).is_ok_and(|kind| kind == FileType::Directory);
         Ready { at: &mount.at, tree, seal, is_directory, devices: mount.what == What::Devices }
@@ -182,7 +179,7 @@ fn attach_overlay(at: &Path, lower: &OwnedFd, layer: &Path) -> Result<()> {
     attach(&Ready { at, tree, seal: false, is_directory: true, devices: false })
 }
 
-fn attach(mount: &Ready<'_>) -> Result<()> {
+pub(super) fn attach(mount: &Ready<'_>) -> Result<()> {
     // A link is put over a link: it leads where it did, and nobody can remove it.
     let is_link = kind(&mount.tree).is_ok_and(|kind| kind == FileType::Symlink);
     let flags = if is_link { OFlags::NOFOLLOW } else { OFlags::empty() };
@@ -286,65 +283,6 @@ pub(crate) fn hide_all(path: &Path) -> Result<()> {
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
         Err(Errno::ACCESS) if is_closed(path) => Ok(()),
         Err(errno) => Err(errno),
-    }
-}
-
-/// Puts back what is gone because somebody outside has replaced what it lay on, as a save, a `git checkout` and a `git clean` do.
-/// Says where.
-pub(crate) fn renew(plan: &Plan) -> Result<Vec<PathBuf>> {
-    let mut renewed = Vec::new();
-    for mount in &plan.mounts {
-        match (&mount.what, mount_state(&mount.at)) {
-            (_, MountState::Mounted) => continue,
-            // Most of what is to be hidden is not there.
-            (What::Hidden, MountState::Absent) => continue,
-            (_, MountState::Absent | MountState::Bare) => {}
-        }
-        match &mount.what {
-            What::Hidden => hide_all(&mount.at)?,
-            What::Tree { from, writable } if *from == mount.at => {
-                // What is read-only and gone is held, as it is when a cell is made.
-                if !writable && !scratch::hold(from)? {
-                    continue;
-                }
-                match prepare(mount, &mut Vec::new()).and_then(|ready| attach(&ready)) {
-                    Ok(()) => renewed.push(mount.at.clone()),
-                    Err(Errno::NOENT | Errno::NOTDIR) => {}
-                    Err(errno) => return Err(errno),
-                }
-            }
-            What::Tree { .. } | What::Empty | What::Devices | What::Overlay { .. } => {}
-        }
-    }
-    Ok(renewed)
-}
-
-/// Hides what is to be hidden and is not.
-pub(crate) fn hide_again(plan: &Plan) -> Result<()> {
-    let hidden = plan.mounts.iter().filter(|mount| mount.what == What::Hidden);
-    let mut bare = hidden.filter(|mount| mount_state(&mount.at) == MountState::Bare);
-    bare.try_for_each(|mount| hide_all(&mount.at))
-}
-
-/// The state of a place that something is to be mounted on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MountState {
-    Mounted,
-    /// Nothing is mounted there, or nobody can tell.
-    Bare,
-    /// There is no such file.
-    Absent,
-}
-
-/// Looks whether something is mounted at `path`; older kernels do not say.
-fn mount_state(path: &Path) -> MountState {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    let is_root = StatxAttributes::MOUNT_ROOT;
-    match rustix::fs::statx(CWD, path, flags, StatxFlags::empty()) {
-        Ok(stat) if !stat.stx_attributes_mask.contains(is_root) => MountState::Mounted,
-        Ok(stat) if stat.stx_attributes.contains(is_root) => MountState::Mounted,
-        Err(Errno::NOENT | Errno::NOTDIR) => MountState::Absent,
-        Ok(_) | Err(_) => MountState::Bare,
     }
 }
 

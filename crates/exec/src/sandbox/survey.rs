@@ -278,6 +278,9 @@ fn hidden(globs: BTreeSet<PathBuf>, reach: &Reach) -> BTreeSet<PathBuf> {
             _ => real_to_be(&path),
         }
     });
+    // Nothing can be below a file, or a link that leads nowhere, and nothing can be mounted there.
+    let above = |path: &PathBuf| path.ancestors().skip(1).find_map(exists);
+    let paths = paths.filter(|path| above(path) == Some(FileType::Directory));
     let all: BTreeSet<PathBuf> = globs.into_iter().chain(paths).collect();
     // What lies in a hidden directory needs no mount of its own.
     let covered =
