@@ -358,9 +358,14 @@ fn held(model: &Model, first: &Snapshot, now: &Snapshot, twin: &Path) -> Result<
             made = Err(finding("the start made something", format!("{path:?} {}", seen.words())));
         }
         let at = twin.join(path);
+        // Only root writes in a directory that is read-only.
+        let above = at.parent().unwrap();
+        let mode = fs::metadata(above).unwrap().permissions();
+        fs::set_permissions(above, fs::Permissions::from_mode(mode.mode() | 0o700)).unwrap();
         fs::create_dir(&at).unwrap();
         fs::set_permissions(&at, fs::Permissions::from_mode(seen.mode)).unwrap();
         lchown(&at, Some(seen.owner.0), Some(seen.owner.1)).unwrap();
+        fs::set_permissions(above, mode).unwrap();
     }
     // A directory in which something is held has other times.
     let same = |_: &str, one: &Seen, other: &Seen| {
