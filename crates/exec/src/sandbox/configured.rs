@@ -19,7 +19,7 @@ use rustix::fs::{CWD, FileType, OFlags, readlinkat};
 
 use super::git::sys;
 use super::look::is_of_others;
-use super::named_files::{ConfigurationText, Counts};
+use super::named_files::{ConfigurationText, CountedFiles};
 use super::plan::to_path;
 use super::stamp::FileStamp;
 
@@ -187,7 +187,7 @@ impl ConfigurationWalk<'_> {
             let (path, file) = (self.root.join(name), host_file_by_name(Path::new(name)));
             self.found.texts.push((path.clone(), FileStamp::of(&path)));
             if let Some(file) = file.filter(|_| top(name)) {
-                self.read(&path, &file.when, Counts::Scripts);
+                self.read(&path, &file.when, CountedFiles::Scripts);
             }
         }
     }
@@ -212,7 +212,7 @@ impl ConfigurationWalk<'_> {
         }
         for name in START_UP {
             let when = "log in or open a shell";
-            self.read(&home.join(name), when, Counts::Scripts);
+            self.read(&home.join(name), when, CountedFiles::Scripts);
         }
     }
 
@@ -224,7 +224,7 @@ impl ConfigurationWalk<'_> {
         // ends: each directory is listed once, and only so many entries are looked at
         while let Some((path, depth)) = next.pop_front() {
             match sys::kind_of(&path) {
-                Some(FileType::RegularFile) if piece.reads => self.read(&path, piece.when, Counts::All),
+                Some(FileType::RegularFile) if piece.reads => self.read(&path, piece.when, CountedFiles::All),
                 Some(FileType::Directory) if self.seen.insert(path.clone()) => {
                     if depth == DEPTH {
                         self.found.unread = true;
@@ -301,7 +301,7 @@ impl ConfigurationWalk<'_> {
     }
 
     /// Takes in the files that the text at `path` names.
-    fn read(&mut self, path: &Path, when: &str, counts: Counts) {
+    fn read(&mut self, path: &Path, when: &str, counts: CountedFiles) {
         if self.found.texts.len() >= MAX_TEXTS || !is_read(path) {
             return;
         }

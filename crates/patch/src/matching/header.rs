@@ -155,7 +155,7 @@ fn section<'a>(text: &'a Text<'_>, at: usize) -> Option<&'a str> {
 
 /// How far what the header at a line of the file heads goes on: the last line at which a hunk may begin there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Section {
+pub(super) struct HeaderSection {
     /// The last line of the block that the header opens; the header itself if it opens none.
     pub(super) block: usize,
     /// The next line that is no deeper than the header and begins with a word.
@@ -164,7 +164,7 @@ pub(super) struct Section {
     pub(super) far: usize,
 }
 
-impl Section {
+impl HeaderSection {
     /// Reads how far the section of the line at `header` goes.
     pub(super) fn of(text: &Text<'_>, header: usize) -> Self {
         text.effort().spend(4 * text.len().saturating_sub(header));
@@ -258,7 +258,7 @@ mod tests {
         ];
         for (file, (block, near, far)) in rows {
             let text = Text::read(file.as_bytes()).unwrap();
-            assert_eq!(Section::of(&text, 0), Section { block, near, far }, "{file}");
+            assert_eq!(HeaderSection::of(&text, 0), HeaderSection { block, near, far }, "{file}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::align::weight;
 use super::fit::{Fit, Pass};
-use super::header::{Section, places};
+use super::header::{HeaderSection, places};
 use super::line::{fold, is_blank};
 use super::sure::TELLING;
 use crate::edit::{Hunk, Line};
@@ -64,10 +64,10 @@ pub(super) fn in_section(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: 
 }
 
 /// The section of the header of `hunk`, if the hunk has several places and its header stands just so, and once.
-fn section(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: &[Fit]) -> Option<Section> {
+fn section(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: &[Fit]) -> Option<HeaderSection> {
     let name = hunk.headers.iter().rfind(|header| !is_blank(header))?;
     let [header] = *headers else { return None };
-    (fits.len() > 1 && fold(text.line(header)) == fold(name)).then(|| Section::of(text, header))
+    (fits.len() > 1 && fold(text.line(header)) == fold(name)).then(|| HeaderSection::of(text, header))
 }
 
 /// The only one of `fits` that begins at the line `end` or before it.
