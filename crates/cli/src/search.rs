@@ -51,7 +51,7 @@ pub(crate) fn with_search(
     Ok(builder.tool(WebSearchTool(provider)))
 }
 
-/// What a model calls the tool of a server that answers searches, if one does.
+/// The name of the server tool that answers searches, if one does.
 pub(crate) fn server_tool(config: &Config) -> Option<String> {
     let (server, tool) = config.tools.search.as_ref()?.value.server_tool()?;
     Some(mcp::alias(server, tool))

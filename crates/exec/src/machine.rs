@@ -28,7 +28,7 @@ pub struct ThisMachine {
     home: Option<PathBuf>,
     /// What git obeys in each directory that was asked about, if it is a working tree, and when that was looked at.
     obeyed: Arc<Mutex<HashMap<PathBuf, LookedAt>>>,
-    /// Where the configuration of each root leads.
+    /// The real places of the configuration of each root.
     configured: Arc<Mutex<HashMap<PathBuf, LookedInto>>>,
 }
 
@@ -77,7 +77,7 @@ impl ThisMachine {
         obeyed
     }
 
-    /// Where the configuration of the roots that hold `path` leads. It is looked at again when it has changed.
+    /// Returns the real places of configuration for the roots that hold `path`, read again after a change.
     fn configured(&self, path: &Path) -> Vec<Arc<ConfiguredRoot>> {
         let mut known = self.configured.lock().unwrap_or_else(PoisonError::into_inner);
         let mut look = |root: &PathBuf| {

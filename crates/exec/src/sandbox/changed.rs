@@ -50,7 +50,7 @@ impl DirectoryIndex {
         }
     }
 
-    /// Whether the directory is new in its place, as far as that is known.
+    /// Returns whether the directory is new in its place, as far as that is known.
     fn is_new(&self, path: &Path, stat: &Stat) -> bool {
         match self.seen.get(path) {
             Some(known) => *known != (stat.st_dev, stat.st_ino),
@@ -71,7 +71,7 @@ pub(crate) struct ChangedSince {
 /// A directory that is to be listed.
 struct ListedNext {
     below: PathBuf,
-    /// Whether it lies in a directory that is new in its place.
+    /// Returns whether the path lies in a directory that is new in its place.
     in_new: bool,
 }
 

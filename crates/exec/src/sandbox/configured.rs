@@ -25,7 +25,7 @@ use super::stamp::FileStamp;
 
 /// Entries of one piece of configuration that are looked at.
 const MAX_ENTRIES: usize = 2_000;
-/// How deep a piece of configuration is looked into.
+/// The depth to which a piece of configuration is searched.
 const DEPTH: usize = 6;
 /// How many links lead from one to the next, as the kernel has it.
 const MAX_LINKS: usize = 40;
