@@ -16,6 +16,7 @@ testkit::trials![
     a_permit_for_something_else_starts_nothing,
     a_plain_command_does_what_a_shell_does_with_it,
     a_program_gets_three_descriptors_and_no_more,
+    output_before_the_observer_comes_is_streamed_whole,
 ];
 
 struct Bench {
@@ -169,4 +170,32 @@ fn a_program_gets_three_descriptors_and_no_more() {
             assert_eq!(stdout, expected);
         }
     });
+}
+
+fn output_before_the_observer_comes_is_streamed_whole() {
+    let bench = Bench::new();
+    let streamed = block_on(async {
+        let argv = Shell::named("bash").unwrap().argv("seq 1 400000", false);
+        let (session, mut pump) = bench.start(argv, Stdio::Piped).await;
+        session.keep_for_stream();
+        // Much more than is held in memory is written by now, or waits in the pipe.
+        let _waits = tokio::time::timeout(std::time::Duration::from_millis(300), &mut pump).await;
+        let (streaming, mut changed, mut streamed) = (session.stream(), session.watch(), Vec::new());
+        loop {
+            changed.borrow_and_update();
+            let is_over = matches!(session.stage(), Stage::Over { .. });
+            while let Some((_, bytes)) = streaming.next() {
+                streamed.extend(bytes);
+            }
+            if is_over {
+                return streamed;
+            }
+            tokio::select! {
+                () = &mut pump => {}
+                _ = changed.changed() => {}
+            }
+        }
+    });
+    let expected: String = (1..=400_000).map(|number| format!("{number}\n")).collect();
+    assert!(streamed == expected.as_bytes(), "{} of {} bytes", streamed.len(), expected.len());
 }

@@ -6,6 +6,12 @@ use super::{MAX_LAST_WORDS, MAX_STREAMED, Session};
 use crate::capture::Stream;
 
 impl Session {
+    /// Keeps all output for a [`Session::stream`] that starts later. Called before the pump runs, so that no output is lost
+    /// between the start of the process and its observer; until then the process is slowed down as if it were observed.
+    pub fn keep_for_stream(&self) {
+        self.lock().streamed.get_or_insert_default();
+    }
+
     /// From now on the output is given to [`Streaming::next`] too, first what was not taken yet; the process is slowed
     /// down while nobody asks for it. Until the guard is dropped.
     pub fn stream(self: &Arc<Self>) -> Streaming {

@@ -80,6 +80,8 @@ impl ToolHandler for ProcessStart {
         };
         let wanted = Wanted { argv, shown, workdir: args.cwd.as_deref(), stdio, lifetime: Lifetime::Session };
         let (session, pump) = commands.start(wanted, permit, cx).await?;
+        // The program reads it a moment later; until then all of the output is kept.
+        session.keep_for_stream();
         commands.sessions.adopt(&session, pump);
         Ok(answer(format!("process {} runs", session.id()), json!({ "process_id": session.id() })))
     }
