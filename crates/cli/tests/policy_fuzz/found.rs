@@ -54,6 +54,12 @@ const FOUND: &[Found] = &[
         &[["mkdir", "ws/new", ""]],
     ),
     (
+        "a protected name that leads nowhere through another link, too",
+        &["ws/.claude -> b", "ws/b -> ./sib/sub"],
+        |_| {},
+        &[["mkdir", "ws/sib", ""], ["mkdir", "ws/sib/sub", ""]],
+    ),
+    (
         "a read-only path that is not there was made on the host, outside of every root",
         &["out/"],
         |policy| policy.read_only = paths(&["out/new"]),

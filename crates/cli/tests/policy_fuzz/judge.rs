@@ -317,6 +317,10 @@ impl<'a> Round<'a> {
                 None if may_land(&self.model, path) => {}
                 None => found.push(format!("{path:?} is gone")),
                 Some(now) if seen.kind == 'd' && now.inode == seen.inode && now.mode == seen.mode => {}
+                // A hard link elsewhere of a file in a git directory: landing may replace that file's name.
+                Some(now)
+                    if now.differs_in_links_only(seen)
+                        && has_name_that_may_land(&self.model, &self.now, seen) => {}
                 Some(now) if now != seen && !may_land(&self.model, path) => {
                     found.push(format!("{path:?} was {} and is {}", seen.words(), now.words()));
                 }
@@ -342,6 +346,11 @@ fn may_land(model: &Model, path: &str) -> bool {
     let below = path[git.len()..].trim_start_matches('/');
     let keeps = ["hooks", "config", "commondir", "gitdir", "info", "objects/info/alternates"];
     !model.is_kept_whole(git) && !keeps.iter().any(|kept| is_below(below, kept))
+}
+
+/// Whether one of the names of this file is one that landing may replace.
+fn has_name_that_may_land(model: &Model, now: &Snapshot, file: &Seen) -> bool {
+    now.iter().any(|(path, seen)| seen.inode == file.inode && may_land(model, path))
 }
 
 /// A sentence without the names in it.

@@ -124,10 +124,13 @@ impl Model {
                 let inside = |path: &String| self.roots.iter().any(|root| is_below(path, root));
                 let is_link = |path: &String| now.get(path).is_some_and(|seen| seen.kind == 'l');
                 self.links.push((path.clone(), there(base, &path)));
-                let links = way.through.into_iter().filter(is_link);
-                // What is missing on its way is held too.
-                let missing = way.real.is_none().then(|| leads_to(base, root, &path)).flatten();
-                self.protected.extend(links.chain(way.real).chain(missing).filter(inside));
+                let links: Vec<String> =
+                    way.through.into_iter().filter(is_link).chain([path.clone()]).collect();
+                // A dead link, or a chain of links that ends in one: its missing target is held too.
+                let missing =
+                    links.iter().filter(|_| way.real.is_none()).filter_map(|link| leads_to(base, link));
+                let missing: Vec<String> = missing.collect();
+                self.protected.extend(links.into_iter().chain(way.real).chain(missing).filter(inside));
             }
             self.protected.push(path);
         }
@@ -363,10 +366,11 @@ fn there(base: &Path, path: &str) -> Option<String> {
     resolve(base, path, true).real.filter(|real| kind(&base.join(real)) != Kind::Missing)
 }
 
-/// Where the link at `path` leads, by its text alone; none if that is not below `root`.
-fn leads_to(base: &Path, root: &str, path: &str) -> Option<String> {
+/// The target of the link at `path`, by its text alone; none if the text is absolute or leaves the tree.
+fn leads_to(base: &Path, path: &str) -> Option<String> {
     let to = std::fs::read_link(base.join(path)).ok()?;
-    let mut parts: Vec<String> = root.split('/').map(str::to_owned).collect();
+    let mut parts: Vec<String> = path.split('/').map(str::to_owned).collect();
+    parts.pop();
     for part in to.components() {
         match part {
             std::path::Component::Normal(name) => parts.push(name.to_str()?.to_owned()),

@@ -102,6 +102,12 @@ impl Seen {
         format!("{kind}{mode:04o} {owner:?} {links} links, inode {inode}, {times}, {body:?} {attributes:?}")
     }
 
+    /// Whether only the number of names of this file changed, and the time of that.
+    pub(crate) fn differs_in_links_only(&self, other: &Self) -> bool {
+        let unlinked = Self { links: other.links, changed: other.changed, ..self.clone() };
+        self.links != other.links && unlinked == *other
+    }
+
     /// Whether two trees have the same here, made at different times.
     fn is_like(&self, other: &Self) -> bool {
         let plain = |seen: &Self| {
