@@ -441,6 +441,8 @@ fn remove_at(above: impl AsFd, name: &std::ffi::CStr, depth: usize, deep: &mut V
     }
     // It is a directory: a link would be gone by now, and if it has become one it is not followed.
     if depth == 0 {
+        // Only a directory that its owner may write gets another parent.
+        let _opened = open_any(&above, name);
         let above = above.as_fd().try_clone_to_owned();
         let renamed = above.map(|above| (rustix::fs::renameat(&above, name, &above, DEEP), above));
         deep.extend(renamed.ok().filter(|(renamed, _)| renamed.is_ok()).map(|(_, above)| above));
