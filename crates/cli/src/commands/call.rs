@@ -1,4 +1,4 @@
-//! `toolgate call`: one call, one answer.
+//! `toolgate call`: makes one tool call and prints the answer.
 
 use std::io::Read;
 use std::path::Path;
@@ -26,13 +26,13 @@ use crate::screen;
 use crate::servers::{self, Told};
 use crate::turns::Turns;
 
-/// What tools of servers begin with.
+/// The prefix of server tools.
 const OF_SERVERS: &str = "mcp__";
 
 pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     let call = ToolCall::function("call", args.name.as_str(), arguments(args)?);
     let mut composed = compose(&args.place)?;
-    // Where nobody sits, whatever would be asked is refused at once.
+    // Without a terminal, a call that needs approval is refused at once.
     let person = TerminalApprover::here();
     if let Some(person) = &person {
         composed = composed.asking(Arc::clone(person) as Arc<dyn Approver>);
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
             (composed, servers) = composed.serving(means, |server| wanted.is(server))?;
         }
         let toolgate = composed.build()?;
-        // A call of a server's tool waits for that server by itself.
+        // A call of a server's tool waits for that server itself.
         if let Some(servers) = servers.as_ref().filter(|_| wanted == WantedServers::All) {
             servers.settled(None).await;
         }
@@ -69,19 +69,19 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     Ok(if ended { ExitCode::from(TERMINATED) } else { code(&output) })
 }
 
-/// The servers that a call needs to be started.
+/// The servers that must be started for a call.
 #[derive(Debug, PartialEq, Eq)]
 enum WantedServers {
     None,
     All,
-    /// This one.
+    /// The server of this name.
     One(String),
-    /// Those of which a tool of this name may be one.
+    /// The servers that may have a tool of this name.
     MayHave(String),
 }
 
 impl WantedServers {
-    /// Those that `call` needs, if web searches are answered by a tool of the server `search`.
+    /// Returns the servers that `call` needs. `search` is the server whose tool answers web searches.
     fn of(call: &ToolCall, search: Option<&str>) -> Self {
         let name = call.name.as_str();
         match (search, is_of_servers(name)) {
@@ -95,7 +95,8 @@ impl WantedServers {
         }
     }
 
-    /// All of them if the one that is wanted is not configured: the answer then names those that are.
+    /// Falls back to all servers if the wanted one is not configured: the answer then lists the configured
+    /// ones.
     fn configured(self, is_configured: impl Fn(&str) -> bool) -> Self {
         match self {
             Self::One(name) if !is_configured(&name) => Self::All,
@@ -113,28 +114,28 @@ impl WantedServers {
     }
 }
 
-/// Whether the tool `name` may be one of that server, or one for all of them.
+/// Returns true if the tool `name` may belong to that server, or is a tool for all servers.
 pub(super) fn may_be_of(name: &str, server: &str) -> bool {
     !is_one_tool(name) || mcp::may_be_of(name, server)
 }
 
-/// Whether a name is that of one tool of one server.
+/// Returns true if `name` denotes one tool of one server.
 fn is_one_tool(name: &str) -> bool {
     name.starts_with(OF_SERVERS) || mcp::by_path(name).is_some()
 }
 
-/// Whether a tool needs servers to be started.
+/// Returns true if a tool needs servers to be started.
 pub(super) fn is_of_servers(name: &str) -> bool {
     let stands_in = [mcp::CALL_TOOL, mcp::READ_RESOURCE].as_flattened().contains(&name);
     is_one_tool(name) || stands_in || name.contains("mcp_resource") || name == "tool_search"
 }
 
-/// What a tool last said about how far it is.
+/// The latest progress message of the tool.
 #[derive(Default)]
 struct Said(Mutex<Option<String>>);
 
 impl Said {
-    /// The beginning of it: a line of a terminal takes no more.
+    /// Returns the first 60 characters of the message, which fit on a terminal line.
     fn last(&self) -> Option<String> {
         let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         said.as_ref().map(|text| text.chars().take(60).collect())
@@ -149,14 +150,14 @@ impl Observer for Said {
     }
 }
 
-/// Answers the call, and says whether somebody has ended us meanwhile.
+/// Answers the call. The second value is true if the program received SIGTERM meanwhile.
 async fn answered(
     toolgate: &Toolgate,
     call: ToolCall,
     name: &str,
     (asks, said): (&impl Fn() -> bool, &Said),
 ) -> Result<(ToolOutput, bool), Fault> {
-    // Whoever ends us finds the terminal as it was, even while it asks.
+    // SIGTERM cancels the call, so that the terminal is restored even while a question is open.
     let (mut terminate, mut ended) = (signal(SignalKind::terminate())?, false);
     let cancel = CancellationToken::new();
     let answer = toolgate.router().dispatch(call, cancel.clone());
@@ -186,12 +187,12 @@ async fn answered(
     Ok((output, ended))
 }
 
-/// Watches what a tool changes, if it is one that may change anything.
+/// Starts recording the turn's changes, if the tool may change anything.
 fn turns(toolgate: &Toolgate, call: &ToolCall) -> Result<Option<Turns>, Fault> {
     let found = toolgate.router().registry().answering(call);
     let theirs = is_one_tool(&call.name) || mcp::CALL_TOOL.contains(&call.name.as_str());
     let changes = theirs || found.is_ok_and(|tool| tool.lane() == Lane::Alone);
-    // Without a place to keep it nobody would be told, so nobody looks.
+    // Without a state directory the diff could not be stored, so it is not computed.
     let state = Dirs::from_env()?.state.filter(|_| changes);
     Ok(state.map(|state| Turns::begin(toolgate, Some(&state))))
 }
@@ -218,8 +219,8 @@ pub(super) fn read(file: &Path) -> Result<String, Fault> {
     }
 }
 
-/// What a tool says goes to stdout, and so does what a process wrote until it was stopped; why there was nothing to
-/// say, to stderr.
+/// Prints the answer to standard output, including the output of a stopped process. The error of a call
+/// without output goes to standard error.
 fn print(output: &ToolOutput) -> Result<(), Fault> {
     if output.facts.error.is_some() && output.facts.usage.is_none() {
         screen::error(&output.joined_text());
@@ -276,7 +277,7 @@ fn as_json(tool: &str, output: &ToolOutput) -> Value {
     value
 }
 
-/// What a process took, as programs read it.
+/// Formats the resource usage of a process as JSON.
 pub(super) fn usage(usage: Usage) -> Value {
     json!({
         "wall_ms": ms(usage.wall),

@@ -1,4 +1,4 @@
-//! `toolgate completions`: completion scripts, from the definition of the command line.
+//! `toolgate completions`: generates shell completion scripts from the command-line definition.
 
 use std::process::ExitCode;
 

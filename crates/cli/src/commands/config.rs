@@ -1,4 +1,4 @@
-//! `toolgate config`: what is in force, and why.
+//! `toolgate config`: shows the settings in force and the source of each.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -33,14 +33,14 @@ pub(crate) fn run(args: &Config) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A value as TOML: all but tables are written as in JSON.
+/// Formats a value as TOML. Only tables differ from JSON.
 pub(in crate::commands) fn toml(value: &Value) -> String {
     let Value::Object(table) = value else { return value.to_string() };
     let pairs: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {}", toml(value))).collect();
     format!("{{ {} }}", pairs.join(", "))
 }
 
-/// The row as TOML that could stand in a file.
+/// Formats the row as TOML, valid in a configuration file.
 fn printed(Row { key, value }: &Row) -> String {
     let safe = |value: &Value| screen::visible(&toml(value)).into_owned();
     let key = screen::visible(key);

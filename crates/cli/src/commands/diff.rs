@@ -1,4 +1,4 @@
-//! `toolgate diff`: what the last turn changed.
+//! `toolgate diff`: shows the changes of the last turn in a directory.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `toolgate doctor`: what this machine can enforce.
+//! `toolgate doctor`: reports which sandbox tiers this machine can enforce.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use crate::fault::Fault;
 use crate::screen::{self, FAINT, NAME};
 
 pub(crate) fn run(args: &Doctor) -> Result<ExitCode, Fault> {
-    // Said first and for itself: nothing can be started without one.
+    // Checked first and reported separately: without a scratch directory nothing can be started.
     let scratch =
         Scratch::new().map_err(|fault| Fault::unconfined(BuildFault::Scratch(fault).to_string()))?;
     let (able, fix) = super::block_on(async { Ok(Sandbox::probe().await?) })?;

@@ -1,4 +1,4 @@
-//! One file a command.
+//! The subcommands of `toolgate`, one module each.
 
 pub(crate) mod acp;
 pub(crate) mod approve;
@@ -28,12 +28,12 @@ use tokio::runtime::Builder;
 
 use crate::fault::Fault;
 
-/// Runs `work` with an async runtime around it.
+/// Runs `work` on a multi-threaded async runtime.
 fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     block_in(Builder::new_multi_thread(), work)
 }
 
-/// The same in this thread alone: there is only one thing to do, and threads take a while to start.
+/// Runs `work` on a single-threaded async runtime. For one task, this saves the start-up time of threads.
 pub(crate) fn block_alone<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     block_in(Builder::new_current_thread(), work)
 }
@@ -41,7 +41,7 @@ pub(crate) fn block_alone<T>(work: impl Future<Output = Result<T, Fault>>) -> Re
 fn block_in<T>(mut builder: Builder, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let runtime = builder.enable_all().build()?;
     let done = runtime.block_on(work);
-    // Work that nobody waits for any more may sit in a read that does not come back; the process does not wait either.
+    // Abandoned work may hang in a blocking read; the process does not wait for it.
     runtime.shutdown_background();
     done
 }

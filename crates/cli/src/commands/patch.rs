@@ -1,4 +1,4 @@
-//! `toolgate patch`: files changed as a patch says, at a shell prompt.
+//! `toolgate patch`: applies a patch to files from the shell.
 
 use std::fmt::{self, Write as _};
 use std::fs::DirBuilder;
@@ -21,7 +21,7 @@ use crate::config::Dirs;
 use crate::fault::Fault;
 use crate::{screen, turns};
 
-/// The longest patch that is read.
+/// Maximum size of a patch in bytes.
 const LONGEST: u64 = 64 << 20;
 
 pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
@@ -80,7 +80,8 @@ pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Names the changed files that take effect on this machine by themselves: a patch may be a stranger's.
+/// Warns about changed files that take effect on this machine by themselves: the patch may come from a
+/// stranger.
 fn taking_effect(root: &Path, plan: &Plan) {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let machine = ThisMachine::new("", vec![root.to_owned()]).at_home(home);
@@ -92,7 +93,8 @@ fn taking_effect(root: &Path, plan: &Plan) {
     }
 }
 
-/// What to try if the patch means files as they are called at the top of the repository, where git names them from.
+/// Returns a hint if a missing path of the patch exists below the top of the repository, which git's paths
+/// are relative to.
 fn seen_from_top(root: &Path, patch: &patch::Patch) -> Option<String> {
     let top = root.ancestors().skip(1).find(|above| above.join(".git").exists())?;
     let is_there = |path: &&str| !root.join(path).exists() && top.join(path).exists();
@@ -100,7 +102,7 @@ fn seen_from_top(root: &Path, patch: &patch::Patch) -> Option<String> {
     Some(format!("`{path}` is below `{top}`, where git names files from; use -C {top}", top = top.display()))
 }
 
-/// Ends what was stopped half-way, and says so.
+/// Recovers interrupted edits (rollback or completion) and reports them.
 fn mended(records: &Path) -> Result<(), Fault> {
     let unusable = |error: io::Error| {
         Fault::usage(format!("nothing can be changed without a record of it: {error}"))
@@ -126,10 +128,10 @@ fn mended(records: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How far a patch has come, for a person who waits.
+/// The progress of a patch, shown to a waiting user.
 #[derive(Default)]
 struct Tally {
-    /// None while it is looked where they go.
+    /// The number of files; zero while the matching of the patch runs.
     all: AtomicUsize,
     written: AtomicUsize,
     placed: AtomicUsize,
@@ -157,7 +159,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Nothing outside the directory is touched, nor what git keeps for itself.
+/// Refuses paths outside the directory, and paths in `.git`.
 fn judge(root: &Path, real: &Path) -> Result<(), String> {
     let Ok(below) = real.strip_prefix(root) else {
         return Err(format!("`{}` is outside `{}`; use -C to work there", real.display(), root.display()));
@@ -178,7 +180,7 @@ fn format(format: PatchFormat) -> Option<Format> {
     }
 }
 
-/// The text of the patch, from wherever it is.
+/// Reads the patch from the argument, a file or standard input.
 fn text(args: &args::Patch) -> Result<String, Fault> {
     let mut bytes = Vec::new();
     match &args.patch {
@@ -210,7 +212,7 @@ fn text(args: &args::Patch) -> Result<String, Fault> {
     })
 }
 
-/// Where it is written down what is about to be done.
+/// Returns the directory of the write-ahead records of edits.
 fn records() -> Result<PathBuf, Fault> {
     Ok(state()?.join("edits"))
 }
@@ -257,7 +259,7 @@ fn told(args: &args::Patch, plan: &Plan) -> Result<(), Fault> {
     Ok(screen::text(&plan.to_string())?)
 }
 
-/// Prints a diff, in the colours that diffs have if a person reads it.
+/// Prints a diff, with colours on a terminal.
 pub(crate) fn show(diff: &str) -> std::io::Result<()> {
     if !std::io::stdout().is_terminal() {
         return screen::text(diff);

@@ -1,4 +1,4 @@
-//! `toolgate sandbox`: one command, confined.
+//! `toolgate sandbox`: runs one command in the sandbox.
 
 use std::io::{IsTerminal, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,18 +19,18 @@ use crate::fault::{Fault, UNCONFINED};
 use crate::loud;
 use crate::screen;
 
-/// What was started could not be run, or is not there: as shells say it.
+/// Exit statuses by shell convention: the program cannot be executed, or is not found.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
-/// Variables that say what the terminal is like, which a person expects to hold inside too.
+/// Environment variables that describe the terminal, passed into the sandbox.
 const OF_A_TERMINAL: &[&str] = &["TERM", "COLORTERM", "NO_COLOR", "TERM_PROGRAM", "COLUMNS", "LINES"];
-/// How long what a command left running has to end.
+/// Time for processes that the command left running to end.
 const GRACE: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: SandboxCommand) -> Result<ExitCode, Fault> {
     let explain = args.explain;
     let composed = compose_with(&args.place, |config| {
-        // Whoever runs one command wants it to work here, unless they say otherwise.
+        // A single command should be able to work here, so workspace-write is the default of this command.
         if config.sandbox.source == Source::BuiltIn {
             config.sandbox.value = config::Sandbox::WorkspaceWrite;
         }
@@ -69,7 +69,7 @@ pub(crate) fn run(args: SandboxCommand) -> Result<ExitCode, Fault> {
         let code = if all_terminals { relay(&session, pump).await? } else { attend(&session, pump).await? };
         for denial in session.denials() {
             match denial {
-                // Or else a bare 137 is all that there is.
+                // Without the message, the exit status 137 would be the only information.
                 Denial::Ended { .. } => screen::error(&denial.to_string()),
                 _ if explain => screen::hint(&format!("refused: {denial}")),
                 _ => {}
@@ -89,7 +89,7 @@ fn stdio() -> Result<[OwnedFd; 3], Fault> {
     Ok([own(input.as_fd())?, own(output.as_fd())?, own(errors.as_fd())?])
 }
 
-/// Why nothing was run, and the exit status for that.
+/// Prints the fault, and returns its exit status.
 fn refused(fault: &SandboxFault) -> ExitCode {
     screen::error(&fault.to_string());
     ExitCode::from(match fault {
@@ -101,7 +101,7 @@ fn refused(fault: &SandboxFault) -> ExitCode {
     })
 }
 
-/// How a session ended.
+/// Returns the exit status of an ended session.
 fn outcome(session: &Session) -> ExitCode {
     if let Some(fault) = session.fault() {
         return refused(&SandboxFault::Spawn(fault));
@@ -117,14 +117,14 @@ fn outcome(session: &Session) -> ExitCode {
     }
 }
 
-/// Waits for it, and passes signals on.
+/// Waits for the command, and forwards signals to it.
 async fn attend(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, Fault> {
     let mut changed = session.watch();
     let signals =
         [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
     let [mut interrupt, mut terminate, mut hangup, mut quit] =
         [signal(signals[0])?, signal(signals[1])?, signal(signals[2])?, signal(signals[3])?];
-    // ends: when nothing is left of it
+    // ends: when no process of it is left
     loop {
         tokio::select! {
             () = &mut pump => return Ok(outcome(session)),
@@ -148,7 +148,7 @@ fn window() -> Size {
     }
 }
 
-/// The user's terminal, which passes every key on; as it was when this is dropped.
+/// Raw mode of the user's terminal, restored on drop.
 struct Raw(Termios);
 
 impl Raw {
@@ -167,14 +167,15 @@ impl Drop for Raw {
     }
 }
 
-/// Passes keys in and output out: the command has a terminal of its own, and never holds the user's.
+/// Relays keys to the command and its output to the terminal. The command has its own terminal and never
+/// holds the user's.
 async fn relay(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, Fault> {
     let raw = Raw::new()?;
     let (keys, mut typed) = tokio::sync::mpsc::channel::<Vec<u8>>(64);
-    // It may wait for a key when all is over; the program does not wait for it.
+    // The thread may still wait for a key at the end; the program does not join it.
     let _reader = std::thread::Builder::new().spawn(move || {
         let mut bytes = [0; 4096];
-        // ends: with the terminal, or with whoever listens
+        // ends: with the terminal, or with the receiver
         while let Ok(read @ 1..) = std::io::stdin().read(&mut bytes) {
             if keys.blocking_send(bytes[..read].to_vec()).is_err() {
                 break;
@@ -184,7 +185,7 @@ async fn relay(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, Fault
     let mut resized = signal(SignalKind::window_change())?;
     let streaming = session.stream();
     let mut changed = session.watch();
-    // ends: when nothing is left of it
+    // ends: when no process of it is left
     loop {
         show(&streaming)?;
         tokio::select! {
@@ -205,7 +206,7 @@ async fn relay(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, Fault
 
 fn show(streaming: &Streaming) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    // ends: when all that is there was shown
+    // ends: when all available output was shown
     while let Some((_, bytes)) = streaming.next() {
         out.write_all(&bytes)?;
     }

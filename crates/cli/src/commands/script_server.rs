@@ -1,4 +1,4 @@
-//! `toolgate script-server`: a script behind a URL, as if it were a model.
+//! `toolgate script-server`: serves a scripted model at a local URL.
 
 use std::io::Write;
 use std::path::Path;

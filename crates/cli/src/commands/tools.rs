@@ -1,4 +1,4 @@
-//! `toolgate tools`: what a model is told.
+//! `toolgate tools`: shows the tool definitions that a model gets.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The API that tools are shown for.
+/// Returns the API that tools are shown for.
 fn api(wire: ToolsWire) -> Api {
     match wire {
         ToolsWire::Responses => Api::of_environment(Dialect::Responses),
@@ -70,7 +70,7 @@ fn chosen(toolgate: &Toolgate, args: &Tools) -> Result<Vec<ToolSpec>, Fault> {
             "`{name}` stands for the tools of MCP servers: it takes `server`, `tool` and `arguments`; \
              `toolgate tools SERVER/TOOL` describes one of them"
         ))),
-        // It may be written as `server/tool`.
+        // The name may be written as `server/tool`.
         Some(name) => match registry.answering(&ToolCall::function("", name, "")) {
             Ok(tool) => Ok(vec![tool.spec().clone()]),
             Err(unknown) => Err(Fault::usage(unknown.to_string())),
@@ -87,7 +87,7 @@ fn written(specs: &[&ToolSpec], wire: ToolsWire, style: &Style) -> Value {
     }
 }
 
-/// A line for each tool. What servers say about theirs begins no line of its own, and hides nothing.
+/// Formats one line per tool. Text of servers cannot start a line of its own or hide anything.
 fn list(specs: &[&ToolSpec]) -> String {
     let names: Vec<String> = specs.iter().map(|spec| one_line(spec.name())).collect();
     let width = names.iter().map(String::len).max().unwrap_or_default();
@@ -115,7 +115,7 @@ fn manual(specs: &[&ToolSpec]) -> String {
     text
 }
 
-/// Lists the properties of an object, and below each those of the objects in it.
+/// Lists the properties of an object, and nested ones below each.
 fn arguments(text: &mut String, schema: &JsonSchema, depth: usize) {
     let Some(object) = &schema.object else { return };
     let margin = "  ".repeat(depth);
@@ -137,7 +137,7 @@ fn arguments(text: &mut String, schema: &JsonSchema, depth: usize) {
     }
 }
 
-/// `integer, at least 1`, `one of pending, completed`, `array of object`.
+/// Formats a type: `integer, at least 1`, `one of pending, completed`, `array of object`.
 fn kind(schema: &JsonSchema) -> String {
     let names =
         |schema: &JsonSchema| schema.types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or ");

@@ -1,4 +1,4 @@
-//! What has to be asked is asked in the editor.
+//! Asks for approval of tool calls in the editor, with `session/request_permission`.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::updates::Updates;
 use crate::approve::{self, choices, confinement, script};
 use crate::screen::one_line;
 
-/// Letters of a rule on a button.
+/// Maximum number of characters of a rule on a button.
 const MOST: usize = 120;
 
-/// Asks about the calls of one session.
+/// The approver of one editor session.
 pub(super) struct Asks {
     pub(super) peer: Peer,
     pub(super) session: String,
@@ -33,7 +33,8 @@ impl Approver for Asks {
             });
             match self.peer.request("session/request_permission", &params).await {
                 Ok(answer) => decision(answer, question),
-                // Nobody has said no: what was asked for is over.
+                // The editor closed its side of the connection, so the user did not refuse the call: abort
+                // it.
                 Err(_) if self.peer.is_silent() => ReviewDecision::Abort,
                 Err(fault) => denied(&format!("the editor could not be asked: {fault}")),
             }
@@ -42,7 +43,7 @@ impl Approver for Asks {
 }
 
 impl Asks {
-    /// The call, with all that whoever is asked has to know.
+    /// Builds the view of the call, with everything the user has to know to decide.
     fn view(&self, call: &CallId, question: &Question) -> CallView {
         let mut content = Vec::new();
         let mut text = |block: Block| content.push(Content::Content { content: block });
@@ -57,7 +58,7 @@ impl Asks {
             Some(_) | None => content.extend(diffs.into_iter().map(Content::Diff)),
         }
         let is_known = self.updates.id(call);
-        // A call of an agent that the session has started is one that the editor was not told of.
+        // The editor does not know calls of a subagent, so the view needs its own title and kind.
         let title = is_known.is_none().then(|| one_line(&command.unwrap_or_else(|| question.tool.clone())));
         let kind = is_known.is_none().then_some(Kind::Other);
         CallView {
@@ -71,7 +72,7 @@ impl Asks {
     }
 }
 
-/// Why it is asked, and what a yes means, in Markdown.
+/// Lists the reasons for the question and the consequences of a yes, in Markdown.
 fn reasons(question: &Question) -> String {
     let mut lines: Vec<String> =
         question.why.iter().map(|why| format!("- {}", one_line(&why.for_user()))).collect();
@@ -98,14 +99,14 @@ fn reasons(question: &Question) -> String {
     lines.join("\n")
 }
 
-/// A rule without its heading, for a button.
+/// Formats a rule for a button: without its heading, on one line.
 fn on_one_line(rule: &NewRule) -> String {
     let text = rule.to_string();
     let lines: Vec<String> = text.lines().skip(1).filter(|line| !line.is_empty()).map(one_line).collect();
     lines.join(", ")
 }
 
-/// What would be run, or typed.
+/// Returns the command that would run, or the text that would be typed into a process.
 fn command(question: &Question) -> Option<String> {
     question.intent.effects.iter().find_map(|effect| match effect {
         Effect::Exec(line) => Some(match script(line) {
@@ -124,7 +125,8 @@ fn command(question: &Question) -> Option<String> {
     })
 }
 
-/// The answers as buttons. Whoever wants to stop everything has one in their editor, and a note is typed as the next prompt.
+/// Returns the answers as buttons. `Stop` and `Note` have none: editors have their own stop button, and the
+/// user types a note as the next prompt.
 fn options(question: &Question) -> Vec<Choice> {
     let option = |choice: approve::Choice| {
         let (name, kind) = match choice {
@@ -143,7 +145,7 @@ fn options(question: &Question) -> Vec<Choice> {
     choices(question).into_iter().filter_map(option).collect()
 }
 
-/// What the editor's answer means. One that is none is a no.
+/// Converts the editor's answer into a decision. An invalid answer is a denial.
 fn decision(answer: Value, question: &Question) -> ReviewDecision {
     let Permission { outcome } = match fitting(answer) {
         Ok(permission) => permission,

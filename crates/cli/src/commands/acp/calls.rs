@@ -1,4 +1,4 @@
-//! A call as an editor shows it: in plain words, with an icon and the files that it is about.
+//! Converts a tool call into the view that an editor shows: title, icon, files and content.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,16 @@ use toolgate::{Item, Place, ToolCall, ToolOutput, ToolPayload};
 use super::protocol::{Block, CallView, Content, Kind, Location, Status, fenced};
 use crate::commands::run::title::about;
 
-/// The tool whose calls are shown as a plan, and nothing else.
+/// The tool whose calls are shown only as a plan.
 pub(super) const PLAN: &str = "update_plan";
-/// Files that a call is about.
+/// Maximum number of files in a view.
 const MOST_FILES: usize = 20;
 /// Arguments that name a file.
 const PATHS: [&str; 3] = ["path", "file_path", "dir_path"];
-/// Arguments that name a line in it.
+/// Arguments that name a line in that file.
 const LINES: [&str; 2] = ["start_line", "line"];
 
-/// A call that is new, under the name that the editor knows it by.
+/// Returns the view of a new call; `id` is the call's id in the editor.
 pub(super) fn begun(id: String, call: &ToolCall, cwd: &Path) -> CallView {
     CallView {
         tool_call_id: id,
@@ -33,7 +33,7 @@ pub(super) fn begun(id: String, call: &ToolCall, cwd: &Path) -> CallView {
     }
 }
 
-/// What a call came to.
+/// Returns the update for an answered call.
 pub(super) fn ended(id: String, output: &ToolOutput) -> CallView {
     let content = output.items.iter().map(|item| Content::Content {
         content: match item {
@@ -47,7 +47,7 @@ pub(super) fn ended(id: String, output: &ToolOutput) -> CallView {
     CallView { tool_call_id: id, status, content: Some(content.collect()), ..CallView::default() }
 }
 
-/// What it does, in plain words.
+/// Describes the call in plain words.
 pub(super) fn title(call: &ToolCall) -> String {
     if let ToolPayload::Mcp { server, tool, .. } = &call.payload {
         return crate::screen::one_line(&format!("{server}: {tool}"));
@@ -71,7 +71,7 @@ pub(super) fn title(call: &ToolCall) -> String {
     format!("{} {}", crate::screen::one_line(verb), about(call)).trim_end().to_owned()
 }
 
-/// Which icon it has.
+/// Returns the icon of the call.
 pub(super) fn kind(call: &ToolCall) -> Kind {
     match call.name.as_str() {
         "read_file" | "list_dir" | "view_image" | "get_memory" | "list_memories" => Kind::Read,
@@ -83,7 +83,7 @@ pub(super) fn kind(call: &ToolCall) -> Kind {
     }
 }
 
-/// A patch that only takes files away looks like it.
+/// Returns `Kind::Delete` for a patch that only deletes files, else `Kind::Edit`.
 fn edit(call: &ToolCall) -> Kind {
     let takes_away =
         |patch: &Patch| patch.edits.iter().all(|edit| matches!(edit.action, Action::Delete { .. }));
@@ -93,7 +93,7 @@ fn edit(call: &ToolCall) -> Kind {
     }
 }
 
-/// What the model sent.
+/// Returns the arguments that the model sent.
 fn input(call: &ToolCall) -> Value {
     match &call.payload {
         ToolPayload::Custom { input } => json!({ "input": input }),
@@ -104,7 +104,7 @@ fn input(call: &ToolCall) -> Value {
     }
 }
 
-/// The files that it is about, as far as its arguments say.
+/// Returns the files that the arguments of the call name.
 fn locations(call: &ToolCall, cwd: &Path) -> Vec<Location> {
     let place = Place { cwd: cwd.to_owned() };
     let at = |path: &str| -> Option<PathBuf> { place.path("path", path).ok() };

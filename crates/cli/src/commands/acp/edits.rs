@@ -1,4 +1,4 @@
-//! What a patch makes of files, worked out before it is applied, for whoever is to see it.
+//! Computes the file diffs of a patch before it is applied, so that the editor can show them.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,20 +12,21 @@ use super::protocol::Diff;
 
 /// The tool whose calls are patches.
 const PATCH: &str = "apply_patch";
-/// Bytes of all old and new texts of a call: an editor has to hold them, and read them in one message.
+/// Maximum bytes of all old and new texts of a call: the editor receives and holds them in one message.
 const MOST: usize = 1 << 20;
 
-/// Reads what tools may read.
+/// Computes diffs from the files that the gate permits tools to read.
 #[derive(Default)]
 pub(super) struct Edits(OnceLock<Gate>);
 
 impl Edits {
-    /// Reads what `gate` lets through; nothing before.
+    /// Sets the gate. Without a gate there are no diffs.
     pub(super) fn within(&self, gate: &Gate) {
         let _set_once = self.0.set(gate.clone());
     }
 
-    /// What `call` makes of files: nothing if it is no patch, does not fit, or is about files that may not be read.
+    /// Returns the diffs of `call`. Returns `None` if the call is no patch, does not apply, exceeds the size
+    /// limit, or touches files that may not be read.
     pub(super) fn of(&self, call: Planned<'_>) -> Option<Vec<Diff>> {
         let gate = self.0.get().filter(|_| call.tool == PATCH)?;
         let patch = patch::parse(&call.call.payload.arguments()).ok()?;
@@ -61,11 +62,11 @@ fn diff(change: &Change, place: &Place) -> Option<Diff> {
     Some(Diff { path: located(place, &change.path)?, old_text, new_text })
 }
 
-/// What is at a path.
+/// The file at a path before the patch.
 enum Before {
     Nothing,
     Text(String),
-    /// Nobody may know, or it is no text.
+    /// The gate denies reading it, or it is no UTF-8 text file within the size limit.
     Unknown,
 }
 

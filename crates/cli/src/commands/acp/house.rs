@@ -1,4 +1,4 @@
-//! The agent that an editor talks to: its sessions, and what is asked for.
+//! The ACP server: keeps the sessions of one editor and dispatches its requests.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,16 +17,16 @@ use super::{open, prompt, replay};
 use crate::args::Acp;
 use crate::config::Dirs;
 
-/// Sessions at a time.
+/// Maximum number of open sessions.
 const MOST_SESSIONS: usize = 256;
-/// Sessions that are listed.
+/// Maximum number of sessions in a listing.
 const LISTED: usize = 100;
 
-/// The agent.
+/// The ACP server.
 pub(super) struct House {
     pub(super) args: Acp,
     pub(super) dirs: Dirs,
-    /// What starts processes, for all sessions.
+    /// Starts processes for all sessions.
     pub(super) processes: Processes,
     is_met: AtomicBool,
     live: Mutex<HashMap<String, Arc<Live>>>,
@@ -39,7 +39,7 @@ impl House {
     }
 
     fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<Live>>> {
-        // A map is whole between any two statements.
+        // The map is consistent after every statement, so a poisoned lock is usable.
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -47,7 +47,7 @@ impl House {
         self.live().values().cloned().collect()
     }
 
-    /// Ends every session; their journals stay.
+    /// Closes every session. Journals stay on disk.
     pub(super) async fn close(&self) {
         let all: Vec<Arc<Live>> = self.live().drain().map(|(_, live)| live).collect();
         all.iter().for_each(|live| live.cancel());
@@ -63,7 +63,8 @@ impl House {
         })
     }
 
-    /// A client that speaks another version is told ours, and leaves if that will not do.
+    /// Answers `initialize`. A client with another protocol version gets ours, and disconnects if it does not
+    /// support it.
     fn initialize(&self, said: &Initialize) -> Value {
         if said.protocol_version != VERSION {
             tracing::info!(
@@ -97,7 +98,7 @@ impl House {
         Ok(answer)
     }
 
-    /// Goes on with a session; one that is here stays as it is.
+    /// Resumes a session, or returns the one that is already open.
     fn go_on(&self, peer: &Peer, earlier: Earlier) -> Result<Arc<Live>, RpcFault> {
         if let Ok(live) = self.find(&earlier.session_id) {
             return Ok(live);
@@ -127,7 +128,7 @@ impl House {
         let wanted = wanted.cwd.as_ref().map(|cwd| cwd.display().to_string());
         let sessions: Vec<Value> = listed
             .into_iter()
-            // One in which nothing was asked is nothing to go on from.
+            // A session without a prompt has nothing to resume.
             .filter(|one| one.prompts > 0 && wanted.as_ref().is_none_or(|cwd| *cwd == one.cwd))
             .map(|one| {
                 json!({
@@ -186,7 +187,7 @@ impl Host for House {
         if method != "session/cancel" {
             return;
         }
-        // Whoever cancels what is not there gets what they want.
+        // Cancelling an unknown session is a no-op.
         if let Ok(live) = fitting::<Which>(params).and_then(|which| self.find(&which.session_id)) {
             live.cancel();
         }
@@ -196,7 +197,7 @@ impl Host for House {
         TakeBack { method: "$/cancel_request", id: "requestId" }
     }
 
-    /// An editor that says nothing more has left: nobody sees what else would be done.
+    /// Cancels all turns when the editor closes its side of the connection: it will not see further results.
     fn silent(&self, _: &Peer) {
         self.all().iter().for_each(|live| live.cancel());
     }

@@ -1,4 +1,4 @@
-//! The way to the editor, for one session.
+//! Sends the `session/update` notifications of one session to the editor.
 
 use rpc::Peer;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::protocol::Update;
 
 const UPDATE: &str = "session/update";
 
-/// Tells an editor what happens in one session.
+/// Sends the updates of one session.
 #[derive(Clone)]
 pub(super) struct Line {
     pub(super) peer: Peer,
@@ -19,18 +19,18 @@ impl Line {
         json!({ "sessionId": self.session, "update": update })
     }
 
-    /// Tells what has to be told, in its place. It piles up for an editor that does not read, until the connection is given up: what a
-    /// model says until then has a bound.
+    /// Enqueues a mandatory update, in order and without backpressure. Updates accumulate for an editor that
+    /// does not read, until the connection is closed. The text of a model until then is bounded.
     pub(super) fn tell(&self, update: &Update) {
         let _left = self.peer.say(UPDATE, &self.params(update));
     }
 
-    /// Tells what may be left out.
+    /// Sends an optional update, and drops it if the outbox is full.
     pub(super) fn mention(&self, update: &Update) {
         let _left_out = self.peer.mention(UPDATE, &self.params(update));
     }
 
-    /// Tells what may be long, as fast as the editor reads.
+    /// Sends a possibly long update and waits for room in the outbox.
     pub(super) async fn send(&self, update: &Update) {
         let _left = self.peer.tell(UPDATE, &self.params(update).to_string()).await;
     }

@@ -1,4 +1,4 @@
-//! One session of the editor's: its turns, one after another, and its end.
+//! One open session of the editor: runs its turns one after another, and closes it.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,30 +15,30 @@ use super::protocol::StopReason;
 use super::updates::Updates;
 use crate::session::{self, Made};
 
-/// How long a turn that was stopped may take to end; it has ten seconds of its own.
+/// Maximum time for an interrupted turn to end. The turn's own limit is ten seconds.
 const LAST: Duration = Duration::from_secs(12);
 
-/// A session that runs.
+/// An open session.
 pub(super) struct Live {
     pub(super) toolgate: Toolgate,
     pub(super) recorder: Arc<Recorder>,
     pub(super) servers: Option<Arc<Servers>>,
     pub(super) handle: Handle,
-    /// Whoever has it runs a turn.
+    /// Locked by the task that runs a turn.
     pub(super) session: tokio::sync::Mutex<Session>,
-    /// Cancelled, and made anew, when the editor stops what it asked for so far.
+    /// Cancelled and replaced when the editor cancels its requests so far.
     pub(super) stop: Mutex<CancellationToken>,
     pub(super) modes: Arc<Modes>,
     pub(super) updates: Arc<Updates>,
 }
 
 impl Live {
-    /// What it is called.
+    /// Returns the session id.
     pub(super) fn id(&self) -> &str {
         self.updates.session()
     }
 
-    /// Where it is written down.
+    /// Returns the path of the session's journal.
     pub(super) fn journal(&self) -> &Path {
         self.recorder.path()
     }
@@ -47,12 +47,12 @@ impl Live {
         &self.updates
     }
 
-    /// Whether a turn runs.
+    /// Returns true while a turn runs.
     pub(super) fn is_busy(&self) -> bool {
         self.session.try_lock().is_err()
     }
 
-    /// Its modes, for the editor.
+    /// Returns the modes as JSON for the editor.
     pub(super) fn modes(&self) -> Value {
         self.modes.described()
     }
@@ -67,12 +67,12 @@ impl Live {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the turn that runs, and those that wait for it.
+    /// Cancels the running turn and the queued prompts.
     pub(super) fn cancel(&self) {
         std::mem::take(&mut *self.stop()).cancel();
     }
 
-    /// Has the model work. A prompt that comes while a turn runs waits for its end.
+    /// Runs a turn and returns its stop reason. A prompt that arrives during a turn waits for its end.
     pub(super) async fn prompt(
         &self,
         text: &str,
@@ -90,16 +90,18 @@ impl Live {
         let mut session = tokio::select! {
             biased;
             () = &mut stopped => return Ok(StopReason::Cancelled),
-            // In the order in which they came: the first step of a request is taken before the next is read.
+            // Prompts run in order of arrival: the first poll of a request happens before the next request is
+            // read.
             session = self.session.lock() => session,
         };
-        // What comes next is for a task that can be woken, and in that first step none is.
+        // The code below needs a task that can be woken, and during the first poll of a request no task can
+        // be.
         tokio::task::yield_now().await;
         let ended = {
             let turn = session.prompt(text, images);
             tokio::pin!(turn);
             tokio::select! {
-                // The turn first: it begins before it can be stopped.
+                // The turn first: it has to begin before it can be interrupted.
                 biased;
                 ended = &mut turn => ended,
                 () = &mut stopped => {
@@ -116,10 +118,10 @@ impl Live {
         }
     }
 
-    /// Ends it, and what runs in it; its journal stays.
+    /// Closes the session and ends its processes. The journal stays on disk.
     pub(super) async fn close(&self, why: &str) {
         self.cancel();
-        // A turn that is being stopped still writes down that it was.
+        // An interrupted turn still writes to the journal that it was interrupted.
         let _turn = tokio::time::timeout(LAST, self.session.lock()).await;
         Made::closed(&self.toolgate, self.servers.clone(), None).await;
         if let Err(fault) = session::close(&self.recorder, why) {
@@ -133,7 +135,7 @@ fn reason(ended: &Ended) -> StopReason {
         Ended::Done => StopReason::EndTurn,
         Ended::Interrupted => StopReason::Cancelled,
         Ended::OutOfRounds => StopReason::MaxTurnRequests,
-        // The words of three providers; what else stops a response, stops it before its end.
+        // The words of three providers. Any other reason means that the response was cut off.
         Ended::CutShort { why } => match why.as_str() {
             "refusal" | "content_filter" => StopReason::Refusal,
             "cancelled" => StopReason::Cancelled,

@@ -1,4 +1,4 @@
-//! `toolgate acp`: the agent of an editor, over the Agent Client Protocol.
+//! `toolgate acp`: serves as the agent of an editor over the Agent Client Protocol (ACP).
 
 mod asks;
 mod calls;

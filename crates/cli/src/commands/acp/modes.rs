@@ -1,11 +1,13 @@
-//! Modes that an editor can switch to: each only tightens what is configured, and holds from the next call on.
+//! The session modes that an editor can select.
+//!
+//! A mode only tightens the configuration, and applies from the next call on.
 
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use toolgate::{BoxFuture, Effect, Hook, HookSays, HookWants, Intent, Planned, ToolOutput};
 
-/// How careful a session is.
+/// A session mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Configured,
@@ -32,7 +34,7 @@ impl Mode {
         }
     }
 
-    /// What it wants of a call that does more than read.
+    /// Returns the hook's verdict on a call that does more than read.
     fn wants(self) -> HookWants {
         match self {
             Self::Configured => HookWants::Nothing,
@@ -45,7 +47,7 @@ impl Mode {
     }
 }
 
-/// The mode of one session.
+/// The current mode of one session, enforced as a hook.
 pub(super) struct Modes {
     sandbox: &'static str,
     approval: &'static str,
@@ -53,7 +55,7 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    /// Begins as it is configured.
+    /// Creates the hook in the mode `Configured`.
     pub(super) fn of(sandbox: &'static str, approval: &'static str) -> Self {
         Self { sandbox, approval, now: Mutex::new(Mode::Configured) }
     }
@@ -62,7 +64,7 @@ impl Modes {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Switches; or says which modes there are.
+    /// Switches the mode. An unknown id is an error that lists the modes.
     pub(super) fn set(&self, id: &str) -> Result<(), String> {
         let Some(mode) = Mode::ALL.into_iter().find(|mode| mode.id() == id) else {
             return Err(format!("there are {}", Mode::ALL.map(|mode| format!("`{}`", mode.id())).join(", ")));
@@ -71,7 +73,7 @@ impl Modes {
         Ok(())
     }
 
-    /// All of them, for an editor.
+    /// Returns all modes and the current one as JSON.
     pub(super) fn described(&self) -> Value {
         let describe = |mode: Mode| {
             let about = match mode {
@@ -87,7 +89,7 @@ impl Modes {
     }
 }
 
-/// Whether a call would do more than read.
+/// Returns true if a call has an effect other than reading.
 fn acts(intent: &Intent) -> bool {
     intent.effects.iter().any(|effect| match effect {
         Effect::Read(_) => false,

@@ -1,4 +1,4 @@
-//! What an editor wants of a session → the session: a new one, or one that goes on from its journal.
+//! Opens a session for an editor: a new one, or one resumed from its journal.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -24,12 +24,12 @@ use crate::servers::Told;
 use crate::session::model::{self, Whereabouts};
 use crate::session::{self, Made, Wanted};
 
-/// Begins a session.
+/// Opens a new session.
 pub(super) fn begin(house: &House, peer: &Peer, workplace: Workplace) -> Result<Live, RpcFault> {
     live(house, peer, workplace, SessionId::new(), None)
 }
 
-/// Goes on with a session.
+/// Resumes a session from its journal.
 pub(super) fn resume(house: &House, peer: &Peer, id: &str, workplace: Workplace) -> Result<Live, RpcFault> {
     let named = crate::screen::one_line(id);
     let gone = |why: String| not_found(format!("there is no session `{named}`: {why}"));
@@ -73,9 +73,9 @@ fn live(
         limits,
         instructions: None,
         watch: Arc::clone(&updates) as Arc<dyn Watch>,
-        // The protocol has no questions but for permissions.
+        // The protocol has no questions except for permissions.
         person: None,
-        // An editor keeps what is written to standard error where it can be looked at.
+        // Editors keep the standard error of the agent in a log that the user can open.
         means: Means { watch: Some(Arc::new(Told::Wrong)), ..Means::default() },
         agents: None,
     };
@@ -93,7 +93,7 @@ fn unusable(fault: Fault) -> RpcFault {
     Code::Internal.fault(fault.sentence())
 }
 
-/// The tools where the editor wants to work.
+/// Composes the tools for the editor's working directory and MCP servers.
 fn composed(house: &House, workplace: Workplace) -> Result<Composed, RpcFault> {
     let wrong = |why: String| Code::Params.fault(format!("the params do not fit at {why}"));
     if !Path::is_absolute(&workplace.cwd) {
@@ -103,7 +103,7 @@ fn composed(house: &House, workplace: Workplace) -> Result<Composed, RpcFault> {
     let mut place = house.args.place.clone();
     place.cwd = Some(workplace.cwd);
     let change = |config: &mut Config| {
-        // Whoever has a server of that name in the editor means that one.
+        // A server of the editor overrides a configured server of the same name.
         config.servers.retain(|known| !servers.iter().any(|more| more.value.name == known.value.name));
         config.servers.extend(servers);
     };

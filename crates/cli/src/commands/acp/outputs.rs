@@ -1,4 +1,4 @@
-//! What commands write, shown while they run: the end of it, a few times a second.
+//! Shows the tail of a running command's output in the editor, at most ten times a second.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,13 @@ use tokio::runtime::Handle;
 use super::line::Line;
 use super::protocol::{CallView, Content, Update, fenced};
 
-/// Bytes of an output that are shown: each time anew, since what an editor is told of a call takes the place of what it was told before.
+/// Bytes of output that are shown. Each update resends them, because an update replaces the previous content
+/// of a call.
 const MOST: usize = 8 << 10;
-/// How long is waited before it is shown again.
+/// Minimum time between two updates of a call.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The outputs of a session's calls that run.
+/// The output tails of the running calls of a session.
 #[derive(Clone)]
 pub(super) struct Outputs {
     line: Line,
@@ -22,12 +23,12 @@ pub(super) struct Outputs {
     tails: Arc<Mutex<HashMap<String, Tail>>>,
 }
 
-/// The end of an output.
+/// The tail of one output.
 #[derive(Default)]
 struct Tail {
     text: String,
     shown: Option<Instant>,
-    /// Somebody will show it soon.
+    /// A task is scheduled to show it.
     is_due: bool,
 }
 
@@ -41,7 +42,7 @@ impl Outputs {
         self.tails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// More of the output of the call that the editor knows as `id`.
+    /// Appends to the output of the call with the editor's id `id`.
     pub(super) fn more(&self, id: &str, text: &str) {
         let mut tails = self.tails();
         let tail = tails.entry(id.to_owned()).or_default();
@@ -53,7 +54,7 @@ impl Outputs {
             Some(since) if since < PAUSE => {
                 tail.is_due = true;
                 let (outputs, id) = (self.clone(), id.to_owned());
-                // No call: it shows what a call has written, and ends then.
+                // Not a tool call: the task shows the output once and ends.
                 self.runtime.spawn(async move {
                     tokio::time::sleep(PAUSE - since).await;
                     if let Some(tail) = outputs.tails().get_mut(&id) {
@@ -65,22 +66,23 @@ impl Outputs {
         }
     }
 
-    /// Told while the list is held, so that nothing comes after the end.
+    /// Sends the tail. The caller holds the lock on the tails, so no update follows the end of the call.
     fn show(&self, id: &str, tail: &mut Tail) {
         (tail.shown, tail.is_due) = (Some(Instant::now()), false);
         let content = Some(vec![Content::Content { content: fenced("", &plain(&tail.text)) }]);
         let view = CallView { tool_call_id: id.to_owned(), content, ..CallView::default() };
-        // The answer has all of it.
+        // The update may be dropped: the answer contains the output.
         self.line.mention(&Update::Changed(view));
     }
 
-    /// The call is answered.
+    /// Removes an answered call.
     pub(super) fn end(&self, id: &str) {
         self.tails().remove(id);
     }
 }
 
-/// Without colours, and with what was written over left out: the answer comes through a terminal of ours, this is on its way there.
+/// Removes colours and text before a carriage return. The final answer is rendered by our terminal emulator,
+/// this preview is not.
 fn plain(text: &str) -> String {
     let text = anstream::adapter::strip_str(text).to_string();
     let lines =

@@ -1,4 +1,4 @@
-//! What an editor sends along with a prompt → what the model reads.
+//! Converts the content blocks of an editor's prompt into text and images for the model.
 
 use std::fmt::Write;
 
@@ -7,9 +7,10 @@ use toolgate::Image;
 use super::protocol::{Block, Resource};
 use crate::commands::serve::content::picture;
 
-/// The text and the pictures of a prompt; or what is wrong with it.
+/// Returns the text and the images of a prompt, or an error message.
 pub(super) fn read(blocks: Vec<Block>) -> Result<(String, Vec<Image>), String> {
-    // Mentions stand where the user typed them; what is in them comes after all that was typed.
+    // Mentions stay where the user typed them. The contents of mentioned resources follow after the typed
+    // text.
     let (mut typed, mut attached, mut images) = (String::new(), String::new(), Vec::new());
     for block in blocks {
         match block {
@@ -43,7 +44,7 @@ pub(super) fn read(blocks: Vec<Block>) -> Result<(String, Vec<Image>), String> {
     }
 }
 
-/// A file by its path, and everything else by its address.
+/// Formats a mention: a file by its path, any other resource by its URI.
 fn mention(uri: &str, name: &str) -> String {
     match uri.strip_prefix("file://") {
         Some(path) => format!("`{}`", decoded(path)),
@@ -52,12 +53,12 @@ fn mention(uri: &str, name: &str) -> String {
     }
 }
 
-/// The letters that an address writes as `%` and two digits. What is none is left as it is.
+/// Decodes percent-encoding. An invalid escape stays as it is.
 fn decoded(path: &str) -> String {
     let bytes = path.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
-    // ends: each step goes on by a byte at least
+    // ends: each step advances by at least one byte
     while let Some(byte) = bytes.get(at) {
         let digits = path.get(at + 1..at + 3).filter(|_| *byte == b'%');
         match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {

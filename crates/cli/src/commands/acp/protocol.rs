@@ -1,6 +1,7 @@
-//! What is said in the Agent Client Protocol, version 1, as far as we say or hear it. docs/adr/0029 has why the types are our own.
+//! The messages of the Agent Client Protocol, version 1, as far as we use them.
 //!
-//! What a newer client says beside this is passed over: the protocol adds members within a version.
+//! docs/adr/0029 explains why the types are our own. Unknown members are ignored: the protocol adds members
+//! within a version.
 
 use std::path::PathBuf;
 
@@ -8,18 +9,18 @@ use rpc::{Code, RpcFault, fitting};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The version that is spoken here.
+/// The supported protocol version.
 pub(super) const VERSION: u16 = 1;
 
-/// What the protocol has for a session or a file that is not there.
+/// The protocol's error code for a missing session or file.
 const NOT_FOUND: i64 = -32002;
 
-/// Says that something is not there.
+/// Creates a "not found" error.
 pub(super) fn not_found(message: String) -> RpcFault {
     RpcFault { code: NOT_FOUND, message, data: None }
 }
 
-/// A request of an editor's.
+/// A request of the editor.
 pub(super) enum Call {
     Initialize(Initialize),
     NewSession(Workplace),
@@ -32,7 +33,7 @@ pub(super) enum Call {
 }
 
 impl Call {
-    /// Reads a request.
+    /// Parses a request.
     pub(super) fn read(method: &str, params: Value) -> Result<Self, RpcFault> {
         match method {
             "initialize" => fitting(params).map(Self::Initialize),
@@ -52,13 +53,14 @@ impl Call {
     }
 }
 
+/// Parameters of `initialize`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Initialize {
     pub(super) protocol_version: u16,
 }
 
-/// Where a session works, and with which servers.
+/// The working directory and the MCP servers of a session.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Workplace {
@@ -67,7 +69,7 @@ pub(super) struct Workplace {
     pub(super) mcp_servers: Vec<McpServer>,
 }
 
-/// A session that goes on.
+/// Parameters of `session/load` and `session/resume`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Earlier {
@@ -76,18 +78,21 @@ pub(super) struct Earlier {
     pub(super) workplace: Workplace,
 }
 
+/// Parameters of `session/list`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Listing {
     #[serde(default)]
     pub(super) cwd: Option<PathBuf>,
 }
 
+/// Parameters of requests that only name a session.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Which {
     pub(super) session_id: String,
 }
 
+/// Parameters of `session/set_mode`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SetMode {
@@ -95,6 +100,7 @@ pub(super) struct SetMode {
     pub(super) mode_id: String,
 }
 
+/// Parameters of `session/prompt`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Prompt {
@@ -102,7 +108,7 @@ pub(super) struct Prompt {
     pub(super) prompt: Vec<Block>,
 }
 
-/// A server that the editor has. One without a `type` is a program.
+/// An MCP server of the editor. Without a `type` it is a program.
 #[derive(Debug, Deserialize)]
 pub(super) struct McpServer {
     #[serde(rename = "type", default)]
@@ -120,14 +126,14 @@ pub(super) struct McpServer {
     pub(super) headers: Vec<Pair>,
 }
 
-/// A variable or a header.
+/// An environment variable or a header.
 #[derive(Debug, Deserialize)]
 pub(super) struct Pair {
     pub(super) name: String,
     pub(super) value: String,
 }
 
-/// A piece of what is said.
+/// A content block.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(super) enum Block {
@@ -144,7 +150,7 @@ impl Block {
     }
 }
 
-/// Something that the editor has read for the model.
+/// A resource whose content the editor has embedded in the prompt.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Resource {
@@ -157,7 +163,7 @@ pub(super) struct Resource {
     pub(super) blob: Option<String>,
 }
 
-/// What is told with `session/update`.
+/// The payload of `session/update`.
 #[derive(Debug, Serialize)]
 #[serde(tag = "sessionUpdate")]
 pub(super) enum Update {
@@ -167,20 +173,20 @@ pub(super) enum Update {
     Text { content: Block },
     #[serde(rename = "agent_thought_chunk")]
     Thought { content: Block },
-    /// A call that is new.
+    /// A new call.
     #[serde(rename = "tool_call")]
     Begun(CallView),
-    /// What is new about one.
+    /// Changed fields of a known call.
     #[serde(rename = "tool_call_update")]
     Changed(CallView),
     #[serde(rename = "plan")]
     Plan { entries: Vec<PlanEntry> },
-    /// How many tokens the conversation has, and how many it may.
+    /// The number of tokens in the conversation, and the size of the context window.
     #[serde(rename = "usage_update")]
     Usage { used: u64, size: u64 },
 }
 
-/// A call as an editor shows it; what is left out stays as it was.
+/// A tool call as an editor shows it. Omitted fields stay unchanged.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CallView {
@@ -199,6 +205,7 @@ pub(super) struct CallView {
     pub(super) raw_input: Option<Value>,
 }
 
+/// The kind of a tool call, which editors show as an icon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
@@ -211,6 +218,7 @@ pub(super) enum Kind {
     Other,
 }
 
+/// The status of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Status {
@@ -220,7 +228,7 @@ pub(super) enum Status {
     Failed,
 }
 
-/// What is shown of a call.
+/// Content of a tool call.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Content {
@@ -228,7 +236,7 @@ pub(super) enum Content {
     Diff(Diff),
 }
 
-/// What becomes of a file; without an old text it is new.
+/// The change of a file. A new file has no old text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Diff {
@@ -237,6 +245,7 @@ pub(super) struct Diff {
     pub(super) new_text: String,
 }
 
+/// A file, and optionally a line, that a tool call is about.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Location {
     pub(super) path: PathBuf,
@@ -244,15 +253,16 @@ pub(super) struct Location {
     pub(super) line: Option<u64>,
 }
 
+/// A step of a plan.
 #[derive(Debug, Serialize)]
 pub(super) struct PlanEntry {
     pub(super) content: String,
-    /// Our plans have none, and the protocol wants one.
+    /// The protocol requires a priority; our plans have none.
     pub(super) priority: &'static str,
     pub(super) status: String,
 }
 
-/// One answer to a question.
+/// An answer that a permission request offers.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Choice {
@@ -267,6 +277,7 @@ pub(super) struct Permission {
     pub(super) outcome: Outcome,
 }
 
+/// The user's choice in a permission request.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(super) enum Outcome {
@@ -274,7 +285,7 @@ pub(super) enum Outcome {
     Selected { option_id: String },
 }
 
-/// Why a turn is over.
+/// The reason for the end of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StopReason {
@@ -285,7 +296,8 @@ pub(super) enum StopReason {
     Cancelled,
 }
 
-/// `text` in a fence that it does not close, so that an editor shows it as it is.
+/// Puts `text` into a code fence longer than any run of backticks in it, so that an editor shows it
+/// literally.
 pub(super) fn fenced(language: &str, text: &str) -> Block {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

@@ -1,4 +1,4 @@
-//! A conversation that goes on, told anew from its journal.
+//! Replays the conversation of a resumed session to the editor, from its journal.
 
 use agent::recorded_call;
 use journal::{Entry, Record, Step};
@@ -10,7 +10,7 @@ use super::live::Live;
 use super::protocol::{Block, Update};
 use super::updates::{Updates, entry};
 
-/// All that was said and done.
+/// Returns the updates for everything that was said and done.
 pub(super) fn updates(live: &Live) -> Result<Vec<Update>, RpcFault> {
     let read = journal::read(live.journal()).map_err(|fault| Code::Internal.fault(fault.to_string()))?;
     Ok(told(&read.records, live.updates()))
@@ -18,7 +18,8 @@ pub(super) fn updates(live: &Live) -> Result<Vec<Update>, RpcFault> {
 
 fn told(records: &[Record], updates: &Updates) -> Vec<Update> {
     let mut told = Vec::new();
-    // A response is written down when it is whole, and its calls before: what it said comes before them all the same.
+    // The journal records a response when it is complete, after its calls. Its text is still replayed before
+    // the calls.
     let mut is_said = false;
     for (index, record) in records.iter().enumerate() {
         match &record.entry {
@@ -70,7 +71,8 @@ fn told(records: &[Record], updates: &Updates) -> Vec<Update> {
     told
 }
 
-/// What the response said whose calls come first, if it was ever whole.
+/// Returns the text of the response that the next calls belong to. Returns `None` if the response was never
+/// completed.
 fn next_said(records: &[Record]) -> Option<Vec<Update>> {
     records.iter().find_map(|record| match &record.entry {
         Entry::Said { items, .. } => Some(Some(said(items))),

@@ -1,14 +1,14 @@
-//! The servers that an editor has, as servers of a session.
+//! Converts the MCP servers of an editor into server settings of a session.
 
 use super::protocol::{McpServer, Pair};
 use crate::config::{ServerSetting, ServerTable, Setting, Source, is_server_name};
 
-/// Where they come from.
+/// The source of these settings.
 const ASKED: Source = Source::Flag("session/new");
-/// How long the name of one may be here.
+/// Maximum length of a server name.
 const MAX_NAME: usize = 64;
 
-/// The servers; or where what is said about one does not fit.
+/// Returns the settings, or a message with the index of the first invalid server.
 pub(super) fn settings(servers: Vec<McpServer>) -> Result<Vec<Setting<ServerSetting>>, String> {
     servers.into_iter().enumerate().map(|(index, server)| setting(index, server)).collect()
 }
@@ -42,7 +42,7 @@ fn pairs(pairs: Vec<Pair>) -> std::collections::BTreeMap<String, String> {
     pairs.into_iter().map(|Pair { name, value }| (name, value)).collect()
 }
 
-/// A name for people, as one that a tool's name can begin with.
+/// Replaces the characters of a display name that a tool-name prefix does not allow, and truncates it.
 fn plain(name: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '-' };
     name.chars().map(plain).take(MAX_NAME).collect()

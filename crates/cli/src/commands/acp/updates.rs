@@ -1,4 +1,4 @@
-//! What happens in a session, told to the editor as it happens.
+//! Reports the events of a session to the editor while they happen.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,40 +15,41 @@ use super::line::Line;
 use super::outputs::Outputs;
 use super::protocol::{Block, CallView, Content, Diff, Kind, PlanEntry, Status, Update};
 
-/// Tells the editor of one session.
+/// Reports the events of one session.
 pub(super) struct Updates {
     line: Line,
     cwd: PathBuf,
-    /// Tokens that the model can read.
+    /// The context window of the model, in tokens.
     window: u64,
     edits: Arc<Edits>,
     calls: Mutex<HashMap<String, Shown>>,
     outputs: Outputs,
 }
 
-/// A call that the editor was told of.
+/// A call that was reported to the editor.
 #[derive(Default)]
 struct Shown {
-    /// Some models give their calls the same ids in every response; editors want each once.
+    /// The number of calls with this id so far. Some models reuse call ids in every response, but editors
+    /// require unique ones.
     times: usize,
     is_open: bool,
     diffs: Vec<Diff>,
 }
 
 impl Updates {
-    /// Tells `peer` about a session and where it works. Must be called in a runtime.
+    /// Creates the reporter of a session in `cwd` for `peer`. Must be called in a runtime.
     pub(super) fn new(peer: &Peer, (session, cwd): (&str, &Path), window: u64, edits: &Arc<Edits>) -> Self {
         let line = Line { peer: peer.clone(), session: session.to_owned() };
         let (outputs, calls) = (Outputs::new(line.clone()), Mutex::default());
         Self { line, cwd: cwd.to_owned(), window, edits: Arc::clone(edits), calls, outputs }
     }
 
-    /// What the session is called.
+    /// Returns the session id.
     pub(super) fn session(&self) -> &str {
         &self.line.session
     }
 
-    /// Tells of something that has happened long ago.
+    /// Sends an update from the history of the session.
     pub(super) async fn send(&self, update: &Update) {
         self.line.send(update).await;
     }
@@ -57,7 +58,7 @@ impl Updates {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the editor is told of a call that is made now; nothing for one that it sees as a plan.
+    /// Registers a new call and returns its view. Returns `None` for a call that is shown as a plan.
     pub(super) fn began(&self, call: &ToolCall) -> Option<CallView> {
         if call.name == calls::PLAN {
             return None;
@@ -69,7 +70,7 @@ impl Updates {
         Some(calls::begun(id, call, &self.cwd))
     }
 
-    /// What the editor is told when a call is answered, if it knows of it.
+    /// Marks a call as answered and returns its update. Returns `None` for an unknown call.
     pub(super) fn ended(&self, call: &CallId, output: &ToolOutput) -> Option<CallView> {
         let mut all = self.calls();
         let shown = all.get_mut(call.as_str()).filter(|shown| shown.is_open)?;
@@ -83,12 +84,12 @@ impl Updates {
         Some(view)
     }
 
-    /// What the editor calls a call that is not answered.
+    /// Returns the editor's id of an unanswered call.
     pub(super) fn id(&self, call: &CallId) -> Option<String> {
         self.calls().get(call.as_str()).filter(|shown| shown.is_open).map(|shown| named(call, shown.times))
     }
 
-    /// A call writes more. The list is held meanwhile, so that nothing of it comes after the answer.
+    /// Appends to the output of a call. Holds the lock on the calls, so no output follows the answer.
     fn writes(&self, call: &CallId, text: &str) {
         let all = self.calls();
         if let Some(shown) = all.get(call.as_str()).filter(|shown| shown.is_open) {
@@ -96,12 +97,12 @@ impl Updates {
         }
     }
 
-    /// What a patch would make of files.
+    /// Returns the diffs of a patch call.
     pub(super) fn diffs(&self, call: &CallId) -> Vec<Diff> {
         self.calls().get(call.as_str()).map(|shown| shown.diffs.clone()).unwrap_or_default()
     }
 
-    /// A sentence of ours: the protocol has no other place for it.
+    /// Sends a remark of Toolgate as a thought: the protocol has no other message for it.
     fn remark(&self, text: &str) {
         self.line.tell(&Update::Thought { content: Block::text(format!("\n\n{text}\n\n")) });
     }
@@ -181,12 +182,12 @@ impl Observer for Updates {
     }
 }
 
-/// A step of a plan.
+/// Builds a plan entry.
 pub(super) fn entry(step: &str, status: &str) -> PlanEntry {
     PlanEntry { content: step.to_owned(), priority: "medium", status: status.to_owned() }
 }
 
-/// As a hook it sees a patch before it is judged, while the files are as they were.
+/// As a hook it sees a patch before the gate decides, while the files are still unchanged.
 impl Hook for Updates {
     fn name(&self) -> &str {
         "editor"
@@ -198,7 +199,7 @@ impl Hook for Updates {
             if let Some(shown) = self.calls().get_mut(call.call.id.as_str()) {
                 shown.diffs = diffs;
             }
-            // A patch that came through a shell was taken for a command so far.
+            // A patch inside a shell command was reported as a command so far.
             let kind = Some(calls::kind(call.call));
             let view = CallView { tool_call_id: id, content, kind, ..CallView::default() };
             self.line.tell(&Update::Changed(view));

@@ -1,4 +1,4 @@
-//! `toolgate approve`: a terminal that answers what running servers have to ask.
+//! `toolgate approve`: answers the approval questions of running `toolgate mcp` servers in this terminal.
 
 mod painted;
 mod servers;
@@ -31,7 +31,7 @@ pub(crate) fn run(_: &Approve) -> Result<ExitCode, Fault> {
         let size = TerminalApprover::size()?;
         let (sender, heard) = mpsc::channel(16);
         let servers = Servers::new(directories, size, sender);
-        // Whatever ends it, the terminal is as it was: the question that stands is dropped.
+        // On every exit path the open question is dropped, which restores the terminal.
         let code = tokio::select! {
             never = servers.watch() => match never {},
             failed = Asking { terminal, questions: VecDeque::new() }.answer(heard) => match failed? {},
@@ -41,7 +41,8 @@ pub(crate) fn run(_: &Approve) -> Result<ExitCode, Fault> {
     })
 }
 
-/// Where servers are looked for. A directory that is not ours alone is said to be none.
+/// Lists the directories where servers are searched for. A directory that other users can access is listed as
+/// skipped.
 fn waits(directories: &[PathBuf]) -> String {
     let listed = directories.iter().map(|directory| {
         let shown = screen::one_line(&directory.display().to_string());
@@ -67,14 +68,14 @@ struct Standing {
     dialogue: Dialogue,
 }
 
-/// The questions that stand, and where they are asked.
+/// The open questions, and the terminal that asks them.
 struct Asking {
     terminal: Arc<TerminalApprover>,
     questions: VecDeque<Standing>,
 }
 
 impl Asking {
-    /// Asks one after the other.
+    /// Asks one question after the other.
     async fn answer(mut self, mut heard: mpsc::Receiver<Heard>) -> io::Result<Infallible> {
         // ends: when it is dropped
         loop {
@@ -88,7 +89,7 @@ impl Asking {
             let Standing { server, id, digest, text, dialogue } = standing;
             let terminal = Arc::clone(&self.terminal);
             let mut said = std::pin::pin!(terminal.converse(text, dialogue));
-            // ends: when it is answered, here or elsewhere
+            // ends: when the question is answered, here or elsewhere
             loop {
                 tokio::select! {
                     said = &mut said => {
@@ -113,7 +114,8 @@ impl Asking {
             Some(ToTerminal::Hello { server: about }) => screen::hint(&format!("{about} is there")),
             Some(ToTerminal::Question { id, digest, text, rule, choices }) => {
                 let width = TerminalApprover::size()?.width;
-                // Whoever wrote it: on this terminal it moves no cursor, and hides nothing.
+                // The server's text is sanitized: it cannot move the cursor or hide characters on this
+                // terminal.
                 let (text, rule) = (painted::shown(&text), rule.map(|rule| painted::shown(&rule)));
                 let dialogue = Dialogue::with(choices, Scope::Server, rule, width);
                 self.questions.push_back(Standing { server, id, digest, text, dialogue });

@@ -1,16 +1,16 @@
-//! Text of a question as a server sent it: its colours stay, and nothing else in it reaches the terminal unseen.
+//! Sanitizes the text of a server's question: only our own styles reach the terminal unescaped.
 
 use toolgate::invisible;
 
-/// What our pages are painted with: nothing of it hides a letter.
+/// The styles of our own pages. None of them hides a character.
 const STYLES: &[&str] =
     &["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[36m"];
 
-/// `text` with everything made visible but those styles and newlines.
+/// Escapes every invisible character in `text` except newlines and the styles in `STYLES`.
 pub(super) fn shown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    // ends: each step takes a letter or a style
+    // ends: each step takes a character or a style
     while let Some(letter) = rest.chars().next() {
         let style = STYLES.iter().find(|style| rest.starts_with(**style));
         match style {

@@ -1,4 +1,4 @@
-//! The servers that run, found by their sockets.
+//! Discovers running servers by their sockets, connects to them and receives their messages.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -17,19 +17,19 @@ use super::wire::{FromTerminal, MAX_LINE, ToTerminal};
 use crate::approve::Size;
 use crate::private;
 
-/// How often new ones are looked for.
+/// Interval between two scans for new sockets.
 const EVERY: Duration = Duration::from_millis(500);
-/// So long a socket at which nobody listens is left alone.
+/// Minimum age of a socket without a listener before it is removed.
 const YOUNG: Duration = Duration::from_secs(5);
 
-/// What a server said; `None` if it is gone.
+/// A message of a server, or `None` when the connection is closed.
 pub(super) struct Heard {
     pub(super) server: Server,
     pub(super) told: Option<ToTerminal>,
 }
 
 impl Heard {
-    /// Whether the question `id` of `server` need not be answered any more.
+    /// Returns true if the question `id` of `server` needs no answer any more.
     pub(super) fn settles(&self, server: &Server, id: u64) -> bool {
         self.server == *server
             && match &self.told {
@@ -40,7 +40,7 @@ impl Heard {
     }
 }
 
-/// A server that runs.
+/// The connection to a running server.
 #[derive(Clone)]
 pub(super) struct Server(Arc<Mutex<OwnedWriteHalf>>);
 
@@ -51,7 +51,7 @@ impl PartialEq for Server {
 }
 
 impl Server {
-    /// Tells it something; if it is gone, that is heard elsewhere.
+    /// Sends a message. A closed connection is noticed by the reading side.
     pub(super) async fn tell(&self, told: &FromTerminal) {
         let Ok(mut line) = serde_json::to_vec(told) else { return };
         line.push(b'\n');
@@ -59,7 +59,7 @@ impl Server {
     }
 }
 
-/// All of them.
+/// Finds and watches all servers.
 pub(super) struct Servers {
     directories: Vec<PathBuf>,
     size: Size,
@@ -71,10 +71,10 @@ impl Servers {
         Self { directories, size, heard }
     }
 
-    /// Hears every server that is there, and every one that comes; never ends.
+    /// Receives the messages of all present and future servers. Never returns.
     pub(super) async fn watch(self) -> Infallible {
         let mut known: HashSet<PathBuf> = HashSet::new();
-        // Dropped with all that is in it.
+        // Dropping the set aborts its tasks.
         let mut heard: JoinSet<PathBuf> = JoinSet::new();
         // ends: with the program
         loop {
@@ -91,7 +91,7 @@ impl Servers {
                             path
                         });
                     }
-                    // Whoever left it there was killed.
+                    // The server that left the socket behind was killed.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && is_old(&path) => {
                         let _gone = rustix::fs::unlink(&path);
                     }
@@ -109,7 +109,7 @@ impl Servers {
     }
 }
 
-/// The sockets of ours in `directory`, if it is ours alone.
+/// Returns our sockets in `directory`. Returns none if other users can access the directory.
 fn sockets(directory: &Path) -> Vec<PathBuf> {
     if !private::is_ours(directory).unwrap_or_default() {
         return Vec::new();
@@ -122,7 +122,7 @@ fn sockets(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A connection to a server of ours.
+/// Connects to a server of the same user.
 async fn connected(path: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(path).await?;
     if stream.peer_cred()?.uid() != rustix::process::geteuid().as_raw() {
@@ -131,13 +131,13 @@ async fn connected(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Whether a socket has been there for a while: one that was just made is not listened at yet.
+/// Returns true for a socket older than `YOUNG`. A new socket may not have its listener yet.
 fn is_old(path: &Path) -> bool {
     let made = std::fs::symlink_metadata(path).and_then(|about| about.modified());
     made.is_ok_and(|made| made.elapsed().is_ok_and(|since| since > YOUNG)) && private::is_socket(path)
 }
 
-/// Hears one server until it is gone.
+/// Forwards the messages of one server until the connection closes.
 async fn hear(stream: UnixStream, size: Size, heard: mpsc::Sender<Heard>) -> io::Result<()> {
     let (read, write) = stream.into_split();
     let server = Server(Arc::new(Mutex::new(write)));

@@ -1,39 +1,39 @@
-//! What a server and a terminal say to each other: JSON, a line each.
+//! The protocol between a server and an approving terminal: JSON, one message per line.
 
 use serde::{Deserialize, Serialize};
 
 use crate::approve::{Choice, Said};
 
-/// The longest line.
+/// Maximum length of a line in bytes.
 pub(crate) const MAX_LINE: u64 = 8 << 20;
 
-/// What a server says.
+/// A message of the server.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ToTerminal {
-    /// Who it is.
+    /// The description of the server.
     Hello { server: String },
-    /// What it has to ask.
+    /// A question.
     Question {
         id: u64,
-        /// Goes back with the answer: it counts for what was shown.
+        /// Returned with the answer, which counts only for the text that was shown.
         digest: String,
-        /// As the terminal shows it.
+        /// The text that the terminal shows.
         text: String,
-        /// What it shows of the rule that could be saved.
+        /// The text that the terminal shows for the rule that could be saved.
         rule: Option<String>,
         choices: Vec<Choice>,
     },
-    /// It need not be answered any more.
+    /// The question needs no answer any more.
     Settled { id: u64 },
 }
 
-/// What a terminal says.
+/// A message of the terminal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum FromTerminal {
-    /// How large it is.
+    /// The size of the terminal.
     Hello { width: usize, height: usize },
-    /// What somebody said.
+    /// The user's answer.
     Answer { id: u64, digest: String, said: Said },
 }

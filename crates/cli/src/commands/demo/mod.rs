@@ -1,4 +1,4 @@
-//! `toolgate demo`: a broken project, a scripted model, and everything else as it is.
+//! `toolgate demo`: runs a scripted model on a small broken project; everything else is real.
 #![expect(clippy::disallowed_methods, reason = "our own files, in a directory that we made")]
 
 use std::io;
@@ -22,7 +22,7 @@ use crate::screen::{self, FAINT, NAME};
 
 const SCRIPT: &str = include_str!("script.jsonl");
 const PROMPT: &str = "The word count is wrong: check.sh fails. Find out why, fix it, and tidy up.";
-/// How long somebody may think about the question before the demo goes on without them.
+/// The demo approves a question itself after this time without an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &Demo) -> Result<ExitCode, Fault> {
@@ -44,7 +44,8 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, Fault> {
         cwd: Some(project),
         sandbox: Some(Sandbox::WorkspaceWrite),
         approval: Some(Approval::OnRequest),
-        // Its commands are ours, and it tells what does not hold: it can be seen in a container too.
+        // Commands of the demo are our own, and missing enforcement is reported. Landlock is enough, so the
+        // demo also runs in a container.
         confine: Confine { require: Some(Tier::Landlock), ..Confine::default() },
         ..Place::default()
     };
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, Fault> {
     Ok(code)
 }
 
-/// Whoever watches the demo: they may say no, and if they say nothing it goes on.
+/// The approver of the demo: the user can refuse, and silence is a yes.
 struct Audience {
     person: Option<Arc<TerminalApprover>>,
 }
@@ -90,7 +91,7 @@ impl Approver for Audience {
     }
 }
 
-/// A directory for the demo, which goes with it.
+/// The directory of the demo, removed on drop unless `keep` is set.
 struct Stage {
     at: PathBuf,
     keep: bool,
@@ -114,7 +115,7 @@ impl Stage {
     }
 }
 
-/// A new directory that is the user's alone.
+/// Creates a new directory that only the user can access.
 fn fresh(parent: &Path) -> io::Result<PathBuf> {
     let mut number = std::process::id();
     // ends: with the first name that is free

@@ -1,4 +1,4 @@
-//! `toolgate log` without a session: which there are.
+//! `toolgate log` without a session: lists the sessions.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::journals::amount;
 use crate::screen::{self, FAINT, NAME};
 
-/// Letters of a directory that are shown.
+/// Characters of a directory that are shown.
 const DIRECTORY: usize = 40;
 
 pub(super) fn run(directory: &Path, args: &Log) -> Result<ExitCode, Fault> {
@@ -31,13 +31,13 @@ pub(super) fn run(directory: &Path, args: &Log) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How a session stands.
+/// The state of a session.
 #[derive(Debug, PartialEq, Eq)]
 enum State<'a> {
     Open,
     Ended(&'a str),
     Interrupted(&'a str),
-    /// Nobody writes to it any more, and nobody said why.
+    /// No process writes to the journal, and it has no end record.
     CutOff,
 }
 
@@ -68,7 +68,7 @@ impl<'a> State<'a> {
     }
 }
 
-/// One line a session; on a screen that is `width` wide, no line is wider.
+/// Formats one line per session, none longer than the screen's `width`.
 fn table(sessions: &[Listed], home: Option<&Path>, width: Option<usize>) -> String {
     let head = row("SESSION", "BEGAN (UTC)", ["PROMPTS", "CALLS", "STATE"]);
     let mut text = format!("{FAINT}{head}DIRECTORY  FIRST PROMPT{FAINT:#}\n");
@@ -90,7 +90,7 @@ fn row(id: &str, began: &str, [prompts, calls, state]: [&str; 3]) -> String {
     format!("{id:<22}  {began:<16}  {prompts:>7}  {calls:>5}  {state:<11}  ")
 }
 
-/// The beginning of a line, so that it and what stands before it fit.
+/// Truncates a line to the width that is left after `before` columns.
 fn clipped(line: &str, width: Option<usize>, before: usize) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(before + 1));
     if line.chars().count() <= room {
@@ -99,7 +99,7 @@ fn clipped(line: &str, width: Option<usize>, before: usize) -> String {
     line.chars().take(room.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A directory, with `~` for the home.
+/// Abbreviates the home directory to `~`.
 fn short(cwd: &str, home: Option<&Path>) -> String {
     let below = home.and_then(|home| Path::new(cwd).strip_prefix(home).ok());
     match below.map(|below| below.to_string_lossy()) {
@@ -110,7 +110,7 @@ fn short(cwd: &str, home: Option<&Path>) -> String {
     }
 }
 
-/// The end of a directory, which says more than its beginning.
+/// Returns the end of a directory path, which says more than its beginning.
 fn tail(directory: &str) -> String {
     match directory.char_indices().rev().nth(DIRECTORY - 1) {
         Some((at, _)) if at > 0 => format!("…{}", &directory[at..]),

@@ -1,4 +1,4 @@
-//! `toolgate log`: what happened in sessions.
+//! `toolgate log`: shows recorded sessions.
 
 mod list;
 mod page;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Log) -> Result<ExitCode, Fault> {
     })
 }
 
-/// The session's own lines.
+/// Prints the lines of the session's journal.
 fn lines(meant: &Meant) -> Result<ExitCode, Fault> {
     let mut records = Records::open(&meant.path).map_err(|fault| Fault::usage(fault.to_string()))?;
     let (mut out, is_terminal) = (io::BufWriter::new(io::stdout().lock()), io::stdout().is_terminal());
@@ -77,7 +77,8 @@ fn changed(meant: &Meant, why: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Writes a page for the user alone: a session is nobody else's business. Over a page, and over nothing else.
+/// Saves a page. A new file is readable only by the user, because sessions are private. Only an existing page
+/// is overwritten.
 fn save(file: &Path, page: &str) -> Result<(), Fault> {
     page::save(file, page).map_err(|error| {
         Fault::usage(format!("`{}` cannot be written: {error}", file.display()))

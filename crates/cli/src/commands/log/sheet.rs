@@ -1,4 +1,4 @@
-//! Lines for people: text that is not ours is made visible, put behind a bar and cut, and says that it was.
+//! Layout of log text for a terminal: escapes and quotes foreign text, and marks truncation.
 
 use std::fmt::Write;
 
@@ -8,28 +8,28 @@ use crate::journals::amount;
 use crate::journals::excerpt::Excerpt;
 use crate::screen::{self, FAINT};
 
-/// Letters of a line that are shown.
+/// Characters of a line that are shown.
 const LETTERS: usize = 240;
 
-/// What is shown, with styles. Everything that is put on it is made visible.
+/// Styled text. All added text is made visible.
 #[derive(Default)]
 pub(super) struct Sheet {
     text: String,
 }
 
 impl Sheet {
-    /// An empty line.
+    /// Adds an empty line.
     pub(super) fn space(&mut self) {
         self.text.push('\n');
     }
 
-    /// A line, whatever is in it; `indent` stands before it as it is.
+    /// Adds a line of any text. `indent` is added unchanged.
     pub(super) fn line(&mut self, indent: &str, text: &str, style: Style) {
         let text = clipped(&screen::one_line(text));
         let _infallible = writeln!(self.text, "{indent}{style}{text}{style:#}");
     }
 
-    /// The first lines of a text, each behind a bar; the last says what is left out.
+    /// Quotes the first `most` lines of a text behind a bar. A last line states how much is left out.
     pub(super) fn quote(
         &mut self,
         indent: &str,
@@ -65,7 +65,7 @@ impl Sheet {
     }
 }
 
-/// The beginning of a line.
+/// Truncates a line.
 fn clipped(line: &str) -> String {
     let mut letters = line.chars();
     let mut clipped: String = letters.by_ref().take(LETTERS).collect();

@@ -1,4 +1,4 @@
-//! A session as text, for people.
+//! Formats a session as text for a terminal.
 
 use anstyle::{AnsiColor, Style};
 use journal::Ruling;
@@ -10,7 +10,7 @@ use crate::journals::spans::{Waiting, lasted, spans};
 use crate::journals::story::{Answer, Call, Ending, Moment, Question, Setting, Speech, Story, Usage, What};
 use crate::screen::{FAINT, NAME};
 
-/// Lines that are shown of what people and models say, of an answer, and of a diff.
+/// Maximum lines shown of a message, of an answer and of a diff.
 const WORDS: usize = 60;
 const ANSWER: usize = 8;
 const DIFF: usize = 200;
@@ -18,10 +18,10 @@ const DIFF: usize = 200;
 const PLAIN: Style = Style::new();
 const YOU: Style = AnsiColor::Cyan.on_default().bold();
 const WRONG: Style = AnsiColor::Red.on_default();
-/// Below the words that a line begins with.
+/// Indentation of the lines below a heading.
 const INDENT: &str = "            ";
 
-/// All of a session.
+/// Formats the whole session.
 pub(super) fn show(name: &str, story: &Story) -> String {
     let mut sheet = Sheet::default();
     sheet.line("", name, NAME);
@@ -39,7 +39,7 @@ pub(super) fn show(name: &str, story: &Story) -> String {
     sheet.into_text()
 }
 
-/// When it was, and how long it took.
+/// Formats the start time, the duration and the counts of a session.
 pub(super) fn summary(story: &Story) -> String {
     let (prompts, calls) = (story.prompts() as u64, story.calls().count() as u64);
     format!(
@@ -51,7 +51,7 @@ pub(super) fn summary(story: &Story) -> String {
     )
 }
 
-/// What all of it took.
+/// Formats the totals: token usage, and the time spent waiting.
 pub(super) fn closing(story: &Story) -> Vec<String> {
     let spans = spans(story);
     let waited = Waiting::ALL
@@ -61,7 +61,7 @@ pub(super) fn closing(story: &Story) -> Vec<String> {
     usage.into_iter().chain([format!("waited for: {}", waited.join(", "))]).collect()
 }
 
-/// What is wrong with the end of it.
+/// Describes a torn, broken or truncated end of the journal.
 pub(super) fn ending(ending: &Ending) -> Option<String> {
     match ending {
         Ending::Whole => None,
@@ -124,7 +124,7 @@ fn quoted(sheet: &mut Sheet, head: &str, style: Style, text: &Excerpt) {
     sheet.quote(INDENT, text, WORDS, |_| PLAIN);
 }
 
-/// What a session began under.
+/// Describes the settings that a session began with.
 pub(super) fn under(setting: &Setting) -> String {
     let Setting { version, cwd, model, wire, sandbox, approval, resumed } = setting;
     let begins = if *resumed { "goes on" } else { "begins" };
@@ -134,13 +134,13 @@ pub(super) fn under(setting: &Setting) -> String {
     )
 }
 
-/// What a request took.
+/// Formats the token usage of requests.
 pub(super) fn tokens(usage: &Usage) -> String {
     let [input, cached, output] = [usage.input, usage.cached, usage.output].map(amount::count);
     format!("{input} tokens in ({cached} cached), {output} out, {} sent", amount::bytes(usage.bytes))
 }
 
-/// The sentences about how a call went, before its answer.
+/// Describes the course of a call before its answer: effects, verdicts, questions and attempts.
 pub(super) fn sentences(call: &Call) -> Vec<String> {
     let joined = |why: &[Excerpt]| why.iter().map(|why| why.text.as_str()).collect::<Vec<_>>().join("; ");
     let mut lines = Vec::new();
@@ -172,7 +172,7 @@ pub(super) fn sentences(call: &Call) -> Vec<String> {
     lines
 }
 
-/// How a call ended, in a few words.
+/// Describes the outcome of a call in a few words.
 pub(super) fn outcome(call: &Call, began: u64) -> String {
     let took = amount::duration(call.ran(began).unwrap_or_default());
     match call.answer.as_ref() {
@@ -195,7 +195,7 @@ fn course(sheet: &mut Sheet, call: &Call, began: u64) {
     }
 }
 
-/// What came with an answer.
+/// Lists the pictures and the spill file of an answer.
 pub(super) fn extras(answer: &Answer) -> Vec<String> {
     let pictures = (answer.pictures > 0).then(|| amount::counted(answer.pictures as u64, "picture"));
     let spilled = answer.spilled.as_ref();
@@ -203,7 +203,7 @@ pub(super) fn extras(answer: &Answer) -> Vec<String> {
     pictures.into_iter().chain(spilled).collect()
 }
 
-/// How far a step is, as a sign.
+/// Returns a symbol for the status of a plan step.
 pub(super) fn mark(status: &str) -> String {
     match status {
         "completed" => "✓".to_owned(),

@@ -1,4 +1,4 @@
-//! `toolgate log verify`: whether sessions are as they were written.
+//! `toolgate log verify`: verifies that journals are unchanged since they were written.
 
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &LogVerify) -> Result<ExitCode, Fault> {
         args.sessions.iter().map(|word| which::named(&directory, word)).collect::<Result<_, _>>()?
     };
     let mut worst = 0;
-    // One line each, as soon as it is known: there may be many.
+    // Prints each line as soon as it is known: there may be many sessions.
     for meant in &meant {
         let verified = journal::verify(&meant.path);
         worst = worst.max(code(&verified));
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &LogVerify) -> Result<ExitCode, Fault> {
     Ok(ExitCode::from(worst))
 }
 
-/// What is told of one: 0 it holds, 1 it does not, 2 it is not there.
+/// Returns the exit status for one session: 0 verified, 1 not verified, 2 not found.
 fn code(verified: &Result<Verified, JournalFault>) -> u8 {
     match verified {
         Ok(_) => 0,

@@ -1,4 +1,4 @@
-//! The questions that stand, for every terminal that watches.
+//! The pending approval questions, shared with every connected approval terminal.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,15 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{oneshot, watch};
 use toolgate::{Question, ReviewDecision};
 
-/// What stands, and who watches.
+/// The pending questions, and the number of watching terminals.
 #[derive(Default)]
 pub(super) struct Board {
     open: Mutex<Open>,
-    /// Counts what is put up and taken down.
+    /// Counts added and removed questions.
     changes: watch::Sender<u64>,
     watchers: watch::Sender<usize>,
 }
 
+/// The questions by id, each with the sender of its answer.
 #[derive(Default)]
 struct Open {
     next: u64,
@@ -26,7 +27,7 @@ impl Board {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a question up until it is answered or given up.
+    /// Adds a question. It stays until it is answered or the result is dropped.
     pub(super) fn post(&self, question: &Question) -> Posted<'_> {
         let (answer, answered) = oneshot::channel();
         let mut open = self.open();
@@ -38,19 +39,19 @@ impl Board {
         Posted { board: self, id, answered }
     }
 
-    /// The questions that stand, oldest first.
+    /// Returns the pending questions, oldest first.
     pub(super) fn questions(&self) -> Vec<(u64, Arc<Question>)> {
         self.open().questions.iter().map(|(id, (question, _))| (*id, Arc::clone(question))).collect()
     }
 
-    /// Answers a question; `false` if it does not stand any more.
+    /// Answers a question. Returns `false` if it is no longer pending.
     pub(super) fn answer(&self, id: u64, decision: ReviewDecision) -> bool {
         let taken = self.open().questions.remove(&id);
         self.changes.send_modify(|count| *count += 1);
         taken.is_some_and(|(_, answer)| answer.send(decision).is_ok())
     }
 
-    /// Watches until what comes back is dropped.
+    /// Registers a watcher until the result is dropped.
     pub(super) fn watch(&self) -> Watching<'_> {
         self.watchers.send_modify(|count| *count += 1);
         Watching { board: self, changes: self.changes.subscribe() }
@@ -60,15 +61,15 @@ impl Board {
         *self.watchers.borrow() > 0
     }
 
-    /// Resolves when nobody watches.
+    /// Resolves when no terminal is watching.
     pub(super) async fn unwatched(&self) {
         let mut watchers = self.watchers.subscribe();
-        // The other end is ours.
+        // Never fails: `self` owns the sender.
         let _never = watchers.wait_for(|count| *count == 0).await.map(drop);
     }
 }
 
-/// A question that stands until this is dropped.
+/// A question that is pending until this is dropped.
 pub(super) struct Posted<'a> {
     board: &'a Board,
     id: u64,
@@ -76,7 +77,7 @@ pub(super) struct Posted<'a> {
 }
 
 impl Posted<'_> {
-    /// What somebody at the board says.
+    /// Waits for the decision of a terminal.
     pub(super) async fn answered(&mut self) -> ReviewDecision {
         match (&mut self.answered).await {
             Ok(decision) => decision,
@@ -93,14 +94,14 @@ impl Drop for Posted<'_> {
     }
 }
 
-/// Somebody who watches.
+/// The registration of a watching terminal.
 pub(super) struct Watching<'a> {
     board: &'a Board,
     changes: watch::Receiver<u64>,
 }
 
 impl Watching<'_> {
-    /// Resolves when something was put up or taken down since the last time.
+    /// Resolves when a question was added or removed since the last call.
     pub(super) async fn changed(&mut self) {
         if self.changes.changed().await.is_err() {
             std::future::pending::<()>().await;

@@ -1,19 +1,20 @@
-//! What clients are told about each tool beside its spec, and which data of its answers they get.
+//! The titles and hints that MCP clients get for each tool, and the structured data they get of its answers.
 //!
-//! What a model reads is the text. Clients that are given data as `structuredContent` show a model that instead (Claude Code
-//! does), as one line of JSON; so the data goes where only programs look, into `_meta`.
+//! The model reads the text of an answer. Clients that get data as `structuredContent` show it to the model
+//! instead of the text, as one line of JSON (Claude Code does). So the data goes into `_meta`, which only
+//! programs read.
 
 use ::mcp::serve::{Hints, Offer, Reply};
 use serde_json::{Map, Value};
 use toolgate::wire::mcp_tools;
 use toolgate::{ToolOutput, ToolSpec};
 
-/// One tool of ours.
+/// The catalogue entry of one tool.
 struct Row {
     name: &'static str,
     title: &'static str,
     hints: Hints,
-    /// The data of its answers beside their text.
+    /// The structured data of its answers that clients get beside the text.
     facts: &'static [&'static str],
 }
 
@@ -46,7 +47,7 @@ fn row(name: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-/// The tools, as clients are told of them.
+/// Converts tool specs into the offers that clients list.
 pub(super) fn offers(specs: &[ToolSpec]) -> Vec<Offer> {
     let specs: Vec<&ToolSpec> = specs.iter().collect();
     let Value::Array(listed) = mcp_tools(&specs) else { return Vec::new() };
@@ -67,7 +68,7 @@ pub(super) fn offers(specs: &[ToolSpec]) -> Vec<Offer> {
     listed.into_iter().filter_map(offer).collect()
 }
 
-/// An answer of `tool`, as clients get it.
+/// Converts an answer of `tool` into the reply for a client.
 pub(super) fn reply(tool: &str, mut output: ToolOutput) -> Reply {
     let data = output.structured.take().unwrap_or_default();
     let known = row(tool).map_or(&[][..], |row| row.facts).iter();

@@ -1,4 +1,6 @@
-//! Where terminals come to answer: a socket that only its user reaches, and no process that a tool has started.
+//! The Unix socket where `toolgate approve` terminals connect.
+//!
+//! Only its user can reach it, and no process that a tool started.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,14 +23,14 @@ use crate::commands::approve::wire::{FromTerminal, MAX_LINE, ToTerminal};
 use crate::config::Dirs;
 use crate::{peer, private};
 
-/// Terminals at a time.
+/// Maximum number of connected terminals.
 const TERMINALS: usize = 16;
-/// Those that have not said who they are yet, at a time: one more, and the oldest has to go.
+/// Maximum number of connections without a greeting. A further connection evicts the oldest.
 const STRANGERS: usize = 16;
-/// How long they may take to say it.
+/// Maximum time until the greeting.
 const HELLO: Duration = Duration::from_secs(5);
 
-/// An open counter; closing it takes its socket away.
+/// The listening approval socket. Dropping it removes the socket file.
 pub(super) struct Counter {
     listener: UnixListener,
     path: PathBuf,
@@ -42,7 +44,7 @@ impl Counter {
         private::directory(&directory)?;
         let process = std::process::id();
         let path = directory.join(format!("mcp-{process}.sock"));
-        // Whoever had this number before us is gone.
+        // The process that had this process ID before us is gone.
         if private::is_socket(&path) {
             let _gone = rustix::fs::unlink(&path);
         }
@@ -53,9 +55,9 @@ impl Counter {
         Ok(Self { listener, path, about: format!("the server {process} in `{cwd}`") })
     }
 
-    /// Lets terminals answer; never ends.
+    /// Accepts terminals and serves them. Never returns.
     pub(super) async fn attend(self, board: &Arc<Board>) {
-        // Dropped with all that is in them.
+        // Dropping the sets aborts their tasks.
         let (mut terminals, mut strangers) = (JoinSet::new(), Strangers::default());
         // ends: with the server
         loop {
@@ -92,7 +94,7 @@ impl Drop for Counter {
     }
 }
 
-/// Whoever has come and has not said how large their terminal is. They keep nobody out who does.
+/// Connections that have not sent a greeting with their terminal size. They never block a terminal that does.
 #[derive(Default)]
 struct Strangers {
     heard: JoinSet<Option<Terminal>>,
@@ -111,7 +113,8 @@ impl Strangers {
         self.oldest.push_back(self.heard.spawn(greeted));
     }
 
-    /// The next one that says it; `None` if somebody does not, or nobody is there.
+    /// Returns the next terminal that sends a greeting, or `None` if a connection ends without one. Pending
+    /// while there is no connection.
     async fn next(&mut self) -> Option<Terminal> {
         match self.heard.join_next().await {
             Some(heard) => heard.ok().flatten(),
@@ -120,7 +123,7 @@ impl Strangers {
     }
 }
 
-/// A terminal that answers.
+/// A greeted terminal, which can answer questions.
 struct Terminal {
     lines: Lines,
     write: OwnedWriteHalf,
@@ -139,7 +142,7 @@ impl Terminal {
         }
     }
 
-    /// Serves it until it leaves.
+    /// Serves the terminal until it disconnects.
     async fn serve(self, board: &Board, about: String) -> io::Result<()> {
         let Self { mut lines, mut write, size } = self;
         let mut watching = board.watch();
@@ -169,7 +172,7 @@ impl Terminal {
                 () = watching.changed() => {}
                 line = lines.next() => match line? {
                     Some(FromTerminal::Answer { id, digest, said }) => {
-                        // An answer counts for what was shown, and for nothing else.
+                        // An answer counts only for the text that was shown.
                         let seen = shown.iter().any(|shown| *shown == (id, digest.clone()));
                         let question = board.questions().into_iter().find(|(at, _)| *at == id && seen);
                         if let Some((_, question)) = question {
@@ -199,15 +202,15 @@ async fn send(write: &mut OwnedWriteHalf, told: &ToTerminal) -> io::Result<()> {
     write.write_all(&line).await
 }
 
-/// What a terminal says, line by line and within bounds.
+/// Reads the messages of a terminal, line by line and with a length limit.
 struct Lines {
     read: BufReader<OwnedReadHalf>,
-    /// What has come of the next line.
+    /// The bytes of an incomplete line.
     begun: Vec<u8>,
 }
 
 impl Lines {
-    /// The next line; `None` when the terminal has left, or makes no sense. Safe to drop and call again.
+    /// Returns the next message, or `None` after a disconnect or an invalid line. Cancel-safe.
     async fn next(&mut self) -> io::Result<Option<FromTerminal>> {
         let room = MAX_LINE.saturating_sub(self.begun.len() as u64);
         (&mut self.read).take(room).read_until(b'\n', &mut self.begun).await?;

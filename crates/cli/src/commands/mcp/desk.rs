@@ -1,4 +1,4 @@
-//! Whoever is asked about a call: its client, and everybody at the board. Whoever answers first has answered.
+//! Routes approval questions to the call's client and to all approval terminals; the first answer counts.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,13 +11,13 @@ use super::board::Board;
 use super::form::Form;
 use super::line::Line;
 
-/// How long a question stands; what nobody answers is refused, and others get their turn.
+/// Time limit of a question. An unanswered question is refused, so that the next can be asked.
 const STANDS: Duration = Duration::from_secs(10 * 60);
 
 const NOBODY: &str = "nobody answered: the client did not, and no `toolgate approve` runs any more";
 const LATE: &str = "nobody answered in time";
 
-/// The calls that run, by their ids, and the board.
+/// The running calls by id, and the questions for terminals.
 pub(super) struct Desk {
     calls: Mutex<HashMap<CallId, Arc<Line>>>,
     count: AtomicU64,
@@ -29,7 +29,7 @@ impl Desk {
         Self { calls: Mutex::default(), count: AtomicU64::new(1), board }
     }
 
-    /// Gives a call an id under which its line is found.
+    /// Registers a call under a new id.
     pub(super) fn list(self: &Arc<Self>, line: &Arc<Line>) -> Listed {
         let id = CallId::from(format!("mcp-{}", self.count.fetch_add(1, Ordering::Relaxed)));
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +37,7 @@ impl Desk {
         Listed { desk: Arc::clone(self), id }
     }
 
-    /// Whether there is anybody to ask about the call on this line.
+    /// Returns true if the client or a terminal can be asked about the call.
     pub(super) fn can_ask(&self, line: &Line) -> bool {
         line.takes_forms() || self.board.is_watched()
     }
@@ -60,7 +60,8 @@ impl Desk {
             denied(NOBODY)
         };
         tokio::select! {
-            // An answer from a terminal was acknowledged there: a later one of the client must not win by chance.
+            // Biased: the terminal has already acknowledged its answer, so a later answer of the client must
+            // not win.
             biased;
             decision = posted.answered() => decision,
             decision = client => decision,
@@ -102,7 +103,7 @@ impl Observer for Desk {
     }
 }
 
-/// A call that is found by its id, until this is dropped.
+/// The registration of a running call, removed on drop.
 pub(super) struct Listed {
     desk: Arc<Desk>,
     pub(super) id: CallId,

@@ -1,4 +1,4 @@
-//! The signals that end a command that waits: whoever gets one tidies up, and says which it was.
+//! Waits for the signals that end a long-running command, and returns the exit status for each.
 
 use std::io;
 
@@ -6,10 +6,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::fault::{INTERRUPTED, TERMINATED};
 
-/// The exit status after SIGHUP, as shells give it.
+/// The exit status after SIGHUP, by shell convention.
 const HUNG_UP: u8 = 129;
 
-/// The exit status for the signal that says stop.
+/// Waits for SIGINT, SIGTERM or SIGHUP and returns the exit status.
 pub(in crate::commands) async fn signalled() -> io::Result<u8> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) };
@@ -29,7 +29,7 @@ async fn hung_up(signal: Option<&mut Signal>) {
     }
 }
 
-/// Whether whoever started us wants us to stay when the terminal goes, as `nohup` does.
+/// Returns true if the parent process made us ignore SIGHUP, as `nohup` does.
 fn ignores_hang_up() -> bool {
     #[expect(clippy::disallowed_methods, reason = "the kernel's own word, and no file of anybody's")]
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A question as a form that any client can show, and what comes back.
+//! An approval question as an MCP elicitation form, and the decision from the client's answer.
 
 use ::mcp::serve::Request;
 use serde_json::{Value, json};
@@ -6,32 +6,32 @@ use toolgate::{Question, ReviewDecision};
 
 use crate::approve::{Choice, Said, choices, plain};
 
-/// How wide the text of a question is.
+/// Line width of the question's text.
 const WIDTH: usize = 100;
-/// How much of it a form shows.
+/// Maximum bytes of the text in a form.
 const MOST: usize = 8000;
 
-/// What a person chooses. A list of plain words is all that clients of every revision can show.
+/// Returns the label of a choice. All client revisions can show a list of plain strings.
 fn words(choice: Choice) -> Option<&'static str> {
     match choice {
         Choice::Once => Some("yes, once"),
         Choice::Session => Some("yes, and exactly this again until the server ends"),
         Choice::Always => Some("yes, always: save the rule"),
         Choice::No => Some("no"),
-        // There is a field for it.
+        // The form has a field for the note.
         Choice::Note => None,
         Choice::Stop => Some("no, and stop what else is asked"),
     }
 }
 
-/// What a cut form ends with.
+/// The end of a truncated form.
 const MORE: &str = "\n\n… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, \
                     and takes the answer.";
-/// What the model is told if a cut form is answered.
+/// The denial that the model reads after an answer to a truncated form.
 const TOO_LONG: &str = "the question is too long for the client's form; the user can run `toolgate approve` in a terminal, which shows all of \
                         it, before it is tried again";
 
-/// A question for a client.
+/// An approval form for a client.
 pub(super) struct Form {
     message: String,
     offered: Vec<Choice>,
@@ -39,7 +39,8 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// The form for `question`. Nobody says yes to what they were not shown: one that had to be cut offers none.
+    /// Builds the form for `question`. A truncated form offers no yes, because the user has not seen
+    /// everything.
     pub(super) fn about(question: &Question) -> Self {
         let mut message = plain(question, WIDTH).trim().to_owned();
         let cut = message.len() > MOST;
@@ -55,7 +56,7 @@ impl Form {
         Self { message, offered, cut }
     }
 
-    /// As the client is asked.
+    /// Returns the elicitation request for the client.
     pub(super) fn request(&self) -> Request {
         let answers: Vec<&str> = self.offered.iter().copied().filter_map(words).collect();
         let schema = json!({
@@ -69,7 +70,7 @@ impl Form {
         Request::Form { message: self.message.clone(), schema }
     }
 
-    /// What a client says about it. Whatever is not a clear yes that was offered is a no.
+    /// Converts the client's answer into a decision. Anything but a valid, offered yes is a denial.
     pub(super) fn decision(&self, question: &Question, said: &Value) -> ReviewDecision {
         let note = said["content"]["note"].as_str().map(str::trim).filter(|note| !note.is_empty());
         let no = |why: &str| Said::No { note: Some(note.map_or_else(|| why.to_owned(), str::to_owned)) };

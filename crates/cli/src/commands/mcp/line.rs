@@ -1,4 +1,4 @@
-//! One call on its way: what its tool says and asks on one side, its client on the other.
+//! Bridges one running call and its MCP client: progress and questions out, answers in.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,12 +13,12 @@ use toolgate::{BoxFuture, ToolCallRuntime, Toolgate};
 use super::catalogue;
 use super::desk::Listed;
 
-/// How often a client is told how far a call is.
+/// Minimum time between two progress notifications.
 const EVERY: Duration = Duration::from_millis(100);
-/// The most that it is told at a time: the end of what was said since the last time.
+/// Maximum bytes of a progress notification: the tail of the text since the last one.
 const MOST: usize = 2000;
 
-/// The line between a call and its client.
+/// The bridge between a call and its client.
 pub(super) struct Line {
     client: Client,
     asks: mpsc::UnboundedSender<Ask>,
@@ -28,17 +28,17 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn to(client: Client) -> (Arc<Self>, mpsc::UnboundedReceiver<Ask>) {
-        // The engine asks one thing at a time.
+        // Unbounded is safe: the engine asks one question at a time.
         let (asks, asked) = mpsc::unbounded_channel();
         (Arc::new(Self { client, asks, heard: Mutex::default(), news: Notify::new() }), asked)
     }
 
-    /// Whether the client can be asked.
+    /// Returns true if the client supports elicitation forms.
     pub(super) fn takes_forms(&self) -> bool {
         self.client.takes_forms
     }
 
-    /// Hears what the tool says, if the client wants to know.
+    /// Buffers progress text, if the client wants progress.
     pub(super) fn hear(&self, text: &str) {
         if !self.client.wants_progress {
             return;
@@ -52,9 +52,9 @@ impl Line {
         self.news.notify_one();
     }
 
-    /// Waits for something to tell.
+    /// Waits for buffered text and takes it.
     async fn heard(&self) -> String {
-        // ends: when something was heard
+        // ends: when there is text
         loop {
             let heard = std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner));
             if !heard.is_empty() {
@@ -64,10 +64,10 @@ impl Line {
         }
     }
 
-    /// Asks the client; `None` if it does not answer.
+    /// Asks the client. Returns `None` if it does not answer.
     pub(super) async fn ask(&self, form: Request) -> Option<Value> {
         let (answer, answered) = oneshot::channel();
-        // A name that nobody can answer under before they were asked.
+        // An unguessable name: the client cannot answer before it was asked.
         let name = format!("approval-{}", Token::fresh().ok()?);
         let requests = BTreeMap::from([(name.clone(), form)]);
         self.asks.send(Ask { requests, answer }).ok()?;
@@ -75,18 +75,18 @@ impl Line {
     }
 }
 
-/// A call that the engine answers.
+/// A running call, whose answer comes from the engine.
 pub(super) struct Course {
     pub(super) tool: String,
     pub(super) runtime: ToolCallRuntime,
     pub(super) line: Arc<Line>,
     pub(super) asked: mpsc::UnboundedReceiver<Ask>,
     pub(super) told: u32,
-    /// When the client may be told again.
+    /// The time of the next progress notification.
     pub(super) again: Instant,
-    /// Found by its id for as long as it is there.
+    /// Keeps the call registered.
     pub(super) _listed: Listed,
-    /// Its sessions go with the last of these.
+    /// Keeps the sessions of the call alive: they end with the last handle.
     pub(super) _toolgate: Toolgate,
 }
 

@@ -1,4 +1,4 @@
-//! `toolgate mcp`: our tools for other agents.
+//! `toolgate mcp`: serves our tools to other agents as an MCP server.
 
 mod board;
 mod catalogue;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Mcp) -> Result<ExitCode, Fault> {
     })
 }
 
-/// Lets terminals answer for as long as the server runs; without a place for them, nobody does.
+/// Serves approval terminals while the server runs. Without a socket no terminal can answer.
 async fn answering(counter: Result<Counter, io::Error>, board: &Arc<Board>) {
     match counter {
         Ok(counter) => counter.attend(board).await,
@@ -73,7 +73,7 @@ async fn answering(counter: Result<Counter, io::Error>, board: &Arc<Board>) {
     }
 }
 
-/// Binds the address, and says how to get in.
+/// Binds the address, and prints the URL and the token's location.
 fn door(args: &Mcp, address: SocketAddr) -> Result<Door, Fault> {
     if !address.ip().is_loopback() && args.allow_remote.is_empty() {
         let wrong =
@@ -95,10 +95,10 @@ fn door(args: &Mcp, address: SocketAddr) -> Result<Door, Fault> {
     Ok(Door { listener, entry, names: args.allow_remote.clone() })
 }
 
-/// How clients reach it: by the first name that they were given, if there is one.
+/// Returns the authority for the client's URL: the first allowed remote name, else the address.
 fn reached(address: SocketAddr, names: &[String]) -> String {
     match names.first() {
-        // A colon behind the brackets of an address, or behind a name, is followed by a port.
+        // A colon after the closing bracket of an IPv6 address, or after a name, precedes a port.
         Some(name) if name.rsplit(']').next().is_some_and(|rest| rest.contains(':')) => name.clone(),
         Some(name) => format!("{name}:{}", address.port()),
         None => address.to_string(),

@@ -1,4 +1,6 @@
-//! The servers of the user's configuration, for clients of `toolgate mcp`: not listed, and started by the first call of one.
+//! The user's configured MCP servers, started on demand for clients of `toolgate mcp`.
+//!
+//! They are not listed. The first call of one of their tools starts them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,26 +9,26 @@ use toolgate::{AnyTool, BoxFuture, ToolCall, ToolError, ToolSource};
 
 use crate::commands::call::is_of_servers;
 
-/// Servers that nobody has called yet, and then those that run.
+/// Servers that start on first use.
 pub(super) struct OnDemandServers {
     start: Box<dyn Fn() -> Option<Arc<Servers>> + Send + Sync>,
     started: OnceLock<Option<Arc<Servers>>>,
 }
 
 impl OnDemandServers {
-    /// Starts them with `start`, once, and in a runtime.
+    /// Creates servers that `start` starts: once, and within a runtime.
     pub(super) fn new(start: impl Fn() -> Option<Arc<Servers>> + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { start: Box::new(start), started: OnceLock::new() })
     }
 
-    /// Ends those that run.
+    /// Closes the servers, if they were started.
     pub(super) async fn close(&self) {
         if let Some(Some(servers)) = self.started.get() {
             servers.close().await;
         }
     }
 
-    /// The servers, if a tool of this name may be theirs.
+    /// Returns the servers if a tool of this name may be theirs, and starts them if necessary.
     fn servers(&self, name: &str) -> Option<&Arc<Servers>> {
         match is_of_servers(name) {
             true => self.started.get_or_init(&self.start).as_ref(),

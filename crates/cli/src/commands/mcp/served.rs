@@ -1,4 +1,4 @@
-//! Toolgate as a host: its tools for whoever speaks the protocol.
+//! The MCP host: offers Toolgate's tools to MCP clients and runs their calls.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,10 +24,10 @@ const INSTRUCTIONS: &str = "Tools for work on the files of one directory: readin
     the user can run `toolgate approve` in a terminal before it is tried again. A \
     command that does not end soon goes on as a session: exec_command gives its ID, write_stdin types into it.";
 
-/// Where tools may work, and who is asked.
+/// The directories where tools may work, and the router of approval questions.
 pub(super) struct Ground {
     place: Place,
-    /// Real directories: clients may choose to work below them.
+    /// Canonical directories. Clients may choose a working directory below them.
     allowed: Vec<PathBuf>,
     desk: Arc<Desk>,
 }
@@ -37,7 +37,7 @@ impl Ground {
         let mut allowed = Vec::new();
         for root in std::iter::once(directory(&args.place)?).chain(args.root.iter().cloned()) {
             let root = absolute(&root)?;
-            // With a `/.` behind it, only a directory resolves.
+            // With a trailing `/.`, only a directory resolves.
             let real = exec::fs::real(&root.join(".")).map_err(|error| {
                 Fault::usage(format!("`{}` is no directory that can be read: {error}", root.display()))
             })?;
@@ -46,7 +46,8 @@ impl Ground {
         Ok(Arc::new(Self { place: args.place.clone(), allowed, desk }))
     }
 
-    /// The tools at `place`, with `more` directories to work in. Who asks nobody is told so by the engine.
+    /// Builds the tools for `place`, with `more` working directories. Its router has no approver: the engine
+    /// refuses calls that need approval, and says so.
     fn compose(&self, place: &Place, more: &[PathBuf]) -> Result<(Toolgate, Arc<OnDemandServers>), Fault> {
         let mut place = place.clone();
         place.read_root.extend(more.iter().cloned());
@@ -62,12 +63,13 @@ impl Ground {
         Ok((toolgate, servers))
     }
 
-    /// The real directories among `roots` that a client may work in.
+    /// Returns the canonical directories among `roots` that a client may work in.
     fn chosen(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
         let mut chosen = Vec::new();
         for root in roots {
             let real = exec::fs::real(&root.join("."));
-            // What decides for git and agents is no place to work in: it would be writable.
+            // Configuration directories of git and agents are no working directories, because a working
+            // directory is writable.
             let open = |allowed: &PathBuf, real: &Path| {
                 real.starts_with(allowed) && !is_in_configuration(allowed, real)
             };
@@ -85,17 +87,17 @@ impl Ground {
     }
 }
 
-/// The tools at one place.
+/// The tools for one working directory.
 pub(super) struct Served {
     ground: Arc<Ground>,
     toolgate: Toolgate,
     servers: Arc<OnDemandServers>,
-    /// The same, for calls about which somebody can be asked.
+    /// The router for calls whose client or an approval terminal can be asked.
     asking: ToolRouter,
 }
 
 impl Served {
-    /// Where the server was started.
+    /// Creates the host for the directory where the server was started.
     pub(super) fn at_home(ground: Arc<Ground>) -> Result<Self, Fault> {
         let (toolgate, servers) = ground.compose(&ground.place, &[])?;
         Ok(Self::with(ground, toolgate, servers))
@@ -106,7 +108,7 @@ impl Served {
         Self { ground, toolgate, servers, asking }
     }
 
-    /// Ends what still runs.
+    /// Ends all running processes and servers.
     pub(super) async fn close(&self) {
         self.toolgate.close().await;
         self.servers.close().await;
@@ -136,10 +138,11 @@ impl Host for Served {
         let (line, asked) = Line::to(client);
         let listed = self.ground.desk.list(&line);
         let router = if self.ground.desk.can_ask(&line) { &self.asking } else { self.toolgate.router() };
-        // Clients wait for an answer where they want an order; one that is asked, or gone, holds up nobody else.
+        // Clients that want an order wait for each answer. So a call that waits for approval, or whose client
+        // is gone, blocks no other call.
         let mut runtime = ToolCallRuntime::new(router.apart());
         let arguments = Value::Object(arguments).to_string();
-        // No other call of this runtime has the id.
+        // The id is unique in this runtime.
         let _started = runtime.start(ToolCall::function(listed.id.as_str(), tool.as_str(), arguments));
         Box::new(Course {
             tool,

@@ -1,4 +1,4 @@
-//! The token that clients bring over HTTP: in a file that only its user reads, or in a variable.
+//! The bearer token for HTTP clients: from a private file, or from an environment variable.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,16 +11,16 @@ use crate::config::Dirs;
 use crate::fault::Fault;
 use crate::private;
 
-/// Bytes of a file that may hold a token.
+/// Maximum bytes of a token file.
 const MOST: u64 = 4096;
 
-/// How somebody finds the token: for people, and as a word for a shell.
+/// The location of the token: a description for people, and a shell expression.
 pub(in crate::commands) struct Bring {
     pub(in crate::commands) place: String,
     pub(in crate::commands) shell: String,
 }
 
-/// What lets a client in, and where whoever sets it up finds that.
+/// Loads the token, and returns it with its location.
 pub(in crate::commands) fn entry(variable: Option<&str>, dirs: &Dirs) -> Result<(Entry, Bring), Fault> {
     let (text, bring, mend) = match variable {
         Some(name) => {
@@ -49,7 +49,7 @@ pub(in crate::commands) fn entry(variable: Option<&str>, dirs: &Dirs) -> Result<
     Ok((Entry::Token(token), bring))
 }
 
-/// The token in `file`, which is made if it is not there: clients are set up once, and find it the same the next time.
+/// Reads the token in `file`, or creates it. Clients are configured once, so the token must stay the same.
 fn kept(file: &Path) -> io::Result<String> {
     if let Some(directory) = file.parent() {
         private::directory(directory)?;
@@ -63,11 +63,11 @@ fn kept(file: &Path) -> io::Result<String> {
     }
 }
 
-/// Makes it whole or not at all: whoever starts at the same time finds all of it.
+/// Creates the token file atomically, so that a server starting at the same time reads a complete token.
 fn made(file: &Path) -> io::Result<String> {
     let text = Token::fresh()?;
     let begun = file.with_extension(format!("{}.new", std::process::id()));
-    // Whoever had this number before us was killed.
+    // The process that had this process ID before us was killed.
     let _not_there = rustix::fs::unlink(&begun);
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut new = File::from(rustix::fs::open(&begun, flags, Mode::RUSR | Mode::WUSR)?);
@@ -117,7 +117,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         private::directory(&home.path().join("mcp")).unwrap();
         let file = home.path().join("mcp/token");
-        // As the first of them left it, and the second had looked before.
+        // Simulates a race: the second server looked before the first created the file.
         let first = made(&file).unwrap();
         assert_eq!(made(&file).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(kept(&file).unwrap(), first);

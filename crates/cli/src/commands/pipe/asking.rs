@@ -1,4 +1,4 @@
-//! Questions as JSON lines, and the lines that answer them.
+//! Approval questions as JSON lines, and the lines that answer them.
 
 use std::collections::HashMap;
 
@@ -10,25 +10,25 @@ use toolgate::{Approver, BoxFuture, CallId, Effect, Question, ReviewDecision};
 
 use crate::approve::{choices, classes, confinement, script};
 
-/// Why a question is answered with no when nobody can answer it any more.
+/// The denial note after the end of the input.
 pub(super) const INPUT_ENDED: &str = "nobody answered: the input of the pipe has ended";
-/// The same when so many calls wait that no line is read.
+/// The denial note when so many calls wait that no input line is read.
 pub(super) const NO_ROOM: &str =
     "nobody could answer: too many calls wait, and no line is read before this one is done";
 
-/// Asks the program at the other end, and where its questions come out.
+/// Creates the approver, and the receiver of its questions.
 pub(super) fn channel() -> (PipeApprover, mpsc::UnboundedReceiver<Asked>) {
-    // The engine asks one thing at a time.
+    // Unbounded is safe: the engine asks one question at a time.
     let (questions, asked) = mpsc::unbounded_channel();
     (PipeApprover { questions }, asked)
 }
 
-/// Sends questions to the session.
+/// The approver that sends questions to the session.
 pub(super) struct PipeApprover {
     questions: mpsc::UnboundedSender<Asked>,
 }
 
-/// A question on its way.
+/// A question on its way to the session.
 pub(super) struct Asked {
     call: String,
     line: Value,
@@ -51,27 +51,27 @@ impl Approver for PipeApprover {
     }
 }
 
-/// The questions that were written and are not answered.
+/// The questions that were written and not yet answered.
 #[derive(Default)]
 pub(super) struct Questions(HashMap<String, Open>);
 
 impl Questions {
-    /// Takes a question, and gives its line.
+    /// Stores a question and returns its line.
     pub(super) fn put(&mut self, asked: Asked) -> Value {
-        // Whoever was asked about a call that was given up since is not waited for.
+        // Drops questions whose call was abandoned meanwhile.
         self.0.retain(|_, open| !open.answer.is_closed());
         self.0.insert(asked.call, asked.open);
         asked.line
     }
 
-    /// Answers each of them with no.
+    /// Denies all questions.
     pub(super) fn deny(&mut self, note: &str) {
         for (_, open) in self.0.drain() {
             let _given_up = open.answer.send(denied(note));
         }
     }
 
-    /// Answers one as a line says; or says what is wrong with the line, and nothing changes.
+    /// Answers one question as a line says. An invalid line is an error and changes nothing.
     pub(super) fn decide(&mut self, line: &Value) -> Result<(), String> {
         let Some(id) = line["call_id"].as_str() else {
             return Err("the call_id of a toolgate.decision must be a string".to_owned());
@@ -91,7 +91,7 @@ fn denied(note: &str) -> ReviewDecision {
     ReviewDecision::Denied { note: Some(note.to_owned()) }
 }
 
-/// What the answer to a question says; `rule` is the one that the question proposes.
+/// Parses the answer to a question. `rule` is the rule that the question proposes.
 pub(crate) fn read(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecision, String> {
     let note = match &line["note"] {
         Value::Null => None,
@@ -115,7 +115,8 @@ pub(crate) fn read(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecisio
     })
 }
 
-/// A question as a program reads it. Texts are as they are: whoever shows them makes visible what does not show.
+/// Formats a question as JSON. Texts are unescaped: a program that displays them must make invisible
+/// characters visible.
 pub(crate) fn line(call: &CallId, question: &Question) -> Value {
     let mut line = described(call, question);
     if let Some(words) = &question.intent.prefix_rule {
@@ -194,7 +195,7 @@ mod tests {
     use super::*;
     use crate::approve::tests::{asked, script};
 
-    /// What whoever asks is told after these lines, and what the lines got.
+    /// Returns the decision after these lines, and the result of each line.
     async fn told(question: &Question, lines: &[Value]) -> (ReviewDecision, Vec<Result<(), String>>) {
         let (approver, mut questions) = channel();
         let (call, mut open) = (CallId::from("1"), Questions::default());

@@ -1,4 +1,4 @@
-//! What servers want to know from the user, as JSON lines, and the lines that answer it.
+//! Elicitations of MCP servers as JSON lines, and the lines that answer them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,19 +8,19 @@ use tokio::sync::{mpsc, oneshot};
 use toolgate::BoxFuture;
 use toolgate::mcp::{Elicit, Elicitation, Elicited, Wants};
 
-/// Asks the program at the other end, and where its questions come out.
+/// Creates the elicitor, and the receiver of its questions.
 pub(super) fn channel() -> (PipeElicit, mpsc::UnboundedReceiver<Wanted>) {
     let (questions, wanted) = mpsc::unbounded_channel();
     (PipeElicit { questions, count: AtomicUsize::new(0) }, wanted)
 }
 
-/// Sends questions to the session.
+/// Sends elicitations to the session.
 pub(super) struct PipeElicit {
     questions: mpsc::UnboundedSender<Wanted>,
     count: AtomicUsize,
 }
 
-/// A question on its way.
+/// An elicitation on its way to the session.
 pub(super) struct Wanted {
     id: String,
     line: Value,
@@ -48,24 +48,24 @@ impl Elicit for PipeElicit {
     }
 }
 
-/// The questions that were written and are not answered.
+/// The elicitations that were written and not yet answered.
 #[derive(Default)]
 pub(super) struct Elicitations(HashMap<String, oneshot::Sender<Elicited>>);
 
 impl Elicitations {
-    /// Takes a question, and gives its line.
+    /// Stores an elicitation and returns its line.
     pub(super) fn put(&mut self, wanted: Wanted) -> Value {
         self.0.retain(|_, answer| !answer.is_closed());
         self.0.insert(wanted.id, wanted.answer);
         wanted.line
     }
 
-    /// Answers none of them any more.
+    /// Cancels all elicitations.
     pub(super) fn cancel(&mut self) {
         self.0.clear();
     }
 
-    /// Answers one as a line says; or says what is wrong with the line, and nothing changes.
+    /// Answers one elicitation as a line says. An invalid line is an error and changes nothing.
     pub(super) fn answer(&mut self, line: &Value) -> Result<(), String> {
         let id = line["id"].as_str().unwrap_or_default();
         if self.0.get(id).is_none_or(oneshot::Sender::is_closed) {

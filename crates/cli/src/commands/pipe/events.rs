@@ -1,4 +1,4 @@
-//! What happens to calls, as JSON lines in a queue that whoever streams waits for.
+//! A queue of call events as JSON lines, with backpressure on streamed output.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,20 +9,20 @@ use toolgate::{BoxFuture, CallId, Event, Notice, Observer};
 
 use crate::commands::call::{ms, usage};
 
-/// Lines that wait to be written; whoever streams waits while there are more.
+/// Maximum number of queued lines before streaming waits.
 const MAX_LINES: usize = 64;
-/// Bytes of output in those lines; whoever streams waits while there are more.
+/// Maximum bytes of queued output before streaming waits.
 const MAX_TEXT: usize = 1 << 20;
 
-/// A queue for what happens. Small events always find a place, and there are only so many of them: a call has a
-/// handful, and only so many calls are open. Pieces of output are as many as a process writes, and wait for room.
+/// Creates the queue. Small events are always accepted: a call has a handful of them, and the number of open
+/// calls is limited. Output is unlimited, so it waits for room.
 pub(super) fn queue() -> (Events, Happened) {
     let (sender, lines) = mpsc::unbounded_channel();
     let queued = Arc::new(Queued::default());
     (Events { lines: sender, queued: Arc::clone(&queued) }, Happened { lines, queued })
 }
 
-/// How much waits to be written.
+/// The fill level of the queue.
 #[derive(Default)]
 struct Queued {
     lines: AtomicUsize,
@@ -36,18 +36,18 @@ impl Queued {
     }
 }
 
-/// Writes down what happens to calls.
+/// The sending end: observes calls and enqueues their events.
 pub(super) struct Events {
     lines: mpsc::UnboundedSender<(Value, usize)>,
     queued: Arc<Queued>,
 }
 
 impl Events {
-    /// Waits until there is room, or nobody listens any more.
+    /// Waits until there is room, or the receiver is gone.
     async fn wait_for_room(&self) {
         // ends: when the session writes, or is over
         loop {
-            // Before the look, so that what is written right after it is not missed.
+            // Registered before the check, so that a notification right after it is not missed.
             let fewer = self.queued.fewer.notified();
             if self.queued.has_room() || self.lines.is_closed() {
                 return;
@@ -57,12 +57,12 @@ impl Events {
     }
 }
 
-/// What happened to a call, without its type; nothing if only a journal cares.
+/// Formats an event without its `type`. Returns `None` for events that only the journal needs.
 pub(crate) fn event_line(call: &CallId, event: &Event) -> Option<Value> {
     let mut line = match event {
         Event::Queued { tool } => json!({ "event": "queued", "tool": tool }),
         Event::Started => json!({ "event": "started" }),
-        // A question and the end say as much.
+        // The question and the end of the call contain this information.
         Event::Judged { .. } | Event::Attempted { .. } => return None,
         Event::Asked { why } => json!({ "event": "asked", "why": why }),
         Event::Decided { decision } => json!({ "event": "decided", "decision": decision }),
@@ -128,20 +128,21 @@ fn notified(notice: &Notice) -> Value {
     }
 }
 
-/// What happened and is not written yet.
+/// The receiving end.
 pub(super) struct Happened {
     lines: mpsc::UnboundedReceiver<(Value, usize)>,
     queued: Arc<Queued>,
 }
 
 impl Happened {
-    /// Waits for the next line; `None` if there will be none. Safe to drop and call again.
+    /// Waits for the next line. Returns `None` after the last. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Value> {
         let taken = self.lines.recv().await?;
         Some(self.took(taken))
     }
 
-    /// What waits now, in order. Not what comes while it is written: that may be without end.
+    /// Takes the lines that are queued now, in order. Lines that arrive meanwhile are left, since they may be
+    /// endless.
     pub(super) fn waiting(&mut self) -> impl Iterator<Item = Value> {
         (0..self.lines.len()).map_while(|_| self.lines.try_recv().ok().map(|taken| self.took(taken)))
     }

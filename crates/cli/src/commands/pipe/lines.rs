@@ -1,13 +1,13 @@
-//! Standard input, line by line and within bounds.
+//! Reads standard input line by line, with a limit on the length of a line.
 
 use std::io::{self, BufRead, Read};
 
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// A longer line is not read.
+/// Maximum length of a line in bytes.
 pub(super) const MAX_LINE: u64 = 10 << 20;
-/// Lines that wait to be looked at.
+/// Maximum number of lines that are read ahead.
 const WAITING: usize = 2;
 
 /// One line of the input.
@@ -16,12 +16,12 @@ pub(super) enum Line {
     TooLong,
 }
 
-/// Reads standard input on a thread of its own: it blocks, and the thread may end with the process.
+/// Reads standard input on a thread of its own, because reads block. The thread may end with the process.
 pub(super) fn lines() -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(WAITING);
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
-        // ends: with the input, or when nobody listens
+        // ends: with the input, or when the receiver is gone
         loop {
             let mut line = Vec::new();
             match input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
@@ -61,10 +61,11 @@ pub(super) enum LineContent {
     EndOfResponse,
 }
 
-/// Fields of a server-sent event beside its data, and the beginning of a comment: they hold no call.
+/// Fields of a server-sent event other than `data`, and the start of a comment. They contain no call.
 const WITHOUT_DATA: [&[u8]; 4] = [b"event:", b"id:", b"retry:", b":"];
 
-/// Parses a line, which may be one of a server-sent event; `None` if it says nothing, words about it if it is no JSON.
+/// Parses a line, which may be part of a server-sent event. Returns `None` for a line without content, and a
+/// message for invalid JSON.
 pub(super) fn parse(line: &[u8]) -> Option<Result<LineContent, String>> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     let line = line.strip_prefix(b"data:").unwrap_or(line).trim_ascii();

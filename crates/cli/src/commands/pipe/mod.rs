@@ -1,4 +1,4 @@
-//! `toolgate pipe`: a model's items as JSON lines in, the items that answer them out.
+//! `toolgate pipe`: reads a model's items as JSON lines and writes the items that answer them.
 
 mod asking;
 mod eliciting;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
     let (events, happened) = events::queue();
     let watched = args.events.then(|| Arc::new(events) as Arc<dyn Observer>);
     let composed = watched.into_iter().fold(composed, Composed::observed);
-    // Without `--ask` nobody can answer: whatever would be asked is refused at once.
+    // Without `--ask` there is no approver: a call that needs approval is refused at once.
     let (approver, asked) = asking::channel();
     let (elicit, wanted) = eliciting::channel();
     let approver = args.ask.then(|| Arc::new(approver) as Arc<dyn Approver>);
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
     })
 }
 
-/// Tells of the first Ctrl-C; the second ends the process, even if it waits for somebody to read what it writes.
+/// Reports the first Ctrl-C. The second ends the process, even while a write to standard output blocks.
 fn interrupts() -> Result<mpsc::Receiver<()>, Fault> {
     let mut interrupts = signal(SignalKind::interrupt())?;
     let (first, told) = mpsc::channel(1);

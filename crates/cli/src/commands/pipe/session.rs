@@ -1,4 +1,4 @@
-//! One session of a pipe: calls in, answers out in their order, within bounds.
+//! The session of a pipe: reads calls and writes their answers in order, within limits.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,19 +14,19 @@ use super::events::Happened;
 use super::lines::{Line, LineContent, MAX_LINE, parse};
 use crate::turns::Turns;
 
-/// Answers that are not written yet; no call is started while there are more.
+/// Maximum number of unwritten answers. Above it, no call is started.
 const MAX_OPEN: usize = 1024;
-/// Calls that were read and not started yet; no line is looked at while there are more. So many more lines can be
-/// read that one which cancels is not stuck behind those that fill the session.
+/// Maximum number of calls that were read and not started. Above it, no line is read. It exceeds `MAX_OPEN`,
+/// so that a cancelling line is not stuck behind the calls that fill the session.
 const MAX_HELD: usize = 4096;
 
-/// What stands at one place in the order of answers.
+/// A position in the order of answers.
 enum Slot {
     Running,
     Ready(Value),
 }
 
-/// A session that writes its lines with `W`.
+/// A pipe session that writes its lines with `W`.
 pub(super) struct Session<W> {
     write: W,
     dialect: Dialect,
@@ -35,17 +35,17 @@ pub(super) struct Session<W> {
     toolgate: Toolgate,
     held: VecDeque<Reading>,
     order: VecDeque<Slot>,
-    /// Messages that may only stand behind all answers: pictures, in Chat.
+    /// Messages that must follow all answers: pictures, in the Chat dialect.
     after: Vec<Value>,
     questions: Questions,
     elicitations: Elicitations,
     seen: Seen,
     turns: Option<Turns>,
-    /// Something ran that may have changed files, and nobody has looked yet.
+    /// A call that may have changed files was started since the last turn diff.
     stirred: bool,
 }
 
-/// What came in so far.
+/// Counts of the input so far.
 #[derive(Default)]
 struct Seen {
     lines: u64,
@@ -73,7 +73,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         }
     }
 
-    /// Answers until the input has ended; `true` if it was interrupted.
+    /// Answers calls until the input ends. Returns `true` if it was interrupted.
     pub(super) async fn run(
         &mut self,
         mut lines: mpsc::Receiver<Line>,
@@ -86,7 +86,8 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         while open || !self.held.is_empty() || self.runtime.open() > 0 {
             self.start_held()?;
             self.end_turn()?;
-            // What was held may have been faults only, which are answered by now: nothing is left to wait for.
+            // The held items may have been faults only, which are answered by now. Then there is nothing to
+            // wait for.
             if !open && self.held.is_empty() && self.runtime.open() == 0 {
                 break;
             }
@@ -96,7 +97,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
                 self.elicitations.cancel();
             }
             tokio::select! {
-                // Not biased: a process that writes without end may not keep us from hearing that it is to stop.
+                // Not biased: a process with endless output must not starve the lines that cancel it.
                 Some(event) = events.next() => (self.write)(&event)?,
                 Some(question) = asked.recv() => {
                     self.drain(&mut events)?;
@@ -114,7 +115,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
                     (open, interrupted) = (false, true);
                 }
                 answer = self.runtime.next(), if self.runtime.open() > 0 => {
-                    // What happened to a call stands before its answer.
+                    // The events of a call precede its answer.
                     self.drain(&mut events)?;
                     self.answered(answer)?;
                 }
@@ -132,13 +133,13 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         Ok(interrupted)
     }
 
-    /// Tells what changed, once every call is answered.
+    /// Writes the diff of the turn, once every call is answered.
     fn end_turn(&mut self) -> io::Result<()> {
         if !self.stirred || !self.held.is_empty() || self.runtime.open() > 0 {
             return Ok(());
         }
         self.stirred = false;
-        // It looks at many files, and nobody waits for anything else.
+        // It reads many files, and no call is open.
         let turn = tokio::task::block_in_place(|| self.turns.as_mut()?.end());
         let Some(TurnDiff { text, files, partial }) = turn else { return Ok(()) };
         let (kind, event) = ("toolgate.event", "turn_diff");
@@ -147,7 +148,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         )
     }
 
-    /// What to say to somebody whose input held no call at all.
+    /// Returns a hint for an input without any call.
     pub(super) fn hint(&self) -> Option<String> {
         let Seen { lines, calls: 0, faults: 0, first: Some(first) } = &self.seen else { return None };
         let wire = self.dialect;
@@ -190,7 +191,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         Ok(())
     }
 
-    /// A line that is for us and not from a model.
+    /// Handles a control line, which is not from the model.
     fn own(&mut self, word: &str, id: &Value) -> io::Result<()> {
         match (word, id) {
             ("cancel", Value::Null) => {
@@ -214,21 +215,22 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         }
     }
 
-    /// An answer to a question. What is wrong with it is said at once: the answers before it may wait for it.
+    /// Handles the answer to a question. Its faults are written at once, because earlier answers may wait for
+    /// the decision.
     fn decision(&mut self, line: &Value) -> io::Result<()> {
         let Err(why) = self.questions.decide(line) else { return Ok(()) };
         self.seen.faults += 1;
         (self.write)(&fault(line["call_id"].as_str(), &why))
     }
 
-    /// An answer to what a server wants to know.
+    /// Handles the answer to an elicitation.
     fn elicited(&mut self, line: &Value) -> io::Result<()> {
         let Err(why) = self.elicitations.answer(line) else { return Ok(()) };
         self.seen.faults += 1;
         (self.write)(&fault(None, &why))
     }
 
-    /// Stops the calls that run and those that wait: each is answered.
+    /// Cancels running and held calls. Each gets an answer.
     fn start_all_as_cancelled(&mut self) {
         for reading in std::mem::take(&mut self.held) {
             self.start(reading);
@@ -277,7 +279,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
             for line in self.dialect.answer(&call, &output) {
                 if line["role"] == "user" { self.after.push(line) } else { (self.write)(&line)? }
             }
-            // What a person stopped is the whole turn; what comes after it is another.
+            // A user who stops a call stops the whole turn. Later calls are a new turn.
             if output.facts.error == Some(ErrorKind::Stopped) {
                 self.start_all_as_cancelled();
             }
@@ -285,7 +287,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         self.flush()
     }
 
-    /// Writes what waits for nothing any more.
+    /// Writes the answers that wait for no earlier answer.
     fn flush(&mut self) -> io::Result<()> {
         while let Some(Slot::Ready(line)) = self.order.front() {
             (self.write)(line)?;

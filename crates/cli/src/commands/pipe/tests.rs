@@ -1,4 +1,4 @@
-//! A session whose tool writes without end: a slow reader is waited for, and whoever stops it is heard.
+//! Tests of a pipe session with an endless tool: backpressure, interruption and cancellation.
 
 use std::io;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const PIECE: &str = "yes\n";
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// Writes until it is stopped, and counts what it wrote.
+/// A tool that writes until it is cancelled, and counts its writes.
 #[derive(Clone, Default)]
 struct Yes(Arc<AtomicUsize>);
 
@@ -50,8 +50,8 @@ impl ToolHandler for Yes {
     }
 }
 
-/// Runs a session over a call that is answered at once and one of `yes`. `read` gets every line, slowly, and may
-/// answer or interrupt.
+/// Runs a session with a call that is answered at once and a call of `yes`. `read` gets every line, slowly,
+/// and may answer or interrupt.
 async fn session(
     yes: Yes,
     mut read: impl FnMut(&Value, &mpsc::Sender<Line>, &mpsc::Sender<()>) -> io::Result<()>,
@@ -111,7 +111,7 @@ async fn a_flood_does_not_drown_a_line_that_cancels() {
                 send(input, &json!({"type": "toolgate.cancel", "call_id": "1"}));
             }
         }
-        // The input stays open, so the session is left by its reader.
+        // The input stays open, so the test ends the session by a write error.
         let answered = line["type"] == "function_call_output" && line["call_id"] == "1";
         if answered { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     });

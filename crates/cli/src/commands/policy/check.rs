@@ -1,4 +1,4 @@
-//! `toolgate policy check`: whether rules are right, and what they open.
+//! `toolgate policy check`: validates rule files, and warns about rules that allow more than they seem to.
 
 use std::process::ExitCode;
 
@@ -73,7 +73,7 @@ fn as_json(page: &Page, rules: &Result<Option<Rules>, RuleFault>) -> Value {
     }
 }
 
-/// A fault for programs.
+/// Formats a fault as JSON.
 pub(super) fn fault_json(fault: &RuleFault) -> Value {
     let (line, column) = fault.place.unzip();
     json!({ "line": line, "column": column, "why": fault.why })

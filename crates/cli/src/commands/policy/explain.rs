@@ -1,4 +1,4 @@
-//! `toolgate policy explain`: what would be decided, and why.
+//! `toolgate policy explain`: shows the verdict on a call and its reasons, without running it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::compose::compose;
 use crate::fault::Fault;
 use crate::screen::{self, FAINT, NAME};
 
-/// It would be asked first.
+/// The exit status for a call that needs approval.
 const ASKS: u8 = 3;
 
 pub(crate) fn run(args: &PolicyExplain) -> Result<ExitCode, Fault> {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &PolicyExplain) -> Result<ExitCode, Fault> {
     })
 }
 
-/// What would be decided about a call, as data.
+/// Returns the verdict on a call as JSON.
 pub(crate) fn explained(
     toolgate: &Toolgate,
     name: &str,
@@ -53,7 +53,7 @@ pub(crate) fn explained(
     Ok(json(gate, tool.spec().name(), &verdict, account.as_ref()))
 }
 
-/// The tool that would be called, and what it would do.
+/// Returns the name of the tool, and the intent of the call.
 fn stated(args: &PolicyExplain, toolgate: &Toolgate, cwd: &Path) -> Result<(String, Intent), Fault> {
     let (name, arguments) = match (&args.tool, &args.script) {
         (Some(tool), _) => (tool.as_str(), args.json.clone().unwrap_or_default()),
@@ -67,7 +67,7 @@ fn stated(args: &PolicyExplain, toolgate: &Toolgate, cwd: &Path) -> Result<(Stri
     Ok((tool.spec().name().to_owned(), attempt.intent().clone()))
 }
 
-/// The verdict in one word, and each reason in one sentence.
+/// Returns the verdict as one word, and its reasons as sentences.
 fn said(verdict: &Verdict) -> (&'static str, Vec<String>) {
     match verdict {
         Verdict::Allow(permit) if permit.grants().is_empty() => ("allow", Vec::new()),
@@ -80,7 +80,7 @@ fn said(verdict: &Verdict) -> (&'static str, Vec<String>) {
     }
 }
 
-/// What is known about a part, in one word, and why.
+/// Returns the risk class of a command, and its reason.
 fn class(part: &Part) -> (&'static str, Option<&'static str>) {
     match part.known {
         Known::ReadOnly if part.wraps => ("starts another", None),
@@ -100,7 +100,7 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&Account>, cwd: &Path) -
         let _ = writeln!(out, "  because {}", screen::visible(why));
     }
     let Some(account) = account else { return out };
-    // The shell that runs a script says nothing about it.
+    // The shell that runs a script is left out: it says nothing about the script.
     let shell = account.parts.first().is_some_and(|part| part.wraps && account.parts.len() > 1);
     for part in account.parts.iter().skip(usize::from(shell)) {
         let (class, why) = class(part);

@@ -1,4 +1,4 @@
-//! `toolgate policy import`: another program's rules as ours.
+//! `toolgate policy import`: converts rules of Codex or Claude into our format.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &PolicyImport) -> Result<ExitCode, Fault> {
     };
     let imported = imported.map_err(|fault| Fault::usage(fault.to_string()))?;
     let out = args.out.as_deref().unwrap_or(Path::new("rules.toml"));
-    // Nobody is to find out later that what was made of their rules is none.
+    // Validates the result now, so that invalid rules are not discovered later.
     Rules::parse(&imported.text, out, Layer::User).map_err(|fault| Fault::usage(fault.to_string()))?;
     match &args.out {
         Some(file) => write(file, &imported.text)?,

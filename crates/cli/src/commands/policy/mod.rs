@@ -1,4 +1,4 @@
-//! `toolgate policy`: decisions explained, rules checked, tested and imported.
+//! `toolgate policy`: explains decisions, and checks, tests and imports rules.
 
 mod check;
 pub(super) mod explain;
@@ -24,15 +24,15 @@ pub(crate) fn run(args: &Policy) -> Result<ExitCode, Fault> {
     }
 }
 
-/// A file of rules with its text, or what keeps it from being read.
+/// A rule file with its text, or the fault that prevented reading it.
 struct Page {
     layer: Layer,
     file: PathBuf,
-    /// `None` if it is not there.
+    /// `None` if the file does not exist.
     text: Result<Option<String>, RuleFault>,
 }
 
-/// The files that were named, or those in force in `cwd`, or else here.
+/// Reads the named rule files, or else the files in force in `cwd` (default: the current directory).
 fn pages(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<Page>, Fault> {
     if named.is_empty() {
         let cwd = absolute(cwd.unwrap_or(Path::new("")))?;
@@ -57,7 +57,7 @@ fn pages(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<Page>, Fault> {
     named.iter().map(read).collect()
 }
 
-/// `1 rule`, `2 rules`.
+/// Formats a count with its noun: `1 rule`, `2 rules`.
 fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

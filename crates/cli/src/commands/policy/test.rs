@@ -1,4 +1,4 @@
-//! `toolgate policy test`: every example of the rules.
+//! `toolgate policy test`: runs the examples in the rule files.
 
 use std::process::ExitCode;
 
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &PolicyTest) -> Result<ExitCode, Fault> {
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// `None` if the file is not there.
+/// Runs the examples of a file. Returns `None` if the file does not exist.
 fn tried(page: &Page) -> Option<Result<Vec<Tried>, RuleFault>> {
     match &page.text {
         Ok(text) => Some(Rules::examples(text.as_ref()?, &page.file, page.layer)),

@@ -1,7 +1,7 @@
-//! A git diff the other way round: what takes its changes back.
+//! Reverses a git diff, to undo its changes.
 
-/// The part of a diff that a patch can take back, and the names of the files of the rest: symbolic links, and files that are
-/// not text or were too large to keep.
+/// Splits a diff into the part that a patch can undo, and the names of the remaining files. These are
+/// symlinks, binary files, and files that were too large to keep.
 pub(crate) fn undoable(diff: &str) -> (String, Vec<String>) {
     let (mut undoable, mut left) = (String::new(), Vec::new());
     let begins =
@@ -22,10 +22,10 @@ pub(crate) fn undoable(diff: &str) -> (String, Vec<String>) {
     (undoable, left)
 }
 
-/// Turns a diff round.
+/// Reverses a diff.
 pub(crate) fn reversed(diff: &str) -> String {
     let mut out: Vec<String> = Vec::new();
-    // Lines of the hunk that are still to come, as it was and as it became.
+    // Remaining old and new lines of the current hunk.
     let mut left = (0_usize, 0_usize);
     for line in diff.lines() {
         if left != (0, 0) {
@@ -47,7 +47,7 @@ pub(crate) fn reversed(diff: &str) -> String {
             None => out.push(head(line)),
         }
     }
-    // Of the two names the old one comes first.
+    // The old file name comes first.
     for at in 1..out.len() {
         if out[at - 1].starts_with("+++ ") && out[at].starts_with("--- ") {
             out.swap(at - 1, at);
@@ -57,7 +57,7 @@ pub(crate) fn reversed(diff: &str) -> String {
     out.join("\n")
 }
 
-/// The ranges of a hunk's first line, and what stands behind them.
+/// Returns the ranges of a hunk header, and the text after them.
 fn hunk(line: &str) -> Option<(&str, &str, &str)> {
     let rest = line.strip_prefix("@@ -")?;
     let (old, rest) = rest.split_once(" +")?;
@@ -69,7 +69,7 @@ fn count(range: &str) -> usize {
     range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0))
 }
 
-/// A line before the hunks of a file.
+/// Reverses a line of a file header.
 fn head(line: &str) -> String {
     const PAIRS: &[(&str, &str)] = &[
         ("new file mode ", "deleted file mode "),

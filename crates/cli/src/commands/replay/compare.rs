@@ -1,13 +1,13 @@
-//! Compares an answer with the one before: times, places of chance and process ids do not count.
+//! Compares the answer of a replayed call with the recorded one, ignoring times, spill paths and process IDs.
 
-/// How an answer differs: the first line that does, as it was and as it is.
+/// The first differing line of two answers.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) was: String,
     pub(super) is: String,
 }
 
-/// Compares two answers.
+/// Returns the first difference of two answers.
 pub(super) fn difference(was: &str, is: &str) -> Option<Difference> {
     let (mut was, mut is) = (lines(was), lines(is));
     // ends: with either of them
@@ -23,7 +23,7 @@ pub(super) fn difference(was: &str, is: &str) -> Option<Difference> {
     }
 }
 
-/// The lines that count.
+/// Returns the lines that are compared, normalized.
 fn lines(text: &str) -> impl Iterator<Item = String> {
     let counts = |line: &&str| !line.starts_with("Wall time: ") && !line.contains("the whole output is in `");
     let mut is_output = false;
@@ -34,7 +34,7 @@ fn lines(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// A label of an answer about a command, without process ids and times.
+/// Removes process IDs and times from a label of a command's answer.
 fn without_chance(line: &str) -> String {
     const OF_PROCESSES: [&str; 3] = ["Ended: ", "Left running, so ended", "Could not be killed: "];
     if OF_PROCESSES.iter().any(|label| line.starts_with(label)) {
@@ -49,7 +49,7 @@ fn without_chance(line: &str) -> String {
     }
 }
 
-/// A line with `word` for each number that stands between `before` and `after`.
+/// Replaces each number between `before` and `after` with `word`.
 fn without_numbers(line: &str, (before, after): (&str, &str), word: &str) -> String {
     let (mut out, mut rest) = (String::new(), line);
     // ends: with the line
@@ -65,7 +65,7 @@ fn without_numbers(line: &str, (before, after): (&str, &str), word: &str) -> Str
     out + rest
 }
 
-/// A line with every `2026-11-17 02:12` in it made the same.
+/// Replaces every timestamp like `2026-11-17 02:12` with a placeholder.
 fn timeless(line: &str) -> String {
     const SHAPE: &[u8] = b"dddd-dd-dd dd:dd";
     let fits = |part: &[u8]| {

@@ -1,4 +1,4 @@
-//! A copy of a workspace, which goes when it is done with.
+//! A temporary copy of a workspace, removed on drop.
 #![expect(
     clippy::disallowed_methods,
     reason = "the user's own workspace, for the user; nothing in it is followed"
@@ -9,11 +9,11 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Files that are copied, and bytes of them.
+/// Limits of a copy: files and bytes.
 const MOST_FILES: usize = 200_000;
 const MOST_BYTES: u64 = 8 << 30;
 
-/// A directory of our own.
+/// The temporary directory with the copy.
 pub(super) struct Copy {
     at: PathBuf,
     files: usize,
@@ -21,7 +21,7 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    /// Copies `from`: files, directories and links as they are, and nothing else.
+    /// Copies the files, directories and symlinks of `from`, and skips everything else.
     pub(super) fn of(from: &Path) -> io::Result<Self> {
         let parent = std::env::temp_dir();
         let at = parent.join(format!("toolgate-replay-{}", std::process::id()));
@@ -33,12 +33,12 @@ impl Copy {
         Ok(copy)
     }
 
-    /// The copy of the workspace.
+    /// Returns the root of the copied workspace.
     pub(super) fn root(&self) -> PathBuf {
         self.at.join("workspace")
     }
 
-    /// How many files there are in it.
+    /// Returns the number of copied files.
     pub(super) fn files(&self) -> usize {
         self.files
     }

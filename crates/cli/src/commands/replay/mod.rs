@@ -1,4 +1,4 @@
-//! `toolgate replay`: the calls of a session once more, on a copy of its workspace, and whether they come to the same.
+//! `toolgate replay`: repeats the calls of a session on a copy of its workspace, and compares the answers.
 
 mod back;
 mod compare;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Replay) -> Result<ExitCode, Fault> {
         cwd: Some(copy.root()),
         sandbox: Some(past.sandbox),
         approval: Some(past.approval),
-        // Its model decides which tools there are.
+        // The model decides which tools are available.
         model: past.model.clone(),
         ..Place::default()
     };
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Replay) -> Result<ExitCode, Fault> {
     })
 }
 
-/// What a journal tells about a session, as far as it can be done again.
+/// The recorded session, as far as it can be replayed.
 struct Past {
     cwd: PathBuf,
     sandbox: Sandbox,
@@ -86,17 +86,17 @@ struct Past {
     model: Option<String>,
     calls: Vec<Then>,
     decisions: HashMap<String, String>,
-    /// What each turn changed.
+    /// The diff of each turn.
     diffs: Vec<String>,
 }
 
-/// A call, and what it came to.
+/// A recorded call with its answer.
 struct Then {
     call: ToolCall,
     success: bool,
-    /// The kind of its fault.
+    /// The error kind of the answer.
     error: Option<String>,
-    /// The answer; none if there was none.
+    /// The text of the answer, if the call was answered.
     text: Option<String>,
 }
 
@@ -146,7 +146,7 @@ impl Past {
     }
 }
 
-/// Takes back what the turns changed, the last first. Whether all of it could be.
+/// Undoes the changes of all turns, the last first. Returns false if a diff cannot be undone.
 async fn taken_back(toolgate: &Toolgate, diffs: &[String]) -> bool {
     for diff in diffs.iter().rev() {
         let back = toolgate.call("apply_patch", json!({ "input": reversed(diff) })).await;
@@ -158,7 +158,7 @@ async fn taken_back(toolgate: &Toolgate, diffs: &[String]) -> bool {
     true
 }
 
-/// Answers as somebody did then.
+/// The approver that repeats the recorded decisions.
 struct AsThen(HashMap<String, String>);
 
 impl Approver for AsThen {
@@ -172,15 +172,16 @@ impl Approver for AsThen {
     }
 }
 
+/// The result of replaying one call.
 enum Outcome {
     Same,
     Differs(Difference),
-    /// Why it was not replayed.
+    /// The reason why it was not replayed.
     Left(&'static str),
 }
 
 impl Then {
-    /// Does it again in `copy` instead of `cwd`.
+    /// Repeats the call in `copy` instead of `cwd`.
     async fn again(&self, toolgate: &Toolgate, (cwd, copy): (&Path, &Path)) -> Outcome {
         let Some(was) = &self.text else { return Outcome::Left("it was interrupted then") };
         if self.call.name.starts_with("mcp__") {
@@ -201,7 +202,7 @@ impl Then {
             }
         }
         let output = toolgate.router().dispatch(call, CancellationToken::new()).await;
-        // The answer lists the tools there are, and a replay has none of those that need a session.
+        // The answer lists the available tools, and a replay lacks the tools that need a session.
         if was_unknown && output.facts.error == Some(ErrorKind::UnknownTool) {
             return Outcome::Same;
         }

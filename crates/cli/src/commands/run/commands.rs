@@ -1,4 +1,4 @@
-//! What can be typed between turns that is not for the model.
+//! Slash commands of `toolgate run`: input between turns that is not for the model.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::screen;
 use crate::turns;
 
-/// What there is.
+/// The help text.
 const HELP: &str = "\
 /tools     the tools that the model has
 /policy    what commands may do, and when you are asked
@@ -21,10 +21,10 @@ const HELP: &str = "\
 /quit      the end; so is Ctrl-D
 Type while it works to add to what you asked. Ctrl-C stops the turn; twice ends the program.";
 
-/// Sessions that are listed.
+/// Number of sessions that are listed.
 const SESSIONS: usize = 10;
 
-/// What commands are about.
+/// The session that slash commands act on.
 pub(super) struct Desktop<'a> {
     pub(super) toolgate: &'a Toolgate,
     pub(super) state: Option<&'a Path>,
@@ -33,7 +33,7 @@ pub(super) struct Desktop<'a> {
 }
 
 impl Desktop<'_> {
-    /// Does what a command says.
+    /// Executes a command.
     pub(super) async fn obey(&self, command: &str) -> Result<(), Fault> {
         match command {
             "help" => screen::text(HELP)?,
@@ -57,14 +57,14 @@ impl Desktop<'_> {
         )
     }
 
-    /// What the last turn changed, if anything.
+    /// Returns the diff of the last turn, if it changed anything.
     fn last(&self) -> Result<Option<String>, Fault> {
         let Some(state) = self.state else { return Ok(None) };
         let last = turns::last(state, &self.toolgate.router().place().cwd)?;
         Ok(last.filter(|diff| !diff.is_empty()))
     }
 
-    /// Takes it back, all of it or nothing, and lets the model know.
+    /// Undoes the last turn, as a whole or not at all, and tells the model.
     async fn undo(&self) -> Result<(), Fault> {
         let Some(diff) = self.last()? else { return Ok(screen::text("nothing was changed")?) };
         let (undoable, left) = undoable(&diff);

@@ -1,4 +1,4 @@
-//! What the model asks the user, and the lines that answer it.
+//! Questions of the model to the user, answered by the next typed line.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,19 +9,19 @@ use toolgate::BoxFuture;
 use super::Show;
 use crate::screen::{self, FAINT, NAME, one_line};
 
-/// Where a question waits for the next line that is typed.
+/// Holds the question that waits for the next typed line.
 pub(super) struct Desk {
     show: Arc<dyn Show>,
     open: Mutex<Option<oneshot::Sender<String>>>,
 }
 
 impl Desk {
-    /// Asks where `show` shows the rest.
+    /// Creates the holder. `show` makes room on the screen before a question.
     pub(super) fn beside(show: &Arc<dyn Show>) -> Self {
         Self { show: Arc::clone(show), open: Mutex::default() }
     }
 
-    /// Gives a line to whoever waits for one; gives it back if nobody does.
+    /// Passes a line to the waiting question. Returns the line if there is none.
     pub(super) fn take(&self, line: String) -> Option<String> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
         match open {
@@ -30,7 +30,7 @@ impl Desk {
         }
     }
 
-    /// Nobody answers what stands there.
+    /// Withdraws the question without an answer.
     pub(super) fn leave(&self) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
@@ -61,7 +61,7 @@ fn shown(inquiry: &Inquiry) -> String {
     lines.join("\n")
 }
 
-/// What a line means: the number of an answer, or an answer; nothing if it is empty.
+/// Parses the answer: the number of an option, or free text. An empty line is no answer.
 fn answer(inquiry: &Inquiry, line: &str) -> Option<String> {
     let line = line.trim();
     let chosen = line.parse::<usize>().ok().and_then(|number| inquiry.options.get(number.checked_sub(1)?));

@@ -1,4 +1,6 @@
-//! The lines below what was said: the sentence that is being said, what runs, and what somebody types. They are written over.
+//! The status lines at the bottom of the screen: unfinished text, running calls and typed input.
+//!
+//! They are redrawn in place.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -8,31 +10,31 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::approve::Size;
 use crate::screen::{FAINT, NAME, one_line, visible};
 
-/// Calls that are shown, and lines of what each writes.
+/// Maximum number of calls shown, and of output lines of each.
 const CALLS: usize = 4;
 const TAIL: usize = 3;
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const TURN: u128 = 100;
 
-/// What takes a while.
+/// A running call, or the wait for the model.
 pub(super) struct Busy<'a> {
     pub(super) what: &'a str,
     pub(super) since: Duration,
-    /// The end of what it has written.
+    /// The tail of its output.
     pub(super) tail: &'a str,
 }
 
-/// What is to be seen.
+/// The content of the status lines.
 pub(super) struct View<'a> {
-    /// What has been said of a line.
+    /// The text of the unfinished line.
     pub(super) said: &'a str,
     pub(super) busy: Vec<Busy<'a>>,
-    /// What somebody types, if they can.
+    /// The typed input, if the user can type.
     pub(super) typed: Option<&'a str>,
 }
 
 impl View<'_> {
-    /// Its lines, none wider than `size`, and not more than it has.
+    /// Returns the lines, none wider than `size` and at most as many as fit.
     pub(super) fn lines(&self, size: Size) -> Vec<String> {
         let width = size.width.saturating_sub(1).max(8);
         let mut below = Vec::new();
@@ -74,7 +76,7 @@ impl Busy<'_> {
     }
 }
 
-/// As much of the beginning of `text` as has room.
+/// Truncates `text` to `width` columns, keeping its beginning.
 pub(super) fn start_of(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -82,7 +84,7 @@ pub(super) fn start_of(text: &str, width: usize) -> String {
     rows(text, width.saturating_sub(1).max(1)).into_iter().next().unwrap_or_default() + "…"
 }
 
-/// As much of its end.
+/// Truncates `text` to `width` columns, keeping its end.
 fn end_of(text: &str, width: usize) -> String {
     let shown = visible(text);
     let mut room = width.saturating_sub(1);
@@ -98,7 +100,7 @@ fn end_of(text: &str, width: usize) -> String {
     }
 }
 
-/// `text` in rows of `width`.
+/// Wraps `text` into rows of `width` columns.
 fn rows(text: &str, width: usize) -> Vec<String> {
     let (mut rows, mut row, mut taken) = (Vec::new(), String::new(), 0);
     for letter in text.chars().map(|letter| if letter == '\t' { ' ' } else { letter }) {
@@ -116,19 +118,19 @@ fn rows(text: &str, width: usize) -> Vec<String> {
     rows
 }
 
-/// What stands there, so that it can be written over.
+/// The status lines on the screen, remembered so that they can be overwritten.
 #[derive(Default)]
 pub(super) struct Foot {
     lines: Vec<String>,
 }
 
 impl Foot {
-    /// What takes it away: the cursor is where its first line began.
+    /// Returns the escape sequence that erases the lines and leaves the cursor at the start of the first.
     pub(super) fn cleared(&mut self, size: Size) -> String {
         if self.lines.is_empty() {
             return String::new();
         }
-        // A screen that has become narrower shows a line on several.
+        // On a screen that became narrower, a line covers several rows.
         let high = |line: &String| {
             anstream::adapter::strip_str(line).to_string().width().max(1).div_ceil(size.width)
         };
@@ -140,7 +142,7 @@ impl Foot {
         }
     }
 
-    /// What puts `lines` in its place; nothing if they stand there.
+    /// Returns the text that replaces the lines with `lines`, or `None` if they are unchanged.
     pub(super) fn drawn(&mut self, lines: Vec<String>, size: Size) -> Option<String> {
         if lines == self.lines {
             return None;

@@ -1,4 +1,4 @@
-//! What happens, as JSON: one event a line. docs/run.md has them all.
+//! Writes the events of a run as JSON lines. docs/run.md documents them all.
 
 use agent::{Ended, Seen, Watch};
 use serde_json::{Value, json};
@@ -9,12 +9,12 @@ use crate::commands::call::ms;
 use crate::commands::pipe::event_line;
 use crate::screen;
 
-/// Writes lines to standard output.
+/// Writes JSON lines to standard output.
 pub(super) struct JsonLines;
 
 impl JsonLines {
     fn line(value: &Value) {
-        // Whoever read it has left: the work goes on, and its journal with it.
+        // A reader that has left does not stop the work or its journal.
         let _nobody_reads = screen::text(&value.to_string());
     }
 }
@@ -81,7 +81,7 @@ fn answered(call: &ToolCall, output: &ToolOutput) -> Value {
 
 impl Observer for JsonLines {
     fn saw(&self, call: &CallId, event: &Event) {
-        // What was called and what was answered has lines of its own.
+        // Queued calls and output are left out: calls and answers have lines of their own.
         let told = !matches!(event, Event::Queued { .. } | Event::Notice(Notice::Output { .. }));
         if let Some(mut line) = event_line(call, event).filter(|_| told) {
             line["type"] = json!("event");

@@ -1,16 +1,16 @@
-//! What a terminal sends → what somebody wants with the line that they write.
+//! Decodes the bytes of a terminal into line-editing keys.
 
 const ESCAPE: u8 = 0x1b;
-/// Between these a terminal sends what is pasted.
+/// A terminal sends pasted text between these sequences.
 const PASTE: &[u8] = b"\x1b[200~";
 const PASTED: &[u8] = b"\x1b[201~";
 
-/// One wish.
+/// A decoded key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Key {
     Text(String),
     Enter,
-    /// Takes back a letter, a word, or all.
+    /// Deletes a character, a word, or the line.
     Back,
     Word,
     Line,
@@ -19,7 +19,7 @@ pub(super) enum Key {
     Escape,
 }
 
-/// What came from a terminal and is no whole key yet.
+/// Decodes keys, and holds the bytes of an incomplete one.
 #[derive(Debug, Default)]
 pub(super) struct Keyboard {
     bytes: Vec<u8>,
@@ -27,17 +27,18 @@ pub(super) struct Keyboard {
 }
 
 impl Keyboard {
-    /// Takes more bytes.
+    /// Appends bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Whether what is there may be the beginning of a key.
+    /// Returns true if bytes are left, which may be the start of a key.
     pub(super) fn waits(&self) -> bool {
         !self.bytes.is_empty()
     }
 
-    /// The keys that are there; `last`: nothing more comes for now, so that an escape is one.
+    /// Decodes the available keys. With `last`, no more bytes follow for now, so a lone ESC is the Escape
+    /// key.
     pub(super) fn keys(&mut self, last: bool) -> Vec<Key> {
         let mut keys = Vec::new();
         // ends: each round takes bytes, or there are too few
@@ -47,7 +48,7 @@ impl Keyboard {
         keys
     }
 
-    /// How many bytes the next key has; nothing if it is not there.
+    /// Decodes the next key and returns its length in bytes, or `None` if it is incomplete.
     fn next(&mut self, keys: &mut Vec<Key>, last: bool) -> Option<usize> {
         let bytes = self.bytes.as_slice();
         if self.pasting {
@@ -73,7 +74,7 @@ impl Keyboard {
                 self.pasting = end.is_some_and(|end| &bytes[..end] == PASTE);
                 end.or(last.then_some(bytes.len()))
             }
-            // With Alt: nothing that we know.
+            // Alt with a key: ignored.
             [ESCAPE, _, ..] => Some(2),
             [byte, ..] if byte.is_ascii_control() => {
                 keys.extend(control(*byte));
@@ -96,12 +97,12 @@ fn control(byte: u8) -> Option<Key> {
     }
 }
 
-/// Takes whole characters up to the next key of another kind.
+/// Takes complete characters up to the next control byte.
 fn text(bytes: &[u8], keys: &mut Vec<Key>, last: bool) -> Option<usize> {
     let end = bytes.iter().position(u8::is_ascii_control).unwrap_or(bytes.len());
     let whole = match std::str::from_utf8(&bytes[..end]) {
         Ok(text) => text.len(),
-        // The rest of a character may be on its way.
+        // The rest of the character may still arrive.
         Err(error) if error.error_len().is_none() && end == bytes.len() && !last => error.valid_up_to(),
         Err(_) => end,
     };
@@ -145,7 +146,7 @@ mod tests {
         ];
         for (pieces, keys) in rows {
             let (got, keys) = (typed(pieces), keys.to_vec());
-            // How text is cut into pieces says nothing.
+            // The test ignores the boundaries between pieces of text.
             let whole = |keys: &[Key]| {
                 keys.iter().fold(String::new(), |all, key| match key {
                     Key::Text(text) => all + text,

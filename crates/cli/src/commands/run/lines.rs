@@ -1,4 +1,4 @@
-//! What somebody types, key by key, also while the model works.
+//! Reads typed input key by key, also while the model works.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -15,32 +15,32 @@ use super::keys::{Key, Keyboard};
 use crate::approve::terminal_owner;
 use crate::fault::Fault;
 
-/// How long is waited for a key before it is asked again whether somebody else reads them.
+/// Timeout of a wait for keys. After it, the reader checks again that the terminal is ours.
 const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// How long the rest of a key may take.
+/// Maximum time for the rest of a key.
 const REST: Timespec = Timespec { tv_sec: 0, tv_nsec: 40_000_000 };
-/// How long it is before somebody in the background looks again whether they are.
+/// Interval at which a background process checks again for the foreground.
 const BACKGROUND: Duration = Duration::from_millis(200);
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-/// Has a terminal say what is pasted, and not.
+/// Switches bracketed paste on and off.
 const PASTES: &[u8] = b"\x1b[?2004h";
 const NO_PASTES: &[u8] = b"\x1b[?2004l";
 
-/// How the terminal gives keys, for the whole program: whoever ends it has to know.
+/// The key mode of the terminal. It is global, because every exit path must restore the terminal.
 struct Modes {
-    /// It is to give them one by one.
+    /// Key mode was requested.
     wanted: bool,
-    /// It does, and was so before.
+    /// The terminal settings before key mode, while it is active.
     before: Option<Termios>,
 }
 
 static MODES: Mutex<Modes> = Mutex::new(Modes { wanted: false, before: None });
 
-/// What is typed.
+/// The typed lines.
 pub(super) struct Lines(mpsc::UnboundedReceiver<Option<String>>);
 
 impl Lines {
-    /// Reads what is typed; not while a question stands, whose keys are its own.
+    /// Starts the reader thread. It does not read while a question has the terminal.
     pub(super) fn typed(show: &Arc<dyn Show>, handle: Handle) -> Result<Self, Fault> {
         let (send, lines) = mpsc::unbounded_channel();
         let reader = Reader { show: Arc::clone(show), handle, send };
@@ -49,7 +49,7 @@ impl Lines {
         Ok(Self(lines))
     }
 
-    /// Waits for the next; `None` if somebody typed Ctrl-D, or nothing more will come.
+    /// Waits for the next line. Returns `None` after Ctrl-D or the end of input.
     pub(super) async fn next(&mut self) -> Option<String> {
         self.0.recv().await.flatten()
     }
@@ -62,7 +62,8 @@ impl Drop for Lines {
 }
 
 impl Modes {
-    /// Has the terminal give keys one by one, if that is wanted and it does not, and if it is ours; Ctrl-C and Ctrl-Z stay signals.
+    /// Switches the terminal to key mode, if requested, not active, and if we are in the foreground. Ctrl-C
+    /// and Ctrl-Z remain signals.
     fn apply(&mut self) {
         if !self.wanted || self.before.is_some() || !is_ours() {
             return;
@@ -83,19 +84,20 @@ fn modes() -> MutexGuard<'static, Modes> {
     MODES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether what is typed is for us: whoever works in the background is stopped if they touch the terminal.
+/// Returns true if our process group is in the foreground. A background process that touches the terminal is
+/// stopped.
 fn is_ours() -> bool {
     termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Has the terminal give keys one by one, until `leave`.
+/// Requests key mode until `leave`.
 pub(super) fn enter() {
     let mut modes = modes();
     modes.wanted = true;
     modes.apply();
 }
 
-/// Leaves the terminal as it was. Says whether it was to give keys one by one.
+/// Restores the terminal. Returns true if key mode was requested.
 pub(super) fn leave() -> bool {
     let mut modes = modes();
     if let Some(before) = modes.before.take()
@@ -107,9 +109,10 @@ pub(super) fn leave() -> bool {
     std::mem::take(&mut modes.wanted)
 }
 
+/// The thread that reads keys and edits the line.
 struct Reader {
     show: Arc<dyn Show>,
-    /// Stopped by Escape, on an empty line.
+    /// Interrupted by Escape on an empty line.
     handle: Handle,
     send: mpsc::UnboundedSender<Option<String>>,
 }
@@ -122,19 +125,20 @@ impl Reader {
             matches!(poll(&mut [PollFd::new(&stdin.as_fd(), PollFlags::IN)], Some(wait)), Ok(1..))
         };
         let (mut keyboard, mut line) = (Keyboard::default(), String::new());
-        // ends: with the input, or when nobody wants more
+        // ends: with the input, or when the receiver is gone
         while !self.send.is_closed() {
             if !is_ours() {
                 std::thread::sleep(BACKGROUND);
                 continue;
             }
-            // Somebody may have brought us to the front.
+            // The process may have been moved to the foreground.
             modes().apply();
             if !ready(if keyboard.waits() { &REST } else { &WAIT }) {
                 self.heed(keyboard.keys(true), &mut line);
                 continue;
             }
-            // Whoever asks has the terminal. What was there before may be theirs and gone by now, so it is looked again.
+            // An open question owns the terminal. Input that was ready before may have been read by it, so
+            // poll again.
             let Ok(_ours) = owner.try_lock() else {
                 std::thread::sleep(Duration::from_millis(20));
                 continue;
@@ -144,7 +148,7 @@ impl Reader {
             }
             let mut bytes = [0; 4096];
             match rustix::io::read(stdin.as_fd(), &mut bytes) {
-                // At a terminal more may be typed after Ctrl-D.
+                // On a terminal, more input may follow Ctrl-D.
                 Ok(0) if self.send.send(None).is_ok() && stdin.is_terminal() => {}
                 Ok(0) => return,
                 Ok(count) => keyboard.push(&bytes[..count]),
@@ -179,12 +183,12 @@ impl Reader {
     }
 }
 
-/// How much of `line` is left without its last word.
+/// Returns the length of `line` without its last word.
 fn without_word(line: &str) -> usize {
     line.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1)
 }
 
-/// What a line means.
+/// A parsed input line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed<'a> {
     Nothing,

@@ -1,4 +1,4 @@
-//! `toolgate run`: a model works, with somebody watching.
+//! `toolgate run`: runs a model session with live output and optional user input.
 
 mod commands;
 mod desk;
@@ -34,32 +34,32 @@ use desk::Desk;
 use lines::Lines;
 use talk::{Talk, signals};
 
-/// Shows a session to somebody.
+/// A view of a running session.
 pub(crate) trait Show: Watch + Observer {
     /// A session begins.
     fn began(&self, session: &str, journal: &str, model: &str, resumed: bool);
-    /// A turn is over.
+    /// A turn has ended.
     fn ended(&self, ended: &Result<Ended, String>);
-    /// Some time has passed.
+    /// Called regularly while a turn runs.
     fn tick(&self) {}
-    /// Somebody else is about to write to the screen.
+    /// Other output is about to be written to the screen.
     fn gives_way(&self) {}
-    /// Somebody is to type a line.
+    /// The user is asked to type a line.
     fn invites(&self) {}
-    /// They have typed so much of it.
+    /// The user has typed this part of the line.
     fn typing(&self, _line: &str) {}
-    /// They have typed it.
+    /// The user has typed the whole line.
     fn typed(&self, _line: &str) {}
 }
 
-/// Whose files, which model, and who is asked.
+/// The directories, model and approver of a run.
 pub(crate) struct Scene {
     pub(crate) dirs: Dirs,
-    /// The one that the command line means if there is none.
+    /// `None` selects the model from the command line and configuration.
     pub(crate) chosen: Option<Chosen>,
-    /// Who sits at the terminal.
+    /// The user at the terminal.
     pub(crate) person: Option<Arc<TerminalApprover>>,
-    /// Who is asked; where there is nobody, what would be asked is refused.
+    /// The approver. Without one, calls that need approval are refused.
     pub(crate) approver: Option<Arc<dyn Approver>>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Fault> {
     play(args, Scene { dirs: Dirs::from_env()?, chosen: None, person, approver })
 }
 
-/// Plays a scene.
+/// Runs with these inputs.
 pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
     let Scene { dirs, chosen, person, approver } = scene;
     let show = shown(args.json);
@@ -131,17 +131,17 @@ fn shown(to_programs: bool) -> Arc<dyn Show> {
     if to_programs { Arc::new(json::JsonLines) } else { Arc::new(plain::Plain::new()) }
 }
 
-/// Tells a collector of telemetry what happened, if there is one.
+/// Exports the telemetry of the session, if a collector is configured.
 #[cfg(feature = "otlp")]
 async fn report(journal: &Path) {
     crate::otlp::report(journal).await;
 }
 
-/// Tells nobody what happened.
+/// Does nothing: built without the `otlp` feature.
 #[cfg(not(feature = "otlp"))]
 async fn report(_: &Path) {}
 
-/// Where the sessions of agents are made.
+/// Creates the factory of subagent sessions.
 fn nursery(
     args: &Run,
     dirs: &Dirs,
@@ -164,7 +164,7 @@ fn nursery(
     })
 }
 
-/// What is asked for first; nothing if somebody is to be asked.
+/// Returns the first prompt, or `None` if the user is to type it.
 fn prompt(args: &Run) -> Result<Option<String>, Fault> {
     match args.prompt.as_deref() {
         Some("-") => super::call::read(Path::new("-")).map(Some),

@@ -1,5 +1,7 @@
-//! What happens, for people: the model's words on standard output, and a line for each call on standard error; on a screen
-//! what is going on stands below.
+//! Shows a run to people on a terminal.
+//!
+//! The model's text goes to standard output, one line per call to standard error. On a terminal, status lines
+//! follow below.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,45 +23,47 @@ use crate::screen::{self, FAINT, NAME, one_line, visible};
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 const MARK: Style = AnsiColor::Cyan.on_default();
-/// Lines that are shown of what went wrong, and of what changed.
+/// Maximum lines shown of an error, and of a diff.
 const LINES: usize = 6;
 const DIFF: usize = 60;
-/// Bytes of what runs that are remembered.
+/// Bytes of a running call's output that are kept.
 const TAIL: usize = 2048;
-/// Words that are being said are shown so often at the most.
+/// Minimum time between redraws of unfinished text.
 const FRAME: Duration = Duration::from_millis(30);
-/// Work that takes longer is told of.
+/// Work is shown in the status lines after this time.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Prints for people.
+/// The view for people.
 pub(super) struct Plain {
     state: Mutex<State>,
-    /// Somebody reads standard error on a screen, and standard output too.
+    /// Standard error is a terminal that can move the cursor; with `both`, standard output is a terminal too.
     terminal: bool,
     both: bool,
 }
 
+/// The mutable state of the view.
 #[derive(Default)]
 struct State {
     foot: Foot,
-    /// Nobody else has the screen.
+    /// No question owns the screen.
     live: bool,
-    /// What was said of a line: on the screen it stands in the foot until it is whole.
+    /// The unfinished line of text. On a terminal it is part of the status lines until it is complete.
     said: String,
-    /// What runs, in the order in which it began; the model, if it is nothing else.
+    /// The running calls, oldest first, and the start of the wait for the model.
     runs: Vec<Run>,
     waits: Option<Instant>,
-    /// What somebody types, and whether they were asked to.
+    /// The typed input, and true if the user was asked for it.
     typed: String,
     invited: bool,
     drawn: Option<Instant>,
 }
 
+/// A running call in the status lines.
 struct Run {
     id: String,
     title: String,
     since: Instant,
-    /// The end of what it has written.
+    /// The tail of its output.
     tail: String,
 }
 
@@ -74,7 +78,7 @@ impl Plain {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what is going on over what was there.
+    /// Redraws the status lines.
     fn draw(&self, state: &mut State) {
         if !self.terminal || !state.live {
             return;
@@ -103,7 +107,7 @@ impl Plain {
         self.draw(state);
     }
 
-    /// Takes the foot away, and ends the line that is being said.
+    /// Erases the status lines, and ends the unfinished line of text.
     fn clear(&self, state: &mut State) {
         to_screen(&state.foot.cleared(size()));
         if !state.said.is_empty() {
@@ -119,7 +123,7 @@ impl Plain {
         let mut now = if whole > 0 { std::mem::take(&mut state.said) } else { String::new() };
         state.said.push_str(&text[whole..]);
         if !self.both {
-            // What was said before is there already.
+            // The text before it is already printed.
             text.clone_into(&mut now);
         } else {
             now.push_str(&text[..whole]);
@@ -196,7 +200,7 @@ impl Run {
         Busy { what: &self.title, since: self.since.elapsed(), tail: &self.tail }
     }
 
-    /// Takes what it has written, and forgets what nobody will see.
+    /// Appends output, and keeps only the tail that may be shown.
     fn wrote(&mut self, text: &str) {
         self.tail.push_str(text);
         if self.tail.len() > 2 * TAIL {
@@ -213,7 +217,7 @@ fn size() -> Size {
     Size { width: width.into(), height: height.into() }
 }
 
-/// Writes what moves the cursor, colours or not.
+/// Writes escape sequences for the cursor, even if colours are off.
 fn to_screen(text: &str) {
     if !text.is_empty() {
         let mut out = std::io::stderr().lock();
@@ -221,13 +225,13 @@ fn to_screen(text: &str) {
     }
 }
 
-/// A line that fits on one.
+/// Truncates a line to 160 characters.
 fn cut(line: &str) -> String {
     let line: String = line.chars().take(160).collect();
     one_line(&line)
 }
 
-/// A time in few letters.
+/// Formats a short duration.
 fn short(time: Duration) -> String {
     match time.as_millis() {
         millis @ 0..1000 => format!("{millis} ms"),
@@ -255,7 +259,7 @@ impl Show for Plain {
             Ok(Ended::OutOfRounds) => {
                 "stopped: that was the last request it may make (--max-turns)".to_owned()
             }
-            // It is told as a fault.
+            // The caller reports it as a fault.
             Err(_) => return,
         };
         self.line(&mut state, &format!("{FAINT}{said}{FAINT:#}"));
@@ -269,7 +273,7 @@ impl Show for Plain {
 
     fn gives_way(&self) {
         let mut state = self.state();
-        // Whoever is asked is not waited for by us.
+        // While the user is asked, the running calls are not shown as busy.
         state.runs.clear();
         (state.live, state.invited) = (false, false);
         self.clear(&mut state);
@@ -343,9 +347,9 @@ impl Observer for Plain {
             Event::Notice(Notice::Warning { text }) => {
                 self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
             }
-            // An answer is shown to its first letters, and a person has to know all of this.
+            // The line of an answer is truncated, and the user has to see this text in full.
             Event::Notice(Notice::Weaker { text, refused: true }) => crate::loud::say(text),
-            // The question is about to be on the screen.
+            // The question is about to be drawn on the screen.
             Event::Asked { .. } => {
                 let mut state = self.state();
                 state.live = false;

@@ -1,4 +1,4 @@
-//! Whoever talks to a session: prompts, lines typed while it works, and signals.
+//! The read-eval loop of `toolgate run`: prompts, lines typed during a turn, and signals.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,33 +18,33 @@ use crate::approve::TerminalApprover;
 use crate::config::Dirs;
 use crate::fault::{Fault, INTERRUPTED, TERMINATED};
 
-/// The exit status when it took as many requests as it may.
+/// The exit status after the maximum number of requests.
 const OUT_OF_ROUNDS: u8 = 3;
-/// How often whoever watches is told that something takes long.
+/// Interval of the view's ticks.
 const TICK: Duration = Duration::from_millis(100);
-/// How long the end may take.
+/// Maximum time for the shutdown.
 const LAST_MOMENT: Duration = Duration::from_secs(5);
 /// Ctrl-Z.
 const STOP: i32 = Signal::TSTP.as_raw();
 /// Two Ctrl-C within this time end the program.
 const TWICE: Duration = Duration::from_secs(2);
 
-/// A session and whoever talks to it.
+/// A session with its user.
 pub(super) struct Talk<'a> {
     pub(super) session: Session,
     pub(super) show: Arc<dyn Show>,
     pub(super) person: Option<Arc<TerminalApprover>>,
-    /// What is typed; nothing if nobody sits there.
+    /// The typed lines; `None` without a user at the terminal.
     pub(super) lines: Option<Lines>,
     pub(super) desk: Arc<Desk>,
     pub(super) toolgate: &'a Toolgate,
     pub(super) dirs: Dirs,
-    /// How the last turn ended, in a word.
+    /// The end of the last turn, in a word.
     pub(super) ended: &'static str,
 }
 
 impl Talk<'_> {
-    /// One turn if a prompt was given; else as many as somebody wants.
+    /// Runs one turn for a given prompt, else one turn for each typed prompt.
     pub(super) async fn turns(
         &mut self,
         prompt: Option<String>,
@@ -53,7 +53,7 @@ impl Talk<'_> {
         if let Some(prompt) = prompt {
             return self.turn(&prompt, images).await.map(|ended| code(&ended));
         }
-        // ends: when nothing more is typed
+        // ends: when the input ends
         loop {
             self.show.invites();
             let line = match &mut self.lines {
@@ -92,10 +92,11 @@ impl Talk<'_> {
                     biased;
                     ended = &mut turn => break ended,
                     line = async { lines.as_mut()?.next().await }, if lines.is_some() => {
-                        // It answers a question, or it is one more thing to heed; Ctrl-D answers nothing.
+                        // A line answers the open question, else it steers the turn. Ctrl-D withdraws the
+                        // question.
                         match line.map(|line| desk.take(line)) {
                             None => desk.leave(),
-                            // What cannot be written down stops the turn, which says so.
+                            // A journal fault stops the turn, which reports it.
                             Some(Some(line)) if !line.trim().is_empty() => drop(handle.steer(line)),
                             Some(_) => {}
                         }
@@ -121,9 +122,10 @@ fn code(ended: &Ended) -> ExitCode {
     }
 }
 
-/// The first Ctrl-C stops the turn; the second, and whoever ends us, ends the program. With which exit status.
+/// Handles signals and resolves to the exit status. The first Ctrl-C stops the turn; a second one, SIGTERM
+/// and SIGHUP end the program.
 ///
-/// It has a task of its own: whoever does not read what we write cannot keep us from ending.
+/// Runs in a task of its own: a reader that blocks our output cannot prevent the exit.
 pub(super) fn signals(handle: Handle) -> Result<impl Future<Output = u8>, Fault> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (mut hangup, mut stop) = (signal(SignalKind::hangup())?, signal(SignalKind::from_raw(STOP))?);
@@ -144,7 +146,7 @@ pub(super) fn signals(handle: Handle) -> Result<impl Future<Output = u8>, Fault>
                 }
                 _ = terminate.recv() => break TERMINATED,
                 _ = hangup.recv() => break TERMINATED,
-                // Whoever has the terminal meanwhile finds it as it was.
+                // Restores the terminal for the shell while we are stopped.
                 _ = stop.recv() => {
                     let typed = lines::leave();
                     let _stopped = kill_process(getpid(), Signal::STOP);
@@ -162,7 +164,7 @@ pub(super) fn signals(handle: Handle) -> Result<impl Future<Output = u8>, Fault>
     Ok(async move {
         match told.await {
             Ok(code) => code,
-            // The task is gone with the runtime.
+            // The task has ended with the runtime.
             Err(_) => std::future::pending().await,
         }
     })

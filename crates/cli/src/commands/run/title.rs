@@ -1,12 +1,12 @@
-//! A call on one line: what it is about.
+//! Summarizes a tool call on one line.
 
 use toolgate::{ToolCall, ToolPayload, Value};
 
 use crate::screen::one_line;
 
-/// Letters of it.
+/// Maximum number of characters.
 const MOST: usize = 100;
-/// Arguments that say what a call is about, the best first.
+/// Arguments that describe a call, the most telling first.
 const TELLING: &[&str] = &[
     "cmd",
     "command",
@@ -21,16 +21,16 @@ const TELLING: &[&str] = &[
     "name",
 ];
 
-/// Arguments that are shown in a way of their own.
+/// Arguments that are shown elsewhere.
 const SAID: &[&str] = &["steps", "questions"];
 
-/// The tool, and what it is to do.
+/// Returns the tool's name and a summary of its arguments.
 pub(crate) fn title(call: &ToolCall) -> String {
     let name: String = call.name.chars().take(MOST).collect();
     format!("{} {}", one_line(&name), about(call)).trim_end().to_owned()
 }
 
-/// What it is to do; nothing if its arguments do not say.
+/// Summarizes the arguments of a call. Empty if they say nothing.
 pub(crate) fn about(call: &ToolCall) -> String {
     let about = match &call.payload {
         ToolPayload::Custom { input } => patched(input),
@@ -60,7 +60,7 @@ fn arguments(text: &str) -> String {
     }
 }
 
-/// The files that a patch names.
+/// Returns the files that a patch names.
 fn patched(patch: &str) -> String {
     let named = patch.lines().filter_map(|line| {
         let rest = line.strip_prefix("*** ")?;

@@ -1,4 +1,4 @@
-//! What has to be asked is asked of the clients that follow the session.
+//! Asks the clients that follow a session: for approvals, and for answers to the model's questions.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
 use super::company::Company;
 use crate::commands::pipe::{decision, question};
 
-/// Asks about the calls of one session.
+/// The approver of one session.
 pub(super) struct Asks {
     pub(super) session: String,
     pub(super) company: Arc<Company>,

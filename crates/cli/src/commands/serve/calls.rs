@@ -1,4 +1,4 @@
-//! Calls that programs make: each written down before and after, and those with a key made once.
+//! Tool calls of clients: recorded in the journal before and after, and idempotent if they have a key.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,15 +17,15 @@ use super::content::{content, text};
 use super::deltas::millis;
 use super::live::Live;
 
-/// What ids of calls with a key begin with. What comes then is made of the key and of the call: a key may be a secret, and is then not what
-/// the journal has.
+/// The prefix of ids of calls with a key. The rest are hashes of the key and of the call. The key may be a
+/// secret, so the journal does not contain it.
 const KEYED: &str = "key-";
-/// Digits of an id that stand for the key, and for the call.
+/// Hex digits of an id for the key, and for the call.
 const KEY: usize = 20;
 const CALL: usize = 8;
-/// How long a key may be.
+/// Maximum length of a key in bytes.
 const LONGEST_KEY: usize = 128;
-/// Answers that are kept in memory; older ones are read from the journal.
+/// Number of answers kept in memory. Older ones are read from the journal.
 const KEPT: usize = 256;
 
 /// The calls of one session's clients.
@@ -33,21 +33,22 @@ const KEPT: usize = 256;
 pub(super) struct Calls {
     state: Mutex<State>,
     stop: CancellationToken,
-    /// How many run.
+    /// The number of running calls.
     open: watch::Sender<usize>,
 }
 
+/// The state of the calls, under one lock.
 #[derive(Default)]
 struct State {
     running: HashMap<String, watch::Receiver<Option<p::ToolAnswer>>>,
-    /// The answers of the last calls with a key.
+    /// The answers of the latest calls with a key.
     answers: VecDeque<p::ToolAnswer>,
-    /// The ids of all that are answered.
+    /// The ids of all answered calls with a key.
     answered: BTreeSet<String>,
 }
 
 impl State {
-    /// The id of the call with the key that `id` is made of, if there was one.
+    /// Returns the id of the first call with the key in `id`.
     fn first(&self, id: &str) -> Option<&String> {
         let key = &id[..KEYED.len() + KEY];
         let answered = self.answered.range(key.to_owned()..).next();
@@ -56,36 +57,37 @@ impl State {
 }
 
 impl Calls {
-    /// Those that a journal tells of.
+    /// Restores the calls that a journal records.
     pub(super) fn known(records: &[Record]) -> Self {
         let id = |record: &Record| match &record.entry {
             Entry::Call { id, form: Form::Client | Form::ClientText, .. } => Some(id.clone()),
             _ => None,
         };
-        // One that has no answer gets one when the session goes on.
+        // A call without an answer gets one when the session is resumed.
         let answered = records.iter().filter_map(id).filter(|id| is_keyed(id)).collect();
         Self { state: Mutex::new(State { answered, ..State::default() }), ..Self::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds this, and what it guards is right between any two statements.
+        // No code panics while it holds the lock, and the state is consistent after every statement.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops all that run, and waits until each has its answer.
+    /// Cancels all running calls, and waits until each has its answer.
     pub(super) async fn stopped(&self) {
         self.stop.cancel();
-        // The other end is ours.
+        // Never fails: `self` owns the sender.
         let _never = self.open.subscribe().wait_for(|open| *open == 0).await.map(drop);
     }
 
-    /// One more that runs, until this is dropped.
+    /// Counts a running call until the result is dropped.
     fn begin(&self) -> Running<'_> {
         self.open.send_modify(|open| *open += 1);
         Running(self)
     }
 }
 
+/// Counts one running call until it is dropped.
 struct Running<'a>(&'a Calls);
 
 impl Drop for Running<'_> {
@@ -94,9 +96,9 @@ impl Drop for Running<'_> {
     }
 }
 
-/// What becomes of a call with a key.
+/// The state of a call with a key.
 enum Keyed {
-    /// The key was that of another call.
+    /// The key was used for another call.
     Other,
     New(watch::Sender<Option<p::ToolAnswer>>),
     Running(watch::Receiver<Option<p::ToolAnswer>>),
@@ -122,7 +124,7 @@ impl Live {
             tokio::pin!(answer);
             return tokio::select! {
                 answer = &mut answer => answer,
-                // Nobody could ask for the answer any more; the journal gets one all the same.
+                // The client is gone and cannot get the answer; the journal records it anyway.
                 () = peer.gone().cancelled() => {
                     cancel.cancel();
                     answer.await
@@ -159,7 +161,8 @@ impl Live {
             Keyed::Running(running) => running,
             Keyed::New(told) => {
                 let (live, router, running) = (Arc::clone(&self), router.clone(), told.subscribe());
-                // It goes on though its client leaves, who may come back for the answer.
+                // The call continues if its client disconnects, because the client may reconnect for the
+                // answer.
                 #[expect(
                     clippy::disallowed_methods,
                     reason = "the call itself is the engine's; this waits for it"
@@ -176,7 +179,7 @@ impl Live {
                 return waited(&mut first).await;
             }
         };
-        // Taken back, it goes on for whoever made it first.
+        // Cancelling the repeated request does not cancel the first call.
         let answer = tokio::select! {
             answer = waited(&mut running) => answer,
             () = cancel.cancelled() => return Err(Code::Cancelled.fault("the request was taken back; the call goes on")),
@@ -211,11 +214,11 @@ impl Live {
         }
     }
 
-    /// The answer that the journal has.
+    /// Returns the answer in the journal.
     fn recorded(&self, id: &str) -> Option<p::ToolAnswer> {
-        // A long one takes a while, and others have work to do.
+        // Reading a long journal takes time, and other tasks need this thread.
         let reading = tokio::task::block_in_place(|| journal::read(self.recorder.path())).ok()?;
-        // A call of the model's may have the same id: the answer that counts is that of a client's.
+        // A call of the model may have the same id. Only the answer to a client's call counts.
         let mut ours = false;
         reading.records.into_iter().find_map(|record| match record.entry {
             Entry::Call { id: call, form, .. } if call == id => {
@@ -238,7 +241,7 @@ impl Live {
         })
     }
 
-    /// Makes a call, written down before and after.
+    /// Makes a call, recorded in the journal before and after.
     async fn made(
         &self,
         router: &ToolRouter,
@@ -248,7 +251,7 @@ impl Live {
         let unwritten = |fault: journal::JournalFault| Code::Journal.fault(fault.to_string());
         let _running = self.calls.begin();
         self.recorder.called(&call).map_err(unwritten)?;
-        // Clients wait for an answer where they want an order: their calls hold up nobody else's.
+        // Clients that want an order wait for each answer, so their calls block no other calls.
         let answering = router.apart().dispatch(call.clone(), cancel.clone());
         tokio::pin!(answering);
         let output = tokio::select! {
@@ -262,7 +265,7 @@ impl Live {
         Ok(told(&call, output))
     }
 
-    /// Calls a tool of those that models are not told of, and gives its data.
+    /// Calls one of the tools that models do not see, and returns its data.
     pub(super) async fn program(
         &self,
         tool: &str,
@@ -276,7 +279,7 @@ impl Live {
         self.data(router, ToolCall::function(fresh(), tool, arguments.to_string()), cancel).await
     }
 
-    /// Makes a call, and gives its data; what is refused is a fault.
+    /// Makes a call and returns its data. A refused call is a fault.
     pub(super) async fn data(
         &self,
         router: &ToolRouter,
@@ -291,7 +294,7 @@ impl Live {
     }
 }
 
-/// The id of a call with a key.
+/// Returns the id of a call with a key.
 fn keyed(key: &str, tool: &str, payload: &ToolPayload) -> String {
     let digits = |parts: &[&str], count: usize| -> String {
         let mut hash = Sha256::new();
@@ -313,7 +316,7 @@ fn is_keyed(id: &str) -> bool {
     digits.len() == KEY + 1 + CALL && digits.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// A call that came to nothing, as a fault.
+/// Converts a failed answer into a fault.
 pub(super) fn refused(answer: &p::ToolAnswer) -> RpcFault {
     let code = match answer.error.as_deref() {
         Some(kind) if kind == ErrorKind::BadArguments.as_str() => Code::Params,
@@ -323,7 +326,7 @@ pub(super) fn refused(answer: &p::ToolAnswer) -> RpcFault {
     code.fault(text(&answer.content_items)).with(serde_json::json!(answer))
 }
 
-/// What came of a call, for a client.
+/// Converts the output of a call into the answer for a client.
 fn told(call: &ToolCall, output: ToolOutput) -> p::ToolAnswer {
     p::ToolAnswer {
         call_id: call.id.as_str().to_owned(),
@@ -337,14 +340,14 @@ fn told(call: &ToolCall, output: ToolOutput) -> p::ToolAnswer {
     }
 }
 
-/// What a call that runs comes to.
+/// Waits for the answer of a running call.
 async fn waited(running: &mut watch::Receiver<Option<p::ToolAnswer>>) -> Result<p::ToolAnswer, RpcFault> {
     let lost = || Code::Journal.fault("the call could not be written down, and was not made");
     let answer = running.wait_for(Option::is_some).await.map_err(|_| lost())?;
     answer.clone().ok_or_else(lost)
 }
 
-/// An id that no other call of any session has.
+/// Returns an id that no other call of any session has.
 pub(super) fn fresh() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static BEGAN: OnceLock<u128> = OnceLock::new();

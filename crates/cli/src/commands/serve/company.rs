@@ -1,4 +1,4 @@
-//! Who follows a session, and who of them can be asked.
+//! The clients that follow a session, and the questions to them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,39 +10,40 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use toolgate::CancellationToken;
 
-/// How long a client that could be asked has to come back.
+/// Time that a disconnected client has to return before a question to it is given up.
 const ABSENCE: Duration = Duration::from_secs(10);
 
 /// The clients that follow a session.
 pub(super) struct Company {
     followers: Mutex<Vec<Follower>>,
-    /// Counts those who come and go.
+    /// Counts changes of the list.
     changes: watch::Sender<u64>,
 }
 
+/// A client that follows the session.
 struct Follower {
     peer: Peer,
     capabilities: Capabilities,
-    /// Stops telling it what happens.
+    /// Stops the event stream to it.
     stop: CancellationToken,
-    /// It is told nothing more.
+    /// Cancelled when the event stream has stopped.
     told: CancellationToken,
-    /// When it left, if it has: it may come back.
+    /// The time when it left. It may return.
     left: Option<Instant>,
-    /// Since when it says nothing more, so that it cannot be asked; what happens it is still told.
+    /// The time when its sending side closed. It cannot be asked any more, but still receives events.
     silent: Option<Instant>,
 }
 
-/// How long a follower is told something.
+/// The subscription of a follower.
 pub(super) struct Joined {
-    /// Cancelled when it is to be told nothing more.
+    /// Cancelled when the event stream must stop.
     pub(super) stop: CancellationToken,
-    /// Cancelled when it is told nothing more as the follower that it was before.
+    /// Cancelled when the event stream of the same peer's previous subscription has stopped.
     pub(super) before: Option<CancellationToken>,
     _told: Told,
 }
 
-/// A follower that is told things, until this is dropped.
+/// Signals on drop that the event stream has stopped.
 struct Told(CancellationToken);
 
 impl Drop for Told {
@@ -59,11 +60,11 @@ impl Default for Company {
 
 impl Company {
     fn lock(&self) -> MutexGuard<'_, Vec<Follower>> {
-        // A list is whole between any two statements.
+        // The list is consistent after every statement, so a poisoned lock is usable.
         self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more, or the same one anew.
+    /// Adds a follower, or replaces the previous subscription of the same peer.
     pub(super) fn join(&self, peer: &Peer, capabilities: Capabilities) -> Joined {
         let (stop, told) = (peer.gone().child_token(), CancellationToken::new());
         let mut before = None;
@@ -90,7 +91,7 @@ impl Company {
         Joined { stop, before, _told: Told(told) }
     }
 
-    /// One less.
+    /// Marks a follower as gone, and stops its event stream.
     pub(super) fn leave(&self, peer: &Peer) {
         for one in self.lock().iter_mut().filter(|one| one.peer.number() == peer.number()) {
             one.stop.cancel();
@@ -99,7 +100,7 @@ impl Company {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// One that can be asked nothing more.
+    /// Marks a follower as unable to answer.
     pub(super) fn silent(&self, peer: &Peer) {
         for one in self.lock().iter_mut().filter(|one| one.peer.number() == peer.number()) {
             one.silent.get_or_insert_with(Instant::now);
@@ -107,12 +108,12 @@ impl Company {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// All that are here.
+    /// Returns the connected followers.
     pub(super) fn all(&self) -> Vec<Peer> {
         self.lock().iter().filter(|one| one.left.is_none()).map(|one| one.peer.clone()).collect()
     }
 
-    /// Those that are here and can be asked, and until when one that was may come back.
+    /// Returns the connected followers that can be asked, and the time until which an absent one may return.
     fn able(&self, can: fn(&Capabilities) -> bool) -> (Vec<Peer>, Option<Instant>) {
         let followers = self.lock();
         let able = followers.iter().filter(|one| can(&one.capabilities));
@@ -122,7 +123,8 @@ impl Company {
         (here, back.filter(|until| *until > Instant::now()))
     }
 
-    /// Asks everybody who `can` be asked, those too who come later; the first answer counts. `None` if there is nobody.
+    /// Asks every follower that `can` be asked, including later ones; the first answer counts. Returns `None`
+    /// if no follower is left that could answer.
     pub(super) async fn ask<M>(&self, params: M::Params, can: fn(&Capabilities) -> bool) -> Option<M::Result>
     where
         M: Method + 'static,
@@ -131,7 +133,7 @@ impl Company {
     {
         let mut changes = self.changes.subscribe();
         let (mut asked, mut answers) = (Vec::new(), JoinSet::new());
-        // ends: with an answer, or when nobody is left to give one
+        // ends: with an answer, or when no follower is left to give one
         loop {
             let (here, back) = self.able(can);
             for peer in here.into_iter().filter(|peer| !asked.contains(&peer.number())).collect::<Vec<_>>() {

@@ -1,14 +1,14 @@
-//! Pieces of what is said to a model ↔ pieces of what is said to a client.
+//! Converts content between the client protocol and the model's items.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rpc::protocol::Content;
 use toolgate::{Image, Item};
 
-/// The kinds of pictures that models read.
+/// The MIME types of pictures that models read.
 const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// What a client says, for a model; or what is wrong with it.
+/// Converts a client's content into items for the model.
 pub(super) fn items(content: Vec<Content>) -> Result<Vec<Item>, String> {
     content.into_iter().map(item).collect()
 }
@@ -26,19 +26,19 @@ fn item(content: Content) -> Result<Item, String> {
     }
 }
 
-/// A picture that a client sends; or what is wrong with it.
+/// Decodes a picture of a client, and checks that its bytes match its MIME type.
 pub(crate) fn picture(kind: &str, data: &str) -> Result<Image, String> {
     let mime = KINDS.into_iter().find(|known| *known == kind);
     let mime = mime.ok_or_else(|| format!("a picture is one of {}", KINDS.join(", ")))?;
     let bytes = STANDARD.decode(data).map_err(|error| format!("a picture is in base64: {error}"))?;
-    // A provider that is sent what is none refuses it, and with it every request after it.
+    // A provider rejects an invalid picture, and with it every later request of the conversation.
     match kind_of(&bytes) == Some(mime) {
         true => Ok(Image { mime, bytes }),
         false => Err(format!("the bytes of a picture do not begin as those of {mime} do")),
     }
 }
 
-/// Which kind of picture these bytes are, of those that models read.
+/// Detects the MIME type of a picture that models can read.
 pub(crate) fn kind_of(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
@@ -49,7 +49,7 @@ pub(crate) fn kind_of(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Pictures that go with a prompt.
+/// Converts the pictures of a prompt.
 pub(super) fn images(content: Vec<Content>) -> Result<Vec<Image>, String> {
     let image = |item: Item| match item {
         Item::Image(image) => Ok(image),
@@ -58,7 +58,7 @@ pub(super) fn images(content: Vec<Content>) -> Result<Vec<Image>, String> {
     items(content)?.into_iter().map(image).collect()
 }
 
-/// The words of it.
+/// Joins the texts of the content.
 pub(super) fn text(content: &[Content]) -> String {
     let words = content.iter().filter_map(|item| match item {
         Content::Text { text } => Some(text.as_str()),
@@ -67,7 +67,7 @@ pub(super) fn text(content: &[Content]) -> String {
     words.collect::<Vec<_>>().join("\n")
 }
 
-/// What a model is told, for a client.
+/// Converts items for the model into content for a client.
 pub(super) fn content(items: &[Item]) -> Vec<Content> {
     let one = |item: &Item| match item {
         Item::Text(text) => Content::Text { text: text.clone() },

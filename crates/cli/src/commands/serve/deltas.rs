@@ -1,4 +1,4 @@
-//! What is only on its way, told to whoever reads fast enough.
+//! Sends transient progress of a session to its clients; slow readers miss it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use toolgate::{CallId, Event, Notice, Observer, OutputStream};
 use super::company::Company;
 use crate::session::words::Words;
 
-/// Tells the followers of one session.
+/// Sends the deltas of one session to its followers.
 pub(super) struct Deltas {
     pub(super) session: String,
     pub(super) company: Arc<Company>,
@@ -23,7 +23,7 @@ impl Deltas {
         Self { session: session.to_owned(), company: Arc::clone(company), words: Words::default() }
     }
 
-    /// What the model said last.
+    /// Returns the last message of the model.
     pub(super) fn last(&self) -> String {
         self.words.last()
     }
@@ -35,7 +35,7 @@ impl Deltas {
         }
         let delta = json!(Delta { session_id: self.session.clone(), happening });
         for peer in followers {
-            // Whoever reads too slowly hears of it when it is over.
+            // A slow reader gets the result with the event, at the end.
             let _left_out = peer.mention("session/delta", &delta);
         }
     }
@@ -51,7 +51,7 @@ impl Watch for Deltas {
             Seen::Retried { why, pause } => {
                 self.tell(Happening::Retry { why: why.to_owned(), pause_ms: millis(pause) });
             }
-            // Told as events.
+            // Sent as events.
             Seen::Called(_)
             | Seen::Hosted { .. }
             | Seen::Answered(..)

@@ -1,4 +1,4 @@
-//! Where programs come in: a pipe, a socket of the user's own, a WebSocket on this machine.
+//! The transports of the server: standard input/output, a Unix socket, and a loopback WebSocket.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,14 +22,14 @@ use crate::config::Dirs;
 use crate::fault::Fault;
 use crate::{peer, private, screen};
 
-/// Connections at a time.
+/// Maximum number of connections.
 const CONNECTIONS: usize = 1024;
-/// How long a WebSocket's handshake may take.
+/// Maximum time of a WebSocket handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-/// How long is waited before the next is accepted, when one could not be.
+/// Pause after a failed accept.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// Serves whoever started us, until they close the pipe.
+/// Serves the parent process until it closes the pipe.
 pub(super) async fn stdio(hall: &Arc<Hall>) -> Result<(), Fault> {
     let host = Arc::clone(hall) as Arc<dyn rpc::Host>;
     let frames = Lines(tokio::io::stdin(), tokio::io::stdout());
@@ -38,7 +38,7 @@ pub(super) async fn stdio(hall: &Arc<Hall>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Serves whoever connects to the socket at `path`; never ends by itself.
+/// Serves clients of the Unix socket at `path`. Never returns on its own.
 pub(super) async fn socket(hall: &Arc<Hall>, path: &Path) -> Result<(), Fault> {
     let socket = Socket::bind(path)?;
     screen::to_stderr(&format!("serving at {}", path.display()));
@@ -75,17 +75,18 @@ pub(super) async fn socket(hall: &Arc<Hall>, path: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Says why, to whoever came and to whoever watches the server. They wait for neither.
+/// Reports a rejected connection to the client and to the server's user. Does not block on either.
 fn turn_away(stream: &UnixStream, why: peer::Unwelcome) {
     let said = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": NOT_LET_IN, "message": format!("not let in: {why}") } });
     let _full = stream.try_write(format!("{said}\n").as_bytes());
     screen::warning(&format!("somebody was not let in at the socket: {why}"));
 }
 
-/// What is answered to whoever is not let in.
+/// The error code for a rejected connection.
 const NOT_LET_IN: i32 = -32_001;
 
-/// Whether nobody is at the other end of `fd` any more. Whoever only closes their half is.
+/// Returns a check that is true when the other end of `fd` has closed completely. A half-closed connection
+/// still counts as open.
 fn probe(fd: OwnedFd) -> impl Fn() -> bool {
     const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
     move || {
@@ -95,11 +96,11 @@ fn probe(fd: OwnedFd) -> impl Fn() -> bool {
     }
 }
 
-/// A socket that only its owner reaches; dropping it takes it away.
+/// A socket that only its owner can reach. Dropping it removes the file.
 struct Socket {
     listener: UnixListener,
     path: PathBuf,
-    /// Which file it is.
+    /// The device and inode of the socket file.
     file: Option<(u64, u64)>,
 }
 
@@ -107,7 +108,7 @@ impl Socket {
     fn bind(path: &Path) -> Result<Self, Fault> {
         let wrong = |error: io::Error| Fault::usage(format!("cannot serve at `{}`: {error}", path.display()));
         if private::is_socket(path) {
-            // Whoever had it is gone, or still there.
+            // The previous server may have died, or may still run.
             if std::os::unix::net::UnixStream::connect(path).is_ok() {
                 return Err(Fault::usage(format!("another server has the socket `{}`", path.display())));
             }
@@ -116,7 +117,7 @@ impl Socket {
             let wrong = format!("there is something else at `{}` than a socket of yours", path.display());
             return Err(Fault::usage(wrong).hint("take another path; the socket is made there"));
         }
-        // Made with the mode that it is to have: nobody else gets in, not even for a moment.
+        // The umask sets the final mode at creation, so other users cannot connect even for a moment.
         let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
         let listener = UnixListener::bind(path);
         rustix::process::umask(before);
@@ -130,14 +131,14 @@ fn file(path: &Path) -> Option<(u64, u64)> {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Somebody else's may be there by now.
+        // Another server's socket may be there by now.
         if private::is_socket(&self.path) && file(&self.path) == self.file {
             let _gone = rustix::fs::unlink(&self.path);
         }
     }
 }
 
-/// Serves whoever brings the token to `address`; never ends by itself.
+/// Serves WebSocket clients that present the token at `address`. Never returns on its own.
 pub(super) async fn websocket(
     hall: &Arc<Hall>,
     address: SocketAddr,
@@ -182,7 +183,8 @@ pub(super) async fn websocket(
     }
 }
 
-/// Whether these headers bring the token. A page in a browser has an origin, and no business here.
+/// Returns true if the headers contain the token. Requests of web pages have an `Origin` header and are
+/// rejected.
 fn admits(entry: &Entry, headers: &rpc::Headers<'_>) -> bool {
     let bearer = headers.get("authorization").and_then(|value| value.strip_prefix("Bearer "));
     !headers.has("origin") && entry.admits(bearer.unwrap_or_default().trim().as_bytes())

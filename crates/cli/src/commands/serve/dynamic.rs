@@ -1,4 +1,4 @@
-//! Tools that clients bring, and answer for.
+//! Tools that clients register with a session and answer themselves.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -12,30 +12,31 @@ use toolgate::{Answering, Answers, AnyTool, Cx, Foreign, Lane, ToolError, ToolOu
 
 use super::content;
 
-/// Tools that clients may give to one session.
+/// Maximum number of client tools in a session.
 pub(super) const MOST_TOOLS: usize = 128;
-/// How long a client may take if its tool does not say, and at the most.
+/// Default and maximum time for a client to answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const LONGEST: Duration = Duration::from_secs(600);
-/// What names of tools of servers begin with.
+/// The prefix of MCP server tools.
 const OF_SERVERS: &str = "mcp__";
 
 /// The tools of one session's clients.
 #[derive(Default)]
 pub(super) struct Dynamic {
     session: OnceLock<String>,
-    /// Knows which turn runs.
+    /// Knows the current turn.
     turns: OnceLock<Handle>,
     tools: Mutex<BTreeMap<String, Brought>>,
 }
 
+/// A registered tool with the client that answers it.
 struct Brought {
     tool: Arc<dyn AnyTool>,
     owner: Peer,
 }
 
 impl Dynamic {
-    /// Says whose they are, once that is known.
+    /// Sets the session that the tools belong to, once it is known.
     pub(super) fn of(&self, session: &str, turns: Option<Handle>) {
         let _said_before = self.session.set(session.to_owned());
         if let Some(turns) = turns {
@@ -44,16 +45,16 @@ impl Dynamic {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Brought>> {
-        // A map is whole between any two statements.
+        // The map is consistent after every statement, so a poisoned lock is usable.
         self.tools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What they are called.
+    /// Returns the names of the tools.
     pub(super) fn names(&self) -> Vec<String> {
         self.lock().keys().cloned().collect()
     }
 
-    /// Takes tools of `owner`, all or none; `could_be` says whether a tool may have a name.
+    /// Registers the tools of `owner`, all or none. `could_be` checks if a name is available.
     pub(super) fn register(
         self: &Arc<Self>,
         owner: &Peer,
@@ -88,7 +89,7 @@ impl Dynamic {
         Ok(())
     }
 
-    /// Lets go of tools.
+    /// Removes tools.
     pub(super) fn unregister(&self, names: &[String]) {
         self.lock().retain(|name, _| !names.contains(name));
     }
@@ -126,7 +127,8 @@ impl ToolSource for Dynamic {
     }
 }
 
-/// The same for the session that they are given to: it gets all of them, whatever else is chosen for it.
+/// The client tools as a source for their own session: all are offered, regardless of the session's tool
+/// selection.
 pub(super) struct Given(pub(super) Arc<Dynamic>);
 
 impl ToolSource for Given {
@@ -143,9 +145,9 @@ impl ToolSource for Given {
     }
 }
 
-/// A client that answers for a tool.
+/// The handler of a client's tool: sends its calls to the client.
 struct Client {
-    /// Not held: they hold it.
+    /// Weak, because the tools own this handler.
     all: Weak<Dynamic>,
     owner: Peer,
     name: String,
@@ -156,7 +158,7 @@ struct Client {
 impl Client {
     async fn asked(&self, arguments: Value, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let all = self.all.upgrade().unwrap_or_default();
-        // It may have been given anew, by a client that came back.
+        // A client that reconnected may have registered the tool again.
         let owner = all.lock().get(&self.name).map_or_else(|| self.owner.clone(), |now| now.owner.clone());
         let name = &self.name;
         if owner.gone().is_cancelled() {

@@ -1,4 +1,6 @@
-//! Files, patches and verdicts, for clients: the tools that models have, and some that they are not told of.
+//! File, patch and policy requests of clients, answered by tools.
+//!
+//! Some of these tools are the model's, others are hidden from models.
 
 use std::sync::Arc;
 
@@ -83,7 +85,7 @@ impl Live {
         fitting(json!({ "changes": changes, "text": text, "repeated": answer.repeated }))
     }
 
-    /// What would be decided about a call. Nothing is done, and nothing is written down.
+    /// Returns the verdict on a call, without making or recording it.
     pub(super) fn explain(&self, wanted: &p::PolicyExplain) -> Result<p::PolicyExplained, RpcFault> {
         let (tool, arguments) = match (&wanted.tool, &wanted.command) {
             (Some(tool), None) => (tool.as_str(), Value::Object(wanted.arguments.clone())),
@@ -96,7 +98,7 @@ impl Live {
     }
 }
 
-/// Without the members that nobody gave.
+/// Removes members that are null.
 fn given(mut arguments: Value) -> Value {
     if let Value::Object(members) = &mut arguments {
         members.retain(|_, value| !value.is_null());

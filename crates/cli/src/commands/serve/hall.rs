@@ -1,4 +1,4 @@
-//! Everybody who is served: connections, sessions, and what is asked for.
+//! The session server: keeps clients and sessions, and dispatches requests.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,22 +17,22 @@ use super::open;
 use crate::args::Place;
 use crate::config::Dirs;
 
-/// Sessions at a time.
+/// Maximum number of open sessions.
 const MOST_SESSIONS: usize = 4096;
-/// Sessions that are listed if nobody says how many, and at the most.
+/// Default and maximum number of sessions in a listing.
 const LISTED: usize = 100;
 const MOST_LISTED: usize = 1000;
 
-/// The server.
+/// The session server.
 pub(super) struct Hall {
     pub(super) place: Place,
     pub(super) dirs: Dirs,
-    /// What starts processes, for all sessions.
+    /// Starts processes for all sessions.
     pub(super) processes: Processes,
     live: Mutex<HashMap<String, Arc<Live>>>,
-    /// Those who have said who they are, and what they can be asked.
+    /// The initialized clients by connection number, with their capabilities.
     guests: Mutex<HashMap<u64, p::Capabilities>>,
-    /// One session is opened from its journal at a time: two who ask for the same get one.
+    /// Serializes opening from a journal, so that two requests for one session open it once.
     opening: tokio::sync::Mutex<()>,
 }
 
@@ -49,7 +49,7 @@ impl Hall {
     }
 
     fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<Live>>> {
-        // A map is whole between any two statements.
+        // The map is consistent after every statement, so a poisoned lock is usable.
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -57,17 +57,17 @@ impl Hall {
         self.guests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the journals are.
+    /// Returns the directory of the journals.
     pub(super) fn sessions(&self) -> Option<PathBuf> {
         self.dirs.sessions.clone()
     }
 
-    /// Ends every session; their journals stay.
+    /// Closes every session. Journals stay on disk.
     pub(super) async fn close(&self) {
         let all: Vec<Arc<Live>> = self.live().drain().map(|(_, live)| live).collect();
         let mut closing: JoinSet<()> =
             all.into_iter().map(|live| async move { live.close("the server ended").await }).collect();
-        // Each has a bound of its own.
+        // Each close has its own time limit.
         while closing.join_next().await.is_some() {}
     }
 
@@ -131,7 +131,7 @@ impl Hall {
         Ok(p::Attached { session: live.started(), resumed, busy: live.is_busy(), cursor: live.cursor() })
     }
 
-    /// Keeps a session, and has `guest` follow it.
+    /// Keeps a session, and subscribes `guest` to it.
     fn welcome(
         &self,
         live: &Arc<Live>,
@@ -186,14 +186,14 @@ impl Hall {
         Ok(p::Empty {})
     }
 
-    /// Answers a request of somebody who has said who they are.
+    /// Answers a request of an initialized client.
     async fn answered(
         self: Arc<Self>,
         call: Call,
         guest: Guest,
         cancel: toolgate::CancellationToken,
     ) -> Result<Value, RpcFault> {
-        /// What a session gives.
+        /// Answers a method with the result of a session.
         macro_rules! at {
             ($method:ident, $params:ident, $live:ident => $given:expr) => {{
                 let $live = self.find(&$params.session_id)?;
@@ -235,7 +235,7 @@ impl Hall {
     }
 }
 
-/// Somebody who has said who they are.
+/// A client that has called `initialize`.
 struct Guest {
     peer: Peer,
     capabilities: p::Capabilities,

@@ -1,4 +1,4 @@
-//! One session of the server: its tools, its turns, its calls, and who follows it.
+//! One open session of the server: its tools, turns, client calls and followers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use super::tail::Tail;
 use super::turns::Turns;
 use crate::session::{self, Made};
 
-/// How long what runs may take to be answered when a session is closed.
+/// Maximum time for running calls and turns to end when a session is closed.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// A session that runs.
+/// An open session.
 pub(super) struct Live {
     pub(super) about: About,
     pub(super) toolgate: Toolgate,
@@ -30,13 +30,13 @@ pub(super) struct Live {
     pub(super) agents: Option<Arc<Agents>>,
     pub(super) company: Arc<Company>,
     pub(super) dynamic: Arc<Dynamic>,
-    /// Nothing without a model.
+    /// `None` without a model.
     pub(super) turns: Option<Turns>,
     pub(super) calls: Calls,
     pub(super) processes: Processes,
 }
 
-/// What is known of it from its start.
+/// The facts of a session that are fixed at its start.
 pub(super) struct About {
     pub(super) id: String,
     pub(super) cwd: String,
@@ -46,12 +46,12 @@ pub(super) struct About {
 }
 
 impl Live {
-    /// What it is called.
+    /// Returns the session id.
     pub(super) fn id(&self) -> &str {
         &self.about.id
     }
 
-    /// What a client is told of it.
+    /// Describes the session for a client.
     pub(super) fn started(&self) -> p::Started {
         let About { id, cwd, sandbox, approval, model } = &self.about;
         p::Started {
@@ -69,12 +69,12 @@ impl Live {
         self.turns.as_ref().is_some_and(Turns::is_busy)
     }
 
-    /// The last event there is.
+    /// Returns the number of the last event.
     pub(super) fn cursor(&self) -> u64 {
         *self.recorder.follow().borrow()
     }
 
-    /// Tells `peer` everything after `cursor`, and asks it what it can be asked.
+    /// Sends all events after `cursor` to `peer`, and asks it questions according to its capabilities.
     pub(super) fn follow(&self, peer: &Peer, capabilities: p::Capabilities, cursor: u64) {
         let joined = self.company.join(peer, capabilities);
         let whose = (self.about.id.clone(), cursor);
@@ -93,18 +93,18 @@ impl Live {
         }
     }
 
-    /// Tells `peer` nothing more.
+    /// Stops the events to `peer`.
     pub(super) fn detach(&self, peer: &Peer) -> p::Empty {
         self.company.leave(peer);
         p::Empty {}
     }
 
-    /// A client says nothing more.
+    /// Handles a client that closed its sending side.
     pub(super) fn silent(&self, peer: &Peer) {
         self.company.silent(peer);
     }
 
-    /// A connection is gone.
+    /// Handles a closed connection.
     pub(super) fn left(&self, peer: &Peer) {
         self.company.leave(peer);
     }
@@ -129,7 +129,7 @@ impl Live {
         p::Empty {}
     }
 
-    /// The tools there are now.
+    /// Lists the current tools.
     pub(super) fn tools(&self) -> p::Tools {
         let describe = |spec: &ToolSpec| {
             let (description, input_schema) = match spec {
@@ -137,7 +137,7 @@ impl Live {
                     (function.description.clone(), serde_json::to_value(&function.parameters).ok())
                 }
                 ToolSpec::Freeform(freeform) => (freeform.description.clone(), None),
-                // What the provider runs itself, and what is only another name for a tool.
+                // Tools that the provider runs, and aliases, are left out.
                 ToolSpec::WebSearch { .. } | ToolSpec::LocalShell => return None,
             };
             Some(p::Described { name: spec.name().to_owned(), description, input_schema })
@@ -157,9 +157,9 @@ impl Live {
         p::Registered { tools: self.dynamic.names() }
     }
 
-    /// Ends it, and what runs in it; its journal stays.
+    /// Closes the session and ends its processes. The journal stays on disk.
     pub(super) async fn close(&self, why: &str) {
-        // What runs is answered before the end is written.
+        // Running calls are answered before the end is recorded.
         let ending = async {
             self.calls.stopped().await;
             if let Some(turns) = &self.turns {

@@ -1,4 +1,4 @@
-//! `toolgate serve`: sessions for programs, over JSON-RPC.
+//! `toolgate serve`: serves sessions to programs over JSON-RPC.
 
 mod asks;
 mod calls;

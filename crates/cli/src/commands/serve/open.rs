@@ -1,4 +1,4 @@
-//! What a client wants of a session → the session: a new one, or one that goes on from its journal.
+//! Opens a session for a client: a new one, or one resumed from its journal.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -30,18 +30,18 @@ use crate::session::model::{self, Whereabouts};
 use crate::session::nursery::Nursery;
 use crate::session::{self, Made, Wanted, Worktrees};
 
-/// Where settings of a client come from.
+/// The source of settings from a client.
 const ASKED: Source = Source::Flag("session/start");
 
-/// Bytes of a script.
+/// Maximum bytes of a script.
 const LONGEST_SCRIPT: u64 = 64 << 20;
 
-/// Begins a session.
+/// Opens a new session.
 pub(super) fn begin(hall: &Hall, start: p::Start) -> Result<Arc<Live>, RpcFault> {
     live(hall, start, SessionId::new(), None)
 }
 
-/// Goes on with a session that no server has.
+/// Resumes a session that no server has open.
 pub(super) fn resume(hall: &Hall, id: &str, start: p::Start) -> Result<Arc<Live>, RpcFault> {
     let gone = |why: String| {
         Code::NoSession.fault(format!("there is no session `{}`: {why}", crate::screen::visible(id)))
@@ -52,10 +52,10 @@ pub(super) fn resume(hall: &Hall, id: &str, start: p::Start) -> Result<Arc<Live>
     if exec::fs::real(&file).is_err() {
         return Err(gone("`session/list` has those there are".to_owned()));
     }
-    // A long one takes a while, and others have work to do.
+    // Reading a long journal takes time, and other tasks need this thread.
     let reading =
         tokio::task::block_in_place(|| journal::read(&file)).map_err(|fault| gone(fault.to_string()))?;
-    // Before anything is looked for that only whoever has it knows.
+    // Checked before resources are sought that only the program with the open session knows.
     if journal::is_in_use(&file) {
         return Err(Code::InUse.fault(format!("another program has the session `{}`", id.as_str())));
     }
@@ -146,7 +146,7 @@ fn live(hall: &Hall, start: p::Start, id: SessionId, known: Option<Calls>) -> Re
     }))
 }
 
-/// Where the sessions of agents are made.
+/// Creates the factory of subagent sessions.
 fn nursery(
     hall: &Hall,
     start: &p::Start,
@@ -173,7 +173,7 @@ fn unusable(fault: Fault) -> RpcFault {
     code.fault(fault.sentence())
 }
 
-/// The tools where the client wants to work.
+/// Composes the tools for the client's settings.
 fn composed(hall: &Hall, start: &p::Start) -> Result<Composed, RpcFault> {
     let place = place(hall, start)?;
     let servers = servers(start)?;
@@ -213,7 +213,7 @@ fn value<T: ValueEnum>(member: &str, name: &str) -> Result<T, RpcFault> {
     })
 }
 
-/// The servers that the client adds.
+/// Returns the settings of the MCP servers that the client adds.
 fn servers(start: &p::Start) -> Result<Vec<Setting<ServerSetting>>, RpcFault> {
     let one = |(name, table): (&String, &serde_json::Value)| {
         let wrong = |why: String| {
@@ -242,7 +242,7 @@ fn chosen(model: &p::Model, composed: &Composed) -> Result<session::Chosen, RpcF
         p::Wire::Anthropic => Dialect::Anthropic,
     });
     if let Some(script) = &model.script {
-        // A pipe would be waited for, and a device read for ever; by a server that has others to serve.
+        // Reading a FIFO could block, and reading a device could be endless, while other clients wait.
         let stat = rustix::fs::stat(script.as_str());
         let fits = stat.is_ok_and(|stat| {
             let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
@@ -259,7 +259,7 @@ fn chosen(model: &p::Model, composed: &Composed) -> Result<session::Chosen, RpcF
         base_url: model.base_url.clone(),
         script: model.script.as_ref().map(PathBuf::from),
     };
-    // The hint of a command line would be of no use here.
+    // A hint about command-line flags would not help a client.
     model::chosen(&whereabouts, composed.model()).map_err(|fault| {
         let hint = "`model` has a `name`, and a `base_url` for a server of your own; keys are in the server's environment";
         unusable(fault.hint(hint))

@@ -1,4 +1,4 @@
-//! Processes that clients run: all that they write is kept until it is read, and whoever writes more waits.
+//! Processes of clients: output is kept until a client reads it, with backpressure on the process.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,12 +16,12 @@ use toolgate::CancellationToken;
 
 use super::live::Live;
 
-/// Bytes of one read, if it does not say, and at the most.
+/// Default and maximum bytes of one read.
 const READ: usize = 64 << 10;
 const MOST: usize = 1 << 20;
-/// The longest that a read waits.
+/// Maximum wait of a read, in milliseconds.
 const LONGEST_WAIT: u64 = 30_000;
-/// How many rows and columns a terminal may have.
+/// Maximum rows and columns of a terminal.
 const LARGEST: u16 = 1000;
 /// The signals that clients may send.
 const SIGNALS: [(&str, i32); 8] = [
@@ -35,19 +35,20 @@ const SIGNALS: [(&str, i32); 8] = [
     ("STOP", 19),
 ];
 
-/// What was read of the processes of one session.
+/// The processes of one session, with their unread output.
 #[derive(Default)]
 pub(super) struct Processes(Mutex<HashMap<u32, Arc<Reading>>>);
 
-/// A process that is read.
+/// A process with its unread output.
 struct Reading {
     session: Arc<Session>,
     output: Mutex<Output>,
 }
 
+/// The unread output of a process.
 struct Output {
     streaming: Streaming,
-    /// What was not given up, and where in all of it that begins.
+    /// The output that was read and not discarded, and the offset of its first byte.
     waiting: VecDeque<(Stream, Vec<u8>)>,
     from: u64,
 }
@@ -65,12 +66,12 @@ impl Reading {
 }
 
 impl Output {
-    /// How much of it is known.
+    /// Returns the offset of the end of the known output.
     fn end(&self) -> u64 {
         self.from + self.waiting.iter().map(|(_, piece)| piece.len() as u64).sum::<u64>()
     }
 
-    /// Gives up what is before `from`; what was given up already does not come again.
+    /// Discards the output before `from`. Discarded output cannot be read again.
     fn forget(&mut self, from: u64) {
         // ends: each round takes a piece, or is the last
         while self.from < from {
@@ -84,10 +85,10 @@ impl Output {
         }
     }
 
-    /// Takes what there is, up to `most` bytes or a little more.
+    /// Reads available output, up to `most` bytes or slightly more.
     fn fill(&mut self, most: usize) {
         let mut held: usize = self.waiting.iter().map(|(_, piece)| piece.len()).sum();
-        // ends: with what there is, or with enough
+        // ends: with the available output, or at `most` bytes
         while held < most
             && let Some((stream, bytes)) = self.streaming.next()
         {
@@ -96,7 +97,8 @@ impl Output {
         }
     }
 
-    /// The first `most` bytes of it, and where they end. A character is not cut in two while more of it may come.
+    /// Returns the first `most` bytes, and the offset of their end. A piece that is not valid UTF-8, such as
+    /// one cut inside a character, is sent as base64.
     fn pieces(&self, most: usize) -> (Vec<p::Piece>, u64) {
         let (mut room, mut next, mut pieces) = (most, self.from, Vec::new());
         for (stream, bytes) in &self.waiting {
@@ -161,10 +163,10 @@ impl Live {
         let most = read.max_bytes.unwrap_or(READ).clamp(1, MOST);
         let until = Instant::now() + Duration::from_millis(read.wait_ms.min(LONGEST_WAIT));
         let mut watch = reading.session.watch();
-        // ends: with something to read, with the process, or when its time is up
+        // ends: with output to read, with the process, or when the time is up
         loop {
             watch.borrow_and_update();
-            // Looked at first: what comes after it is read the next time.
+            // Read before the output: output that arrives later is returned by the next read.
             let stage = reading.session.stage();
             let (pieces, next) = {
                 let mut output = reading.lock();
@@ -186,7 +188,7 @@ impl Live {
                 return Err(Code::Refused.fault(fault.to_string()));
             }
             if !pieces.is_empty() || over || Instant::now() >= until {
-                // Until all of it was read it runs, for whoever reads it.
+                // The process counts as running until all of its output is read.
                 let state = if pieces.is_empty() { state } else { p::ProcessState::Running };
                 if over {
                     self.forget(read.process_id);
@@ -202,7 +204,7 @@ impl Live {
         }
     }
 
-    /// Its end was told: nobody needs it any more.
+    /// Forgets a process whose end was reported.
     fn forget(&self, process: u32) {
         self.processes.lock().remove(&process);
         self.toolgate.forget_process(process);

@@ -1,4 +1,6 @@
-//! What happens in a session, told as it is written down: the journal is the queue, so nothing is lost and nothing piles up.
+//! Streams a session's events to a client by tailing its journal.
+//!
+//! The journal is the queue: no event is lost, and memory stays bounded.
 
 use std::fs::File;
 use std::io;
@@ -10,15 +12,15 @@ use tokio::sync::watch;
 
 use super::company::Joined;
 
-/// Bytes that are read at a time.
+/// Bytes per read.
 const PIECE: usize = 64 << 10;
 
-/// A journal that is read line by line, behind whoever writes it.
+/// A journal that is read line by line while it is written.
 pub(super) struct Tail {
     file: File,
-    /// Bytes of the whole lines that were read.
+    /// Offset after the last complete line that was read.
     offset: u64,
-    /// How many they are.
+    /// Number of lines that were read.
     lines: u64,
 }
 
@@ -29,7 +31,8 @@ impl Tail {
         Ok(Self { file: File::open(path)?, offset: 0, lines: 0 })
     }
 
-    /// Tells `peer` every line after the first `cursor`, and then those that come, until it is gone or to be told nothing more.
+    /// Sends `peer` all lines after line `cursor`, including future ones, until it disconnects or the
+    /// subscription stops.
     pub(super) async fn tell(
         mut self,
         peer: Peer,
@@ -41,10 +44,10 @@ impl Tail {
             before.cancelled().await;
         }
         let telling = async {
-            // ends: when the peer is gone, or whoever writes it
+            // ends: when the peer is gone, or the writer of the journal
             loop {
                 last.borrow_and_update();
-                // ends: with what is written now
+                // ends: with the current end of the journal
                 while let Ok(Some(lines)) = self.more() {
                     for line in lines {
                         self.lines += 1;
@@ -66,7 +69,7 @@ impl Tail {
         }
     }
 
-    /// The next whole lines, if there are any.
+    /// Returns the next complete lines, if there are any.
     fn more(&mut self) -> io::Result<Option<Vec<String>>> {
         let mut bytes = vec![0; PIECE];
         let mut read = self.file.read_at(&mut bytes, self.offset)?;
@@ -87,7 +90,7 @@ impl Tail {
     }
 }
 
-/// The line is JSON already.
+/// Formats the notification's params. The line is already JSON.
 fn params(session: &str, cursor: u64, line: &str) -> String {
     format!(r#"{{"session_id":"{session}","cursor":{cursor},"event":{line}}}"#)
 }

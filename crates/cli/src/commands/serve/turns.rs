@@ -1,4 +1,4 @@
-//! The turns of one session, one after another, in a task of its own: they go on whoever comes and goes.
+//! Runs the turns of one session one after another, in a task independent of client connections.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,27 +10,27 @@ use toolgate::{Image, Toolgate};
 
 use super::deltas::Deltas;
 
-/// The way to a session's model.
+/// The handle to a session's turns.
 pub(super) struct Turns {
     pub(super) handle: Handle,
     asked: mpsc::UnboundedSender<Asked>,
     busy: Arc<Busy>,
 }
 
-/// Whether a turn runs. Changed only together with what decides it.
+/// The turn state. It changes only under the lock, together with the action that causes the change.
 #[derive(Default)]
 struct Busy {
     now: Mutex<Now>,
     over: Notify,
 }
 
-/// What a session does.
+/// The phase of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Now {
-    /// It waits for a prompt.
+    /// Waits for a prompt.
     #[default]
     Idle,
-    /// A turn runs, or is about to.
+    /// A turn runs or is about to begin.
     Busy,
     /// The last turn runs, and no other begins.
     Closing,
@@ -44,6 +44,7 @@ impl Busy {
     }
 }
 
+/// A prompt on its way to the driver.
 struct Asked {
     text: String,
     images: Vec<Image>,
@@ -51,7 +52,7 @@ struct Asked {
 }
 
 impl Turns {
-    /// Drives `session` until this is dropped.
+    /// Starts the task that drives `session` until this is dropped.
     pub(super) fn of(session: Session, toolgate: Toolgate, deltas: Arc<Deltas>) -> Self {
         let (asked, wanted) = mpsc::unbounded_channel();
         let (handle, busy) = (session.handle(), Arc::<Busy>::default());
@@ -68,7 +69,7 @@ impl Turns {
         matches!(*self.busy.lock(), Now::Busy | Now::Closing)
     }
 
-    /// Stops the turn, has no other begin, and waits until it is over.
+    /// Stops the turn, prevents further turns, and waits for its end.
     pub(super) async fn stopped(&self) {
         let over = self.busy.over.notified();
         tokio::pin!(over);
@@ -87,7 +88,7 @@ impl Turns {
         over.await;
     }
 
-    /// Begins a turn and waits for its end, or adds to the one that runs.
+    /// Starts a turn and waits for its end, or steers the running one.
     pub(super) async fn prompt(&self, text: String, images: Vec<Image>) -> Result<p::Prompted, RpcFault> {
         let closed = || Code::NoSession.fault("the session is closed");
         let answered = {
@@ -111,7 +112,7 @@ impl Turns {
                 }
             }
             let (answer, answered) = oneshot::channel();
-            // Whoever interrupts from now on means this turn, though it has not begun; said before it can.
+            // From now on an interrupt means this turn, even before it begins. So it is announced first.
             self.handle.announce();
             self.asked.send(Asked { text, images, answer: Some(answer) }).map_err(|_| closed())?;
             *now = Now::Busy;
@@ -121,6 +122,7 @@ impl Turns {
     }
 }
 
+/// The task that runs the turns of a session.
 struct Driver {
     session: Session,
     toolgate: Toolgate,
@@ -130,16 +132,16 @@ struct Driver {
 
 impl Driver {
     async fn drive(mut self, mut wanted: mpsc::UnboundedReceiver<Asked>) {
-        // ends: when nobody can ask any more
+        // ends: when all senders are gone
         while let Some(asked) = wanted.recv().await {
             let mut next = Some(asked);
-            // ends: when nothing was added after the end
+            // ends: when no text was added after the end
             while let Some(Asked { text, images, answer }) = next.take() {
                 let prompted = self.turn(&text, images).await;
-                // Before the answer: whoever has it may ask for the next thing at once.
+                // Before the answer: the client may send the next prompt as soon as it has the answer.
                 next = self.added();
                 if let Some(answer) = answer {
-                    // Whoever asked may have left; what happened is in the journal.
+                    // The client may have left; the journal has the result.
                     let _left = answer.send(prompted);
                 }
             }
@@ -160,7 +162,8 @@ impl Driver {
         p::Prompted { turn_id, ended: word, detail, text: self.deltas.last() }
     }
 
-    /// What was added when the turn had just ended: another turn. If nothing was, the next prompt begins one.
+    /// Returns text that arrived just after the turn ended, as a new turn. Without such text the session
+    /// becomes idle or closed.
     fn added(&mut self) -> Option<Asked> {
         let mut now = self.busy.lock();
         let added = match *now {

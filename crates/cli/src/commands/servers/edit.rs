@@ -1,4 +1,6 @@
-//! `toolgate mcp add` and `toolgate mcp remove`: the user's file, with all else in it as it was.
+//! `toolgate mcp add` and `toolgate mcp remove`: edit the user's configuration file.
+//!
+//! The rest of the file is preserved.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,7 +28,7 @@ pub(super) fn add(args: &AddServer) -> Result<ExitCode, Fault> {
     let text = toml::to_string(&table).map_err(|error| Fault::usage(error.to_string()))?;
     let mut table: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| Fault::usage(error.to_string()))?;
-    // In one table, so that it can be read and moved as a whole.
+    // Inline tables, so that the entry can be read and moved as a whole.
     let nested: Vec<String> =
         table.iter().filter(|(_, item)| item.is_table()).map(|(key, _)| key.to_owned()).collect();
     for key in nested {
@@ -54,7 +56,7 @@ pub(super) fn add(args: &AddServer) -> Result<ExitCode, Fault> {
     screen::text(&format!("added `{name}` to {}", file.display()))?;
     match super::config(&Place::default()) {
         Ok(_) => screen::hint(&format!("`toolgate mcp test {name}` starts it")),
-        // It was so before: this was added to it all the same.
+        // The file was invalid before; the server was added anyway.
         Err(_) => {
             screen::hint("the file cannot be used as it is; `toolgate config` says what is wrong with it");
         }
@@ -85,7 +87,7 @@ fn table(args: &AddServer) -> Result<ServerTable, Fault> {
 
 pub(super) fn remove(args: &RemoveServer) -> Result<ExitCode, Fault> {
     let name = &args.name;
-    // While it is known where that is.
+    // Done first, while the configuration still says where the login is stored.
     super::login::forget(name);
     let file = changed(|document| {
         let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
@@ -98,7 +100,7 @@ pub(super) fn remove(args: &RemoveServer) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Changes the user's file, and says which one it is.
+/// Edits the user's configuration file under its lock, and returns its path.
 fn changed(change: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<PathBuf, Fault> {
     let path = user_path(&Dirs::from_env()?)?;
     let fault = |why: String| Fault::usage(format!("{}: {why}; nothing was changed", path.display()));

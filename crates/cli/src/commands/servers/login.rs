@@ -1,4 +1,4 @@
-//! `toolgate mcp login` and `toolgate mcp logout`: who the user is to a server behind a URL.
+//! `toolgate mcp login` and `toolgate mcp logout`: log in to an HTTP server, and out of it.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use crate::config::Dirs;
 use crate::fault::Fault;
 use crate::{screen, servers};
 
-/// Shows the address; a program that opens it would have to be trusted with it.
+/// Prints the login address. A program that opened it would have to be trusted with it.
 struct Shown;
 
 impl Opener for Shown {
@@ -42,7 +42,7 @@ pub(super) fn login(args: &LoginServer) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Forgets what a login gave to a server that is being removed, if there was one.
+/// Deletes the login of a server that is being removed, if there is one.
 pub(super) fn forget(name: &str) {
     let Ok(server) = server(name, &Place::default()) else { return };
     let _nothing_kept = crate::commands::block_on(async {

@@ -1,4 +1,4 @@
-//! `toolgate mcp list` and its like: which servers there are, and how they are.
+//! `toolgate mcp list`, `get` and the other subcommands that manage the configured MCP servers.
 
 mod edit;
 mod login;
@@ -33,7 +33,7 @@ fn config(place: &Place) -> Result<Config, Fault> {
     config::load(&directory(place)?, &Dirs::from_env()?, place)
 }
 
-/// Waits until all have started or failed, and says for whom if that takes a while.
+/// Waits until all servers have started or failed, and shows the pending ones if that takes a while.
 pub(in crate::commands) async fn settled(servers: &Servers) {
     let (mut progress, began) = (screen::Progress::of("servers"), Instant::now());
     let mut settled = std::pin::pin!(servers.settled(None));
@@ -46,15 +46,15 @@ pub(in crate::commands) async fn settled(servers: &Servers) {
     }
 }
 
-/// Who is waited for.
+/// Formats the names of the pending servers.
 fn waiting(health: &[(String, Health)], began: Instant) -> String {
-    // One that has failed is waited for too if it is started again.
+    // A failed server is also pending if it is restarted.
     let waited = health.iter().filter(|(_, health)| !matches!(health, Health::Ready { .. }));
     let names: Vec<&str> = waited.map(|(name, _)| name.as_str()).collect();
     format!("{} s, waiting for {}", began.elapsed().as_secs(), names.join(", "))
 }
 
-/// How a server is reached, in a line. Values of variables and headers are nobody's business.
+/// Formats the command or URL of a server on one line. Values of variables and headers are not shown.
 fn reached(table: &ServerTable) -> String {
     let args = arguments(&table.args);
     let words = table.command.iter().chain(&args);
@@ -71,7 +71,7 @@ fn is_secret(name: &str) -> bool {
         .any(|word| SECRET.contains(&word.trim_end_matches('s')))
 }
 
-/// Arguments, with dots for what may be a secret: the value of an option that is called so.
+/// Masks arguments that may be secrets: the values of options with such a name.
 fn arguments(args: &[String]) -> Vec<String> {
     let mut named = false;
     let shown = args.iter().map(|arg| {
@@ -86,7 +86,7 @@ fn arguments(args: &[String]) -> Vec<String> {
     shown.collect()
 }
 
-/// A URL, with dots for whatever it asks with: keys are often there.
+/// Masks the query of a URL, which often contains keys.
 fn address(url: &str) -> String {
     let (url, _) = url.split_once('#').unwrap_or((url, ""));
     match url.split_once('?') {
@@ -151,7 +151,7 @@ fn get(args: &GetServer) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A server, with dots for what may be a secret.
+/// Returns a server as JSON, with possible secrets masked.
 fn masked(server: &ServerSetting) -> Value {
     let mut value = json!(server);
     for key in ["env", "http_headers"] {
@@ -168,7 +168,7 @@ fn masked(server: &ServerSetting) -> Value {
     value
 }
 
-/// The server of that name, or which there are.
+/// Finds a server by name. The error lists the configured names.
 fn named<'a>(config: &'a Config, name: &str) -> Result<&'a Setting<ServerSetting>, Fault> {
     config.servers.iter().find(|server| server.value.name == name).ok_or_else(|| {
         let known: Vec<String> =

@@ -1,4 +1,4 @@
-//! `toolgate mcp test`: servers are started, asked for their tools, and ended.
+//! `toolgate mcp test`: starts servers, lists their tools, and stops them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ use crate::fault::Fault;
 use crate::screen::{self, FAINT, NAME};
 use crate::servers;
 
-/// How long each took.
+/// The start-up time of each server.
 #[derive(Default)]
 struct Times(Mutex<BTreeMap<String, Duration>>);
 

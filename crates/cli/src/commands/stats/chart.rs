@@ -1,11 +1,11 @@
-//! Small charts of block characters.
+//! Small bar and column charts of block characters.
 
 /// Eighths of a block, from the left.
 const ACROSS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 /// Eighths of a block, from below.
 const UP: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A bar as long as `part` of `whole`, of at most `width` blocks; whatever is not nothing is seen.
+/// Draws a bar for `part` of `whole`, at most `width` blocks long. A nonzero part is always visible.
 pub(super) fn bar(part: u64, whole: u64, width: u64) -> String {
     if part == 0 || whole == 0 {
         return String::new();
@@ -19,7 +19,7 @@ pub(super) fn bar(part: u64, whole: u64, width: u64) -> String {
     bar
 }
 
-/// A line of columns, each as high as its count; those of nothing are blank.
+/// Draws one column per count. Zero is blank.
 pub(super) fn columns(counts: &[u64]) -> String {
     let highest = counts.iter().copied().max().unwrap_or_default();
     let column = |count: &u64| {

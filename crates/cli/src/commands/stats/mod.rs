@@ -1,4 +1,4 @@
-//! `toolgate stats`: what sessions did, counted.
+//! `toolgate stats`: prints statistics over recorded sessions.
 
 mod chart;
 mod table;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Stats) -> Result<ExitCode, Fault> {
                 }
                 tally.add(&story);
             }
-            // Whoever names one wants to know about that one.
+            // The fault of an explicitly named session is an error.
             Err(fault) if !args.sessions.is_empty() => return Err(Fault::usage(fault.to_string())),
             Err(fault) => {
                 screen::error(&format!("`{}` does not count: {}", meant.name, told(&fault)));
@@ -69,7 +69,7 @@ fn meant(directory: &Path, args: &Stats) -> Result<Vec<Meant>, Fault> {
     Ok(all)
 }
 
-/// When a session began, in milliseconds since 1970, by its name.
+/// Returns the start of a session in milliseconds since 1970, from its name.
 fn began(name: &str) -> Option<u128> {
     let (date, time) = (name.get(..8)?, name.get(9..15)?);
     let at = format!(

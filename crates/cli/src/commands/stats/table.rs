@@ -1,4 +1,4 @@
-//! The sums as a table, with charts where somebody looks at it.
+//! Formats the totals as a table, with charts on a terminal.
 
 use std::fmt::Write;
 
@@ -12,20 +12,20 @@ use crate::screen::{self, FAINT, NAME};
 
 const CHART: Style = AnsiColor::Cyan.on_default();
 const WRONG: Style = AnsiColor::Red.on_default();
-/// How many blocks the longest bar has, and the shortest that is worth it.
+/// Maximum and minimum length of a bar, in blocks.
 const LONGEST: usize = 20;
 const SHORTEST: usize = 5;
-/// How wide the names of tools are at the most.
+/// Maximum width of a tool's name.
 const TOOL: usize = 24;
-/// Stands over the columns of [`Tool::spread`].
+/// The heading of the columns of [`Tool::spread`].
 const SPREAD: &str = "1ms - 1min";
 
-/// How it is shown.
+/// The output style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// To somebody at a terminal that is so wide.
+    /// For a terminal of this width.
     Charts(usize),
-    /// To a file or a program.
+    /// For a file or a program.
     Plain,
 }
 
@@ -75,18 +75,18 @@ fn row([calls, ok, failed, p50, p95, p99]: [&str; 6]) -> String {
     format!("  {calls:>5}  {ok:>5}  {failed:>6}  {p50:>7}  {p95:>7}  {p99:>7}")
 }
 
-/// What stands beside the numbers of a tool: as much as there is room for.
+/// The charts beside the numbers of a tool, depending on the width.
 #[derive(Debug, Clone, Copy)]
 enum Charts {
     None,
-    /// How long its calls took.
+    /// The distribution of durations.
     Spread,
-    /// And how many there were, in a bar of so many blocks.
+    /// The distribution of durations, and a bar of at most so many blocks for the number of calls.
     Both(usize),
 }
 
 impl Charts {
-    /// What fits beside so many columns.
+    /// Selects the charts that fit beside `used` columns.
     fn of(look: Look, used: usize) -> Self {
         let Look::Charts(width) = look else { return Self::None };
         let room = width.saturating_sub(used + 2 + SPREAD.len());
@@ -116,13 +116,13 @@ impl Charts {
     }
 }
 
-/// The name of a tool, which is whatever a model called.
+/// Truncates and escapes the name of a tool, which may be any text that a model sent.
 fn shown(name: &str) -> String {
     let name = screen::one_line(name);
     if name.chars().count() <= TOOL { name } else { name.chars().take(TOOL - 1).chain(['…']).collect() }
 }
 
-/// Why calls failed.
+/// Lists the kinds of failures.
 fn faults(text: &mut String, tally: &Tally) {
     let failed: Vec<(&str, &Tool)> =
         tally.ranked().into_iter().filter(|(_, tool)| !tool.failed.is_empty()).collect();
@@ -138,7 +138,7 @@ fn faults(text: &mut String, tally: &Tally) {
     }
 }
 
-/// Who was waited for.
+/// Formats the waiting times for the model, people and tools.
 fn waits(text: &mut String, tally: &Tally, look: Look) {
     let most = tally.waited.iter().copied().max().unwrap_or_default();
     for (waiting, took) in Waiting::ALL.into_iter().zip(tally.waited) {

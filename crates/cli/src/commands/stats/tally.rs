@@ -1,4 +1,4 @@
-//! What sessions did, counted: pure sums over what happened.
+//! Totals over sessions: calls, failures, durations, tokens and waiting times.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use crate::journals::spans::{Waiting, lasted, spans};
 use crate::journals::story::{Call, Story, Usage};
 
-/// So many tools, and so many kinds of faults of each, are counted by their names.
+/// Maximum number of tools, and of failure kinds of each, that are counted by name.
 const NAMES: usize = 500;
-/// For those that come after.
+/// The name for all others.
 const OTHERS: &str = "(others)";
-/// The fault of a call that has no answer.
+/// The failure kind of a call without an answer.
 const UNANSWERED: &str = "unanswered";
 
-/// The sums of some sessions.
+/// The totals over sessions.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) sessions: u64,
@@ -22,24 +22,24 @@ pub(super) struct Tally {
     pub(super) tools: BTreeMap<String, Tool>,
     pub(super) requests: u64,
     pub(super) usage: Usage,
-    /// Milliseconds that each of [`Waiting::ALL`] was waited for.
+    /// Milliseconds spent waiting for each of [`Waiting::ALL`].
     pub(super) waited: [u64; 3],
 }
 
-/// The sums of one tool.
+/// The totals of one tool.
 #[derive(Debug, Default)]
 pub(super) struct Tool {
     pub(super) ok: u64,
-    /// By kind.
+    /// Failures by kind.
     pub(super) failed: BTreeMap<String, u64>,
     /// Bytes of its answers.
     pub(super) bytes: u64,
-    /// Milliseconds of each call that was answered.
+    /// Milliseconds of each answered call.
     pub(super) took: Vec<u64>,
 }
 
 impl Tally {
-    /// Counts a session in.
+    /// Adds a session.
     pub(super) fn add(&mut self, story: &Story) {
         self.sessions += 1;
         self.prompts += story.prompts() as u64;
@@ -59,7 +59,7 @@ impl Tally {
         self.tools.values().map(Tool::calls).sum()
     }
 
-    /// The tools, those that were called most first.
+    /// Returns the tools, the most called first.
     pub(super) fn ranked(&self) -> Vec<(&str, &Tool)> {
         let mut tools: Vec<(&str, &Tool)> =
             self.tools.iter().map(|(name, tool)| (name.as_str(), tool)).collect();
@@ -67,7 +67,7 @@ impl Tally {
         tools
     }
 
-    /// For programs.
+    /// Returns the totals as JSON.
     pub(super) fn json(&self) -> Value {
         let tool = |(name, tool): (&str, &Tool)| {
             let [p50, p95, p99] = tool.percentiles();
@@ -109,14 +109,15 @@ impl Tool {
         self.ok + self.failures()
     }
 
-    /// Milliseconds that 50, 95 and 99 of a hundred calls stayed within; nothing if none was answered.
+    /// Returns the 50th, 95th and 99th percentile in milliseconds, or `None` without an answered call.
     pub(super) fn percentiles(&self) -> [Option<u64>; 3] {
         let mut took = self.took.clone();
         took.sort_unstable();
         [50, 95, 99].map(|percent| took.get((took.len() * percent).div_ceil(100).checked_sub(1)?).copied())
     }
 
-    /// Calls by how long they took: below 1 ms, 4 ms, 16 ms and so on, and all that took longer.
+    /// Returns a histogram of durations: below 1 ms, 4 ms, 16 ms and so on. The last entry counts all longer
+    /// calls.
     pub(super) fn spread(&self) -> [u64; 10] {
         let mut spread = [0; 10];
         for took in &self.took {
@@ -127,7 +128,7 @@ impl Tool {
     }
 }
 
-/// The place of a name, or that of all others if there are too many.
+/// Returns the entry of a name, or the entry of all others if there are too many names.
 fn slot<'a, T: Default>(places: &'a mut BTreeMap<String, T>, name: &str) -> &'a mut T {
     let is_full = places.len() >= NAMES && !places.contains_key(name);
     places.entry(if is_full { OTHERS } else { name }.to_owned()).or_default()
@@ -222,7 +223,7 @@ mod tests {
         let asked = journal::Entry::Asked { call: "a".to_owned(), why: Vec::new() };
         let (decision, by) = ("approved".to_owned(), "terminal".to_owned());
         let decided = journal::Entry::Decided { call: "a".to_owned(), decision, by };
-        // Whether a journal counts them in or not.
+        // The result does not depend on the journal including the waiting time.
         for took in [9020, 20] {
             let mut tally = Tally::default();
             tally.add(&sample::told(vec![

@@ -1,4 +1,4 @@
-//! HTML that holds nothing raw but what is written in this program.
+//! Writes HTML and escapes all text except tags from this program's source.
 
 use std::fmt::Write;
 
@@ -6,30 +6,30 @@ use crate::journals::amount;
 use crate::journals::excerpt::Excerpt;
 use crate::screen;
 
-/// A page that is being written.
+/// A page under construction.
 #[derive(Default)]
 pub(super) struct Html {
     text: String,
 }
 
 impl Html {
-    /// Tags: only what stands in the source of this program is one.
+    /// Adds a tag. Only string literals of this program can be tags.
     pub(super) fn tag(&mut self, tag: &'static str) {
         self.text.push_str(tag);
     }
 
-    /// A number, also in an attribute.
+    /// Adds a number; safe in an attribute.
     pub(super) fn number(&mut self, number: u64) {
         let _infallible = write!(self.text, "{number}");
     }
 
-    /// `part` of `whole` as a percentage, for an attribute of a drawing.
+    /// Adds `part` of `whole` as a percentage, for an attribute of a drawing.
     pub(super) fn percent(&mut self, part: u64, whole: u64) {
         let thousandths = u128::from(part.min(whole)) * 100_000 / u128::from(whole.max(1));
         let _infallible = write!(self.text, "{}.{:03}%", thousandths / 1000, thousandths % 1000);
     }
 
-    /// Text, whatever is in it, also in an attribute.
+    /// Adds escaped text; safe in an attribute.
     pub(super) fn text(&mut self, text: &str) {
         for letter in screen::visible(text).chars() {
             match letter {
@@ -43,7 +43,7 @@ impl Html {
         }
     }
 
-    /// A text as it is, and how much of it is not there.
+    /// Adds a text in a `<pre>`, and the number of bytes that are left out.
     pub(super) fn quote(&mut self, excerpt: &Excerpt) {
         if !excerpt.text.is_empty() {
             self.tag("<pre>");
@@ -53,14 +53,14 @@ impl Html {
         self.left_out(excerpt);
     }
 
-    /// How much of a text is not there.
+    /// Adds the number of bytes that are left out.
     pub(super) fn left_out(&mut self, excerpt: &Excerpt) {
         if excerpt.left_out > 0 {
             self.line(&format!("… {} more", amount::bytes(excerpt.left_out as u64)));
         }
     }
 
-    /// A small line.
+    /// Adds a faint line.
     pub(super) fn line(&mut self, text: &str) {
         self.tag("<p class=\"faint\">");
         self.text(text);

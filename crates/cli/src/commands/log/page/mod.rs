@@ -1,4 +1,4 @@
-//! A session as one page for a browser: it loads nothing, runs nothing, and holds nothing raw.
+//! Formats a session as a single HTML page that loads nothing, runs no script, and escapes all foreign text.
 
 mod html;
 mod timeline;
@@ -19,12 +19,12 @@ use crate::journals::spans::{Span, spans};
 use crate::journals::story::{Call, Moment, Speech, Story, What};
 
 const STYLE: &str = include_str!("page.css");
-/// What every page of ours begins with.
+/// The first bytes of each of our pages.
 const BEGINNING: &str = "<!DOCTYPE html>\n";
-/// Letters of the arguments in the line of a call.
+/// Characters of the arguments in the heading of a call.
 const GLANCE: usize = 120;
 
-/// All of a session.
+/// Formats the whole session.
 pub(super) fn show(name: &str, story: &Story) -> String {
     let mut html = Html::default();
     let spans = spans(story);
@@ -50,7 +50,7 @@ pub(super) fn show(name: &str, story: &Story) -> String {
     html.into_text()
 }
 
-/// Writes a page to a file that nobody else may read. What is there already must be a page too.
+/// Writes a page. A new file gets mode 0600. An existing file must be a page too, and keeps its mode.
 pub(super) fn save(file: &Path, page: &str) -> io::Result<()> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let mut file = File::from(openat(CWD, file, flags, Mode::RUSR | Mode::WUSR)?);
@@ -67,7 +67,8 @@ pub(super) fn save(file: &Path, page: &str) -> io::Result<()> {
     file.write_all(page.as_bytes())
 }
 
-/// The head of the page. Its policy lets it load and run nothing, and have no style but its own.
+/// Writes the head of the page. Its Content-Security-Policy forbids loading and scripts, and allows only the
+/// page's own style.
 fn head(html: &mut Html, name: &str) {
     html.tag(BEGINNING);
     html.tag("<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -83,11 +84,11 @@ fn head(html: &mut Html, name: &str) {
     html.tag("</style>\n</head>\n<body>\n");
 }
 
-/// A session's moments up to the first prompt, and then from each prompt to the next.
+/// Splits a session into turns: the moments before the first prompt, then from each prompt to the next.
 fn turns(story: &Story) -> Vec<&[Moment]> {
     let mut turns = Vec::new();
     let mut rest = &story.moments[..];
-    // ends: each turn takes one moment at least
+    // ends: each turn takes at least one moment
     while !rest.is_empty() {
         let next = rest.iter().skip(1).position(Moment::is_prompt).map_or(rest.len(), |at| at + 1);
         let (turn, after) = rest.split_at(next);
@@ -182,7 +183,7 @@ fn call(html: &mut Html, moment: &Moment, call: &Call) {
     html.text(&call.arguments.text.chars().take(GLANCE).collect::<String>());
     html.tag("</code><span class=\"how\">");
     html.text(&text::outcome(call, moment.after));
-    // A browser that goes to what is inside opens what is around.
+    // A browser that jumps to an anchor inside a closed `<details>` opens it.
     html.tag("</span></summary>\n<div class=\"inside\" id=\"l");
     html.number(moment.seq);
     html.tag("\">\n");

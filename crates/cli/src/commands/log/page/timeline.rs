@@ -1,4 +1,4 @@
-//! The timeline: a bar for each time that somebody was waited for.
+//! Draws a timeline as SVG: one bar for each wait for the model, people or tools.
 
 use std::ops::Range;
 
@@ -7,23 +7,23 @@ use crate::journals::amount;
 use crate::journals::spans::{Span, Waiting, lasted};
 use crate::journals::story::{Moment, Story};
 
-/// Bars of one drawing; what comes after them is counted.
+/// Maximum number of bars in a drawing. Further bars are counted.
 const BARS: usize = 2000;
-/// Rows for tools that run at the same time; the last takes all that find none.
+/// Rows for concurrent tools. The last row takes the bars that find no free row.
 const ROWS: usize = 6;
-/// Ticks of one drawing at the most.
+/// Maximum number of ticks in a drawing.
 const TICKS: u64 = 8;
-/// Thousandths of a drawing that a bar has at the least, so that it is seen.
+/// Minimum width of a visible bar, in thousandths of the drawing.
 const THINNEST: u64 = 3;
 
-/// A bar, and the row that it stands in: 0 is the model's, 1 that of people, tools follow.
+/// A bar and its row. Row 0 is the model's, row 1 that of people; rows of tools follow.
 #[derive(Debug, PartialEq, Eq)]
 struct Bar {
     row: usize,
     span: Span,
 }
 
-/// Draws what happened in `time`.
+/// Draws the spans within `time`.
 pub(super) fn draw(html: &mut Html, story: &Story, spans: &[Span], time: &Range<u64>) {
     let within: Vec<Span> =
         spans.iter().filter(|span| span.from < time.end && time.start < span.to).copied().collect();
@@ -49,12 +49,12 @@ pub(super) fn draw(html: &mut Html, story: &Story, spans: &[Span], time: &Range<
     html.tag("</figure>\n");
 }
 
-/// The time that the thinnest bar stands for.
+/// Returns the time that the narrowest bar stands for.
 fn thinnest(time: &Range<u64>) -> u64 {
     time.end.saturating_sub(time.start).saturating_mul(THINNEST) / 1000
 }
 
-/// Puts each span into a row where nothing else is drawn at its time.
+/// Assigns each span to a row without overlap.
 fn bars(spans: &[Span], thinnest: u64) -> Vec<Bar> {
     let mut sorted = spans.to_vec();
     sorted.sort_by_key(|span| (span.from, span.moment));
@@ -95,7 +95,7 @@ fn ticks(html: &mut Html, time: &Range<u64>, rows: u64) {
         html.tag("\" x2=\"");
         html.percent(tick, length);
         html.tag("\"/>");
-        // What would stand beyond the edge is left out.
+        // A label near the right edge would be cut off, so it is left out.
         if tick.saturating_mul(100) < length.saturating_mul(93) {
             html.tag("<text x=\"");
             html.percent(tick, length);
@@ -108,7 +108,7 @@ fn ticks(html: &mut Html, time: &Range<u64>, rows: u64) {
     }
 }
 
-/// Milliseconds between ticks: 1, 2 or 5 with zeros.
+/// Returns the milliseconds between ticks: 1, 2 or 5 times a power of ten.
 fn step(length: u64) -> u64 {
     let mut unit = 1u64;
     // ends: the unit grows up to the length
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(rows, [(10, 2), (5, 3), (9, 1), (20, 3), (11, 2)]);
         let many: Vec<Span> = (0..100).map(|_| tools(0, 10)).collect();
         assert_eq!(bars(&many, 0).iter().map(|bar| bar.row).max(), Some(ROWS + 1));
-        // One that is drawn longer than it was has no other over it.
+        // A bar that is drawn wider than its span overlaps no other bar.
         let rows: Vec<usize> =
             bars(&[tools(0, 1), tools(1, 2), tools(4, 5)], 3).iter().map(|bar| bar.row).collect();
         assert_eq!(rows, [2, 3, 2]);
