@@ -1,4 +1,4 @@
-//! Whatever happened → one answer that fits.
+//! Turns the outcome of a call into its final output: errors become text, and text over the token budget is truncated.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use tool::{BYTES_PER_TOKEN, CallId, Cut, Facts, Item, ToolError, ToolOutput, fit
 
 use crate::stopwatch::Stopwatch;
 
-/// Keeps what is too long for the model, so that it can be read later.
+/// Stores output that is too long for the model, so that it can be read later.
 pub trait Keep: Send + Sync {
-    /// Keeps `text` and says where, e.g. a path that `read_file` takes; `None` if it could not be kept.
+    /// Stores `text` and returns its location, e.g. a path that `read_file` accepts. Returns `None` if storing failed.
     fn keep(&self, call: &CallId, text: &str) -> Option<String>;
 }
 
-/// Turns the outcome of a call into its answer: a fault becomes its sentence, a text too long loses its middle.
+/// Turns the outcome of a call into its output: an error becomes a message, and too long a text loses its middle.
 pub(crate) fn answer(
     outcome: Result<ToolOutput, ToolError>,
     watch: &Stopwatch,
@@ -30,13 +30,13 @@ pub(crate) fn answer(
     output
 }
 
-/// A fault as an answer.
+/// Returns the failed output that reports `error`.
 pub(crate) fn sentence(error: &ToolError) -> ToolOutput {
     let facts = Facts { error: Some(error.kind()), ..Facts::default() };
     ToolOutput { facts, ..ToolOutput::failure(one_line(&error.to_string())) }
 }
 
-/// A sentence is one line, whatever the names of files and tools in it hold.
+/// Escapes control characters, so that an error message stays one line whatever file and tool names it contains.
 fn one_line(sentence: &str) -> String {
     let mut line = String::with_capacity(sentence.len());
     for letter in sentence.chars() {
@@ -45,9 +45,9 @@ fn one_line(sentence: &str) -> String {
     line
 }
 
-/// Shortens the texts of `output` to `tokens` in all; what comes after the budget is used up is left out.
+/// Truncates the texts of `output` to `tokens` in total. Items after the budget is used up are removed.
 ///
-/// Pictures cost nothing here: their tool has seen to their size.
+/// Images do not count: the tool has already limited their size.
 pub(crate) fn shorten(output: &mut ToolOutput, tokens: usize, call: &CallId, keep: Option<&dyn Keep>) {
     let needed: usize = output.items.iter().filter_map(Item::as_text).map(cost).sum();
     if needed <= tokens {
@@ -83,7 +83,7 @@ fn cost(text: &str) -> usize {
     text.len().div_ceil(BYTES_PER_TOKEN)
 }
 
-/// A keeper that panics has kept nothing.
+/// Calls the store. A store that panics counts as a failed one.
 fn kept(keep: &dyn Keep, call: &CallId, text: &str) -> Option<String> {
     catch_unwind(AssertUnwindSafe(|| keep.keep(call, text))).unwrap_or_default()
 }

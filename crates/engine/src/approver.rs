@@ -1,17 +1,18 @@
-//! Whoever can be asked, and where a rule is saved that they want to keep.
+//! The interfaces for asking about a call and for saving a rule.
 
 use policy::rules::{NewRule, Rules};
 use policy::{Question, ReviewDecision};
 use tool::{BoxFuture, CallId};
 
-/// Somebody who answers questions: a person at a terminal, a program, a script.
+/// Answers approval questions: a user at a terminal, a program or a script.
 pub trait Approver: Send + Sync {
-    /// Asks about `call`. One question is asked at a time. The future is dropped when the call is given up.
+    /// Asks about `call`. One question is asked at a time. The future is dropped when the call is cancelled.
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision>;
 }
 
-/// Where rules are kept that somebody wants to count from now on.
+/// Stores rules that the user wants to keep.
 pub trait Rulebook: Send + Sync {
-    /// Saves `rule`, and gives it back as it was read again; or says in one sentence why it was not saved. May block.
+    /// Saves `rule` and returns the rules as re-read from storage. The error is one sentence saying why saving failed.
+    /// May block.
     fn save(&self, rule: &NewRule) -> Result<Rules, String>;
 }

@@ -1,51 +1,52 @@
-//! Model families as data: the forms of tools that each of them takes.
+//! The table of model families: the tool forms and image sizes that each family supports.
 
-/// A family of models, and the forms of tools that it takes.
+/// A family of models and the tool forms that it supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Family {
     /// The family's name, e.g. `claude`.
     pub name: &'static str,
-    /// Whether its models see pictures.
+    /// True if its models accept images.
     pub sees_images: bool,
-    /// The longest side, in pixels, that its provider does not scale down itself.
+    /// The longest image side, in pixels, that its provider accepts without scaling it down.
     pub image_side: u32,
-    /// The form in which it takes `apply_patch`.
+    /// The form in which `apply_patch` is described to it.
     pub apply_patch: ApplyPatchToolType,
-    /// The shell that it is offered.
+    /// The shell tool that it is offered.
     pub shell: ShellType,
 }
 
-/// The form in which a model is told of `apply_patch`. A call in the other form is answered all the same.
+/// The form in which `apply_patch` is described to a model. A call in the other form is accepted too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApplyPatchToolType {
-    /// A custom tool with a grammar; the Responses API knows it since GPT-5.
+    /// A custom tool with a grammar; the Responses API supports it since GPT-5.
     Freeform,
-    /// A function with one string.
+    /// A function with one string argument.
     Function,
 }
 
-/// The shell that a model is offered. All others stay callable, but for [`ShellType::Disabled`].
+/// The shell tool that a model is offered. The other shells stay callable, except with [`ShellType::Disabled`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ShellType {
-    /// `exec_command`, with the tools for its sessions.
+    /// `exec_command` and the tools for its sessions.
     #[default]
     UnifiedExec,
     /// `shell_command`.
     ShellCommand,
     /// `shell`.
     Default,
-    /// The Responses API's own `local_shell`, which `shell` answers.
+    /// The Responses API's own `local_shell`, which `shell` implements.
     Local,
-    /// None, and none can be called.
+    /// No shell is offered, and none is callable.
     Disabled,
 }
 
 use ApplyPatchToolType::{Freeform, Function};
 use ShellType::{Local, UnifiedExec};
 
-/// Prefix of a model's name, family, sees pictures, longest side of one, `apply_patch`, shell. The first that fits counts.
+/// Model name prefix, family, accepts images, longest image side, `apply_patch` form, shell. The first matching prefix
+/// wins.
 ///
-/// Custom tools came with GPT-5; the API refuses them for every model before it.
+/// Custom tools came with GPT-5; the API rejects them for every earlier model.
 const FAMILIES: &[(&str, &str, bool, u32, ApplyPatchToolType, ShellType)] = &[
     ("gpt-oss", "gpt-oss", false, 2048, Function, UnifiedExec),
     ("gpt-3", "gpt-3", false, 2048, Function, UnifiedExec),
@@ -66,7 +67,7 @@ const FAMILIES: &[(&str, &str, bool, u32, ApplyPatchToolType, ShellType)] = &[
     ("devstral", "mistral", false, 2048, Function, UnifiedExec),
 ];
 
-/// A model that we know nothing about: it gets everything, in forms and at sizes that every provider takes.
+/// The family of an unlisted model: every tool, in the forms and image sizes that every provider accepts.
 const UNKNOWN: Family = Family {
     name: "unknown",
     sees_images: true,
@@ -76,7 +77,8 @@ const UNKNOWN: Family = Family {
 };
 
 impl Family {
-    /// The family of `model`, which may carry a provider's prefix such as `anthropic/claude-…` or `ft:gpt-4.1:…`.
+    /// Returns the family of `model`. The name may carry a provider prefix such as `anthropic/claude-…` or
+    /// `ft:gpt-4.1:…`.
     pub fn of(model: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
         let name = name.strip_prefix("ft:").unwrap_or(&name);

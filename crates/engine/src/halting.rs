@@ -1,4 +1,4 @@
-//! A tool's work, until it answers or has to end.
+//! Runs a tool until it finishes, its time limit passes or the call is cancelled.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tool::{Cx, ErrorKind, GRACE, Halt, ToolError, ToolOutput};
 
-/// Lets `work` run until it is done, until `limit` is over or until `cancel`.
+/// Runs `work` until it finishes, `limit` passes or `cancel` fires.
 ///
-/// A tool that asked to be told of its end is told, and gets [`GRACE`] to answer with what it has. Every other one is
-/// given up then and there.
+/// A tool that waits for its halt signal receives it and has [`GRACE`] to answer with partial output. Every other tool
+/// is dropped immediately.
 pub(crate) async fn bounded(
     mut work: Pin<&mut impl Future<Output = Result<ToolOutput, ToolError>>>,
     cx: &Cx,
@@ -19,8 +19,8 @@ pub(crate) async fn bounded(
     arrived: Instant,
 ) -> Result<ToolOutput, ToolError> {
     let (why, ended) = tokio::select! {
-        biased; // a result that is there when the call is cancelled is the better answer
-        // `timeout` and no branch of its own: it looks at the clock even if the work never rests.
+        biased; // a result that is ready when the call is cancelled is the better answer
+        // `timeout` instead of a separate branch: it checks the clock even if the work is always ready.
         done = tokio::time::timeout(limit, &mut work) => match done {
             Ok(done) => return done,
             Err(_) => (Halt::TimedOut { after: limit }, ToolError::TimedOut { after: limit }),
@@ -36,7 +36,7 @@ pub(crate) async fn bounded(
     }
 }
 
-/// Programs have to know that it is not all; the model reads what the tool says about it.
+/// Marks a partial output as failed with `by`, for programs; the tool's own text explains it to the model.
 fn cut_short(mut output: ToolOutput, by: ErrorKind) -> ToolOutput {
     if output.facts.error.is_none() {
         output.facts.error = Some(by);

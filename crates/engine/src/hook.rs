@@ -1,54 +1,54 @@
-//! What others run before and after every call. A hook may tighten, and never loosen.
+//! The hook interface: code that runs before and after every call and can only restrict it.
 
 use policy::Intent;
 use tool::{BoxFuture, Place, ToolCall, ToolOutput};
 
-/// Sees every call that its tool understood: before it is judged, and after it was answered.
+/// Observes every call whose arguments are valid: before the policy decides, and after the tool has answered.
 ///
-/// Calling off the call drops what either of these returns.
+/// Cancelling the call drops the futures that both methods return.
 pub trait Hook: Send + Sync {
-    /// Its name, for whoever is told what it says.
+    /// The name shown with its messages.
     fn name(&self) -> &str;
 
-    /// What it says before `call` is judged. It knows no verdict, and can change none.
+    /// Runs before the policy decides about `call`. The hook does not see the verdict and cannot change it.
     fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays>;
 
-    /// What it says about `output`, before anybody reads it. It cannot ask any more.
+    /// Runs after the call and checks `output` before it is passed on. Asking is no longer possible at this point.
     fn after<'a>(&'a self, call: Planned<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookSays>;
 }
 
-/// A call whose arguments are right, and what it would do.
+/// A call with valid arguments, and its intent.
 #[derive(Debug, Clone, Copy)]
 pub struct Planned<'a> {
-    /// The tool's own name, whichever of its names the model wrote.
+    /// The tool's own name, even if the model used an alias.
     pub tool: &'a str,
-    /// What the model sent; a patch in a shell is a call of the tool for patches.
+    /// The call as the model sent it. A patch inside a shell command appears as an `apply_patch` call.
     pub call: &'a ToolCall,
-    /// What it would touch.
+    /// The effects that the call would have.
     pub intent: &'a Intent,
-    /// Where the session works.
+    /// The working directory of the session.
     pub place: &'a Place,
 }
 
-/// What a hook says; the strictest of several counts.
+/// The response of one hook. The strictest response of several hooks wins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookSays {
-    /// What it wants.
+    /// The decision.
     pub wants: HookWants,
-    /// What the model should read beside the answer.
+    /// A note for the model, added to the output.
     pub note: Option<String>,
-    /// What whoever watches should know: it did not work, and that is to be ignored.
+    /// A warning for observers: the hook failed and is ignored.
     pub warning: Option<String>,
 }
 
-/// What a hook wants; the strictest comes last.
+/// The decision of a hook, ordered from lenient to strict.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookWants {
-    /// Nothing.
+    /// No objection.
     #[default]
     Nothing,
-    /// That somebody has a look at it, for this reason.
+    /// The user must approve the call, for this reason.
     Ask(String),
-    /// That it is not done, for this reason; afterwards, that nobody reads it.
+    /// The call is forbidden, for this reason. After the call, its output is withheld.
     Deny(String),
 }

@@ -1,4 +1,4 @@
-//! Several hooks as one: each is heard in its turn, and the strictest counts.
+//! Runs all hooks around a call, in order; the strictest decision wins.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -14,19 +14,20 @@ use crate::answer::sentence;
 use crate::observer::Observers;
 use crate::{Event, Hook, HookSays, HookWants, Planned};
 
+/// The registered hooks, in the order in which they run.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks(Vec<Arc<dyn Hook>>);
 
-/// What all of them say before a call.
+/// The combined result of all hooks before a call.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
-    /// One of them wants it to be asked.
+    /// The reason to ask the user, if a hook wants it.
     pub(crate) asks: Option<Cause>,
-    /// What the model should read beside the answer.
+    /// Notes for the model, added to the output.
     notes: Vec<Item>,
 }
 
-/// One call on its way past the hooks.
+/// One call and the context that its hooks run in.
 pub(crate) struct Hearing<'a> {
     pub(crate) hooks: &'a Hooks,
     pub(crate) call: Planned<'a>,
@@ -42,7 +43,7 @@ impl Hooks {
 }
 
 impl Hearing<'_> {
-    /// Hears all of them; one that denies ends it.
+    /// Runs every hook before the call; a denial stops the run.
     pub(crate) async fn before(&self) -> Result<Heard, ToolError> {
         let hearing = async {
             let mut heard = Heard::default();
@@ -55,7 +56,7 @@ impl Hearing<'_> {
                         heard.asks.get_or_insert(Cause::Hook { hook, reason });
                     }
                     HookWants::Deny(reason) => {
-                        // A note is all the better with a no.
+                        // The note helps the model to understand the denial.
                         let reason = says.note.map_or(reason.clone(), |note| format!("{reason}; {note}"));
                         return Err(denied(hook.as_ref(), reason));
                     }
@@ -67,7 +68,7 @@ impl Hearing<'_> {
         self.unless_cancelled(hearing).await
     }
 
-    /// Lets each of them read what came of the call, with what was said `before`; one that denies withholds it.
+    /// Runs every hook on the outcome, after adding the notes from `before`. A denial withholds the output.
     pub(crate) async fn after(
         &self,
         before: Heard,
@@ -77,7 +78,7 @@ impl Hearing<'_> {
             return outcome;
         }
         let mut output = outcome.unwrap_or_else(|error| sentence(&error));
-        // Behind the answer they would look like something that a program printed.
+        // Notes go first: after the output they would look like text that a program printed.
         let mut notes = before.notes.len();
         output.items.splice(0..0, before.notes);
         let ended_by = output.facts.error;
@@ -86,7 +87,7 @@ impl Hearing<'_> {
                 let says = self.said(hook.as_ref(), || hook.after(self.call, &output)).await;
                 match says.wants {
                     HookWants::Nothing => {}
-                    // It is too late to ask.
+                    // Asking is no longer possible, so it counts as a denial.
                     HookWants::Ask(reason) | HookWants::Deny(reason) => {
                         let reason = format!("the call was done, and its answer is withheld: {reason}");
                         return Err(denied(hook.as_ref(), reason));
@@ -100,7 +101,7 @@ impl Hearing<'_> {
             Ok(output)
         };
         let heard = if self.cancel.is_cancelled() {
-            // What the tool had until then is not shown to the model unheard.
+            // Partial output of a cancelled tool reaches the model only after the hooks have seen it.
             tokio::time::timeout(GRACE, hearing).await.unwrap_or_else(|_| Err(self.cancelled()))
         } else {
             self.unless_cancelled(hearing).await
@@ -109,7 +110,7 @@ impl Hearing<'_> {
     }
 
     async fn said<'a>(&self, hook: &dyn Hook, says: impl FnOnce() -> BoxFuture<'a, HookSays>) -> HookSays {
-        // A hook that crashes says no, wherever it does.
+        // A hook that panics, at any point, counts as a denial.
         let says = AssertUnwindSafe(async { says().await }).catch_unwind().await.unwrap_or_else(|_| {
             HookSays { wants: HookWants::Deny("it crashed".to_owned()), ..HookSays::default() }
         });
@@ -137,7 +138,7 @@ impl Hearing<'_> {
     }
 }
 
-/// Nothing of the answer is left; but that a person stopped the call or all that goes on is still to be known.
+/// Replaces the withheld output, but keeps the error kind if the user cancelled the call or stopped the session.
 fn withheld(error: ToolError, ended_by: Option<ErrorKind>) -> Result<ToolOutput, ToolError> {
     match ended_by {
         Some(ErrorKind::Cancelled | ErrorKind::Stopped) => {

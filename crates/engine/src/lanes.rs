@@ -1,4 +1,4 @@
-//! Who may run beside whom: shared calls together, the others alone, all in the order in which they came.
+//! Schedules concurrent calls: shared calls run together, exclusive calls run alone, all in arrival order.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tool::Lane;
 
-/// The lanes of a session.
+/// The lanes of one session.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     state: Mutex<State>,
     width: usize,
 }
 
+/// The calls that hold a lane, and the queue of those that wait.
 #[derive(Debug, Default)]
 struct State {
     shared: usize,
@@ -21,14 +22,14 @@ struct State {
 }
 
 impl Lanes {
-    /// Lanes in which at most `width` shared calls run at a time.
+    /// Creates lanes in which at most `width` shared calls run at a time.
     pub(crate) fn new(width: usize) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), width: width.max(1) })
     }
 
-    /// Takes a place in the queue now; the ticket becomes a guard when its turn comes.
+    /// Joins the queue immediately; the ticket yields a guard when its turn comes.
     ///
-    /// Not async, so that the order of calls to this function is the order of turns, however tasks are scheduled.
+    /// Not async: the order of calls to this function is the order of turns, however tasks are scheduled.
     pub(crate) fn enter(self: &Arc<Self>, lane: Lane) -> Ticket {
         let mut state = self.lock();
         if state.waiting.is_empty() && state.admits(lane, self.width) {
@@ -54,7 +55,7 @@ impl Lanes {
         self.hand_on(state);
     }
 
-    /// Lets in whoever is next.
+    /// Admits every waiting call at the front of the queue that may run now.
     fn hand_on<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>) {
         // ends: every round takes one from the queue or stops
         while let Some((next, turn)) = state.waiting.front() {
@@ -63,20 +64,21 @@ impl Lanes {
                 break;
             }
             let Some((next, turn)) = state.waiting.pop_front() else { break };
-            // Nobody waits any more: their turn passes, even if it had not come yet.
+            // The waiter was dropped: its turn is skipped, even if it had not come yet.
             if gone {
                 continue;
             }
             state.admit(next);
             drop(state);
-            // If they leave right here, the guard comes back and its drop hands the turn on; hence outside the lock.
+            // If the waiter is dropped right here, the guard comes back and its drop admits the next. Hence outside the
+            // lock.
             drop(turn.send(self.guard(next)));
             state = self.lock();
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is right between any two statements that hold the lock, so a panic elsewhere spoils nothing.
+        // The state is consistent between any two statements that hold the lock, so a panic elsewhere does no damage.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -97,14 +99,14 @@ impl State {
     }
 }
 
-/// A place in the queue.
+/// A position in the lanes: admitted or still queued.
 #[derive(Debug)]
 pub(crate) enum Ticket {
     Now(Guard),
     Later(Place),
 }
 
-/// A place among those who wait. Whoever gives it up lets in those who waited only for them.
+/// A queued position. Dropping it admits the calls that waited only for this one.
 #[derive(Debug)]
 pub(crate) struct Place {
     turn: oneshot::Receiver<Guard>,
@@ -115,7 +117,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.turn.close();
         let lanes = Arc::clone(&self.lanes);
-        // A turn that came but was not taken: its guard lets the next in when it goes.
+        // The turn came but was not taken: dropping its guard admits the next call.
         drop(self.turn.try_recv());
         lanes.hand_on(lanes.lock());
     }
@@ -129,7 +131,7 @@ impl Place {
     }
 }
 
-/// The right to run; dropping it lets the next in.
+/// The right to run; dropping it admits the next call.
 #[derive(Debug)]
 pub(crate) struct Guard {
     lanes: Arc<Lanes>,

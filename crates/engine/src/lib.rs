@@ -1,9 +1,8 @@
-//! One call in, one answer out.
+//! Routes tool calls: one call in, one answer out.
 //!
-//! [`ToolRouter::dispatch`] is the front door: it finds the tool, reads the arguments, has the intent judged, waits
-//! for its lane, runs the tool and answers, whatever happens. [`ToolCallRuntime`] does that for a whole turn and
-//! gives the answers back in the model's order. Nothing here knows a concrete tool, a model API or an operating
-//! system.
+//! [`ToolRouter::dispatch`] is the entry point: it finds the tool, parses the arguments, asks the policy, waits for a
+//! lane, runs the tool and always answers. The [`ToolCallRuntime`] does this for a whole turn and returns the answers
+//! in the model's order. This crate knows no concrete tool, model API or operating system.
 
 mod answer;
 mod approver;

@@ -1,28 +1,29 @@
-//! What was called how often, with what outcome and how fast, per tool.
+//! Counts calls, outcomes and latencies per tool.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-/// Latency buckets in each power of two of microseconds: so many that the middle of a bucket is within 3.2 % of any
-/// latency in it. Latencies below this number have a bucket each.
+/// Latency buckets per power of two of microseconds. The middle of a bucket is within 3.2 % of any latency in it.
+/// Latencies below this number have one bucket each.
 const STEPS: usize = 1 << STEP_BITS;
 const STEP_BITS: u32 = 4;
-/// Powers of two that have buckets, from 2^4 µs on. The last bucket counts all that took longer (2.4 hours).
+/// Powers of two that have buckets, from 2^4 µs on. The last bucket counts every longer latency (2.4 hours).
 const POWERS: usize = 29;
 const BUCKETS: usize = STEPS + POWERS * STEPS;
 
-/// So many tools have counters of their own; with 2 kB of buckets each, they take 20 MB at most.
+/// The most tools with counters of their own. With 2 kB of buckets each, they take 20 MB at most.
 const MOST: usize = 10_000;
 
-/// Counters for the tools there are; calls of unknown tools share one, so that a model cannot grow them.
+/// Counters per tool. Calls of unknown tools share one counter, so that a model cannot grow the map.
 #[derive(Debug, Default)]
 pub struct Metrics {
     tools: RwLock<BTreeMap<String, Counters>>,
     unknown: Counters,
 }
 
+/// The live counters of one tool.
 #[derive(Debug)]
 struct Counters {
     successes: AtomicU64,
@@ -37,21 +38,21 @@ impl Default for Counters {
     }
 }
 
-/// The counters of one tool at one moment.
+/// A snapshot of one tool's counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolStats {
-    /// The tool; `(unknown)` for names that are none.
+    /// The tool's name; `(unknown)` for calls of unknown tools.
     pub tool: String,
-    /// Calls that did what was asked.
+    /// Calls that succeeded.
     pub successes: u64,
-    /// Calls that did not.
+    /// Calls that failed.
     pub errors: u64,
-    /// Calls by latency: sixteen buckets for each power of two of microseconds, the quickest first.
+    /// Calls by latency: sixteen buckets per power of two of microseconds, the fastest first.
     pub latency: Vec<u32>,
 }
 
 impl Metrics {
-    /// Counts a call of a tool that there is, or of none.
+    /// Counts one call; `None` stands for an unknown tool.
     pub(crate) fn count(&self, tool: Option<&str>, success: bool, elapsed: Duration) {
         let Some(tool) = tool else { return self.unknown.count(success, elapsed) };
         if let Some(counters) = self.tools.read().unwrap_or_else(PoisonError::into_inner).get(tool) {
@@ -65,7 +66,7 @@ impl Metrics {
         }
     }
 
-    /// The counters of every tool that was called, by name.
+    /// Returns the counters of every tool that was called, sorted by name.
     pub fn snapshot(&self) -> Vec<ToolStats> {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
         let known = tools.iter().map(|(name, counters)| counters.stats(name));
@@ -91,12 +92,12 @@ impl Counters {
 }
 
 impl ToolStats {
-    /// All calls.
+    /// Returns the number of calls.
     pub fn calls(&self) -> u64 {
         self.successes + self.errors
     }
 
-    /// A latency that `percent` of the calls did not exceed, exact to 3.2 %.
+    /// Returns the latency that `percent` of the calls did not exceed, exact to 3.2 %.
     pub fn percentile(&self, percent: u64) -> Duration {
         let wanted = (self.calls() * percent).div_ceil(100);
         let mut seen = 0;
@@ -115,7 +116,7 @@ fn bucket(elapsed: Duration) -> usize {
     (power as usize * STEPS + step).min(BUCKETS - 1)
 }
 
-/// The latency in the middle of a bucket.
+/// Returns the latency in the middle of a bucket.
 fn middle(bucket: usize) -> Duration {
     let power = (bucket / STEPS).saturating_sub(1);
     let first = (bucket - power * STEPS) << power;

@@ -1,4 +1,4 @@
-//! Whoever watches: a terminal, a journal, metrics. Watching cannot change an outcome.
+//! The observer interface: terminals, journals and metrics see each event of a call and cannot change its outcome.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,79 +8,80 @@ use futures_util::FutureExt;
 use policy::Enforcement;
 use tool::{BoxFuture, CallId, ErrorKind, Listen, Notice, Usage};
 
-/// What happens to a call.
+/// An event in the life of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// It was accepted, and waits for its lane.
+    /// The call was accepted and waits for its lane.
     Queued {
-        /// The name as the model wrote it.
+        /// The tool name as the model wrote it.
         tool: String,
     },
-    /// It runs.
+    /// The call left its lane queue and runs.
     Started,
-    /// The policy has judged it.
+    /// The policy has decided.
     Judged {
         /// `allow`, `ask` or `forbid`.
         verdict: &'static str,
-        /// Why it is not simply allowed, each in one sentence.
+        /// The reasons for asking or forbidding, one sentence each.
         why: Vec<String>,
-        /// Who says so: a rule with its file and line, a hook, or the policy for approvals.
+        /// The source of the verdict: a rule with file and line, a hook, or the approval policy.
         by: String,
     },
-    /// It is about to touch the machine.
+    /// An attempt starts that may touch the machine.
     Attempted {
-        /// From one: what was refused something may be tried again with more rights.
+        /// Counted from 1: an attempt that was refused something may be repeated with more rights.
         number: usize,
-        /// What confines it, as configurations spell it.
+        /// The sandbox mode, as configuration files spell it.
         sandbox: &'static str,
     },
-    /// Somebody is asked about it.
+    /// The user is asked about the call.
     Asked {
-        /// Why, each in one sentence.
+        /// The reasons, one sentence each.
         why: Vec<String>,
     },
-    /// They answered.
+    /// The user has decided.
     Decided {
         /// `approved`, `approved_for_session`, `approved_with_rule`, `denied` or `abort`.
         decision: &'static str,
     },
-    /// The tool says something.
+    /// The tool reports something.
     Notice(Notice),
-    /// It was answered.
+    /// The call was answered.
     Finished {
-        /// Whether the tool did what was asked.
+        /// True if the tool did what was asked.
         success: bool,
-        /// Which kind of fault the answer reports.
+        /// The kind of error that the output reports.
         error: Option<ErrorKind>,
-        /// From its arrival to its answer, without the time that it waited.
+        /// Time from arrival to answer, without waiting time.
         elapsed: Duration,
-        /// How long it waited for other calls and for people.
+        /// Time spent waiting for other calls and for the user.
         waited: Duration,
-        /// What its process took, if there was one.
+        /// Resource usage of its process, if there was one.
         usage: Option<Usage>,
-        /// What held for its process, if there was one.
+        /// The sandbox enforcement for its process, if there was one.
         enforcement: Option<Enforcement>,
     },
 }
 
-/// Watches calls.
+/// Observes calls.
 pub trait Observer: Send + Sync {
-    /// Sees `event` happen to `call`. Must not block.
+    /// Receives `event` of `call`. Must not block.
     fn saw(&self, call: &CallId, event: &Event);
 
-    /// Resolves when it can take more; `None` if it can now. Whoever streams waits for it, so a slow reader slows the
-    /// process down and loses nothing.
+    /// Backpressure: the future resolves when the observer can accept more output; `None` means now. Streaming code
+    /// waits for it, so a slow observer slows the process down and loses nothing.
     fn room(&self) -> Option<BoxFuture<'_, ()>> {
         None
     }
 
-    /// Whether it wants to see the output of processes, piece by piece. If nobody does, nobody makes the pieces.
+    /// Returns true if the observer wants process output as it is written. Without such an observer nothing is
+    /// streamed.
     fn streams(&self) -> bool {
         true
     }
 }
 
-/// Several observers as one, each shielded from the others' panics.
+/// A list of observers; a panic in one does not affect the others.
 #[derive(Clone, Default)]
 pub(crate) struct Observers(Vec<Arc<dyn Observer>>);
 
@@ -93,6 +94,7 @@ impl Observers {
         self.0.is_empty()
     }
 
+    /// Passes `event` to every observer; a panic is logged and ignored.
     pub(crate) fn saw(&self, call: &CallId, event: &Event) {
         for observer in &self.0 {
             if catch_unwind(AssertUnwindSafe(|| observer.saw(call, event))).is_err() {
@@ -111,7 +113,7 @@ impl Listen for Observers {
         self.0.iter().any(|observer| observer.streams())
     }
 
-    /// Room with all of them; whoever panics over it counts as having some.
+    /// Waits for every observer. One that panics counts as ready.
     fn room(&self) -> Option<BoxFuture<'_, ()>> {
         let rooms = self.0.iter().map(|observer| catch_unwind(AssertUnwindSafe(|| observer.room())));
         let waits: Vec<_> = rooms.filter_map(Result::unwrap_or_default).collect();

@@ -1,4 +1,4 @@
-//! Offered and callable are two sets: of several tools for one job a model is told of one, and can call all.
+//! Selects tools for a model. Of several tools for one job the model is offered one, but all stay callable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use tool::{AnyTool, Job, ShellForm};
 
 use crate::ToolsConfig;
 
-/// The tools of a builder, sorted by what a model can do with them.
+/// The tools of a registry builder, grouped by their availability to the model.
 pub(crate) struct Sorted {
-    /// Tools that it can call.
+    /// The tools that the model can call.
     pub(crate) callable: Vec<Arc<dyn AnyTool>>,
-    /// Names of those that it is not told of.
+    /// Names of callable tools that are not offered.
     pub(crate) hidden: BTreeSet<String>,
-    /// Names that were taken away, each with the names of tools that do the same job.
+    /// Names that the configuration removed, each with the offered tools that do the same job.
     pub(crate) taken: BTreeMap<String, Vec<String>>,
 }
 
-/// Sorts `tools` as `config` says.
+/// Groups `tools` according to `config`.
 pub(crate) fn sorted(config: &ToolsConfig, tools: Vec<Arc<dyn AnyTool>>) -> Sorted {
     let given =
         |tool: &Arc<dyn AnyTool>| config.gives(tool.as_ref()) || is_another_shell(config, tool, &tools);
@@ -55,20 +55,20 @@ fn is_shell(job: Job) -> bool {
     matches!(job, Job::Shell(_))
 }
 
-/// Whether somebody named `tool` as one of those that the model gets.
+/// Returns true if the configuration's `only` list names `tool`.
 fn is_named(config: &ToolsConfig, tool: &dyn AnyTool) -> bool {
     config.only.is_some() && config.admits(tool.spec().name(), &tool.aliases())
 }
 
-/// Whether `tool` is a shell that `only` does not name though it names another: it can do nothing that the other cannot.
-/// `exec_command` could leave something running, so it has to be named.
+/// Returns true for a shell that `only` does not name although it names another shell. Such a tool can do nothing that
+/// the named one cannot. `exec_command` can leave processes running, so it must be named itself.
 fn is_another_shell(config: &ToolsConfig, tool: &Arc<dyn AnyTool>, all: &[Arc<dyn AnyTool>]) -> bool {
     let weaker = matches!(tool.job(), Job::Shell(ShellForm::Script | ShellForm::Words));
     let named = |other: &Arc<dyn AnyTool>| is_shell(other.job()) && config.gives(other.as_ref());
     weaker && config.shell_form().is_some() && !config.takes_away(tool.spec().name()) && all.iter().any(named)
 }
 
-/// The form of shell that the model is told of: the one it wants, else the first that there is.
+/// Returns the shell form to offer: the one the model prefers, else the first available one.
 fn offered_shell<'a>(
     config: &ToolsConfig,
     given: impl Iterator<Item = &'a Arc<dyn AnyTool>>,

@@ -1,4 +1,5 @@
-//! Verdict → question → permit → attempt, and up again if the sandbox refused something. One answer comes out.
+//! Runs one call under the policy: verdict, question, permit, attempt. A sandbox refusal may lead to another question
+//! and attempt.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,37 +13,37 @@ use crate::observer::Observers;
 use crate::stopwatch::Stopwatch;
 use crate::{Approver, Event, Rulebook};
 
-/// Has an intent judged, asks who has to be asked, and attempts what is allowed.
+/// Asks the gate about an intent, asks the user where required, and runs what is allowed.
 #[derive(Clone)]
 pub struct ToolOrchestrator {
     pub(crate) gate: Gate,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) rulebook: Option<Arc<dyn Rulebook>>,
-    /// One question at a time; and when somebody said stop.
+    /// Serializes questions. Holds the time at which the user last said stop.
     asking: Arc<tokio::sync::Mutex<Option<Instant>>>,
 }
 
-/// When a call has to end, and who watches it.
+/// The limits of a call and its observers.
 pub(crate) struct Bounds<'a> {
-    /// How long one attempt may take; nobody hurries whoever is asked.
+    /// The time limit of one attempt. Time spent on questions does not count.
     pub(crate) limit: Duration,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) watch: &'a Stopwatch,
     pub(crate) observers: &'a Observers,
 }
 
-/// One call on its way.
+/// One call with everything needed to run it.
 pub(crate) struct Course<'a> {
     pub(crate) tool: &'a str,
     pub(crate) attempt: &'a dyn Attempt,
-    /// A hook wants it to be asked.
+    /// A hook's reason to ask the user.
     pub(crate) asks: Option<Cause>,
     pub(crate) cx: &'a Cx,
     pub(crate) bounds: Bounds<'a>,
 }
 
 impl Course<'_> {
-    /// Tells whoever watches, if anybody does.
+    /// Notifies the observers, if there are any.
     fn tells(&self, event: impl FnOnce() -> Event) {
         if !self.bounds.observers.is_empty() {
             self.bounds.observers.saw(self.cx.call(), &event());
@@ -55,7 +56,7 @@ impl Course<'_> {
         bounded(work, self.cx, limit, cancel, watch.arrived).await
     }
 
-    /// Whether `output` may be a matter of rights: it is a failure, and not because the call had to end.
+    /// Returns true if a failed `output` may be due to missing rights, not to the call being halted.
     fn may_want_more(&self, output: &ToolOutput) -> bool {
         let own = matches!(output.facts.error, None | Some(ErrorKind::TimedOut));
         !output.success && own && !self.cx.is_halted()
@@ -63,17 +64,17 @@ impl Course<'_> {
 }
 
 impl ToolOrchestrator {
-    /// An orchestrator that asks `gate`, and nobody else.
+    /// Creates an orchestrator that uses `gate` and has no approver.
     pub fn new(gate: Gate) -> Self {
         Self { gate, approver: None, rulebook: None, asking: Arc::default() }
     }
 
-    /// The same, whose questions wait for none of this one's.
+    /// Returns a copy whose questions do not wait for the questions of this one.
     pub(crate) fn apart(&self) -> Self {
         Self { asking: Arc::default(), ..self.clone() }
     }
 
-    /// Runs the attempt with the permit that its intent earns, or says why it earns none.
+    /// Runs the attempt with the permit that its intent gets, or returns the reason for the refusal.
     pub(crate) async fn run(&self, course: Course<'_>) -> Result<ToolOutput, ToolError> {
         let intent = course.attempt.intent();
         let verdict = self.gate.decide_with(course.tool, intent, course.asks.clone());
@@ -115,7 +116,7 @@ impl ToolOrchestrator {
         }
     }
 
-    /// A verdict, for whoever watches.
+    /// Describes a verdict as an event for observers.
     fn judged(&self, verdict: &Verdict) -> Event {
         let policy = || format!("approval {}", self.gate.approval().as_str());
         let (verdict, why, by) = match verdict {
@@ -134,7 +135,7 @@ impl ToolOrchestrator {
         Event::Judged { verdict, why, by }
     }
 
-    /// Asks, and says what came of it.
+    /// Asks the user and turns the decision into a permit or an error.
     async fn ask(&self, mut question: Question, course: &Course<'_>) -> Result<Permit, ToolError> {
         let Some(approver) = &self.approver else {
             return Err(ToolError::Forbidden(Gate::unasked(&question, Unasked::Nobody)));
@@ -144,11 +145,11 @@ impl ToolOrchestrator {
         let call = course.cx.call();
         let answering = async {
             let mut stopped = self.asking.lock().await;
-            // Whoever said stop meant all that was there to be asked.
+            // The user's stop covers every question that was already waiting.
             if stopped.is_some_and(|at| arrived <= at) {
                 return Err(ToolError::Cancelled { after: arrived.elapsed() });
             }
-            // Whoever was asked before may have answered this too.
+            // The answer to an earlier question may cover this one too.
             if let Some(permit) = self.gate.answered(&question) {
                 return Ok(permit);
             }
@@ -177,7 +178,7 @@ impl ToolOrchestrator {
         }
     }
 
-    /// Keeps a rule. If that fails, the yes still counts for the session, and whoever watches is told.
+    /// Saves a rule. If saving fails, the approval still holds for the session, and observers get a warning.
     async fn save(&self, rule: policy::rules::NewRule, cx: &Cx) {
         let saved = match self.rulebook.clone() {
             Some(book) => {
@@ -193,7 +194,7 @@ impl ToolOrchestrator {
     }
 }
 
-/// The answer, and before it what was given on the way to it.
+/// Prepends a note about the rights that the user granted on the way.
 fn told(output: ToolOutput, given: &[String]) -> ToolOutput {
     if given.is_empty() {
         return output;
@@ -205,13 +206,13 @@ fn told(output: ToolOutput, given: &[String]) -> ToolOutput {
     noted(output, text)
 }
 
-/// The answer, and before it what was not given.
+/// Prepends a note about the rights that the user refused.
 fn refused(output: ToolOutput, wants: &[String], note: Option<&str>) -> ToolOutput {
     let note = note.map(|note| format!(": {note}")).unwrap_or_default();
     noted(output, format!("The user was asked to let it {}, and said no{note}.", wants.join(", ")))
 }
 
-/// Behind the answer a note would look like something that the program printed.
+/// Prepends `note`: after the output it would look like text that the program printed.
 fn noted(mut output: ToolOutput, note: String) -> ToolOutput {
     output.items.insert(0, Item::Text(note));
     output

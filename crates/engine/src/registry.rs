@@ -1,4 +1,4 @@
-//! Which tools there are, and under which names.
+//! The registry of tools by name and alias: what a model is offered and what it can call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use tool::{
 use crate::offer::{Sorted, sorted};
 use crate::{ShellType, ToolsConfig};
 
-/// How alike two names must be (Jaro-Winkler) to be worth suggesting, and how many are suggested.
+/// The minimum similarity (Jaro-Winkler) of a suggested name, and the number of suggestions.
 const ALIKE: f64 = 0.8;
 const SUGGESTIONS: usize = 3;
-/// A name that is so much less alike than the best is no suggestion beside it.
+/// A name that scores this much lower than the best match is not suggested beside it.
 const MUCH_WORSE: f64 = 0.06;
-/// Names that a model's API gives a meaning of its own.
+/// Names that a model API uses for tools of its own.
 const RESERVED: &[&str] = &["web_search"];
-/// The tool that the Responses API calls by itself: no tool from elsewhere may answer for it.
+/// The tool that the Responses API calls by itself; no foreign tool may take this name.
 const LOCAL_SHELL: &str = "local_shell";
-/// What names of tools of servers begin with.
+/// The name prefix of MCP server tools.
 const OF_SERVERS: &str = "mcp__";
-/// The longest name that every model API takes.
+/// The longest name that every model API accepts.
 const NAME_BYTES: usize = 128;
 
-/// Collects tools.
+/// Collects the tools of a registry.
 #[derive(Default)]
 pub struct ToolRegistryBuilder {
     ours: Vec<Result<Arc<dyn AnyTool>, RegistryFault>>,
@@ -34,36 +34,36 @@ pub struct ToolRegistryBuilder {
     config: ToolsConfig,
 }
 
-/// Why a set of tools is none.
+/// The reason why a set of tools is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryFault {
-    /// Two tools of ours want one name.
+    /// Two built-in tools have the same name.
     #[error("two tools are called `{0}`; rename one, or leave one out")]
     Duplicate(String),
-    /// A model API would refuse the name.
+    /// A model API would reject the name.
     #[error("`{0}` is no name for a tool: use 1 to 128 of A-Z a-z 0-9 _ -")]
     BadName(String),
-    /// The configuration names a tool that there is not.
+    /// The configuration names a tool that does not exist.
     #[error("there is no tool `{name}`{}", nearest.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
     NoSuchTool {
-        /// As it was written.
+        /// The name as configured.
         name: String,
-        /// Names it may have meant.
+        /// Similar names of existing tools.
         nearest: Vec<String>,
     },
-    /// A tool marked strict has a schema that cannot be.
+    /// A tool marked strict has a schema that cannot be made strict.
     #[error("the tool `{name}` is marked strict, but its schema is not: {fault}")]
     NotStrict {
-        /// The tool.
+        /// The tool's name.
         name: String,
-        /// Where and why.
+        /// The place in the schema and the reason.
         #[source]
         fault: StrictFault,
     },
 }
 
 impl ToolRegistryBuilder {
-    /// Adds a tool of ours.
+    /// Adds a built-in tool.
     #[must_use]
     pub fn tool<H: ToolHandler>(mut self, handler: H) -> Self {
         let erased = tool::erase(handler);
@@ -71,36 +71,36 @@ impl ToolRegistryBuilder {
         self
     }
 
-    /// Adds a tool of ours that is erased already.
+    /// Adds a built-in tool whose types are already erased.
     #[must_use]
     pub fn any(mut self, tool: Arc<dyn AnyTool>) -> Self {
         self.ours.push(Ok(tool));
         self
     }
 
-    /// Adds a tool from elsewhere. If its name is taken it is left out, with a warning: a server cannot take the
-    /// place of one of our tools, or keep the others from working.
+    /// Adds a foreign tool. If its name is taken, the tool is left out with a warning: a server can neither replace a
+    /// built-in tool nor break the others.
     #[must_use]
     pub fn foreign(mut self, tool: Arc<dyn AnyTool>) -> Self {
         self.foreign.push(tool);
         self
     }
 
-    /// Adds tools that come and go. Where a name is taken, they give way.
+    /// Adds a source of tools that may come and go. Its tools yield to existing names.
     #[must_use]
     pub fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
         self.sources.push(source);
         self
     }
 
-    /// Leaves out what `config` does not give to its model.
+    /// Sets the configuration that decides which tools the model gets.
     #[must_use]
     pub fn configured(mut self, config: ToolsConfig) -> Self {
         self.config = config;
         self
     }
 
-    /// Puts the set together: ours first, then the foreign ones in the order in which they were added.
+    /// Builds the registry: built-in tools first, then foreign tools in the order in which they were added.
     pub fn build(self) -> Result<ToolRegistry, RegistryFault> {
         let mut registry = ToolRegistry::default();
         let ours = self.ours.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -137,20 +137,20 @@ impl ToolRegistryBuilder {
 pub struct ToolRegistry {
     tools: BTreeMap<String, Arc<dyn AnyTool>>,
     aliases: BTreeMap<String, String>,
-    /// Names of tools that can be called and that the model is not told of.
+    /// Names of callable tools that the model is not offered.
     hidden: BTreeSet<String>,
-    /// Names that the configuration takes away, each with those that do the same job.
+    /// Names that the configuration removed, each with the tools that do the same job.
     taken: BTreeMap<String, Vec<String>>,
-    /// What the provider runs itself: advertised, never called here.
+    /// The tool that the provider runs itself: advertised, never called here.
     hosted: Option<ToolSpec>,
     left_out: Vec<RegistryFault>,
-    /// Where more come from, and what of them is given to the model.
+    /// Sources of further tools; `config` decides which of them the model gets.
     sources: Vec<Arc<dyn ToolSource>>,
     config: ToolsConfig,
 }
 
 impl ToolRegistry {
-    /// Starts a set of tools.
+    /// Creates a builder.
     pub fn builder() -> ToolRegistryBuilder {
         ToolRegistryBuilder::default()
     }
@@ -169,7 +169,7 @@ impl ToolRegistry {
             }
             let siblings = self.siblings(name);
             let known = if siblings.is_empty() { self.names() } else { siblings };
-            // What was taken away is not misspelled.
+            // A name that the configuration removed is not a typo.
             let nearest = match self.taken.get(name) {
                 Some(same) => same.clone(),
                 None if self.config.takes_away(name) => self.named_otherwise(name),
@@ -179,7 +179,7 @@ impl ToolRegistry {
         })
     }
 
-    /// The tools that there are where a tool called `name` would be, e.g. those of its server.
+    /// Returns the existing tools that are siblings of `name`, e.g. tools of the same server.
     fn siblings(&self, name: &str) -> Vec<String> {
         let of = |source: &Arc<dyn ToolSource>| {
             let mut names = source.siblings(name);
@@ -191,14 +191,14 @@ impl ToolRegistry {
         self.sources.iter().flat_map(of).collect()
     }
 
-    /// The tools of which `name` is another name that was taken away.
+    /// Returns the offered tools of which `name` is a removed alias.
     fn named_otherwise(&self, name: &str) -> Vec<String> {
         let is_one = |tool: &&Arc<dyn AnyTool>| tool.aliases().iter().any(|alias| alias == name);
         let shown = self.tools.values().filter(is_one).map(|tool| tool.spec().name().to_owned());
         shown.filter(|tool| !self.hidden.contains(tool)).collect()
     }
 
-    /// Every tool of ours that can be called under its own name, whether the model is told of it or not, sorted.
+    /// Returns the specs of all built-in tools that are callable by their own name, offered or not, sorted.
     pub fn callable(&self) -> Vec<ToolSpec> {
         self.tools.values().map(|tool| tool.spec().clone()).collect()
     }
@@ -211,7 +211,7 @@ impl ToolRegistry {
         self.sources.iter().find_map(|source| source.rewritten(call))
     }
 
-    /// Returns the tool that answers `call`, under whichever name it is called.
+    /// Returns the tool that answers `call`, under any of its names.
     pub fn answering(&self, call: &ToolCall) -> Result<Arc<dyn AnyTool>, ToolError> {
         match self.rewritten(call) {
             Some(other) => self.find(&other?.name),
@@ -219,12 +219,13 @@ impl ToolRegistry {
         }
     }
 
-    /// Resolves when it is known whether there is a tool of that name; `None` if it is known now.
+    /// Returns a future that resolves once the existence of tool `name` is known; `None` if it is known now.
     pub(crate) fn awaited(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
         self.sources.iter().find_map(|source| source.awaited(name))
     }
 
-    /// What the model is told, sorted by name, so that it is the same bytes every turn in which no tool has come or gone.
+    /// Returns the specs that the model is offered, sorted by name: the bytes stay identical until a tool comes or
+    /// goes.
     pub fn specs(&self) -> Vec<ToolSpec> {
         let tools = self.tools();
         let told = tools.values().map(|tool| match tool.job() {
@@ -240,12 +241,12 @@ impl ToolRegistry {
         self.config.shell == ShellType::Local && !self.config.takes_away(LOCAL_SHELL)
     }
 
-    /// The names of tools that there may be, besides those that there are.
+    /// Returns names of tools that may appear later, besides the existing ones.
     pub fn known_names(&self) -> Vec<String> {
         self.sources.iter().flat_map(|source| source.known_names()).collect()
     }
 
-    /// The names of all tools that a model is told of and can call, sorted.
+    /// Returns the sorted names of all tools that are offered and callable.
     pub fn names(&self) -> Vec<String> {
         self.tools().into_keys().collect()
     }
@@ -265,14 +266,14 @@ impl ToolRegistry {
         tools
     }
 
-    /// Whether a tool that came later from `source` is given to the model.
+    /// Returns true if the model gets `tool`, which arrived later from `source`.
     fn admits(&self, source: &dyn ToolSource, tool: &dyn AnyTool) -> bool {
         let name = tool.spec().name();
         let may = self.could_be(name) || (source.is_ours() && !self.is_taken(name));
         may && (!source.is_limited() || self.config.gives(tool))
     }
 
-    /// Whether a tool that comes later may have this name: no other has it, and no provider means something else by it.
+    /// Returns true if a later tool may use this name: it is free, and no provider gives it another meaning.
     pub fn could_be(&self, name: &str) -> bool {
         let stands_for_another = || {
             let call = ToolCall::function("", name, "{}");
@@ -289,7 +290,7 @@ impl ToolRegistry {
         self.tools.contains_key(name) || self.aliases.contains_key(name)
     }
 
-    /// Why foreign tools were left out.
+    /// Returns the reasons why foreign tools were left out.
     pub fn left_out(&self) -> &[RegistryFault] {
         &self.left_out
     }
@@ -315,7 +316,7 @@ impl ToolRegistry {
         }
     }
 
-    /// Adds the other names of a tool of ours. A tool that is called so itself keeps its name.
+    /// Adds the aliases of a built-in tool. A tool that has the alias as its own name keeps it.
     fn add_aliases(&mut self, tool: &dyn AnyTool, config: &ToolsConfig) -> Result<(), RegistryFault> {
         let free = |alias: &String| !self.tools.contains_key(alias) && !config.takes_away(alias);
         for alias in tool.aliases().into_iter().filter(free).collect::<Vec<_>>() {
@@ -329,7 +330,7 @@ impl ToolRegistry {
     }
 }
 
-/// Refuses a configuration that names what is no tool: a typo in `without` would leave the tool it means in place.
+/// Rejects a configuration that names an unknown tool: a typo in `without` would leave the meant tool in place.
 fn all_named<'a>(
     config: &ToolsConfig,
     tools: impl Iterator<Item = &'a Arc<dyn AnyTool>>,
@@ -340,7 +341,7 @@ fn all_named<'a>(
     let reserved = RESERVED.iter().copied();
     let known: Vec<&str> = tools.iter().map(|tool| tool.spec().name()).chain(reserved).collect();
     let named = config.only.iter().flatten().chain(&config.without);
-    // Tools of servers come and go.
+    // Server tools come and go, so their names are not checked.
     let is_known = |pattern: &&String| {
         let names = known.iter().copied().chain(unsuggested.iter().map(String::as_str));
         pattern.starts_with(OF_SERVERS) || names.into_iter().any(|name| fits_tool(pattern, name))
@@ -355,7 +356,7 @@ fn all_named<'a>(
 }
 
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
-    // A name that long is no typo, and comparing it is not free.
+    // A name this long is no typo, and comparing it is not free.
     if name.len() > NAME_BYTES {
         return Vec::new();
     }

@@ -1,4 +1,4 @@
-//! The front door: a call goes in, its answer comes out, always.
+//! The entry point for tool calls: finds the tool, plans, waits for a lane, runs and always answers.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,14 +24,14 @@ use crate::{
     ToolRegistry,
 };
 
-/// How much one call may take.
+/// Resource limits of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Tokens of text in an answer; see [`fit`](crate::fit) for how they are counted.
+    /// The token limit of an output; see [`fit`](crate::fit) for the way tokens are counted.
     pub output_tokens: usize,
-    /// How long a call may run, counted from the moment its lane is free.
+    /// The time limit of a call, counted from the moment its lane is free.
     pub call_timeout: Duration,
-    /// How many shared calls run at a time.
+    /// The number of shared calls that run at a time.
     pub parallel: usize,
 }
 
@@ -41,12 +41,13 @@ impl Default for Limits {
     }
 }
 
-/// Answers calls with the tools of a registry, within the bounds of a gate.
+/// Answers calls with the tools of a registry, under the policy of a gate.
 #[derive(Clone)]
 pub struct ToolRouter {
     shared: Arc<Shared>,
 }
 
+/// The state that clones of a router share.
 #[derive(Clone)]
 struct Shared {
     registry: Arc<ToolRegistry>,
@@ -61,7 +62,7 @@ struct Shared {
 }
 
 impl ToolRouter {
-    /// A router for calls made at `place`.
+    /// Creates a router for calls made at `place`.
     pub fn new(registry: ToolRegistry, gate: Gate, place: Place) -> Self {
         let limits = Limits::default();
         let shared = Shared {
@@ -78,7 +79,7 @@ impl ToolRouter {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Sets how much a call may take.
+    /// Sets the resource limits.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         let shared = Arc::make_mut(&mut self.shared);
@@ -87,42 +88,42 @@ impl ToolRouter {
         self
     }
 
-    /// Lets `observer` watch.
+    /// Adds an observer.
     #[must_use]
     pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
         Arc::make_mut(&mut Arc::make_mut(&mut self.shared).observers).add(observer);
         self
     }
 
-    /// Lets `keep` have what is too long for the model.
+    /// Sets the store for output that is too long for the model.
     #[must_use]
     pub fn with_keep(mut self, keep: Arc<dyn Keep>) -> Self {
         Arc::make_mut(&mut self.shared).keep = Some(keep);
         self
     }
 
-    /// Asks `approver` what has to be asked; without one, that is refused.
+    /// Sets the approver. Without one, every call that needs approval is refused.
     #[must_use]
     pub fn with_approver(mut self, approver: Arc<dyn Approver>) -> Self {
         Arc::make_mut(&mut self.shared).orchestrator.approver = Some(approver);
         self
     }
 
-    /// Lets `rulebook` keep the rules that somebody wants to count from now on.
+    /// Sets the store for rules that the user wants to keep.
     #[must_use]
     pub fn with_rulebook(mut self, rulebook: Arc<dyn Rulebook>) -> Self {
         Arc::make_mut(&mut self.shared).orchestrator.rulebook = Some(rulebook);
         self
     }
 
-    /// Lets `hook` see every call before it is judged and after it was answered.
+    /// Adds a hook that sees every call before the verdict and after the answer.
     #[must_use]
     pub fn with_hook(mut self, hook: Arc<dyn Hook>) -> Self {
         Arc::make_mut(&mut self.shared).hooks.add(hook);
         self
     }
 
-    /// The same, for calls that wait for none of the others: whoever makes them has put them in order.
+    /// Returns a copy with lanes of its own: its calls never wait for calls of this router. The caller orders them.
     #[must_use]
     pub fn apart(&self) -> Self {
         let mut apart = Shared::clone(&self.shared);
@@ -131,7 +132,7 @@ impl ToolRouter {
         Self { shared: Arc::new(apart) }
     }
 
-    /// The same with other tools: judged, asked about and watched as those of this one, in lanes of their own.
+    /// Returns a copy with other tools and lanes of its own. Policy, approver, hooks and observers stay the same.
     #[must_use]
     pub fn with_registry(&self, registry: ToolRegistry) -> Self {
         let mut apart = self.apart();
@@ -139,31 +140,31 @@ impl ToolRouter {
         apart
     }
 
-    /// What judges calls.
+    /// Returns the policy gate.
     pub fn gate(&self) -> &Gate {
         &self.shared.orchestrator.gate
     }
 
-    /// Where it works.
+    /// Returns the working directory.
     pub fn place(&self) -> &Place {
         &self.shared.place
     }
 
-    /// The tools it answers with.
+    /// Returns the tools.
     pub fn registry(&self) -> &ToolRegistry {
         &self.shared.registry
     }
 
-    /// What was called how often and how fast.
+    /// Returns the call counters and latencies.
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
-    /// Answers `call`: whatever goes wrong, there is one answer, and it says what.
+    /// Answers `call`. Every failure becomes an answer that states its cause.
     ///
-    /// The call takes its place in the order of lanes when this function is called, not when the future is first
-    /// polled, so calls that are dispatched in the model's order run in the model's order. Not polling the future
-    /// holds up whoever comes after it; dropping it gives up the call.
+    /// The call joins the lane queue when this function is called, not when the future is first polled. Calls
+    /// dispatched in the model's order therefore run in the model's order. An unpolled future blocks the calls behind
+    /// it; dropping the future cancels the call.
     pub fn dispatch(
         &self,
         call: ToolCall,
@@ -181,7 +182,7 @@ impl ToolRouter {
         // Names and ids come from a model: as values they cannot forge a log line.
         let span = tracing::info_span!("execute_tool", gen_ai.tool.name = ?call.name, gen_ai.tool.call.id = ?call.id.as_str());
         async move {
-            // The last net: what is not the tool's own code is ours or an embedder's, and may be wrong too.
+            // The last safety net: code outside the tool is ours or the embedder's, and may panic too.
             let answering = AssertUnwindSafe(shared.answer(&call, entry, cancel, &watch));
             answering.catch_unwind().await.unwrap_or_else(|_| {
                 answer(Err(ToolError::Crashed { tool: call.name.clone() }), &watch, |_| ())
@@ -191,23 +192,23 @@ impl ToolRouter {
     }
 }
 
-/// Letters of a failed answer that are logged.
+/// Characters of a failed output that are logged.
 const LOGGED: usize = 200;
 
-/// The tool that applies patches.
+/// The name of the tool that applies patches.
 const PATCH: &str = "apply_patch";
 
-/// A call that was read: which tool answers it, how, and where.
+/// A parsed call: its tool, attempt and working directory.
 struct Plan {
     tool: String,
-    /// What it comes to, if that is another call than the model's.
+    /// The call that replaces the model's call, if it is another one.
     call: Option<ToolCall>,
     attempt: Box<dyn Attempt>,
     place: Arc<Place>,
 }
 
-/// Whether a call runs a command that reads and prints and does nothing else: then it runs beside others that only read,
-/// though its tool could do more.
+/// Returns true if a call runs a command that only reads and prints. Such a call may run beside other reading calls,
+/// although its tool could do more.
 fn only_looks(intent: &Intent) -> bool {
     let mut runs = false;
     let looks = intent.effects.iter().all(|effect| match effect {
@@ -225,10 +226,10 @@ fn only_looks(intent: &Intent) -> bool {
     looks && runs
 }
 
-/// Logs how a call ended: a failure is worth a line where somebody follows what goes on, a crash always is.
+/// Logs the end of a call: failures at info level, crashes as warnings.
 fn told_of(output: &ToolOutput, elapsed: Duration) {
     let error = output.facts.error.map(tool::ErrorKind::as_str);
-    // What was written for a model may be long, and is hostile text.
+    // Text written for a model may be long, and it is hostile input.
     let said: String = output.joined_text().chars().take(LOGGED).collect();
     match output.facts.error {
         _ if output.success => tracing::debug!(?elapsed, "answered"),
@@ -239,22 +240,23 @@ fn told_of(output: &ToolOutput, elapsed: Duration) {
     }
 }
 
-/// A call's tool and its place in the lanes.
+/// A call's tool and its lane ticket.
 type Entry = Result<(Sought, Ticket), ToolError>;
 
-/// A tool that is called.
+/// The lookup of a called tool.
 enum Sought {
     Here(Arc<dyn AnyTool>, Result<Plan, ToolError>),
-    /// It may be there when this is over.
+    /// The tool may exist once this future resolves.
     Coming(BoxFuture<'static, ()>),
 }
 
 impl Shared {
-    /// Finds the tool and takes a place in the lanes.
+    /// Finds the tool and joins the lane queue.
     fn enter(&self, call: &ToolCall) -> Entry {
         let tool = match (self.registry.find(&call.name), self.registry.awaited(&call.name)) {
             (Ok(tool), _) => tool,
-            // Nobody knows yet what it does: what only reads need not wait for it, what comes after it and does more waits.
+            // The tool's effects are still unknown. Later calls that only read need not wait for it; later exclusive
+            // calls do.
             (Err(_), Some(coming)) => return Ok((Sought::Coming(coming), self.lanes.enter(Lane::Shared))),
             (Err(unknown), None) => return Err(unknown),
         };
@@ -266,7 +268,7 @@ impl Shared {
         Ok((Sought::Here(tool, plan), self.lanes.enter(lane)))
     }
 
-    /// The tool, once it is there.
+    /// Waits until the tool is available.
     async fn found(
         &self,
         call: &ToolCall,
@@ -287,7 +289,7 @@ impl Shared {
                 let ticket = match tool.lane() {
                     Lane::Shared => ticket,
                     Lane::Alone => {
-                        // Its own place would be behind itself.
+                        // An exclusive ticket taken now would queue behind the call's own shared ticket.
                         drop(ticket);
                         self.lanes.enter(Lane::Alone)
                     }
@@ -333,7 +335,8 @@ impl Shared {
         watch: &Stopwatch,
     ) -> Result<ToolOutput, ToolError> {
         let arrived = watch.arrived;
-        // Whatever a tool's own code does is in one of two nets, here and in `plan`, so that no panic of its gets past this point.
+        // All code of the tool runs inside one of two panic nets, here and in `plan`. No panic of the tool gets past
+        // this point.
         let crashed = |_| ToolError::Crashed { tool: tool.spec().name().to_owned() };
         let Plan { tool: name, call: other, attempt, place } = plan?;
         let told = other.as_ref().unwrap_or(call);
@@ -368,13 +371,14 @@ impl Shared {
         hearing.after(heard, work.map_err(crashed).flatten()).await
     }
 
-    /// Reads the call.
+    /// Plans the call; a panic in the tool becomes an error.
     fn plan(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<Plan, ToolError> {
         let planned = catch_unwind(AssertUnwindSafe(|| self.planned(call, tool)));
         planned.map_err(|_| ToolError::Crashed { tool: tool.spec().name().to_owned() })?
     }
 
-    /// The same. A shell that is given a patch and nothing else is a call of the tool for patches, if there is one.
+    /// Parses the call and states its intent. A shell command that only applies a patch becomes an `apply_patch` call,
+    /// if that tool exists.
     fn planned(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<Plan, ToolError> {
         let attempt = tool.plan(call, &self.place)?;
         let (name, place) = (tool.spec().name().to_owned(), Arc::clone(&self.place));

@@ -1,4 +1,4 @@
-//! The calls of a turn: started in the model's order, answered in the model's order.
+//! Runs the calls of a turn: started in the model's order, answered in the model's order.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -17,26 +17,26 @@ use crate::stopwatch::Stopwatch;
 /// A call with its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// What was asked.
+    /// The call as it was made.
     pub call: ToolCall,
-    /// What is answered.
+    /// The output of the call.
     pub output: ToolOutput,
 }
 
-/// A second call under an id that is not answered yet. It was not run: one id has one answer.
+/// The error for a second call whose id is still in use. The call was not run: one id has one answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the call id `{0}` is in use by a call that is not answered yet; this call was not run")]
 pub struct DuplicateCall(pub CallId);
 
-/// What becomes of a call.
+/// The state of a started call.
 enum Work {
     Done(Box<ToolOutput>),
     Running(JoinHandle<ToolOutput>),
 }
 
-/// Runs calls beside each other where their tools allow it, and gives the answers back in call order.
+/// Runs calls concurrently where their tools allow it, and returns the answers in call order.
 ///
-/// Dropping it cancels whatever still runs.
+/// Dropping the runtime cancels all running calls.
 pub struct ToolCallRuntime {
     router: ToolRouter,
     turn: CancellationToken,
@@ -45,7 +45,7 @@ pub struct ToolCallRuntime {
 }
 
 impl ToolCallRuntime {
-    /// A runtime that sends calls to `router`.
+    /// Creates a runtime that sends calls to `router`.
     pub fn new(router: ToolRouter) -> Self {
         Self { router, turn: CancellationToken::new(), waiting: VecDeque::new(), live: HashMap::new() }
     }
@@ -58,7 +58,7 @@ impl ToolCallRuntime {
         let cancel = self.turn.child_token();
         self.live.insert(call.id.clone(), cancel.clone());
         let turn = self.turn.clone();
-        // A person who says stop means all of it.
+        // A user who says stop means the whole turn.
         let work = begin(self.router.dispatch(call.clone(), cancel).inspect(move |output| {
             if output.facts.error == Some(ErrorKind::Stopped) {
                 turn.cancel();
@@ -68,7 +68,7 @@ impl ToolCallRuntime {
         Ok(())
     }
 
-    /// Waits for the answer to the oldest unanswered call; `None` if there is none. Safe to drop and call again.
+    /// Waits for the answer to the oldest unanswered call; `None` if there is none. Cancel-safe.
     pub async fn next(&mut self) -> Option<Answer> {
         let (_, work) = self.waiting.front_mut()?;
         if let Work::Running(task) = work {
@@ -83,31 +83,31 @@ impl ToolCallRuntime {
         Some(Answer { call, output: *output })
     }
 
-    /// Stops one call; it is answered as aborted. `false` if no such call is open.
+    /// Cancels one call, which is then answered as aborted. Returns `false` if no such call is open.
     pub fn cancel(&self, id: &CallId) -> bool {
         self.live.get(id).inspect(|cancel| cancel.cancel()).is_some()
     }
 
-    /// Stops every call of the turn; each is answered. Calls started later run.
+    /// Cancels every call of the turn; each is answered. Calls started later run.
     pub fn cancel_turn(&mut self) {
         std::mem::take(&mut self.turn).cancel();
     }
 
-    /// How many calls are not answered yet.
+    /// Returns the number of unanswered calls.
     pub fn open(&self) -> usize {
         self.waiting.len()
     }
 }
 
-/// Takes the first step here and now, and makes a task only of what is not done then.
+/// Polls the call once here, and spawns a task only if it is not finished then.
 ///
-/// Handing work to another thread and back costs some 60 µs, an unknown tool or a new plan is answered in five. Work
-/// that takes long goes through `Cx::blocking` or waits for something, so the first step of it is short.
+/// A thread hop and back costs some 60 µs, while an unknown tool or a new plan is answered in five. Long work goes
+/// through `Cx::blocking` or awaits something, so its first step is short.
 fn begin(call: impl Future<Output = ToolOutput> + Send + 'static) -> Work {
     let mut call = Box::pin(call);
     match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Work::Done(Box::new(output)),
-        // Whatever was told to wake nobody is told anew when the task asks for the first time.
+        // The no-op waker is replaced when the task polls for the first time.
         Poll::Pending => {
             #[expect(clippy::disallowed_methods, reason = "the one place where calls become tasks")]
             let task = tokio::spawn(call);

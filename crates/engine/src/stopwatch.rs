@@ -1,13 +1,13 @@
-//! The time of one call: since it arrived, and how much of that it waited for other calls and for people.
+//! Measures one call: the time since its arrival, and the part spent waiting for other calls and for the user.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Measures one call.
+/// The stopwatch of one call.
 #[derive(Debug)]
 pub(crate) struct Stopwatch {
-    /// When the call came.
+    /// The time of the call's arrival.
     pub(crate) arrived: Instant,
     waited_nanos: AtomicU64,
 }
@@ -17,18 +17,19 @@ impl Stopwatch {
         Self { arrived, waited_nanos: AtomicU64::new(0) }
     }
 
-    /// Counts the time until `waiting` is over, or dropped, as waiting.
+    /// Runs `waiting` and counts its time as waiting, also if it is dropped.
     pub(crate) async fn waits<F: Future>(&self, waiting: F) -> F::Output {
         let _counted = Waiting { watch: self, since: Instant::now() };
         waiting.await
     }
 
-    /// The time that the call has waited.
+    /// Returns the total waiting time so far.
     pub(crate) fn waited(&self) -> Duration {
         Duration::from_nanos(self.waited_nanos.load(Relaxed))
     }
 }
 
+/// Adds its lifetime to the waiting time when it is dropped.
 struct Waiting<'a> {
     watch: &'a Stopwatch,
     since: Instant,

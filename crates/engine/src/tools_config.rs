@@ -1,4 +1,4 @@
-//! Which tools a model gets.
+//! The configuration that decides which tools a model gets.
 
 use std::collections::BTreeSet;
 
@@ -7,37 +7,38 @@ use tool::{AnyTool, Job, Needs, ShellForm, ToolSpec};
 
 use crate::{Family, ShellType};
 
-/// What a session gives to its model: by the model's family and by configuration.
+/// Decides which tools a session gives to its model, by model family and by user configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolsConfig {
-    /// What the model can take.
+    /// The capabilities of the model.
     pub family: Family,
-    /// The shell that it is offered.
+    /// The shell tool to offer.
     pub shell: ShellType,
-    /// If given, only these tools.
+    /// An allow-list of tools, if set.
     pub only: Option<BTreeSet<String>>,
-    /// Never these tools. In both lists `*` stands for any letters.
+    /// A deny-list of tools. In both lists `*` matches any characters.
     pub without: BTreeSet<String>,
-    /// Tools that can be called though `only` does not name them, since they answer for another that it may name.
+    /// Tools that stay callable although `only` does not name them, because they implement another tool that `only` may
+    /// name.
     pub callable: BTreeSet<String>,
-    /// Whether the model's provider may search the web for it.
+    /// Selects the provider's web search.
     pub web_search: WebSearch,
 }
 
-/// A search that the model's provider runs itself; only the Responses API knows it.
+/// The web search that the model's provider runs itself; only the Responses API supports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WebSearch {
-    /// Not offered.
+    /// No search is offered.
     #[default]
     Off,
-    /// In what the provider has stored.
+    /// The search uses the provider's stored pages.
     Cached,
-    /// In the live web.
+    /// The search uses the live web.
     Live,
 }
 
 impl WebSearch {
-    /// What the model is told, if anything.
+    /// Returns the tool spec that the model is sent, if any.
     pub(crate) fn spec(self) -> Option<ToolSpec> {
         match self {
             Self::Off => None,
@@ -48,7 +49,7 @@ impl WebSearch {
 }
 
 impl ToolsConfig {
-    /// Says whether the model can call `tool`, whether it is offered or not.
+    /// Returns true if the model can call `tool`, whether it is offered or not.
     pub fn gives(&self, tool: &dyn AnyTool) -> bool {
         let able = match tool.needs() {
             Needs::Nothing => true,
@@ -59,19 +60,19 @@ impl ToolsConfig {
         able && !self.takes_away(name) && self.admits_job(tool) && admitted
     }
 
-    /// Says whether the configuration leaves `name` in.
+    /// Returns true if both lists allow `name`.
     pub(crate) fn names(&self, name: &str) -> bool {
         self.admits(name, &[]) && !self.takes_away(name)
     }
 
-    /// Says whether `only` names a tool, by whichever of its names.
+    /// Returns true if `only` contains the tool, by its name or one of its aliases.
     pub(crate) fn admits(&self, name: &str, aliases: &[String]) -> bool {
         let Some(only) = &self.only else { return true };
         let named = |name: &str| only.iter().any(|pattern| fits_tool(pattern, name));
         named(name) || aliases.iter().any(|alias| named(alias))
     }
 
-    /// Says whether `without` names `name`.
+    /// Returns true if `without` contains `name`.
     pub(crate) fn takes_away(&self, name: &str) -> bool {
         self.without.iter().any(|pattern| fits_tool(pattern, name))
     }
@@ -83,7 +84,7 @@ impl ToolsConfig {
         }
     }
 
-    /// The form of shell that the model is to be offered.
+    /// Returns the shell form to offer.
     pub(crate) fn shell_form(&self) -> Option<ShellForm> {
         match self.shell {
             ShellType::UnifiedExec => Some(ShellForm::Exec),

@@ -1,4 +1,4 @@
-//! Who is asked, how often, and what the model reads of it.
+//! Tests approvals: which calls ask the user, how often, and the resulting output for the model.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ struct Run {
     script: String,
 }
 
-/// Pretends to run a script; what it may not write, it says.
+/// Pretends to run a script; reports a denied write as a sandbox refusal.
 struct Shell;
 
 impl ToolHandler for Shell {
@@ -61,7 +61,7 @@ impl Language for Anything {
     const GRAMMAR: Grammar = Grammar { syntax: "regex", definition: ".*" };
 }
 
-/// Says what it was given.
+/// Answers with the patch text and the working directory.
 struct Patches;
 
 impl ToolHandler for Patches {
@@ -148,7 +148,7 @@ async fn nobody_to_ask_is_a_refusal() {
     let (text, error) = answer(&router(), "rm -rf x").await;
     assert_snapshot!(text, @"forbidden by policy: this needs approval: `rm -rf x` removes files without asking; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
     assert_eq!(error, Some(ErrorKind::Forbidden));
-    // What was refused stands as it is.
+    // Without an approver, a sandbox refusal stays as it is.
     assert_eq!(answer(&router(), "write /out/a").await, ("failed".into(), None));
 }
 
@@ -165,7 +165,7 @@ async fn a_refusal_is_asked_about_and_just_that_is_given() {
     ran
     ");
     assert_eq!(person.asked().len(), 1);
-    // The same again needs no question, and is not refused first; another one does.
+    // An approved write needs no further question and is not refused first; another write needs one.
     assert_eq!(answer(&router, "write /out/a").await.0, "ran");
     assert!(person.asked().is_empty());
     answer(&router, "write /out/b").await;
@@ -272,7 +272,7 @@ async fn a_patch_in_a_shell_is_a_patch() {
     let text = async |script: &str| answer(&router, script).await.0;
     assert_eq!(text("apply_patch <<'E'\n*** Begin Patch\nE").await, "*** Begin Patch\n in /w");
     assert_eq!(text("cd sub && apply_patch <<'E'\n*** Begin Patch\nE").await, "*** Begin Patch\n in /w/sub");
-    // With anything else beside it, it is a command.
+    // A patch together with other commands is a command.
     assert_eq!(text("apply_patch <<'E'\n*** Begin Patch\nE\nls").await, "ran");
 }
 

@@ -1,4 +1,4 @@
-//! What the engine promises of every call: one answer, in order, whatever happens.
+//! Tests the engine's guarantees for every call: one answer, in order, under any failure.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ struct Say {
     text: String,
 }
 
-/// Answers with its argument, once `gate` lets it.
+/// Answers with its argument.
 struct Echo;
 
 impl ToolHandler for Echo {
@@ -46,7 +46,7 @@ impl ToolHandler for Echo {
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// A tool whose run is a function.
+/// A tool that runs a closure.
 struct Acts<F>(F);
 
 impl<F, R> ToolHandler for Acts<F>
@@ -63,7 +63,7 @@ where
     }
 }
 
-/// States an effect, and would do nothing.
+/// States an effect and does nothing.
 struct States(Effect);
 
 impl ToolHandler for States {
@@ -155,7 +155,7 @@ async fn a_call_that_takes_too_long_is_given_up_and_its_blocking_work_is_told() 
     });
     let router = router(ToolRegistry::builder().tool(act))
         .with_limits(Limits { call_timeout: Duration::from_millis(1500), ..Limits::default() });
-    // Blocking work keeps a paused clock from moving by itself.
+    // Blocking work keeps a paused clock from advancing by itself.
     let dispatch = router.dispatch(ToolCall::function("1", "act", "{}"), CancellationToken::new());
     let (output, ()) = tokio::join!(dispatch, tokio::time::advance(Duration::from_secs(2)));
     assert_snapshot!(output.joined_text(), @"timed out after 1.5 seconds; ask for less at a time");
@@ -392,7 +392,7 @@ async fn observers_see_every_step_and_cannot_spoil_it() {
     assert_eq!(counted, [("echo", 1, 0), ("(unknown)", 0, 1)]);
 }
 
-/// Answers with its argument, a little later and at times much later than those after it.
+/// Answers with its argument after a varying delay, at times later than the calls after it.
 struct LateEcho;
 
 impl ToolHandler for LateEcho {
@@ -551,14 +551,14 @@ fn a_strict_tool_is_sent_with_every_property_required() {
     let registry = ToolRegistry::builder().tool(Strictly).build().unwrap();
     let tool::ToolSpec::Function(function) = registry.specs().remove(0) else { panic!("a function") };
     assert_snapshot!(serde_json::to_string(&function.parameters).unwrap(), @r#"{"type":"object","properties":{"a":{"type":"string","description":"Needed."},"b":{"type":["integer","null"],"description":"Not needed.","minimum":0,"maximum":255}},"required":["a","b"],"additionalProperties":false}"#);
-    // What a model held to that schema writes for "nothing" is read as nothing.
+    // A strict schema makes the model write null for an absent value; null is read as absent.
     let router = router(ToolRegistry::builder().tool(Strictly));
     let call = ToolCall::function("1", "strictly", r#"{"a": "x", "b": null}"#);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     assert_eq!(runtime.block_on(answer(&router, call)).0, "x None");
 }
 
-/// A source whose tool `late` is there once somebody says so.
+/// A source whose tool appears once its semaphore has a permit.
 struct Late {
     there: Arc<tokio::sync::Semaphore>,
     tool: Arc<dyn AnyTool>,

@@ -1,4 +1,4 @@
-//! How a call ends that has to: its tool is told, answers with what it has, or is dropped.
+//! Tests the end of a call that is cancelled or times out: its tool gets a signal and answers partially, or is dropped.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// A tool whose run is a function.
+/// A tool that runs a closure.
 struct Acts<F>(F);
 
 impl<F, R> ToolHandler for Acts<F>
@@ -41,7 +41,7 @@ where
     }
 }
 
-/// Raises its flag when it is dropped.
+/// Sets its flag when it is dropped.
 struct Dropped(Arc<AtomicBool>);
 
 impl Drop for Dropped {
@@ -65,7 +65,7 @@ fn act(id: &str) -> ToolCall {
     ToolCall::function(id, "act", "{}")
 }
 
-/// Calls, and cancels after `wait`; says how long it took, too.
+/// Makes a call, cancels it after `wait`, and also returns the elapsed time.
 async fn cancelled(router: &ToolRouter, wait: Duration) -> (ToolOutput, Duration) {
     let (cancel, began) = (CancellationToken::new(), Instant::now());
     let dispatch = router.dispatch(act("1"), cancel.clone());
@@ -230,7 +230,7 @@ async fn the_lane_is_held_until_the_tool_has_answered_and_answers_keep_their_ord
             Ok(ToolOutput::text(cx.call().as_str()))
         }
     });
-    // The first step is taken without a waker, the others by a task.
+    // The first step of a call is polled without a waker, further steps by a task.
     let mut runtime = ToolCallRuntime::new(router);
     for id in ["1", "2", "3"] {
         runtime.start(act(id)).unwrap();
@@ -238,7 +238,7 @@ async fn the_lane_is_held_until_the_tool_has_answered_and_answers_keep_their_ord
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(runtime.cancel(&CallId::from("1")));
     tokio::time::sleep(Duration::from_millis(500)).await;
-    // A second cancel does nothing more.
+    // A second cancellation has no further effect.
     assert!(runtime.cancel(&CallId::from("1")));
     for (id, error) in [("1", Some(ErrorKind::Cancelled)), ("2", Some(ErrorKind::TimedOut)), ("3", None)] {
         let answer = runtime.next().await.unwrap();
@@ -268,7 +268,7 @@ async fn whoever_drops_the_call_drops_the_tool() {
     assert!(dropped.load(Ordering::SeqCst));
 }
 
-/// Has room for so many pieces; the rest wait until it has.
+/// An observer with capacity for a number of pieces; further pieces wait.
 struct Narrow {
     heard: Mutex<Vec<String>>,
     room: Semaphore,
@@ -290,7 +290,7 @@ impl Observer for Narrow {
     }
 }
 
-/// Cannot even say whether it has room.
+/// An observer that panics when asked for capacity.
 struct Broken;
 
 impl Observer for Broken {

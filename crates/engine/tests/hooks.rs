@@ -1,4 +1,4 @@
-//! What the router promises of hooks: all are heard, the strictest counts, none loosens, none is left running.
+//! Tests the router's guarantees for hooks: all run, the strictest decision wins, none loosens, none keeps running.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// States an effect, waits as long as it is told, and says so.
+/// A tool that states an effect, waits for a given time and counts its runs.
 struct Acts {
     effect: Effect,
     takes: Duration,
@@ -51,7 +51,7 @@ impl ToolHandler for Acts {
     }
 }
 
-/// A hook that says what it is told to, and takes down what it hears.
+/// A hook with fixed responses that records the calls it sees.
 #[derive(Default)]
 struct Says {
     before: HookSays,
@@ -89,7 +89,7 @@ impl Hook for Says {
     }
 }
 
-/// A hook whose two halves are one function.
+/// A hook that runs one closure before and after the call.
 struct Does<F>(F);
 
 impl<F> Hook for Does<F>
@@ -109,7 +109,7 @@ where
     }
 }
 
-/// Answers every question with the same.
+/// An approver that gives every question one fixed answer.
 struct Always(ReviewDecision, AtomicUsize);
 
 impl Approver for Always {
@@ -130,7 +130,7 @@ impl Observer for Watches {
     }
 }
 
-/// A router with one tool, and how often that ran.
+/// Returns a router with one tool, and the counter of that tool's runs.
 fn router(effect: Effect, takes: Duration) -> (ToolRouter, Arc<AtomicUsize>) {
     let gate = Gate::read_only(Reach::new(vec![Root::new("/w")], DenyRead::new(["**/.env"], None).unwrap()));
     let runs = Arc::default();
@@ -334,7 +334,7 @@ async fn hooks_hear_of_a_call_that_was_refused() {
     );
 }
 
-/// A hook that never answers at `when`, tells that it was asked, and that it was dropped.
+/// A hook that never answers at `when`; signals that it was asked and counts its drops.
 fn hangs(when: &'static str, asked: &Arc<Notify>, dropped: &Arc<AtomicUsize>) -> Arc<dyn Hook> {
     struct Gone(Arc<AtomicUsize>);
     impl Drop for Gone {
@@ -444,7 +444,7 @@ proptest! {
     #[test]
     fn no_hook_loosens(effect in effect(), hooks in proptest::collection::vec((says(), says()), 0..4)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        // Nobody would be asked, then somebody who says no, then somebody who says yes.
+        // Without an approver, then with one that says no, then with one that says yes.
         for decision in [None, Some(ReviewDecision::Denied { note: None }), Some(ReviewDecision::Approved)] {
             let with = |hooks: &[(HookSays, HookSays)]| {
                 let (mut router, runs) = router(effect.clone(), Duration::ZERO);

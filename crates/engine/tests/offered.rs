@@ -1,4 +1,4 @@
-//! Offered and callable are two sets: of the tools for one job a model is told of one, and can call all.
+//! Tests tool selection: of the tools for one job a model is offered one, but all stay callable.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use toolgate_engine::{RegistryFault, ShellType, ToolRegistry, ToolRegistryBuilde
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// A tool that says its name.
+/// A tool that answers with its own name.
 macro_rules! names_itself {
     ($type:ident, $name:literal, $job:expr, $aliases:expr) => {
         struct $type;
@@ -55,7 +55,7 @@ fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// What each of `names` leads to.
+/// Returns the tool name or the error that each of `names` leads to.
 fn found(registry: &ToolRegistry, names: &[&str]) -> Vec<String> {
     let one = |name: &&str| match registry.find(name) {
         Ok(tool) => tool.spec().name().to_owned(),
@@ -83,7 +83,7 @@ fn one_shell_is_offered_and_every_name_of_every_shell_can_be_called() {
 fn what_is_taken_away_is_gone_and_the_next_shell_is_offered() {
     let without = |names: &[&str]| with(ToolsConfig { without: set(names), ..ToolsConfig::default() });
     let registry = without(&["exec_command"]);
-    // Nothing is left that would have sessions.
+    // No remaining shell creates sessions, so the session tools are not offered.
     assert_eq!(registry.names(), ["apply_patch", "shell_command"]);
     assert_eq!(
         found(&registry, &["exec_command", "shell"]),
@@ -96,7 +96,7 @@ fn what_is_taken_away_is_gone_and_the_next_shell_is_offered() {
         found(&registry, &["container.exec", "shell_command"]),
         ["there is no tool `container.exec`; did you mean `exec_command`?", "shell_command"]
     );
-    // Another name alone can be taken away, too; and nobody is sent to a tool that does another job.
+    // An alias alone can be removed too, and an error never suggests a tool for another job.
     let registry = without(&["local_shell"]);
     assert_eq!(found(&registry, &["container.exec"]), ["shell"]);
     assert!(registry.find("local_shell").is_err());
@@ -148,14 +148,14 @@ fn another_name_gives_way_to_a_tool_that_is_called_so() {
         let foreign = Foreign { name: name.to_owned(), description: String::new(), input_schema: json!({}) };
         foreign.answered_by(async |_, _: Cx| Ok(ToolOutput::text("foreign"))).unwrap()
     };
-    // But nobody else answers for the shell that an API calls by itself.
+    // But no foreign tool may answer for the shell that an API calls by itself.
     let registry = ours().foreign(foreign("local_shell")).foreign(foreign("write_file")).build().unwrap();
     assert_eq!(registry.left_out(), [RegistryFault::Duplicate("local_shell".to_owned())]);
     assert_eq!(found(&registry, &["local_shell", "write_file"]), ["shell", "write_file"]);
     assert!(!registry.could_be("local_shell"));
 }
 
-/// Runs until it is let go.
+/// Runs until it is released.
 struct Held(Arc<Notify>);
 
 impl ToolHandler for Held {
@@ -201,6 +201,6 @@ async fn the_time_that_a_call_waits_for_another_is_told_apart() {
     assert!(facts.duration.unwrap() + facts.waited <= took, "{facts:?} of {took:?}");
     let counted = router.metrics().snapshot();
     let reads = counted.iter().find(|stats| stats.tool == "reads").unwrap();
-    // A bucket ends at most at twice what is in it.
+    // A bucket ends at most at twice its values.
     assert!(reads.percentile(50) <= facts.duration.unwrap() * 2 + Duration::from_micros(1), "{reads:?}");
 }

@@ -1,5 +1,5 @@
-//! Random policies, rules, intents, refusals and answers: nothing runs without the sandbox that nobody allowed, nothing gets
-//! more than it was given, every call has one answer, and every call ends.
+//! Fuzzes the orchestrator with random policies, rules, intents, refusals and answers. No attempt leaves the sandbox
+//! without permission or gets more than it was granted. Every call has one answer, and every call ends.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::collections::HashMap;
@@ -20,12 +20,12 @@ use tool::{
 };
 use toolgate_engine::{Approver, ToolRegistry, ToolRouter};
 
-/// How many calls are made if nobody says. `TOOLGATE_FUZZ_ROUNDS=1000000` makes a million.
+/// The default number of calls. `TOOLGATE_FUZZ_ROUNDS=1000000` makes a million.
 const ROUNDS: u64 = 20_000;
-/// How many calls are made through one gate, which remembers.
+/// The number of calls through one gate, which remembers decisions.
 const PER_GATE: u64 = 20;
 
-/// Numbers that look random and are the same each time (xorshift).
+/// A deterministic pseudo-random generator (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -65,7 +65,7 @@ const SCRIPTS: &[&str] = &[
     "curl x | sh",
 ];
 
-/// Rules of which any may be in force.
+/// Rules, each of which may be in force.
 const RULES: &[&str] = &[
     "pattern = [\"docker\", \"ps\"]\ndecision = \"allow\"\nunsandboxed = true",
     "pattern = [\"docker\"]\ndecision = \"allow\"",
@@ -158,12 +158,12 @@ fn decision(random: &mut Random) -> ReviewDecision {
     }
 }
 
-/// What happened during one call.
+/// The attempts and questions of one call.
 #[derive(Default)]
 struct Seen {
-    /// Whether each attempt was confined, and what it was given.
+    /// For each attempt: true if it was confined, and its grants.
     attempts: Vec<(bool, Grants)>,
-    /// What was asked, and whether the answer was a yes, and for how long.
+    /// For each question: the requested grants and the decision.
     asked: Vec<(Grants, ReviewDecision)>,
 }
 
@@ -220,7 +220,7 @@ impl Approver for Answers {
     }
 }
 
-/// One gate, and what it was told for the session so far.
+/// One gate, and the grants that it holds for the session so far.
 struct Session {
     router: ToolRouter,
     sandbox: SandboxPolicy,
@@ -260,7 +260,7 @@ impl Session {
         Self { router, sandbox, approval, has_approver, rules, given: HashMap::new() }
     }
 
-    /// Whether a rule lets a command of `intent` leave the sandbox.
+    /// Returns true if a rule lets a command of `intent` leave the sandbox.
     fn leaves_by_rule(&self, intent: &Intent) -> bool {
         let docker = intent.effects.iter().any(|effect| {
             matches!(effect, Effect::Exec(line) if line.argv.iter().any(|word| word.contains("docker")))
@@ -269,7 +269,7 @@ impl Session {
     }
 
     fn check(&mut self, intent: &Intent, seen: &Seen, error: Option<ErrorKind>) {
-        // What was given for the session goes with the command, the file or the host that it was given to.
+        // A grant for the session belongs to the command, file or host that it was given for.
         let takes =
             |effect: &&Effect| matches!(effect, Effect::Exec(_) | Effect::Write(_) | Effect::Network(_));
         let keys: Vec<String> =

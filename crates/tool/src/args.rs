@@ -1,4 +1,4 @@
-//! Payload → typed arguments, checked against their schema, of which the model was sent what it needs.
+//! Parses a payload into typed arguments and validates them against the full schema (the model may get a terser one).
 
 use std::marker::PhantomData;
 
@@ -13,20 +13,21 @@ use crate::{
     without_lone_surrogates,
 };
 
-/// More bytes of arguments than this are not read.
+/// Longer arguments, in bytes, are rejected.
 pub const MAX_ARGUMENT_BYTES: usize = 8 << 20;
 
-/// The arguments of a tool: their schema, their manual and their parser from one source.
+/// The arguments of a tool: schema, documentation and parser from one source.
 ///
-/// Any type that derives `serde::Deserialize` and `schemars::JsonSchema` is one. [`Freeform`] is the other kind.
+/// Every type that derives `serde::Deserialize` and `schemars::JsonSchema` implements it. [`Freeform`] is the other
+/// kind.
 pub trait Args: Sized + Send + Sync + 'static {
-    /// The schema that arguments are checked against.
+    /// Returns the schema that arguments are validated against.
     fn schema() -> JsonSchema;
 
-    /// What the model is told about a tool with these arguments.
+    /// Returns the spec that the model gets for a tool with these arguments.
     fn spec(name: &str, about: &str, strict: Strict) -> ToolSpec;
 
-    /// Reads a payload.
+    /// Parses a payload.
     fn read(
         payload: &ToolPayload,
         schema: &JsonSchema,
@@ -72,7 +73,8 @@ fn typed<T: DeserializeOwned>(
     })
 }
 
-/// Names the argument of `fault` as the model spelled it in `text`. Parses again: keeping both forms costs every call.
+/// Renames the argument in `fault` to the spelling that the model used in `text`. Parses the text again: keeping both
+/// forms would cost every call.
 pub(crate) fn fault_as_sent(fault: BadArguments, text: &str, aliases: &[(&str, &str)]) -> BadArguments {
     match json(text) {
         Ok(sent) if !aliases.is_empty() => as_sent(fault, &sent, aliases),
@@ -83,14 +85,14 @@ pub(crate) fn fault_as_sent(fault: BadArguments, text: &str, aliases: &[(&str, &
 /// The arguments of a freeform tool: text in the language `L`, as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Freeform<L> {
-    /// The text, not yet parsed.
+    /// The unparsed text.
     pub text: String,
     language: PhantomData<L>,
 }
 
-/// What a freeform tool's text must look like.
+/// The language of a freeform tool's text.
 pub trait Language: Send + Sync + 'static {
-    /// The grammar that the model's provider holds it to.
+    /// The grammar that the model's provider enforces.
     const GRAMMAR: Grammar;
 }
 
@@ -123,7 +125,7 @@ impl<L: Language> Args for Freeform<L> {
     }
 }
 
-/// Text → JSON that fits `schema`.
+/// Parses `text` as JSON and validates it against `schema`.
 pub(crate) fn checked(
     text: &str,
     schema: &JsonSchema,
@@ -136,7 +138,7 @@ pub(crate) fn checked(
     Ok(value)
 }
 
-/// Text → JSON. No text at all means no arguments: some models send that for a call without any.
+/// Parses `text` as JSON. Empty text means no arguments: some models send it for a call without any.
 fn json(text: &str) -> Result<Value, BadArguments> {
     if text.len() > MAX_ARGUMENT_BYTES {
         return Err(BadArguments::TooLong { bytes: text.len(), limit: MAX_ARGUMENT_BYTES });
@@ -150,13 +152,13 @@ fn json(text: &str) -> Result<Value, BadArguments> {
     });
     parsed.map_err(|error| {
         let why = error.to_string();
-        // The parser appends its own "at line … column …", which the sentence already says.
+        // The parser appends its own "at line … column …", which the message already contains.
         let why = why.split(" at line ").next().unwrap_or_default().to_owned();
         BadArguments::NotJson { line: error.line(), column: error.column(), why }
     })
 }
 
-/// Takes out each property that is `null` and optional, or unknown where the schema allows no other: it was left out.
+/// Removes optional properties that are `null`, and unknown `null` properties of a closed object: both mean "absent".
 /// Strict schemas make models write `null`, and models send it for fields of other products.
 fn drop_nulls(value: &mut Value, schema: &JsonSchema) {
     match value {
@@ -181,7 +183,7 @@ fn drop_nulls(value: &mut Value, schema: &JsonSchema) {
     }
 }
 
-/// `3.0` → `3`: to JSON Schema both are integers, to serde only one is.
+/// Converts `3.0` to `3`: JSON Schema accepts both as integers, serde only the second.
 fn whole_numbers(value: &mut Value) {
     const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: below it every whole f64 is that integer
     match value {

@@ -1,4 +1,4 @@
-//! A model's request, in our words.
+//! A tool call as the model requested it, independent of the model API.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-/// The name under which the model expects the answer to a call.
+/// The id that pairs a call with its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(Arc<str>);
 
 impl CallId {
-    /// The id as the model wrote it.
+    /// Returns the id as the model wrote it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -29,53 +29,53 @@ impl fmt::Display for CallId {
     }
 }
 
-/// One call: which tool, with what.
+/// One call: a tool name and a payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
     /// Pairs the call with its answer.
     pub id: CallId,
     /// The tool's name or one of its aliases, as the model wrote it.
     pub name: String,
-    /// What the model sent along.
+    /// The arguments as sent.
     pub payload: ToolPayload,
 }
 
 impl ToolCall {
-    /// A function call with JSON `arguments`.
+    /// Creates a function call with JSON `arguments`.
     pub fn function(id: impl Into<CallId>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
         let payload = ToolPayload::Function { arguments: arguments.into() };
         Self { id: id.into(), name: name.into(), payload }
     }
 }
 
-/// How the call was made, which decides how its arguments are read and its answer is written.
+/// The form of a call, which decides how arguments are parsed and how the answer is encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolPayload {
     /// An ordinary function call.
     Function {
-        /// A JSON object as text, unchecked.
+        /// A JSON object as text, not validated.
         arguments: String,
     },
     /// A freeform call.
     Custom {
-        /// The text, unchecked.
+        /// The text, not validated.
         input: String,
     },
     /// The Responses API's own shell call.
     LocalShell(LocalShell),
-    /// A call of a tool that an MCP server offers.
+    /// A call of an MCP server's tool.
     Mcp {
         /// The server as configured.
         server: String,
-        /// The tool as that server names it.
+        /// The tool name on that server.
         tool: String,
-        /// A JSON object as text, unchecked.
+        /// A JSON object as text, not validated.
         arguments: String,
     },
 }
 
 impl ToolPayload {
-    /// The arguments as JSON text, whichever way they came.
+    /// Returns the arguments as text, for any payload form.
     pub fn arguments(&self) -> Cow<'_, str> {
         match self {
             Self::Function { arguments } | Self::Mcp { arguments, .. } => Cow::Borrowed(arguments),
@@ -85,16 +85,16 @@ impl ToolPayload {
     }
 }
 
-/// What a `local_shell_call` asks for.
+/// The contents of a `local_shell_call`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LocalShell {
     /// Program and arguments.
     pub command: Vec<String>,
-    /// Where to run it.
+    /// The working directory of the command.
     pub workdir: Option<String>,
-    /// When to give up.
+    /// The time limit in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// The other fields of its action as they came, e.g. `env`: the tool takes or refuses each of them.
+    /// The other fields of the action as sent, e.g. `env`. The tool accepts or rejects each of them.
     pub more: Map<String, Value>,
 }
 
@@ -111,7 +111,7 @@ impl LocalShell {
         Value::Object(arguments).to_string()
     }
 
-    /// The action as the Responses API spells it.
+    /// Returns the action in the Responses API's JSON form.
     pub fn action(&self) -> Value {
         let mut action = self.more.clone();
         action.entry("type").or_insert_with(|| json!("exec"));

@@ -1,4 +1,4 @@
-//! What a running tool has beside its arguments and its permit.
+//! The context of a running tool: call id, working directory, output budget, notices, cancellation and blocking work.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,34 +7,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::halt::Halting;
 use crate::{CallId, Halt, Listen, Notice, ToolError};
 
-/// Where a call is made.
+/// The working directory in which a call is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Relative paths start here.
+    /// The base of relative paths.
     pub cwd: PathBuf,
 }
 
 impl Place {
-    /// Makes the path in argument `name` absolute; a path that is none is that argument's fault.
+    /// Makes the path in argument `name` absolute. An invalid path is an error of that argument.
     pub fn path(&self, name: &str, text: &str) -> Result<PathBuf, ToolError> {
         policy::resolve(&self.cwd, text).map_err(|fault| ToolError::argument(name, fault.to_string()))
     }
 }
 
-/// Tells blocking work that nobody waits for it any more.
+/// Tells blocking work that its result is no longer needed.
 ///
-/// A flag and not a token: a token's question takes a lock, which threads that ask for every file queue for.
+/// An atomic flag instead of a cancellation token: checking a token takes a lock. Threads that check it for every file
+/// would contend for that lock.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Whether to give up now. Cheap: ask in every loop.
+    /// Returns true if the work should stop. Cheap enough to check in every loop.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Raises a [`Stop`] when it is dropped.
+/// Sets a [`Stop`] when it is dropped.
 struct RaisedOnDrop(Stop);
 
 impl Drop for RaisedOnDrop {
@@ -43,7 +44,7 @@ impl Drop for RaisedOnDrop {
     }
 }
 
-/// The surroundings of one attempt of one call.
+/// The context of one attempt of one call.
 #[derive(Clone)]
 pub struct Cx {
     call: CallId,
@@ -54,54 +55,54 @@ pub struct Cx {
 }
 
 impl Cx {
-    /// Surroundings for `call` at `place`, whose answer should stay within `budget` bytes of text.
+    /// Creates the context of `call` at `place`. Its output should stay within `budget` bytes of text.
     pub fn new(call: CallId, place: Arc<Place>, budget: usize) -> Self {
         Self { call, place, budget, listener: None, halting: Arc::default() }
     }
 
-    /// Lets `listener` hear what the tool says.
+    /// Sets the listener for notices of the tool.
     #[must_use]
     pub fn heard_by(mut self, listener: Arc<dyn Listen>) -> Self {
         self.listener = Some(listener);
         self
     }
 
-    /// The call that is being answered.
+    /// Returns the id of the call.
     pub fn call(&self) -> &CallId {
         &self.call
     }
 
-    /// Where it was made.
+    /// Returns the working directory of the call, for resolving paths.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// The working directory.
+    /// Returns the path of the working directory.
     pub fn cwd(&self) -> &Path {
         &self.place.cwd
     }
 
-    /// How many bytes of text the model will get at the most; what is longer is cut in the middle.
+    /// Returns the largest number of bytes of text that the model gets. Longer text is truncated in the middle.
     pub fn budget(&self) -> usize {
         self.budget
     }
 
-    /// Whether anybody wants to hear pieces of something long: if not, [`stream`](Self::stream) can be spared.
+    /// Returns true if a listener wants streamed output. Otherwise [`stream`](Self::stream) need not be called.
     pub fn watched(&self) -> bool {
         self.listener.as_ref().is_some_and(|listener| listener.streams())
     }
 
-    /// Tells observers something small, now.
+    /// Sends a small notice to the observers at once.
     pub fn tell(&self, notice: Notice) {
         if let Some(listener) = &self.listener {
             listener.heard(&self.call, notice);
         }
     }
 
-    /// Tells observers a piece of something that may be long, once all of them have room for it.
+    /// Sends one piece of possibly long output, once every observer is ready for it.
     ///
-    /// Whoever streams waits, so that a slow reader slows the process down and loses nothing. That can take long: wait
-    /// for [`halted`](Self::halted) beside it. A wait that is dropped has told nothing.
+    /// Waiting here applies backpressure: a slow observer slows the process down and loses nothing. The wait can be
+    /// long, so wait for [`halted`](Self::halted) at the same time. A dropped wait has sent nothing.
     pub async fn stream(&self, notice: Notice) {
         if let Some(listener) = &self.listener {
             if let Some(room) = listener.room() {
@@ -111,30 +112,30 @@ impl Cx {
         }
     }
 
-    /// Waits until the call has to end. A tool that waits for this sees to its own end: it gets a moment
-    /// ([`GRACE`](crate::GRACE)) to clean up and to answer with what it has. A tool that never asks is dropped at once.
+    /// Waits until the call must end. A tool that waits for this ends itself: it has [`GRACE`](crate::GRACE) to clean
+    /// up and to answer with partial output. A tool that never calls this is dropped at once.
     pub fn halted(&self) -> impl Future<Output = Halt> + Send {
         self.halting.asked()
     }
 
-    /// Tells the tool that its call has to end; `false` if it never asked. The first reason stays.
+    /// Tells the tool that its call must end. Returns `false` if the tool never asked. The first reason is kept.
     pub fn halt(&self, why: Halt) -> bool {
         self.halting.raise(why)
     }
 
-    /// Whether the call has to end.
+    /// Returns true if the call must end.
     pub fn is_halted(&self) -> bool {
         self.halting.is_raised()
     }
 
-    /// Runs `work` where it may block. When this future is dropped, its [`Stop`] is raised: by the tool itself, or
-    /// because the call was cancelled, timed out or given up.
+    /// Runs `work` on a thread that may block. Dropping this future sets its [`Stop`]: the tool dropped it, or the call
+    /// was cancelled or timed out.
     pub async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Stop) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let stop = Stop::default();
-        // Whoever gives the work up drops this future, so dropping is all there is to listen for.
+        // Every way to abandon the work drops this future, so no other signal is needed.
         let _raised = RaisedOnDrop(stop.clone());
         #[expect(
             clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! Everything that can keep a tool from answering, each with its own type and its own sentence.
+//! The errors of a tool call, each with its own type and message.
 
 use std::io;
 use std::time::Duration;
@@ -7,63 +7,63 @@ use policy::Denial;
 
 use crate::Misfit;
 
-/// Why a call did not do what was asked.
+/// The reason why a call did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// No tool goes by that name.
+    /// No tool has this name.
     #[error("{}", unknown_tool(name, nearest, known))]
     UnknownTool {
-        /// As the model wrote it.
+        /// The name as the model wrote it.
         name: String,
-        /// Names it may have meant.
+        /// Similar names.
         nearest: Vec<String>,
-        /// Every name there is, sorted.
+        /// All existing names, sorted.
         known: Vec<String>,
     },
-    /// The call names a server of tools that there is not.
+    /// The call names an MCP server that does not exist.
     #[error("{}", unknown_server(server, known))]
     UnknownServer {
-        /// As the model wrote it.
+        /// The name as the model wrote it.
         server: String,
-        /// Every server there is, sorted.
+        /// All existing servers, sorted.
         known: Vec<String>,
     },
-    /// The arguments are not what the tool's schema asks for.
+    /// The arguments do not match the tool's schema.
     #[error(transparent)]
     BadArguments(#[from] BadArguments),
-    /// The policy forbids it, and nobody was asked.
+    /// The policy forbids the call, without a question.
     #[error("forbidden by policy: {0}")]
     Forbidden(Denial),
-    /// A person said no.
+    /// The user said no.
     #[error("denied by the user{}", note.as_ref().map(|note| format!(": {note}")).unwrap_or_default())]
     Denied {
-        /// What they said about it.
+        /// The user's comment.
         note: Option<String>,
     },
-    /// It was tried, and the sandbox or the file door stopped it.
+    /// The attempt was stopped by the sandbox or by confined file access.
     #[error("blocked by the sandbox: {0}")]
     Blocked(Denial),
-    /// The call's time ran out.
+    /// The call's time limit passed.
     #[error("timed out after {}; ask for less at a time", seconds(*after))]
     TimedOut {
-        /// The limit that was reached.
+        /// The limit.
         after: Duration,
     },
-    /// Somebody stopped the call.
+    /// The call was cancelled.
     #[error("aborted by the user after {}", seconds(*after))]
     Cancelled {
-        /// How long it had run.
+        /// The time that it had run.
         after: Duration,
     },
-    /// A person stopped all that goes on.
+    /// The user stopped the whole session.
     #[error("stopped by the user; wait for what they say")]
     Stopped,
-    /// The machine said no: a missing file, a full disk, a broken pipe.
+    /// An operating system error: a missing file, a full disk, a broken pipe.
     #[error("{what}")]
     Io {
-        /// What was tried and what went wrong.
+        /// The operation and its failure.
         what: String,
-        /// The system's own word.
+        /// The underlying error.
         #[source]
         source: Option<io::Error>,
     },
@@ -73,57 +73,57 @@ pub enum ToolError {
         /// The tool's name.
         tool: String,
     },
-    /// The session cannot go on.
+    /// The session cannot continue.
     #[error("{0}")]
     Fatal(String),
 }
 
-/// What is wrong with the arguments of a call.
+/// The reason why the arguments of a call are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadArguments {
-    /// They are not JSON.
+    /// The arguments are not JSON.
     #[error("the arguments are not JSON at line {line}, column {column}: {why}")]
     NotJson {
         /// 1-based.
         line: usize,
         /// 1-based.
         column: usize,
-        /// The parser's word.
+        /// The parser's message.
         why: String,
     },
-    /// They are JSON, but do not fit the schema.
+    /// The arguments are JSON but do not match the schema.
     #[error(transparent)]
     Misfit(#[from] Misfit),
-    /// They fit the schema, but make no sense.
+    /// The arguments match the schema, but a value is not usable.
     #[error("the arguments do not fit{}: {why}", at(path))]
     Value {
         /// The JSON path, e.g. `steps[1].status`.
         path: String,
-        /// What is expected instead.
+        /// The expected value.
         why: String,
     },
-    /// There are too many bytes of them.
+    /// The arguments exceed the size limit.
     #[error("the arguments are {bytes} bytes long, and {limit} are the most; send them in smaller calls")]
     TooLong {
-        /// How many came.
+        /// The size of the arguments.
         bytes: usize,
-        /// How many are read.
+        /// The size limit.
         limit: usize,
     },
 }
 
 impl ToolError {
-    /// A bad argument at `path`, found by the tool itself.
+    /// Creates an error about the argument at `path`, found by the tool itself.
     pub fn argument(path: impl Into<String>, why: impl Into<String>) -> Self {
         BadArguments::Value { path: path.into(), why: why.into() }.into()
     }
 
-    /// A failure of the machine, in words.
+    /// Creates an operating system error from a message.
     pub fn io(what: impl Into<String>) -> Self {
         Self::Io { what: what.into(), source: None }
     }
 
-    /// The fault's kind, for programs.
+    /// Returns the error's kind, for programs.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::UnknownTool { .. } | Self::UnknownServer { .. } => ErrorKind::UnknownTool,
@@ -141,35 +141,35 @@ impl ToolError {
     }
 }
 
-/// The kinds of [`ToolError`], without their facts.
+/// The kinds of [`ToolError`], without their details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorKind {
-    /// No such tool.
+    /// Unknown tool or server.
     UnknownTool,
-    /// Arguments that do not fit.
+    /// Invalid arguments.
     BadArguments,
-    /// Policy said no.
+    /// The policy forbids the call.
     Forbidden,
-    /// A person said no.
+    /// The user said no.
     Denied,
-    /// The sandbox said no.
+    /// The sandbox blocked the attempt.
     Blocked,
-    /// Time ran out.
+    /// The time limit passed.
     TimedOut,
-    /// Somebody stopped it.
+    /// The call was cancelled.
     Cancelled,
-    /// A person stopped all that goes on.
+    /// The user stopped the whole session.
     Stopped,
-    /// The machine said no.
+    /// An operating system error.
     Io,
     /// The tool panicked.
     Crashed,
-    /// The session is over.
+    /// The session cannot continue.
     Fatal,
 }
 
 impl ErrorKind {
-    /// The kind as programs spell it, e.g. `bad_arguments`.
+    /// Returns the kind as programs spell it, e.g. `bad_arguments`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::UnknownTool => "unknown_tool",
@@ -217,7 +217,7 @@ fn unknown_tool(name: &str, nearest: &[String], known: &[String]) -> String {
     }
 }
 
-/// Where something is wrong, if that is one place.
+/// Formats the location of an error; empty for the whole value.
 fn at(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!(" at `{path}`") }
 }

@@ -1,21 +1,21 @@
-//! Long text → its head and its tail, with a line between them that says what is missing.
+//! Truncates long text to its head and tail, with a marker line in between.
 //!
-//! Budgets are in tokens, and a token is counted as four bytes of UTF-8, rounded up. No tokenizer: an estimate that
-//! is the same for every model, costs nothing and errs on the long side for code is worth more here than an exact
-//! count for one of them.
+//! Budgets are in tokens; a token counts as four bytes of UTF-8, rounded up. No tokenizer is used: the estimate is the
+//! same for every model, costs nothing and errs on the long side for code. That is worth more here than an exact count
+//! for one model.
 
 use crate::Cut;
 
-/// How many bytes count as one token.
+/// The number of bytes that count as one token.
 pub const BYTES_PER_TOKEN: usize = 4;
-/// Room that is kept for the line between head and tail.
+/// Space reserved for the marker line.
 const MARKER_BYTES: usize = 200;
 /// A cut moves to a line boundary if that costs at most one part in this many of the half.
 const LINE_LOSS: usize = 2;
 
-/// Shortens `text` to `tokens`, keeping its head and its tail. `rest` says where the whole of it is.
+/// Truncates `text` to `tokens`, keeping its head and tail. `rest` is the marker's note on where the full text is.
 ///
-/// Cuts between lines where it can, else between characters.
+/// Cuts between lines where possible, else between characters.
 pub fn fit(text: &str, tokens: usize, rest: &str) -> (String, Option<Cut>) {
     let budget = tokens.saturating_mul(BYTES_PER_TOKEN);
     if text.len() <= budget {

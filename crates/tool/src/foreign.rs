@@ -1,4 +1,4 @@
-//! A tool from elsewhere: described by somebody else's schema, answered by somebody else's code.
+//! Tools from outside, e.g. MCP servers: foreign schema, foreign implementation, validated here.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use crate::{
     ToolOutput, ToolSpec, args,
 };
 
-/// What a description from outside may take of the model's context, in characters.
+/// The longest foreign description, in characters of the model's context.
 const DESCRIPTION: usize = 2000;
-/// What a schema from outside may take of the model's context, in bytes of JSON.
+/// The largest foreign schema, in bytes of JSON in the model's context.
 const SCHEMA: usize = 5000;
 
-/// A tool as an MCP server or a client describes it. Every word of it is hostile until it was read here.
+/// The description of a tool by an MCP server or a client. Every field is hostile input until it is sanitized here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Foreign {
-    /// Its name; the registry refuses what no model API would take.
+    /// Its name; the registry rejects names that no model API accepts.
     pub name: String,
-    /// What it does, for the model.
+    /// The description for the model.
     pub description: String,
-    /// Any JSON Schema, or what somebody takes for one.
+    /// A JSON Schema; any JSON value may arrive here.
     pub input_schema: Value,
 }
 
 impl Foreign {
-    /// Makes a tool of it, answered by `run`. Its schema is sanitised, and arguments are checked against the result
-    /// before `run` sees them. A tool that cannot be called with a JSON object is refused; that takes no other down.
+    /// Makes a tool that `run` answers. The schema is sanitized, and arguments are validated against the result before
+    /// `run` sees them. A tool that cannot be called with a JSON object is rejected; other tools are not affected.
     ///
     /// ```
     /// use serde_json::{Value, json};
@@ -55,7 +55,8 @@ impl Foreign {
         self.answered(Arc::new(Answered(run)))
     }
 
-    /// The same, with more known about who answers.
+    /// Makes a tool that `answers` implements; unlike [`answered_by`](Self::answered_by), it can declare lane, intent
+    /// and preview.
     pub fn answered(self, answers: Arc<dyn Answers>) -> Result<Arc<dyn AnyTool>, SchemaFault> {
         let schema = JsonSchema::foreign(&self.input_schema, SCHEMA)?;
         let description = clean(&self.description, DESCRIPTION);
@@ -65,30 +66,31 @@ impl Foreign {
     }
 }
 
-/// Answers the calls of a tool from elsewhere.
+/// Implements the calls of a foreign tool.
 pub trait Answers: Send + Sync {
-    /// Which calls its calls may run beside: if nobody knows what it does, none.
+    /// Returns the lane of its calls; by default they run alone, since their effects are unknown.
     fn lane(&self) -> Lane {
         Lane::Alone
     }
 
-    /// What a call touches.
+    /// Returns the effects of a call.
     fn intent(&self) -> Intent {
         Intent::nothing()
     }
 
-    /// What whoever is asked about a call with these arguments should see.
+    /// Returns the text that the user is shown when asked about a call with these arguments.
     fn preview(&self, _arguments: &Value) -> Option<String> {
         None
     }
 
-    /// Answers a call with arguments that fit the schema.
+    /// Answers a call whose arguments match the schema.
     fn answer(&self, arguments: Value, cx: Cx) -> Answering<'_>;
 }
 
-/// An answer on its way.
+/// A future tool output.
 pub type Answering<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
+/// A backend that calls a closure.
 struct Answered<F>(F);
 
 impl<F, R> Answers for Answered<F>
@@ -101,6 +103,7 @@ where
     }
 }
 
+/// A foreign tool in the form that the engine uses.
 struct ForeignTool {
     spec: ToolSpec,
     schema: JsonSchema,
@@ -123,6 +126,7 @@ impl AnyTool for ForeignTool {
     }
 }
 
+/// A parsed call of a foreign tool.
 struct ForeignCall {
     answers: Arc<dyn Answers>,
     arguments: Value,

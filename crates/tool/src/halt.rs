@@ -1,26 +1,26 @@
-//! A call that has to end, and how its tool hears of it.
+//! The signal that a call must end, and the reason for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::SetOnce;
 
-/// How long a tool that waits for [`Cx::halted`](crate::Cx::halted) has for its answer once it was told.
+/// The time that a tool waiting for [`Cx::halted`](crate::Cx::halted) has to answer after the signal.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// Why a call has to end now.
+/// The reason why a call must end now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Halt {
-    /// Somebody stopped it.
+    /// The call was cancelled.
     Cancelled,
-    /// Its time ran out.
+    /// The time limit passed.
     TimedOut {
-        /// The limit that was reached.
+        /// The limit.
         after: Duration,
     },
 }
 
-/// Whether a call has to end, and whether its tool asked to be told.
+/// The halt signal of one call; records whether its tool waits for it.
 #[derive(Debug, Default)]
 pub(crate) struct Halting {
     asked: AtomicBool,
@@ -28,18 +28,18 @@ pub(crate) struct Halting {
 }
 
 impl Halting {
-    /// Remembers that somebody asks, even if they do not wait yet.
+    /// Records that the tool wants the signal, even before it waits, and returns a future for it.
     pub(crate) fn asked(&self) -> impl Future<Output = Halt> + Send {
         self.asked.store(true, Ordering::Release);
         async { *self.raised.wait().await }
     }
 
-    /// Whether it has to end.
+    /// Returns true if the signal was raised.
     pub(crate) fn is_raised(&self) -> bool {
         self.raised.initialized()
     }
 
-    /// Tells whoever waits; `false` if nobody ever asked. The first reason stays.
+    /// Raises the signal. Returns `false` if the tool never asked for it. The first reason is kept.
     pub(crate) fn raise(&self, why: Halt) -> bool {
         let _told_already = self.raised.set(why);
         self.asked.load(Ordering::Acquire)

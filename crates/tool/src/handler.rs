@@ -1,4 +1,4 @@
-//! The trait that a tool implements, and its erased form that the engine works with.
+//! The trait that a tool implements, and its type-erased form that the engine uses.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,44 +14,44 @@ use crate::{
 
 /// A tool: one type, one file.
 ///
-/// `intent` touches nothing; `run` touches only what its permit reaches. A tool sees no session, no configuration
-/// and no other tool.
+/// `intent` touches nothing; `run` touches only what its permit allows. A tool sees no session, no configuration and no
+/// other tool.
 pub trait ToolHandler: Send + Sync + 'static {
-    /// Its arguments. Doc comments on the fields are what the model reads.
+    /// Its arguments. The model reads the doc comments of the fields.
     type Args: Args;
     /// Its name, `^[A-Za-z0-9_-]{1,128}$`.
     const NAME: &'static str;
-    /// What it does, for the model.
+    /// Its description for the model.
     const ABOUT: &'static str;
-    /// Other names that reach it, never sent to a model.
+    /// Aliases of the tool, never sent to a model.
     const ALIASES: &'static [&'static str] = &[];
-    /// Other spellings of arguments, never sent to a model: `("file_path", "path")`, `("steps[].step", "description")`.
+    /// Aliases of arguments, never sent to a model: `("file_path", "path")`, `("steps[].step", "description")`.
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[];
-    /// Arguments that it takes and that a model is not told of: `"env"`, `"questions[].header"`.
+    /// Accepted arguments that are left out of the model's schema: `"env"`, `"questions[].header"`.
     const UNTOLD: &'static [&'static str] = &[];
-    /// Arguments that may be of several types, each with the one type that a model is told of.
+    /// Arguments that accept several types, each with the one type in the model's schema.
     const TOLD_AS: &'static [(&'static str, Type)] = &[];
     /// Its job, if other tools do the same one.
     const JOB: Job = Job::Own;
-    /// Whether its calls may run beside each other.
+    /// The lane of its calls: shared or alone.
     const LANE: Lane = Lane::Alone;
-    /// Whether the model is held to the schema by its provider.
+    /// Strict mode makes the model's provider enforce the schema.
     const STRICT: Strict = Strict::No;
-    /// What a model must be able to do to make use of it.
+    /// The model capability that the tool requires.
     const NEEDS: Needs = Needs::Nothing;
 
-    /// States what the call would touch. A tool that does not say touches nothing.
+    /// States the effects of the call. The default states none.
     fn intent(&self, _args: &Self::Args, _place: &Place) -> Result<Intent, ToolError> {
         Ok(Intent::nothing())
     }
 
-    /// Does the work, with the key to what it stated.
+    /// Does the work, with a permit for the stated effects.
     ///
-    /// Its first step, up to the first `.await` that has to wait, may run on the thread that starts the calls of a
-    /// turn, so keep it short: what takes long or blocks goes into [`Cx::blocking`].
+    /// The code up to the first pending `.await` may run on the thread that starts the calls of a turn, so it must be
+    /// short. Long or blocking work goes into [`Cx::blocking`].
     ///
-    /// A call that has to end is dropped where it waits. A tool with something to clean up or to tell waits for
-    /// [`Cx::halted`] beside its work.
+    /// A call that must end is dropped while it waits. A tool that has to clean up or report waits for [`Cx::halted`]
+    /// beside its work.
     fn run(
         &self,
         args: &Self::Args,
@@ -60,21 +60,21 @@ pub trait ToolHandler: Send + Sync + 'static {
     ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
 }
 
-/// Which calls a call may run beside.
+/// Decides which calls may run concurrently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
-    /// Beside other shared calls.
+    /// Runs concurrently with other shared calls.
     Shared,
-    /// Beside nothing, in the model's order.
+    /// Runs alone, in the model's order.
     Alone,
 }
 
-/// What a tool is wasted on a model without.
+/// The model capability that a tool requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Any model can use it.
+    /// No special capability.
     Nothing,
-    /// The model must see pictures.
+    /// The model must accept images.
     Sight,
 }
 
@@ -85,108 +85,111 @@ pub enum Job {
     Own,
     /// Runs commands.
     Shell(ShellForm),
-    /// Serves the sessions that [`ShellForm::Exec`] leaves running.
+    /// Manages the sessions that [`ShellForm::Exec`] leaves running.
     Session,
 }
 
-/// The form in which a shell tool takes a command. The first that is there is offered unless the model wants another.
+/// The form in which a shell tool takes a command. The first available form is offered unless the model prefers
+/// another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ShellForm {
-    /// A script that may run on as a session: `exec_command`.
+    /// A script that may continue as a session: `exec_command`.
     Exec,
     /// A script that runs to its end: `shell_command`.
     Script,
-    /// A program and its arguments, run to their end: `shell`.
+    /// A program and its arguments, run to the end: `shell`.
     Words,
 }
 
-/// A tool of any kind, as the engine sees it.
+/// A tool in the type-erased form that the engine uses.
 pub trait AnyTool: Send + Sync {
-    /// What the model is told.
+    /// Returns the spec for the model.
     fn spec(&self) -> &ToolSpec;
 
-    /// Which calls its calls may run beside.
+    /// Returns the lane of its calls.
     fn lane(&self) -> Lane;
 
-    /// What a model must be able to do to make use of it.
+    /// Returns the model capability that the tool requires.
     fn needs(&self) -> Needs {
         Needs::Nothing
     }
 
-    /// Its job, if other tools do the same one.
+    /// Returns its job.
     fn job(&self) -> Job {
         Job::Own
     }
 
-    /// Other names that reach it. A tool that has one of them for its own name keeps it.
+    /// Returns its aliases. Another tool with that name of its own takes precedence.
     fn aliases(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Reads the arguments and states the intent; touches nothing.
+    /// Parses the arguments and states the intent; touches nothing.
     fn plan(&self, call: &ToolCall, place: &Place) -> Result<Box<dyn Attempt>, ToolError>;
 }
 
-/// Tools that come and go while others use them.
+/// A source of tools that may come and go during a session.
 pub trait ToolSource: Send + Sync {
-    /// Those that a model is told of now.
+    /// Returns the tools that a model is offered now.
     fn offered(&self) -> Vec<Arc<dyn AnyTool>>;
 
-    /// The tool of that name, whether a model was told of it or not.
+    /// Finds a tool by name, offered or not.
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>>;
 
     /// Returns the call that `call` stands for, if its name is another way to call a tool; an error if it names none.
-    /// Whatever judges, runs or records the call sees the one that comes back.
+    /// Policy, execution and journal see the returned call.
     fn rewritten(&self, _call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
         None
     }
 
-    /// Whether its tools are ours: then they may have a name that a model API gives a meaning of its own.
+    /// Returns true for built-in tools: they may have a name that a model API uses for its own tool.
     fn is_ours(&self) -> bool {
         false
     }
 
-    /// Whether the configuration says which of them a model gets; those that somebody gives to one session it gets all.
+    /// Returns true if the configuration decides which of its tools a model gets. Tools given to one session are
+    /// exempt.
     fn is_limited(&self) -> bool {
         true
     }
 
-    /// Resolves when it is known whether there is a tool of that name; `None` if it is known now.
+    /// Returns a future that resolves once the existence of tool `_name` is known; `None` if it is known now.
     fn awaited(&self, _name: &str) -> Option<BoxFuture<'static, ()>> {
         None
     }
 
-    /// The names of the tools that there are where a tool of that name would be, e.g. those of its server.
+    /// Returns the names of existing tools beside `_name`, e.g. tools of the same server.
     fn siblings(&self, _name: &str) -> Vec<String> {
         Vec::new()
     }
 
-    /// The names of tools that may come from it, or that it answers for: a configuration may name them.
+    /// Returns names of tools that may appear later or that it implements. A configuration may mention them.
     fn known_names(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Why there is no tool of that name now, if there may be one: one sentence.
+    /// Explains in one sentence why tool `_name` is missing now, if it may exist later.
     fn absent(&self, _name: &str) -> Option<String> {
         None
     }
 }
 
-/// A call that was understood, and can be attempted: more than once if a first permit was too narrow.
+/// A parsed call that can be attempted; more than once, if the first permit was too narrow.
 pub trait Attempt: Send + Sync {
-    /// What it would touch.
+    /// Returns the effects that it would have.
     fn intent(&self) -> &Intent;
 
-    /// What it would change, as a diff for whoever is asked; `glimpse` opens that for reading, and nothing else.
+    /// Returns the pending changes as a diff for the user's approval. `glimpse` permits reading those files and nothing
+    /// else.
     fn preview<'a>(&'a self, _glimpse: &'a Permit, _cx: &'a Cx) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::ready(None))
     }
 
-    /// Tries it with `permit`.
+    /// Runs the attempt with `permit`.
     fn run<'a>(&'a self, permit: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
-/// Erases the types of `handler`. A tool marked strict whose schema cannot be made strict is refused.
+/// Erases the types of `handler`. A tool marked strict whose schema cannot be made strict is rejected.
 pub fn erase<H: ToolHandler>(handler: H) -> Result<Arc<dyn AnyTool>, StrictFault> {
     let mut spec = H::Args::spec(H::NAME, H::ABOUT, H::STRICT);
     if let ToolSpec::Function(function) = &mut spec {
@@ -205,7 +208,7 @@ pub fn erase<H: ToolHandler>(handler: H) -> Result<Arc<dyn AnyTool>, StrictFault
     Ok(Arc::new(Typed { handler: Arc::new(handler), spec, schema }))
 }
 
-/// Takes the property at `path` out of `schema`; `questions[].header` is that of every item of a list.
+/// Removes the property at `path` from `schema`; `questions[].header` means that property of every list item.
 fn leave_out(schema: &mut JsonSchema, path: &str) {
     let Some(object) = &mut schema.object else { return };
     match path.split_once("[].") {
@@ -228,6 +231,7 @@ fn tell_as(property: &mut JsonSchema, kind: Type) {
     }
 }
 
+/// A [`ToolHandler`] in the form that the engine uses.
 struct Typed<H> {
     handler: Arc<H>,
     spec: ToolSpec,
@@ -263,11 +267,12 @@ impl<H: ToolHandler> AnyTool for Typed<H> {
     }
 }
 
+/// A parsed call of a [`ToolHandler`].
 struct Planned<H: ToolHandler> {
     handler: Arc<H>,
     args: H::Args,
     intent: Intent,
-    /// The call's payload, if its arguments have other spellings: a fault names the one that was sent.
+    /// The call's payload, if arguments have aliases: an error uses the spelling that was sent.
     sent: Option<ToolPayload>,
 }
 
@@ -287,7 +292,7 @@ impl<H: ToolHandler> Attempt for Planned<H> {
     }
 }
 
-/// Names a bad argument as the model spelled it.
+/// Renames a bad argument in the error to the spelling that the model used.
 fn spelled<H: ToolHandler>(error: ToolError, sent: &ToolPayload) -> ToolError {
     match error {
         ToolError::BadArguments(fault) => fault_as_sent(fault, &sent.arguments(), H::ARG_ALIASES).into(),

@@ -1,8 +1,8 @@
-//! What a tool is: the contract between a model's call and the code that answers it.
+//! The tool contract between a model's call and the code that answers it.
 //!
-//! A tool is one type that implements [`ToolHandler`]: its name, its arguments as a Rust type (whose JSON Schema and
-//! manual are derived from it), what it would touch, and what it does. Everything else in Toolgate works on the
-//! erased form, [`AnyTool`], which foreign tools (MCP, dynamic) implement directly.
+//! A tool is one type that implements [`ToolHandler`]: its name, its arguments as a Rust type, its effects and its
+//! work. JSON Schema and documentation are derived from the argument type. The rest of Toolgate uses the erased form,
+//! [`AnyTool`], which foreign tools (MCP, dynamic) implement directly.
 //!
 //! ```
 //! use policy::Permit;

@@ -1,67 +1,68 @@
-//! What a tool says while it runs, and who hears it.
+//! Notices that a tool sends while it runs, and the listener interface.
 
 use futures_util::future::BoxFuture;
 
 use crate::CallId;
 
-/// What a tool says while it runs.
+/// A notice that a tool sends while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// The model has a new plan.
     PlanUpdated {
         /// The whole plan, in order.
         steps: Vec<PlanStep>,
-        /// Why it changed.
+        /// The reason for the change.
         explanation: Option<String>,
     },
     /// A file has changed.
     FileChanged {
         /// `A`dded, `M`odified, `D`eleted or `R`enamed.
         kind: char,
-        /// Which one, as the model spells it.
+        /// The path as the model spells it.
         path: String,
     },
-    /// How far it is.
+    /// Progress of the call.
     Progress {
-        /// What is done, in one line.
+        /// The work done so far, in one line.
         text: String,
-        /// How much that is of all, in percent, if it is known.
+        /// The share of the total work in percent, if known.
         percent: Option<u8>,
     },
-    /// Something went wrong beside the call, and the call goes on.
+    /// A problem beside the call; the call continues.
     Warning {
         /// One sentence.
         text: String,
     },
-    /// Commands are confined less than the policy says, or cannot be run for that. Told once, before the first of them runs.
+    /// Commands are confined less than the policy requires, or are refused for that reason. Sent once, before the first
+    /// command.
     Weaker {
         /// One sentence.
         text: String,
-        /// Nothing is run for that, and the answer says so too.
+        /// True if commands are refused; the answer says so too.
         refused: bool,
     },
-    /// A process wrote something.
+    /// A process wrote output.
     Output {
-        /// Where to.
+        /// The stream.
         stream: OutputStream,
-        /// The next piece of it.
+        /// The next piece of the output.
         text: String,
     },
 }
 
-/// Where a process writes.
+/// An output stream of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputStream {
-    /// Its standard output.
+    /// Standard output.
     Stdout,
-    /// Its standard error.
+    /// Standard error.
     Stderr,
-    /// A terminal, which is both.
+    /// A terminal, which combines both.
     Terminal,
 }
 
 impl OutputStream {
-    /// The stream as programs spell it, e.g. `stdout`.
+    /// Returns the stream as programs spell it, e.g. `stdout`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stdout => "stdout",
@@ -76,25 +77,25 @@ impl OutputStream {
 pub struct PlanStep {
     /// The model's own name for it.
     pub id: String,
-    /// What is to be done.
+    /// The work to do.
     pub description: String,
-    /// How far it is.
+    /// The progress.
     pub status: StepStatus,
 }
 
-/// How far a step of a plan is.
+/// The progress of a plan step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Being worked on.
+    /// In progress.
     InProgress,
     /// Done.
     Completed,
 }
 
 impl StepStatus {
-    /// The status as models spell it, e.g. `in_progress`.
+    /// Returns the status as models spell it, e.g. `in_progress`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -104,17 +105,17 @@ impl StepStatus {
     }
 }
 
-/// Hears what tools say.
+/// Receives the notices of tools.
 pub trait Listen: Send + Sync {
-    /// Hears `notice` from the tool that answers `call`. Must not block.
+    /// Receives `notice` from the tool that answers `call`. Must not block.
     fn heard(&self, call: &CallId, notice: Notice);
 
-    /// Resolves when it can take more; `None` if it can now.
+    /// Backpressure: the future resolves when the listener can accept more; `None` means now.
     fn room(&self) -> Option<BoxFuture<'_, ()>> {
         None
     }
 
-    /// Whether it wants to hear what may be long, piece by piece.
+    /// Returns true if it wants long output piece by piece.
     fn streams(&self) -> bool {
         true
     }

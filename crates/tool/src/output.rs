@@ -1,4 +1,4 @@
-//! What a tool answers.
+//! The output of a tool: items for the model and facts for programs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,26 +11,26 @@ use crate::ErrorKind;
 /// The answer to one call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutput {
-    /// What the model reads, in order.
+    /// The content for the model, in order.
     pub items: Vec<Item>,
-    /// Whether the tool did what was asked.
+    /// True if the tool did what was asked.
     pub success: bool,
-    /// What programs read about the answer.
+    /// Metadata for programs.
     pub facts: Facts,
-    /// The answer as data, for programs and for models that take it.
+    /// The answer as structured data, for programs and for models that support it.
     pub structured: Option<Value>,
 }
 
-/// A piece of an answer.
+/// One piece of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     /// Text for the model.
     Text(String),
-    /// A picture for the model.
+    /// An image for the model.
     Image(Image),
 }
 
-/// A picture, ready to be sent.
+/// An encoded image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     /// E.g. `image/png`.
@@ -39,59 +39,59 @@ pub struct Image {
     pub bytes: Vec<u8>,
 }
 
-/// What is known about an answer beside its text.
+/// Metadata of an answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
-    /// How a process ended.
+    /// The exit code of a process.
     pub exit_code: Option<i32>,
-    /// How long the call took, without the time that it waited.
+    /// The duration of the call, without waiting time.
     pub duration: Option<Duration>,
-    /// How long it waited for other calls and for people.
+    /// Time spent waiting for other calls and for the user.
     pub waited: Duration,
-    /// Which kind of fault the answer reports.
+    /// The kind of error that the answer reports.
     pub error: Option<ErrorKind>,
-    /// What was left out of the text.
+    /// The size of the omitted text.
     pub cut: Option<Cut>,
-    /// The file that all of it is in, or as much as could be kept.
+    /// The file with the full output, or with as much as could be kept.
     pub kept: Option<PathBuf>,
-    /// What its process took.
+    /// Resource usage of the process.
     pub usage: Option<Usage>,
-    /// What held for its process.
+    /// The sandbox enforcement for the process.
     pub enforcement: Option<Enforcement>,
-    /// What the kernel refused to its process.
+    /// Accesses that the kernel refused to the process.
     pub denials: Vec<Denial>,
-    /// What was perhaps refused too: only its output says so.
+    /// An access that was perhaps refused too: only the output suggests it.
     pub suspected: Option<Denial>,
 }
 
-/// How much of an answer the model did not get.
+/// The size of the text that the model did not get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// Bytes left out.
+    /// Omitted bytes.
     pub bytes: usize,
-    /// Lines left out.
+    /// Omitted lines.
     pub lines: usize,
 }
 
-/// What a process took.
+/// Resource usage of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// From its start to its end.
+    /// Wall-clock time from start to end.
     pub wall: Duration,
-    /// On processors, in its own code.
+    /// CPU time in user mode.
     pub user: Duration,
-    /// On processors, in the system's code.
+    /// CPU time in kernel mode.
     pub system: Duration,
-    /// The most memory it had at a time, in bytes.
+    /// Peak memory in bytes.
     pub peak_memory: u64,
-    /// Bytes it wrote to its standard output; a terminal's count as these.
+    /// Bytes written to standard output; terminal output counts here.
     pub stdout: u64,
-    /// Bytes it wrote to its standard error.
+    /// Bytes written to standard error.
     pub stderr: u64,
 }
 
 impl ToolOutput {
-    /// A successful answer of one text.
+    /// Creates a successful answer with one text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             items: vec![Item::Text(text.into())],
@@ -101,26 +101,26 @@ impl ToolOutput {
         }
     }
 
-    /// A successful answer that shows a picture, with a line about it.
+    /// Creates a successful answer with an image and a line about it.
     pub fn image(about: impl Into<String>, image: Image) -> Self {
         let mut output = Self::text(about);
         output.items.push(Item::Image(image));
         output
     }
 
-    /// An answer in which the tool reports that it did not succeed.
+    /// Creates an answer in which the tool reports failure.
     pub fn failure(text: impl Into<String>) -> Self {
         Self { success: false, ..Self::text(text) }
     }
 
-    /// Adds the answer as data.
+    /// Adds the answer as structured data.
     #[must_use]
     pub fn with_structured(mut self, value: Value) -> Self {
         self.structured = Some(value);
         self
     }
 
-    /// All text of the answer, pieces joined by newlines.
+    /// Returns all text of the answer, items joined by newlines.
     pub fn joined_text(&self) -> String {
         let texts: Vec<&str> = self.items.iter().filter_map(Item::as_text).collect();
         texts.join("\n")
@@ -128,7 +128,7 @@ impl ToolOutput {
 }
 
 impl Item {
-    /// The text, if it is one.
+    /// Returns the text, if the item is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),

@@ -1,57 +1,57 @@
-//! What a model is told about a tool.
+//! The description of a tool for a model.
 
 use crate::JsonSchema;
 
-/// A tool as a model sees it: the four forms that model APIs know.
+/// A tool spec in one of the four forms that model APIs support.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolSpec {
-    /// Called with JSON arguments.
+    /// A function called with JSON arguments.
     Function(Box<FunctionSpec>),
     /// The Responses API's own shell; it has no schema of ours.
     LocalShell,
-    /// A search that the provider runs itself.
+    /// A web search that the provider runs itself.
     WebSearch {
-        /// Whether the search may leave the provider's own index.
+        /// True if the search may leave the provider's own index.
         external_web_access: Option<bool>,
     },
-    /// Called with free text that follows a grammar.
+    /// A tool called with free text that follows a grammar.
     Freeform(FreeformSpec),
 }
 
-/// A tool that takes JSON arguments.
+/// A tool with JSON arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FunctionSpec {
     /// `^[A-Za-z0-9_-]{1,128}$`.
     pub name: String,
-    /// What it does, for the model.
+    /// The description for the model.
     pub description: String,
-    /// What its arguments look like.
+    /// The schema of its arguments.
     pub parameters: JsonSchema,
-    /// Whether the model is held to the schema.
+    /// Strict mode of the schema.
     pub strict: Strict,
 }
 
-/// Whether a model must produce arguments that fit the schema exactly.
+/// Strict mode: the model must produce arguments that match the schema exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strict {
     /// Every property is required and no other is allowed; the provider enforces it.
     Yes,
-    /// The schema is a description; we check what comes.
+    /// The schema is a description; arguments are validated on arrival.
     No,
 }
 
-/// A tool that takes text.
+/// A tool with text input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FreeformSpec {
     /// `^[A-Za-z0-9_-]{1,128}$`.
     pub name: String,
-    /// What it does, for the model.
+    /// The description for the model.
     pub description: String,
-    /// What the text must look like.
+    /// The grammar of the text.
     pub grammar: Grammar,
 }
 
-/// A grammar that a provider can hold the model to.
+/// A grammar that a provider can enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grammar {
     /// `lark` or `regex`.
@@ -61,7 +61,7 @@ pub struct Grammar {
 }
 
 impl ToolSpec {
-    /// The name under which the model calls it.
+    /// Returns the name under which the model calls the tool.
     pub fn name(&self) -> &str {
         match self {
             Self::Function(function) => &function.name,

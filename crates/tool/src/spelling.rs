@@ -1,11 +1,11 @@
-//! Argument aliases: other spellings of an argument, renamed before validation and named as sent in a fault.
+//! Argument aliases: renamed before validation; errors use the spelling that was sent.
 
 use serde_json::Value;
 
 use crate::{BadArguments, JsonSchema, Misfit};
 
-/// Renames each alias (`file_path`, `steps[].step`) to the name in the schema. Of two spellings, a `null` counts as left
-/// out; two values that differ are a fault.
+/// Renames each alias (`file_path`, `steps[].step`) to the name in the schema. If both spellings are present, a `null`
+/// counts as absent; two different values are an error.
 pub(crate) fn rename_aliases(
     value: &mut Value,
     aliases: &[(&str, &str)],
@@ -20,7 +20,7 @@ pub(crate) fn rename_aliases(
     })
 }
 
-/// Renames `alias` to `name`; the error is the path of an alias that says something else than `name` does.
+/// Renames `alias` to `name`. The error is the path of an alias whose value differs from that of `name`.
 fn rename(value: &mut Value, alias: &str, name: &str, schema: &JsonSchema) -> Result<(), String> {
     let properties = schema.object.as_ref().map(|object| &object.properties);
     let property = |name: &str| properties.and_then(|properties| properties.get(name));
@@ -40,7 +40,7 @@ fn rename(value: &mut Value, alias: &str, name: &str, schema: &JsonSchema) -> Re
             let found = map.remove(alias).unwrap_or_default();
             map.insert(name.to_owned(), found);
         }
-        // The tool takes both, for two things.
+        // The tool accepts both names, with different meanings.
         Some(_) if property(alias).is_some() => {}
         Some(said) if map.get(name) == Some(said) => drop(map.remove(alias)),
         Some(_) => return Err(alias.to_owned()),
@@ -48,7 +48,7 @@ fn rename(value: &mut Value, alias: &str, name: &str, schema: &JsonSchema) -> Re
     Ok(())
 }
 
-/// Names the argument of `fault` as the model spelled it in `sent`.
+/// Renames the argument in `fault` to the spelling that the model used in `sent`.
 pub(crate) fn as_sent(fault: BadArguments, sent: &Value, aliases: &[(&str, &str)]) -> BadArguments {
     match fault {
         BadArguments::Misfit(Misfit { path, expected, found }) => {
@@ -61,7 +61,7 @@ pub(crate) fn as_sent(fault: BadArguments, sent: &Value, aliases: &[(&str, &str)
     }
 }
 
-/// `steps[1].description` → `plan[1].step`, if that is how the model spelled them.
+/// Converts `steps[1].description` to `plan[1].step`, if the model spelled it so.
 fn path_as_sent(path: &str, sent: &Value, aliases: &[(&str, &str)]) -> String {
     let (name, rest) = path.split_at(path.find(['.', '[']).unwrap_or(path.len()));
     let spelled = name_as_sent(name, sent, aliases);
@@ -80,7 +80,7 @@ fn path_as_sent(path: &str, sent: &Value, aliases: &[(&str, &str)]) -> String {
     }
 }
 
-/// The spelling of the argument `name` that has a value in `sent`; failing that, one that is there as `null`.
+/// Returns the spelling of argument `name` that has a value in `sent`, else one that is present as `null`.
 fn name_as_sent<'a>(name: &'a str, sent: &Value, aliases: &[(&'a str, &'a str)]) -> &'a str {
     let others = aliases.iter().filter(|(_, to)| *to == name).map(|(alias, _)| *alias);
     let spellings = || std::iter::once(name).chain(others.clone());

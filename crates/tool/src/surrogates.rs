@@ -1,8 +1,8 @@
-//! JSON that models write and parsers refuse: half of a character, as `\ud83d` without its other half.
+//! Repairs JSON with lone surrogate escapes, e.g. `\ud83d` without its second half, which parsers reject.
 
-/// `text` with every lone surrogate escape replaced by U+FFFD; `None` if there is none.
+/// Replaces every lone surrogate escape in `text` with U+FFFD. Returns `None` if there is none.
 ///
-/// A stream that is cut inside an emoji leaves one behind, and the whole item would be lost for it.
+/// A stream cut inside an emoji leaves a lone surrogate, and the parser would reject the whole item.
 ///
 /// ```
 /// let mended = toolgate_tool::without_lone_surrogates(r#"{"a": "\ud83d", "b": "\ud83d\ude00"}"#);
@@ -23,7 +23,7 @@ pub fn without_lone_surrogates(text: &str) -> Option<String> {
                 rest = &rest[6..];
                 continue;
             }
-            // Any other escape: the backslash and what it escapes stay together.
+            // Any other escape: the backslash and the escaped character stay together.
             (None, _) => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
         };
         mended.push_str(&rest[..length]);
@@ -33,13 +33,14 @@ pub fn without_lone_surrogates(text: &str) -> Option<String> {
     changed.then_some(mended)
 }
 
+/// A half of a surrogate pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Half {
     High,
     Low,
 }
 
-/// Which half of a pair an escape at the start of `text` is.
+/// Returns the surrogate half that the escape at the start of `text` encodes, if any.
 fn surrogate(text: &str) -> Option<Half> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     match u32::from_str_radix(digits, 16).ok()? {
@@ -71,7 +72,7 @@ mod tests {
     }
 
     proptest! {
-        /// Law: any text survives, and what is mended needs no more mending.
+        /// Law: any text survives, and mended text needs no more mending.
         #[test]
         fn once_is_enough(text in r#"(\\ud83d|\\ude00|\\|u|é|"){0,12}"#) {
             if let Some(mended) = without_lone_surrogates(&text) {

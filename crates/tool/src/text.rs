@@ -1,8 +1,8 @@
-//! Text from outside, made fit for a model: invisible characters out, length capped.
+//! Sanitizes foreign text for a model: removes invisible characters and limits the length.
 
 use policy::invisible;
 
-/// Strips what a reader cannot see and cuts to `cap` characters, the last of which is then `…`.
+/// Removes invisible characters and truncates to `cap` characters, the last of which is then `…`.
 pub(crate) fn clean(text: &str, cap: usize) -> String {
     let visible =
         text.chars().filter(|&letter| !invisible(letter)).skip_while(|letter| letter.is_whitespace());

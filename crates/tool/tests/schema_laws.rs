@@ -1,4 +1,5 @@
-//! Laws of sanitising over hostile input: it ends, settles, fits its budget and stays a schema.
+//! Property tests of schema sanitizing with hostile input: it terminates, is idempotent, fits its budget and stays
+//! valid.
 
 use std::time::{Duration, Instant};
 
@@ -61,7 +62,7 @@ fn reference() -> impl Strategy<Value = Value> {
     select(places.to_vec()).prop_map(Value::from)
 }
 
-/// Anything that looks like a schema from afar: every keyword with a fitting or a wrong value.
+/// Generates schema-like values: every keyword with a fitting or a wrong value.
 fn hostile() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![scalar(), reference().prop_map(|place| json!({"$ref": place}))];
     leaf.prop_recursive(5, 60, 6, |inner| {
@@ -123,7 +124,7 @@ proptest! {
     fn strict_schemas_pass_their_check_and_stay_valid(value in hostile()) {
         let Ok(schema) = JsonSchema::foreign(&value, 5_000) else { return Ok(()) };
         let strict = schema.strict();
-        // Only a map stays open, and is refused for it.
+        // Only a map stays open, and is rejected for it.
         let has_map = emitted(&strict).to_string().contains(r#""additionalProperties":{"#);
         prop_assert_eq!(strict.check_strict().is_err(), has_map);
         prop_assert_eq!(&strict.strict(), &strict);
@@ -146,7 +147,7 @@ proptest! {
 fn quick(value: &Value) -> JsonSchema {
     let start = Instant::now();
     let schema = JsonSchema::foreign(value, 5_000).expect("the root is an object");
-    // Generous: a debug build on a busy machine. What this guards against takes minutes.
+    // Generous: a debug build on a busy machine. The guarded failures take minutes.
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     assert!(emitted(&schema).to_string().len() <= 5_000);
     schema

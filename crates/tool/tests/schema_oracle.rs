@@ -1,4 +1,4 @@
-//! Laws over well-formed schemas with the `jsonschema` crate as oracle: we validate as it does, and only ever loosen.
+//! Property tests with the `jsonschema` crate as oracle: validation agrees with it, and sanitizing only loosens.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn scalar() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// A schema in which every node says its type, with keywords that we keep and keywords that we drop.
+/// Generates a schema in which every node has a type, with supported and unsupported keywords.
 fn typed(references: bool) -> BoxedStrategy<Value> {
     let text = (0..3_u64, 0..4_u64, any::<bool>()).prop_map(|(least, more, pattern)| {
         let mut schema =
@@ -98,7 +98,7 @@ fn table(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
         .prop_map(|map| Value::Object(map.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()))
 }
 
-/// A whole document: an object at the root, recursion only through data.
+/// Generates a whole document: an object at the root, recursion only through data.
 fn document() -> impl Strategy<Value = Value> {
     (table(typed(true)), typed(false), typed(false), any::<bool>(), table(typed(true))).prop_map(
         |(properties, n, m, closed, more)| {
@@ -120,7 +120,7 @@ fn document() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Turns every choice into an exact one, which reading never yields.
+/// Turns every `anyOf` into a `oneOf`, which parsing never yields.
 fn exact(schema: &mut JsonSchema) {
     std::mem::swap(&mut schema.combined.any_of, &mut schema.combined.one_of);
     schema.combined.one_of.iter_mut().for_each(exact);
@@ -130,7 +130,7 @@ fn exact(schema: &mut JsonSchema) {
     schema.defs.values_mut().for_each(exact);
 }
 
-/// Makes instances that mostly fit a schema: `picks` decides between what it offers.
+/// Generates instances that mostly match a schema; `picks` decides between the options.
 struct Guess<'a> {
     root: &'a Value,
     picks: std::iter::Cycle<std::slice::Iter<'a, u8>>,

@@ -1,4 +1,4 @@
-//! Schemas in the manner of well-known servers and generators, and what a model gets to see of them.
+//! Tests sanitizing with schemas in the style of well-known servers and generators.
 
 use serde_json::{Value, json};
 use toolgate_tool::JsonSchema;

@@ -1,4 +1,4 @@
-//! `apply_patch`: files are changed as a patch says, all of them or none.
+//! `apply_patch`: applies a patch to files, completely or not at all.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -36,13 +36,13 @@ Give three lines of context, and `@@ ` with a line above (a function, a class) w
 
 `*** Move to: new/path` after an Update line renames. Git diffs work too.";
 
-/// What a model can do about a file that has other names.
+/// Advice to the model about a hard-linked file.
 const LINKED: &str = "write the whole file with a command (`cat > FILE`), which changes it under all of its names, or \
 ask the user which they want";
 
 const GRAMMAR: Grammar = Grammar { syntax: "lark", definition: patch::GRAMMAR };
 
-/// The tool.
+/// The `apply_patch` tool.
 pub(crate) struct ApplyPatch {
     spec: ToolSpec,
     edits: Arc<Edits>,
@@ -94,7 +94,7 @@ impl AnyTool for ApplyPatch {
     }
 }
 
-/// The argument that holds the patch, as it was sent; nothing if several do.
+/// Returns the argument that holds the patch, as it was sent; empty if several do.
 fn argument(payload: &ToolPayload) -> &'static str {
     let ToolPayload::Function { arguments } = payload else { return "input" };
     let sent: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
@@ -108,14 +108,15 @@ fn argument(payload: &ToolPayload) -> &'static str {
     }
 }
 
+/// A parsed call of `apply_patch`.
 struct Applying {
-    /// As the model wrote it.
+    /// The patch as the model wrote it.
     text: String,
     patch: Patch,
     paths: Vec<PathBuf>,
     intent: Intent,
     edits: Arc<Edits>,
-    /// What whoever was asked has seen.
+    /// The plan that the user was shown when asked.
     shown: OnceLock<Plan>,
     called_as: CalledAs,
 }
@@ -144,12 +145,12 @@ impl Attempt for Applying {
             });
             match planned.await.ok()? {
                 Ok((diff, plan)) => {
-                    // The first that was shown is what was said yes to.
+                    // The first preview is the one that the user approved.
                     let _shown_before = self.shown.set(plan);
                     Some(diff)
                 }
                 Err(Some(failure)) => Some(format!("As things are it cannot be applied:\n{failure}")),
-                // What is there may not be read yet, so that all there is to show is what the model wrote.
+                // The files may not be read yet, so only the model's own text can be shown.
                 Err(None) => Some(self.text.clone()),
             }
         })
@@ -174,7 +175,7 @@ impl Attempt for Applying {
                 }
                 work.apply()
             }));
-            // What has begun is finished, and told as it is: it takes a moment.
+            // A started patch is finished and reported as it is: it takes a moment.
             tokio::select! {
                 biased;
                 done = &mut work => done,
@@ -184,7 +185,7 @@ impl Attempt for Applying {
     }
 }
 
-/// What a thread needs to do the work.
+/// The data that the worker thread needs.
 struct Work {
     patch: Patch,
     permit: Permit,
@@ -208,7 +209,7 @@ impl Work {
                 for path in patch.paths().filter(|path| is_stale(&edits, &disk, path)) {
                     let _ = write!(why, "\n`{path}` has changed since you read it; read it again");
                 }
-                // It may be there on the host, where whoever wrote the patch has seen it.
+                // The file may exist on the host, where the author of the patch has seen it.
                 let unseen = patch.paths().find_map(|path| not_the_hosts(permit.reach(), Path::new(path)));
                 if let Some(unseen) = unseen {
                     let _ = write!(why, "\n{unseen}");
@@ -255,7 +256,7 @@ impl Work {
     }
 }
 
-/// Why these steps may not be taken, if they would make a directory one of git's.
+/// Returns the reason for refusing `steps` if they would turn a directory into a git directory.
 pub(crate) fn lays_out_git(steps: &[Step], permit: &Permit, cwd: &Path) -> Option<String> {
     let directory = laid_out(steps, cwd, &permit.confinement()?.writable)?;
     let name = directory.display();
@@ -264,25 +265,25 @@ pub(crate) fn lays_out_git(steps: &[Step], permit: &Permit, cwd: &Path) -> Optio
     ))
 }
 
-/// What was refused, if something was.
+/// Takes the recorded denial, if there is one.
 pub(crate) fn denial(denied: &Denied) -> Option<Denial> {
     lock(denied).take()
 }
 
-/// The tree that `permit` lets its holder change.
+/// Opens the tree that `permit` allows to change.
 pub(crate) fn writable(place: &Place, permit: &Permit) -> Result<(Disk, Denied), ToolError> {
     let judge = permit.clone();
     open(place, move |real| may_edit(&judge, real))
 }
 
-/// What the judge said no to, if it did.
+/// The first denial of the judge, shared with the tree.
 pub(crate) type Denied = Arc<Mutex<Option<Denial>>>;
 
 fn lock(denied: &Denied) -> std::sync::MutexGuard<'_, Option<Denial>> {
     denied.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The tree that `judge` lets a patch touch.
+/// Opens the tree that `judge` lets a patch touch.
 fn open(
     place: &Place,
     judge: impl Fn(&Path) -> Result<(), Denial> + Send + Sync + 'static,
@@ -301,12 +302,13 @@ fn open(
     Ok((disk, denied))
 }
 
-/// Whether the file that really is at `real` may be edited: wherever commands may write, but for what git keeps for itself.
-/// What is in there decides what git does for the user, so it needs their word even where a command could change it.
+/// Checks that the file at the real path `real` may be edited: everywhere that commands may write, except inside
+/// `.git`. Files in `.git` decide what git does for the user, so they need approval even where a command could change
+/// them.
 fn may_edit(permit: &Permit, real: &Path) -> Result<(), Denial> {
     permit.may_change(real)?;
     let Some(confinement) = permit.confinement() else { return Ok(()) };
-    // A root may be such a directory itself: then somebody has given it.
+    // A root may be such a directory itself: then the user has granted it.
     let below = confinement.writable.iter().filter_map(|root| real.strip_prefix(root).ok());
     let below = below.min_by_key(|below| below.components().count());
     let is_git = |part: std::path::Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
@@ -316,21 +318,21 @@ fn may_edit(permit: &Permit, real: &Path) -> Result<(), Denial> {
     }
 }
 
-/// Paths that are elsewhere than they are spelled: what is spelled `/tmp` may be a directory of the session's own.
+/// Maps real paths back to the spelling in the patch: `/tmp` may be a private directory of the session.
 struct Spelling {
-    /// Where it is, and as it is spelled.
+    /// Pairs of real path and spelling.
     elsewhere: Vec<(String, String)>,
 }
 
 impl Spelling {
-    /// The patch with each path below where its root really is, and the way back.
+    /// Returns the patch with every path replaced by its real location, and the mapping back.
     fn of(patch: &Patch, permit: &Permit, place: &Place) -> Result<(Patch, Self), ToolError> {
         let mut patch = patch.clone();
         let (mut fault, mut elsewhere) = (None, Vec::new());
         patch.rename(|path| match place.path("input", path) {
             Ok(whole) => {
                 let real = permit.reach().real(&whole);
-                // A way up is spelled in full: whoever said yes to it knows where it leads.
+                // A path with `..` is written out in full: the user who approved it knows where it leads.
                 let climbs = path.split('/').any(|part| part == "..");
                 if real == whole && !climbs {
                     return path.to_owned();
@@ -347,13 +349,13 @@ impl Spelling {
         fault.map_or(Ok((patch, Self { elsewhere })), Err)
     }
 
-    /// The path as the patch spells it.
+    /// Returns the path as the patch spells it.
     fn back(&self, path: &str) -> String {
         let spelled = self.elsewhere.iter().find(|(real, _)| real == path).map(|(_, spelled)| spelled);
         spelled.map_or(path, String::as_str).to_owned()
     }
 
-    /// The plan as it is told.
+    /// Returns the plan with the patch's spellings.
     fn plan(&self, plan: &Plan) -> Plan {
         let mut plan = plan.clone();
         for change in &mut plan.changes {
@@ -364,7 +366,7 @@ impl Spelling {
         plan
     }
 
-    /// A sentence as it is told.
+    /// Returns `text` with the patch's spellings.
     fn text(&self, text: &str) -> String {
         let told = |text: String, (real, spelled): &(String, String)| {
             text.replace(&format!("`{real}`"), &format!("`{spelled}`"))
@@ -387,7 +389,7 @@ fn had_changed(path: &str) -> String {
     format!("`{path}` had changed since you read it; what you did not name is as it was")
 }
 
-/// What was done.
+/// Builds the output that reports the changes.
 fn report(plan: &Plan, called_as: CalledAs, notes: &[String], told: &[String]) -> ToolOutput {
     let begun = if plan.changes.is_empty() { "Nothing was changed:" } else { "Applied:" };
     let mut text = format!("{begun}\n{}", called_as.told(plan.clone()));

@@ -1,31 +1,33 @@
-//! The block of code around a line, found by indentation alone.
+//! Finds the block of code around a line, by indentation alone.
 
-/// How the block is chosen.
+/// Options for choosing the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choice {
-    /// How many levels of indentation to go out from the line; 0: to the outermost.
+    /// The number of indentation levels to go out from the line; 0 means to the outermost.
     pub(crate) levels: usize,
-    /// Whether neighbours at the block's own level belong to it.
+    /// Includes or leaves out neighbours at the block's own level.
     pub(crate) siblings: Siblings,
-    /// Whether comments and attributes right above the block belong to it.
+    /// Includes or leaves out comments and attributes right above the block.
     pub(crate) header: Header,
     /// The most lines to take.
     pub(crate) limit: usize,
 }
 
+/// Includes or leaves out neighbours at the block's own level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Siblings {
     Include,
     LeaveOut,
 }
 
+/// Includes or leaves out comments and attributes right above the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Header {
     Include,
     LeaveOut,
 }
 
-/// What a tab counts, in columns, and what a level does in code that is not indented at all.
+/// The width of a tab in columns, and of a level in code without any indentation.
 const TAB: usize = 4;
 
 /// Finds the block around `lines[anchor]`, as a range of indices.
@@ -36,8 +38,8 @@ pub(crate) fn around(lines: &[String], anchor: usize, choice: Choice) -> std::op
     let floor = if choice.levels == 0 { 0 } else { own.saturating_sub(level.saturating_mul(choice.levels)) };
     let block = Block { lines, indents: &indents, floor, choice };
     let (mut first, mut last) = (anchor, anchor);
-    // A line at the floor is the head of its block: what is above it, at its level, is a neighbour.
-    // A closing line is not: the head is further up.
+    // A line at the floor is the head of its block: a line above it at its level is a neighbour. A closing line is not
+    // a head: the head is further up.
     let is_head = own == floor && !closes(&lines[anchor]);
     let (mut up, mut down) =
         (Edge::new(is_head), Edge::new(own == floor && !is_head && !opens(&lines[anchor])));
@@ -61,10 +63,10 @@ pub(crate) fn around(lines: &[String], anchor: usize, choice: Choice) -> std::op
     first..last + 1
 }
 
-/// How far the block has grown in one direction.
+/// The growth of the block in one direction.
 struct Edge {
     open: bool,
-    /// Whether the line that bounds the block here was taken.
+    /// True once the line that bounds the block here was taken.
     bounded: bool,
 }
 
@@ -74,6 +76,7 @@ impl Edge {
     }
 }
 
+/// The lines, their indentation and the options of one search.
 struct Block<'a> {
     lines: &'a [String],
     indents: &'a [usize],
@@ -115,7 +118,7 @@ impl Block<'_> {
     }
 }
 
-/// The indentation of each line; a blank line has that of the line before it.
+/// Returns the indentation of each line; a blank line has that of the line before it.
 fn indents(lines: &[String]) -> Vec<usize> {
     let mut before = 0;
     lines
@@ -142,7 +145,7 @@ fn closes(line: &str) -> bool {
     text.starts_with(['}', ')', ']']) || text.starts_with("</") || WORDS.contains(&word)
 }
 
-/// Whether more of the block follows below the line.
+/// Returns true if more of the block follows below the line.
 fn opens(line: &str) -> bool {
     let text = line.trim_end();
     text.ends_with(['{', '(', '[', ':'])

@@ -1,4 +1,4 @@
-//! Bytes that a process wrote → text for a model: what a screen would show in the end, within a budget.
+//! Renders process output as text for a model: the final state of overwritten lines, within a byte budget.
 
 mod cut;
 mod fold;
@@ -13,27 +13,27 @@ use tool::{BYTES_PER_TOKEN, Cut};
 
 use self::cut::{Known, whereabouts};
 
-/// What the bytes were written to.
+/// The device that the bytes were written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Device {
-    /// Bytes as they are, but for lines that were overwritten.
+    /// Bytes are kept as they are, except in overwritten lines.
     Pipe,
-    /// Letters only: whatever steers the terminal is obeyed within its line, and left out.
+    /// Only text is kept: control sequences take effect within their line and are removed.
     Terminal,
 }
 
-/// What came through a pipe: CRLF is LF, what a lone CR goes back over is overwritten, and bytes that no text can hold are
+/// Renders output of a pipe. CRLF becomes LF, a lone CR overwrites the line, and bytes that are not UTF-8 become
 /// `\xNN`. Other control characters and ANSI sequences are kept.
 pub(crate) fn piped(bytes: &[u8]) -> String {
     shown(bytes, Device::Pipe)
 }
 
-/// What came from a terminal: the same, and control characters and escape sequences are obeyed or left out.
+/// Renders output of a terminal. Beyond [`piped`], control characters and escape sequences are interpreted or removed.
 pub(crate) fn shown_on_terminal(bytes: &[u8]) -> String {
     shown(bytes, Device::Terminal)
 }
 
-/// Takes away what is left of a character that was cut: at the end of `head`, and at the start of `tail`.
+/// Removes the fragments of a cut character at the end of `head` and at the start of `tail`.
 pub(crate) fn trim_to_chars<'a>(head: &'a [u8], tail: &'a [u8]) -> (&'a [u8], &'a [u8]) {
     let is_cut = |bytes: &[u8]| {
         let error = std::str::from_utf8(bytes).err();
@@ -44,22 +44,22 @@ pub(crate) fn trim_to_chars<'a>(head: &'a [u8], tail: &'a [u8]) -> (&'a [u8], &'
     (&head[..end.unwrap_or(head.len())], &tail[start..])
 }
 
-/// An output as a model reads it.
+/// An output as the model reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) text: String,
-    /// What was left out. Lines that memory dropped are not counted.
+    /// The size of the omitted part. Lines that memory dropped are not counted.
     pub(crate) cut: Option<Cut>,
-    /// The file that all of it is in, or as much as could be kept.
+    /// The file with the full output, or with as much as could be kept.
     pub(crate) kept: Option<PathBuf>,
-    /// What all of the output would cost.
+    /// The token count of the full output.
     pub(crate) tokens: u64,
-    /// How many lines there are.
+    /// The number of lines.
     pub(crate) lines: u64,
 }
 
-/// Shows an output in at most `budget` bytes, or else in as many as it takes to say what is missing. Only if something
-/// is, the whole is kept.
+/// Renders an output in at most `budget` bytes, or in as many as the truncation marker needs. Only truncated output is
+/// kept in a file.
 pub(crate) fn fit(captured: &mut Captured, terminal: bool, budget: usize) -> Shown {
     let shown = if terminal { shown_on_terminal } else { piped };
     let known = if captured.omitted == 0 && captured.tail.is_empty() {
@@ -100,7 +100,7 @@ fn shown(bytes: &[u8], device: Device) -> String {
             Some(line) => (line, "\n"),
             None => (line, ""),
         };
-        // A return that nothing follows overwrites nothing.
+        // A trailing CR overwrites nothing.
         let returns = line.iter().rev().take_while(|&&byte| byte == b'\r').count();
         let line = &line[..line.len() - returns];
         if is_steered(line, device) {
@@ -113,7 +113,7 @@ fn shown(bytes: &[u8], device: Device) -> String {
     out
 }
 
-/// Whether there is something that moves the cursor, or that the device does not show.
+/// Returns true if the bytes contain anything that moves the cursor or is invisible on the device.
 fn is_steered(bytes: &[u8], device: Device) -> bool {
     match device {
         Device::Pipe => memchr::memchr(b'\r', bytes).is_some(),
@@ -121,7 +121,7 @@ fn is_steered(bytes: &[u8], device: Device) -> bool {
     }
 }
 
-/// Bytes as text; those that no text can hold, and NUL, which some model APIs refuse, as `\xNN`.
+/// Appends bytes as text. Bytes that are not UTF-8, and NUL, which some model APIs reject, become `\xNN`.
 fn escape(bytes: &[u8], out: &mut String) {
     for chunk in bytes.utf8_chunks() {
         for (at, part) in chunk.valid().split('\0').enumerate() {

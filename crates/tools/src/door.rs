@@ -1,4 +1,4 @@
-//! What the file door says → what a model is told.
+//! Looks up files through confined file access and translates its errors for the model.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use exec::fs::{Door, Found, FsError};
 use policy::{Permit, Reach};
 use tool::ToolError;
 
-/// Looks at `path` with the key that the call was given.
+/// Looks up `path` with the permit of the call.
 pub(crate) fn look(permit: &Permit, path: &Path) -> Result<(Door, Found), ToolError> {
     let door = Door::new(permit);
     let found = door.look(path).map_err(|fault| match fault {
@@ -19,7 +19,7 @@ pub(crate) fn look(permit: &Permit, path: &Path) -> Result<(Door, Found), ToolEr
     Ok((door, found))
 }
 
-/// Why a file that the host has at `path` is not seen, if `path` lies in a directory of the session's own.
+/// Explains why a file that the host has at `path` is invisible, if `path` lies in a private directory of the session.
 pub(crate) fn not_the_hosts(reach: &Reach, path: &Path) -> Option<String> {
     let place = reach.own_place(path)?.display();
     Some(format!(
@@ -28,7 +28,7 @@ pub(crate) fn not_the_hosts(reach: &Reach, path: &Path) -> Option<String> {
     ))
 }
 
-/// A fault of the door, as a fault of the call.
+/// Converts a file access error into a tool error.
 pub(crate) fn told(fault: FsError) -> ToolError {
     match fault {
         FsError::Denied(denial) => ToolError::Blocked(denial),
@@ -36,7 +36,7 @@ pub(crate) fn told(fault: FsError) -> ToolError {
     }
 }
 
-/// A fault while reading `path`, which was opened already.
+/// Creates the error for a failed read of `path`, after it was opened.
 pub(crate) fn reading(path: &Path, fault: &std::io::Error) -> ToolError {
     ToolError::io(format!("reading `{}` stopped: {fault}", path.display()))
 }

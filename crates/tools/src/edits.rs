@@ -1,4 +1,4 @@
-//! What the tools that read and change files know of each other: which files a model saw, and how they were then.
+//! Tracks the file versions that the model has seen, so that external changes between a read and an edit are noticed.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,19 @@ use std::time::SystemTime;
 use exec::fs::Found;
 use patch::Stamp;
 
-/// Files that are remembered; when there are more, all are forgotten, and nothing is said to have changed.
+/// The most files that are tracked. Beyond it, all are forgotten, and no change is reported.
 const REMEMBERED: usize = 10_000;
 
-/// What is known of files that were seen, and where a commit notes what it is about to do.
+/// The file versions that were seen, and the directory for commit records.
 #[derive(Debug)]
 pub struct Edits {
-    /// Where a commit writes what it is about to do, so that whatever stops it half-way can be mended; a directory of ours.
+    /// The directory in which a commit records its next steps, so that an interrupted commit can be repaired. Owned by
+    /// us.
     pub records: PathBuf,
     seen: Mutex<HashMap<PathBuf, Seen>>,
 }
 
-/// What a file was known by when it was seen.
+/// The identity of a file version at the time it was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     identity: (u64, u64),
@@ -45,24 +46,24 @@ impl From<&Found> for Seen {
 }
 
 impl Default for Edits {
-    /// For a process that has no place of its own: what it leaves half-way, nobody mends.
+    /// For a process without a state directory: its interrupted commits are never repaired.
     fn default() -> Self {
         Self::recorded_in(std::env::temp_dir().join(format!("toolgate-edits-{}", std::process::id())))
     }
 }
 
 impl Edits {
-    /// Commits are recorded in `records`.
+    /// Creates a tracker whose commits are recorded in `records`.
     pub fn recorded_in(records: impl Into<PathBuf>) -> Self {
         Self { records: records.into(), seen: Mutex::default() }
     }
 
-    /// The model has seen the file that was found.
+    /// Records that the model has read the file.
     pub(crate) fn saw(&self, found: &Found) {
         self.note(found.path(), found.into());
     }
 
-    /// The model has made the file that is really at `path`.
+    /// Records that the model has written the file at the real path `path`.
     pub(crate) fn made(&self, path: &Path, stamp: Stamp) {
         self.note(path, stamp.into());
     }
@@ -75,13 +76,13 @@ impl Edits {
         all.insert(path.to_owned(), seen);
     }
 
-    /// Whether the model saw the file, and saw another than this.
+    /// Returns true if the model has seen another version of the file than `now`.
     pub(crate) fn is_stale(&self, path: &Path, now: Stamp) -> bool {
         self.lock().get(path).is_some_and(|then| *then != Seen::from(now))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Seen>> {
-        // A map is whole between any two statements.
+        // The map is consistent between any two statements.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,28 +1,28 @@
-//! Bytes of a file → text, naming the encoding when it is not UTF-8.
+//! Detects the encoding of a file and decodes its lines.
 
 use chardetng::EncodingDetector;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 use crate::lines::Cut;
 
-/// How much of a file's head tells what kind of file it is.
+/// The number of bytes at the head of a file that decide its kind.
 pub(crate) const HEAD: usize = 8 << 10;
 
-/// What a file's first bytes say about it.
+/// The kind of a file's content, judged by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nature {
     /// Text whose lines end in the byte `\n`.
     Text,
-    /// UTF-16 with a byte order mark, which is decoded while it is read.
+    /// UTF-16 with a byte order mark; it is decoded while reading.
     Utf16(&'static Encoding),
-    /// No text.
+    /// Not text.
     Binary,
 }
 
-/// Judges a file by its head.
+/// Detects the content kind from the head of a file.
 pub(crate) fn nature(head: &[u8]) -> Nature {
     match Encoding::for_bom(head) {
-        // Its mark begins like that of UTF-16.
+        // UTF-32; its byte order mark begins like that of UTF-16.
         _ if head.starts_with(b"\xff\xfe\0\0") => Nature::Binary,
         Some((encoding, _)) if encoding == UTF_16LE || encoding == UTF_16BE => Nature::Utf16(encoding),
         Some(_) => Nature::Text,
@@ -31,9 +31,9 @@ pub(crate) fn nature(head: &[u8]) -> Nature {
     }
 }
 
-/// Which encoding the lines of a window are in: UTF-8 if they can be, else the best guess.
+/// Returns the encoding of the lines of a window: UTF-8 if they are valid, else the best guess.
 pub(crate) fn guess<'a>(lines: impl Iterator<Item = (&'a [u8], Cut)> + Clone) -> &'static Encoding {
-    // A line that was cut may end in the middle of a character.
+    // A truncated line may end inside a character.
     let is_utf8 = |(line, cut): (&[u8], Cut)| match std::str::from_utf8(line) {
         Ok(_) => true,
         Err(error) => cut == Cut::Yes && error.error_len().is_none(),
@@ -50,7 +50,7 @@ pub(crate) fn guess<'a>(lines: impl Iterator<Item = (&'a [u8], Cut)> + Clone) ->
     detector.guess(None, chardetng::Utf8Detection::Deny)
 }
 
-/// Decodes one line; what cannot be decoded becomes U+FFFD, and a NUL, which some model APIs refuse, `␀`.
+/// Decodes one line. Invalid bytes become U+FFFD; a NUL, which some model APIs reject, becomes `␀`.
 pub(crate) fn decode(line: &[u8], encoding: &'static Encoding) -> String {
     let (text, _) = encoding.decode_without_bom_handling(line);
     if text.contains('\0') { text.replace('\0', "␀") } else { text.into_owned() }

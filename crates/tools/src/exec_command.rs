@@ -1,4 +1,4 @@
-//! `exec_command`: starts a script, and waits for it only so long.
+//! `exec_command`: runs a script and returns after a limited wait; the script continues as a session.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,12 +15,12 @@ use crate::commands::{
     finish, not_started, without_nul, workdir,
 };
 
-/// How long is waited if the call does not say, at the least and at the most.
+/// The default, shortest and longest wait in milliseconds.
 const DEFAULT_YIELD: u64 = 10_000;
 const MIN_YIELD: u64 = 250;
 const MAX_YIELD: u64 = 30_000;
 
-/// The tool.
+/// The `exec_command` tool.
 pub(crate) struct ExecCommand(pub(crate) Arc<Commands>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -85,12 +85,12 @@ impl Args {
         }
     }
 
-    /// How long it may run, if the call says.
+    /// Returns the time limit of the process, if the call has one.
     fn limit(&self) -> Option<Duration> {
         self.timeout_ms.map(Duration::from_millis)
     }
 
-    /// How long the call waits for it: until its time is up, if the call says no more than that.
+    /// Returns the time to wait for the process: until its time limit, if the call gives only that.
     fn patience(&self) -> Duration {
         let clamped = |wait: u64| Duration::from_millis(wait.clamp(MIN_YIELD, MAX_YIELD));
         match (self.yield_time_ms, self.limit()) {

@@ -1,16 +1,18 @@
-//! Files that would make git take a directory for one of its own, configuration and all.
+//! Detects writes that would turn a directory into a git directory, whose configuration git would then obey.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use patch::Step;
 
-/// What git looks for.
+/// The entries that make a git directory.
 const LAYOUT: [&str; 3] = ["HEAD", "objects", "refs"];
 
-/// The directory in one of the `roots` that would be a git directory after `steps`. A root that is one already was given so.
+/// Returns the directory inside `roots` that would be a git directory after `steps`. A root that is one already is
+/// exempt: the user granted it.
 ///
-/// Whoever lays one out by hand has the user's next `git status` there run what its configuration names.
+/// A hand-made git directory would make the user's next `git status` there run the programs that its configuration
+/// names.
 pub(crate) fn laid_out(steps: &[Step], cwd: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
     let files: Vec<PathBuf> =
         steps.iter().filter(|step| step.put.is_some()).map(|step| cwd.join(&step.path)).collect();

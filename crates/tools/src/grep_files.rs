@@ -1,4 +1,4 @@
-//! `grep_files`: a regular expression over a tree, with ripgrep's own engine, in this process.
+//! `grep_files`: searches a directory tree with a regular expression, using ripgrep's engine in this process.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,23 +19,23 @@ use crate::grep_hits::{Hits, Mode, Order};
 use crate::grep_search::Searching;
 use crate::list_dir::{Pattern, glob};
 
-/// Results returned when the call does not say, and at the most.
+/// The default and the largest number of results.
 const DEFAULT_RESULTS: u32 = 100;
 const MAX_RESULTS: u32 = 2000;
-/// The search gives back what it has after this.
+/// The search returns its partial results after this time.
 const TIME: Duration = Duration::from_secs(30);
-/// What one file may make the searcher allocate: a longer line is not searched.
+/// The heap limit of the searcher per file: a longer line is not searched.
 const HEAP: usize = 64 << 20;
 const MAX_THREADS: usize = 12;
 /// The longest pattern, in bytes.
 const MAX_PATTERN: usize = 16 << 10;
-/// What a compiled pattern may take, and what each thread may keep of its states.
+/// The size limit of a compiled pattern, and of each thread's DFA cache.
 const REGEX: usize = 16 << 20;
 const REGEX_CACHE: usize = 16 << 20;
-/// Bytes of an answer that are kept free for the words around the matches.
+/// Bytes of an answer that are reserved for the text around the matches.
 const MARGIN: usize = 512;
 
-/// The tool.
+/// The `grep_files` tool.
 pub(crate) struct GrepFiles;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -117,13 +117,13 @@ impl Args {
     }
 }
 
-/// How paths in the answer begin: relative to the working directory where that is shorter, so that they can be
-/// given to the next call as they are.
+/// Returns the path prefix for the answer: relative to the working directory where possible, so that it can be passed
+/// to the next call.
 fn shown_as(path: &Path, cwd: &Path) -> PathBuf {
     path.strip_prefix(cwd).map_or_else(|_| path.to_owned(), Path::to_owned)
 }
 
-/// A search that was understood.
+/// A validated search.
 pub(crate) struct Search {
     pub(crate) matcher: RegexMatcher,
     files: Option<Pattern>,
@@ -142,11 +142,11 @@ impl Search {
         }
         let matcher = RegexMatcherBuilder::new()
             .case_insensitive(!args.case_sensitive.unwrap_or(true))
-            // `^` and `$` are the ends of a line, not of the file.
+            // `^` and `$` match at line ends, not only at file ends.
             .multi_line(true)
             .size_limit(REGEX)
             .dfa_size_limit(REGEX_CACHE)
-            // `$` also fits before the \r of a CRLF, as it does in every other tool a model knows.
+            // `$` also matches before the \r of a CRLF, as in every other tool a model knows.
             .crlf(true)
             .build(&args.pattern)
             .map_err(|fault| bad_pattern(&args.pattern, &fault))?;
@@ -224,6 +224,7 @@ impl Search {
         Ok(walked)
     }
 
+    /// Creates a searcher with the options of this search.
     pub(crate) fn searcher(&self) -> Searcher {
         SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())
@@ -236,7 +237,7 @@ impl Search {
     }
 }
 
-/// Says where in the pattern the fault is.
+/// Explains the position and cause of a regular expression error.
 fn bad_pattern(pattern: &str, fault: &grep_regex::Error) -> ToolError {
     let parsed = regex_syntax::ast::parse::Parser::new().parse(pattern);
     let why = match parsed {

@@ -1,4 +1,4 @@
-//! What a search found: bounded while it is collected, in an order that does not depend on threads.
+//! Collects search results: bounded while collecting, in an order that does not depend on threads.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,10 +17,10 @@ use tool::ToolOutput;
 use crate::grep_files::Search;
 use crate::words::{counted, grouped, shown};
 
-/// Bytes of one line that are shown, around its match.
+/// Bytes of one line that are shown around its match.
 const LINE_BYTES: usize = 400;
 
-/// What the answer lists.
+/// The contents of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Matches,
@@ -28,17 +28,18 @@ pub(crate) enum Mode {
     Counts,
 }
 
-/// In which order.
+/// The order of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     Path,
     Newest,
 }
 
-/// Where a file stands in the order.
+/// The sort key of a file.
 pub(crate) type Rank = (Reverse<Option<SystemTime>>, PathBuf);
 
 impl Order {
+    /// Returns the sort key of a file.
     pub(crate) fn rank(self, path: PathBuf, modified: Option<SystemTime>) -> Rank {
         match self {
             Self::Path => (Reverse(None), path),
@@ -47,19 +48,19 @@ impl Order {
     }
 }
 
-/// What was found in one file.
+/// The results of one file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileHits {
     /// Matching lines and their neighbours, ready to be printed.
     lines: Vec<Line>,
-    /// How many of `lines` are matches.
+    /// The number of matches in `lines`.
     kept: usize,
-    /// Matching lines in all.
+    /// The number of matching lines in the file.
     matches: u64,
     binary: bool,
 }
 
-/// A printed line.
+/// One printed line.
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
     Match(u64, String),
@@ -67,12 +68,13 @@ enum Line {
 }
 
 impl FileHits {
-    /// Whether there is something to report. What was found before a file turned out to be binary is not.
+    /// Returns true if the file has results to report. Matches found before the file turned out to be binary do not
+    /// count.
     pub(crate) fn any(&self) -> bool {
         self.matches > 0 && !self.binary
     }
 
-    /// How many results it is.
+    /// Returns the number of results that the file counts for.
     fn weight(&self, mode: Mode) -> usize {
         match mode {
             Mode::Matches => self.kept,
@@ -81,7 +83,7 @@ impl FileHits {
     }
 }
 
-/// What was found so far: the first `most` results in rank order, and how many there are in all.
+/// The results so far: the first `most` in rank order, and the totals.
 pub(crate) struct Hits {
     mode: Mode,
     most: usize,
@@ -97,6 +99,7 @@ impl Hits {
         Self { mode, most, files: BTreeMap::new(), held: 0, total_matches: 0, total_files: 0 }
     }
 
+    /// Adds the results of one file, and removes those that no longer fit.
     pub(crate) fn add(&mut self, rank: Rank, hits: FileHits) {
         self.total_matches += hits.matches;
         self.total_files += 1;
@@ -113,7 +116,7 @@ impl Hits {
         }
     }
 
-    /// Prints it within `room` bytes; `limit` is when a search is given up.
+    /// Formats the results within `room` bytes; `limit` is the search's time limit.
     pub(crate) fn answer(self, room: usize, walked: &Walked, limit: Duration) -> ToolOutput {
         let mut page = Page { text: String::new(), room, results: 0, full: false };
         for ((_, path), hits) in &self.files {
@@ -133,7 +136,7 @@ impl Hits {
         ToolOutput::text(text).with_structured(structured)
     }
 
-    /// Every line that was found and kept, as data.
+    /// Returns every kept match as structured data.
     fn hits(&self) -> impl Iterator<Item = Value> {
         self.files.iter().flat_map(|((_, path), hits)| {
             let path = shown(path);
@@ -177,7 +180,7 @@ impl Hits {
     }
 }
 
-/// The text of an answer while it is made.
+/// The text of an answer under construction.
 struct Page {
     text: String,
     room: usize,
@@ -198,7 +201,7 @@ impl Page {
                         Line::Neighbour(line) => (line, 0),
                     };
                     self.full |= self.results + weight > most;
-                    // With its first line, so that no heading stands alone.
+                    // The heading goes with its first line, so that no heading stands alone.
                     self.row(&format!("{heading}{line}\n"), weight);
                     heading.clear();
                 }
@@ -215,14 +218,14 @@ impl Page {
     }
 }
 
-/// Takes what the searcher finds in one file.
+/// Receives the searcher's matches in one file.
 pub(crate) struct Collector<'a> {
     matcher: &'a RegexMatcher,
     mode: Mode,
     most: usize,
-    /// Lines around a match that belong to it.
+    /// Context lines around a match.
     context: u64,
-    /// The number of the last match that was kept.
+    /// The line number of the last kept match.
     last: u64,
     hits: &'a mut FileHits,
 }
@@ -237,7 +240,7 @@ impl<'a> Collector<'a> {
         self.hits.matches >= self.most as u64
     }
 
-    /// Whether a line belongs to the last match that was kept.
+    /// Returns true if a line is context of the last kept match.
     fn belongs(&self, number: Option<u64>) -> bool {
         number.is_some_and(|number| number <= self.last + self.context)
     }
@@ -293,7 +296,7 @@ impl Sink for Collector<'_> {
     }
 }
 
-/// A line without its ending, cut to what surrounds the byte `from`.
+/// Returns a line without its ending, truncated to the part around byte `from`.
 fn printed(line: &[u8], from: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);

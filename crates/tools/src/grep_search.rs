@@ -1,4 +1,4 @@
-//! One thread's part of a search: from a file to what was found in it.
+//! Searches single files: the per-thread worker of `grep_files`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,11 +11,11 @@ use grep_searcher::Searcher;
 use crate::grep_files::Search;
 use crate::grep_hits::{Collector, FileHits, Hits, Rank};
 
-/// A file shorter than this is read at once. Measured: with 1 MiB, the buffer leaves the processor's cache and copying
-/// into it takes three times as long.
+/// A file shorter than this is read at once. Measured: with 1 MiB, the buffer leaves the CPU cache and copying into it
+/// takes three times as long.
 const WHOLE: usize = 64 << 10;
 
-/// One thread's part of a search: its engine and its buffer.
+/// The worker of one search thread: its engine and its buffer.
 pub(crate) struct Searching<'a> {
     search: &'a Search,
     searcher: Searcher,
@@ -29,12 +29,14 @@ impl<'a> Searching<'a> {
         Self { search, searcher: search.searcher(), buffer: Vec::new(), hits, late }
     }
 
+    /// Searches a file found by the directory walk.
     pub(crate) fn entry(&mut self, entry: &Entry<'_>, shown: &Path) -> io::Result<()> {
         let (file, stat) = entry.open()?;
         let order = self.search.order;
         self.file(file, stat.size, || order.rank(shown.join(entry.path()), stat.modified))
     }
 
+    /// Searches an open file and adds its results.
     pub(crate) fn file(&mut self, file: File, size: u64, rank: impl FnOnce() -> Rank) -> io::Result<()> {
         let mut found = FileHits::default();
         let searched = self.search_in(file, size, &mut found);
@@ -46,8 +48,8 @@ impl<'a> Searching<'a> {
         searched
     }
 
-    /// Most files are small: one read brings all of it, where reading in pieces asks for the byte order mark, for the
-    /// text and for the end, one after the other.
+    /// Searches one file. Most files are small: a single read gets the whole file. Reading in pieces would take
+    /// separate reads for the byte order mark, the text and the end.
     fn search_in(&mut self, mut file: File, size: u64, found: &mut FileHits) -> io::Result<()> {
         let matcher = &self.search.matcher;
         let sink = Collector::new(self.search, found);
@@ -61,13 +63,13 @@ impl<'a> Searching<'a> {
         if read + 1 == room {
             return self.searcher.search_slice(matcher, &self.buffer[..read], sink);
         }
-        // It is not as long as it said: it is being written, or a file of /proc.
+        // The file is longer or shorter than its stated size: it is being written, or it is a file of /proc.
         let rest = Stoppable { file, late: self.late };
         self.searcher.search_reader(matcher, self.buffer[..read].chain(rest), sink)
     }
 }
 
-/// A file that stops being read when nobody waits for it.
+/// A file whose reads fail once the search is late or stopped.
 struct Stoppable<'a> {
     file: File,
     late: &'a dyn Fn() -> bool,

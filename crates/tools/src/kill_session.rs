@@ -1,4 +1,4 @@
-//! `kill_session`: ends a session and all that came of it.
+//! `kill_session`: ends a session and all of its processes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use tool::{Cx, Job, Place, ToolError, ToolHandler, ToolOutput};
 use crate::commands::{Commands, Deltas, Ending, Labels, PLEA, Plea, Report, SandboxPermissions, finish};
 use crate::write_stdin::find;
 
-/// The tool.
+/// The `kill_session` tool.
 pub(crate) struct KillSession(pub(crate) Arc<Commands>);
 
 #[derive(Debug, Deserialize, JsonSchema)]

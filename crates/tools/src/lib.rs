@@ -1,6 +1,6 @@
-//! The tools we ship: one file each, one line each in [`all`].
+//! The built-in tools: one file each, one line each in [`all`].
 //!
-//! A tool here reads only through `exec::fs`, which opens what its permit reaches and nothing else.
+//! The tools read files only through `exec::fs`, which opens nothing outside their permit.
 
 mod apply_patch;
 mod blocks;
@@ -42,7 +42,7 @@ pub use picture::Pictures;
 pub use programs::for_programs;
 use tool::{AnyTool, StrictFault, erase};
 
-/// Every tool, in the order of their names.
+/// Returns every built-in tool, sorted by name.
 pub fn all(
     pictures: Pictures,
     commands: &Arc<Commands>,
@@ -68,7 +68,7 @@ pub fn all(
 mod tests {
     use super::*;
 
-    /// A name that rules did not know would be a way round them.
+    /// An alias that rules did not know would bypass them.
     #[test]
     fn rules_know_every_other_name_of_a_tool() {
         for tool in all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap() {
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// The page that tells how to add a tool shows one that is compiled and tested.
+    /// The page on adding a tool shows code that is compiled and tested.
     #[test]
     fn the_page_about_adding_a_tool_shows_a_real_one() {
         let page = include_str!("../../../docs/adding-a-tool.md");

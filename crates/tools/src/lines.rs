@@ -1,13 +1,13 @@
-//! A window of lines out of a file of any size, in constant memory.
+//! Reads a window of lines from a file of any size, in constant memory.
 
 use std::io::{self, Read};
 
 use memchr::{memchr, memchr_iter};
 use tool::Stop;
 
-/// How much is read at a time: what stays in a processor's cache between being read and being scanned.
+/// The read size: small enough to stay in the CPU cache between reading and scanning.
 const SCAN_BUFFER: usize = 64 << 10;
-/// How much further a file is read, beyond the window, to say how many lines it has in all.
+/// The number of bytes read beyond the window to count the lines of the file.
 const COUNT_FURTHER: u64 = 16 << 20;
 
 /// One line, without its ending.
@@ -15,11 +15,11 @@ const COUNT_FURTHER: u64 = 16 << 20;
 pub(crate) struct Line {
     /// Its first bytes.
     pub(crate) bytes: Vec<u8>,
-    /// How many bytes it has in all.
+    /// Its full length in bytes.
     pub(crate) length: u64,
 }
 
-/// Whether there is more of a line than is held.
+/// Tells whether a line is longer than its held bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     Yes,
@@ -32,19 +32,19 @@ impl Line {
     }
 }
 
-/// What was found of the lines that were asked for.
+/// The lines that were found in the requested window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Window {
     /// The number of the first line, counted from 1.
     pub(crate) first: u64,
     pub(crate) lines: Vec<Line>,
-    /// How many lines the file has, if that was found out.
+    /// The number of lines in the file, if known.
     pub(crate) total: Option<u64>,
-    /// Whether the last line of the file was read, and ends in a newline.
+    /// The file's ending, as far as it was read.
     pub(crate) ending: Ending,
 }
 
-/// How the file ends, as far as it was read.
+/// The file's ending, as far as it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Newline,
@@ -52,20 +52,20 @@ pub(crate) enum Ending {
     Unread,
 }
 
-/// Which lines to take, and how much of them.
+/// The requested window and its size limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ask {
-    /// From this line, counted from 1.
+    /// The first line, counted from 1.
     pub(crate) start: u64,
-    /// This many lines.
+    /// The number of lines.
     pub(crate) count: usize,
-    /// This much of each line.
+    /// The byte limit of each line.
     pub(crate) line_bytes: usize,
-    /// This much of all lines together.
+    /// The byte limit of all lines together.
     pub(crate) bytes: usize,
 }
 
-/// Reads the lines `ask` wants.
+/// Reads the requested lines.
 pub(crate) fn window(file: &mut dyn Read, ask: Ask, stop: &Stop) -> io::Result<Window> {
     let mut scan = Scan::new(ask);
     let mut buffer = vec![0; SCAN_BUFFER];
@@ -112,12 +112,13 @@ fn fill(file: &mut dyn Read, buffer: &mut [u8], stop: &Stop) -> io::Result<usize
     }
 }
 
+/// The state of scanning a file for a window.
 struct Scan {
     ask: Ask,
     phase: Phase,
-    /// The number of the line that comes next, or that is open.
+    /// The number of the next or the open line.
     line: u64,
-    /// Whether the last line read has not ended yet.
+    /// True if the last line read has not ended yet.
     open: bool,
     taken: Vec<Line>,
     /// Bytes held in `taken`.
@@ -126,6 +127,7 @@ struct Scan {
     further: u64,
 }
 
+/// The part of the file being scanned: before, in or after the window.
 #[derive(Debug, Clone, Copy)]
 enum Phase {
     Skip,
@@ -152,7 +154,7 @@ impl Scan {
         }
     }
 
-    /// Passes over the lines before the window.
+    /// Skips the lines before the window.
     fn skip<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let before = self.ask.start.saturating_sub(self.line);
         let here = if before == 0 { 0 } else { memchr_iter(b'\n', bytes).count() as u64 };
@@ -167,7 +169,7 @@ impl Scan {
         &bytes[end..]
     }
 
-    /// Takes one line, or as much of it as there is.
+    /// Takes one line, or the available part of it.
     fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let end = memchr(b'\n', bytes);
         let part = &bytes[..end.unwrap_or(bytes.len())];
@@ -189,7 +191,7 @@ impl Scan {
         &bytes[end + 1..]
     }
 
-    /// Passes over bytes with `newlines` in them.
+    /// Skips bytes that contain `newlines` newlines.
     fn pass<'a>(&mut self, bytes: &'a [u8], newlines: u64) -> &'a [u8] {
         self.line += newlines;
         self.open = bytes.last() != Some(&b'\n');
@@ -259,7 +261,7 @@ mod tests {
         }
     }
 
-    /// Gives a few bytes at a time.
+    /// Returns a few bytes per read.
     struct Pieces<'a>(&'a [u8], usize);
 
     impl Read for Pieces<'_> {

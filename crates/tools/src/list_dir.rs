@@ -1,4 +1,4 @@
-//! `list_dir`: what is in a directory, sorted, with kinds, sizes and times.
+//! `list_dir`: lists a directory, sorted, with kinds, sizes and times.
 
 use std::path::{Path, PathBuf};
 
@@ -12,15 +12,15 @@ use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
 use crate::door::{look, told};
 use crate::words::{counted, grouped, shown, utc};
 
-/// Entries returned when the call does not say, and at the most.
+/// The default and the largest number of entries.
 const DEFAULT_LIMIT: u32 = 200;
 const MAX_LIMIT: u32 = 2000;
 /// Entries that are counted; beyond them the answer says "more than".
 const MAX_COUNTED: u64 = 200_000;
-/// Bytes of an answer that are kept free for the words around the entries.
+/// Bytes of an answer that are reserved for the text around the entries.
 const MARGIN: usize = 512;
 
-/// The tool.
+/// The `list_dir` tool.
 pub(crate) struct ListDir;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -80,17 +80,18 @@ impl ToolHandler for ListDir {
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     glob: GlobMatcher,
-    /// It ended in `/`: only directories fit.
+    /// The pattern ended in `/`: only directories match.
     directories: bool,
 }
 
 impl Pattern {
+    /// Returns true if the pattern matches an entry.
     pub(crate) fn fits(&self, path: &Path, kind: Kind) -> bool {
         (!self.directories || kind == Kind::Directory) && self.glob.is_match(path)
     }
 }
 
-/// A pattern without a `/` inside fits names at any depth.
+/// Parses a glob. A pattern without an inner `/` matches names at any depth.
 pub(crate) fn glob(argument: &str, pattern: &str) -> Result<Pattern, ToolError> {
     let why = match pattern {
         _ if pattern.trim_matches('/').is_empty() => Some("it is empty"),
@@ -115,7 +116,7 @@ pub(crate) fn glob(argument: &str, pattern: &str) -> Result<Pattern, ToolError> 
     Ok(Pattern { glob: glob.map_err(bad)?.compile_matcher(), directories })
 }
 
-/// The part of the listing that was asked for.
+/// The requested part of the listing.
 struct Page {
     offset: u64,
     limit: u64,

@@ -1,4 +1,4 @@
-//! `list_sessions`: what runs in the background.
+//! `list_sessions`: lists the sessions that run in the background.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::words::{counted, shown};
 /// Characters of a command that are shown.
 const MAX_COMMAND: usize = 120;
 
-/// The tool.
+/// The `list_sessions` tool.
 pub(crate) struct ListSessions(pub(crate) Arc<Commands>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -92,7 +92,7 @@ fn line(session: &Session) -> String {
     )
 }
 
-/// The first line of a command, if it is not too long.
+/// Returns the first line of a command, truncated if it is long.
 fn abridged(command: &str) -> String {
     let line = command.trim().lines().next().unwrap_or_default();
     let short: String = line.chars().take(MAX_COMMAND).collect();

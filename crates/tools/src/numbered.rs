@@ -1,4 +1,4 @@
-//! Lines with their numbers, within a budget, and what there is to say about them.
+//! Formats lines with their numbers, within a byte budget, with remarks about the file.
 
 use std::path::Path;
 
@@ -10,30 +10,31 @@ use crate::encoding::{self, Nature};
 use crate::lines::{Cut, Ending, Line, Window};
 use crate::words::{counted, grouped};
 
-/// What UTF-8 may begin with.
+/// The UTF-8 byte order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Lines that are ready to be printed.
+/// Decoded lines, ready to be printed.
 pub(crate) struct Numbered {
     pub(crate) first: u64,
     pub(crate) lines: Vec<String>,
     pub(crate) total: Option<u64>,
     encoding: &'static Encoding,
-    /// What else there is to say about the file.
+    /// Further remarks about the file.
     remarks: Vec<&'static str>,
     pub(crate) whole: Whole,
 }
 
-/// Whether the lines are all that was asked for.
+/// The coverage of the requested range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whole {
     Yes,
     MoreFollows,
-    /// A block that goes on above or below.
+    /// A block that continues above or below.
     Cut,
 }
 
 impl Numbered {
+    /// Decodes the lines of `window` and collects remarks about the file.
     pub(crate) fn new(window: &Window, encoding: &'static Encoding, nature: Nature) -> Self {
         let decoder = if matches!(nature, Nature::Utf16(_)) { UTF_8 } else { encoding };
         let last = window.first - 1 + window.lines.len() as u64;
@@ -60,6 +61,7 @@ impl Numbered {
         Self { first: window.first, lines, total: window.total, encoding, remarks, whole }
     }
 
+    /// Formats the lines and remarks within `room` bytes.
     pub(crate) fn answer(mut self, path: &Path, room: usize) -> ToolOutput {
         let width = (self.first + self.lines.len() as u64).to_string().len();
         let mut text = String::new();
@@ -116,7 +118,7 @@ fn printed(line: &Line, encoding: &'static Encoding) -> String {
     if line.cut() == Cut::No {
         return encoding::decode(bytes, encoding);
     }
-    // Cut in the middle of a character, its first bytes would come out as a fault that is not in the file.
+    // If the cut is inside a character, its first bytes would decode to an error that is not in the file.
     let mut text = encoding::decode(bytes, encoding);
     while text.ends_with('\u{fffd}') {
         text.pop();

@@ -1,23 +1,23 @@
-//! Changed files that lie in a directory of the session's own, and the lines that say so.
+//! Reports changed files that lie in a private directory of the session, e.g. its own `/tmp`.
 
 use std::path::{Path, PathBuf};
 
 use policy::Reach;
 
-/// Files that are in directories of the session's own.
+/// Files in private directories of the session.
 pub(crate) struct OwnFiles {
-    /// As commands spell them, with the place that each lies in.
+    /// Pairs of the file as commands spell it and its private directory.
     files: Vec<(PathBuf, PathBuf)>,
 }
 
 impl OwnFiles {
-    /// Those of `paths`, which are real, or below the working directory.
+    /// Selects the private files among `paths`, which are real paths or relative to the working directory.
     pub(crate) fn of<'a>(paths: impl Iterator<Item = &'a str>, reach: &Reach) -> Self {
         let own = |path: &Path| Some((reach.spelled(path), reach.own_place(path)?.to_owned()));
         Self { files: paths.map(Path::new).filter(|path| path.is_absolute()).filter_map(own).collect() }
     }
 
-    /// A line for each place.
+    /// Returns one line per private directory.
     pub(crate) fn told(&self) -> Vec<String> {
         let mut places: Vec<&PathBuf> = self.files.iter().map(|(_, place)| place).collect();
         places.sort();

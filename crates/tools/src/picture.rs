@@ -1,5 +1,5 @@
-//! A picture file → bytes that a model's provider takes: checked before it is decoded, decoded before it is sent,
-//! scaled down if it is too large.
+//! Loads an image file for a model's provider: checked before decoding, decoded before sending, scaled down if too
+//! large.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -15,29 +15,29 @@ use tool::{Image, ToolError, ToolOutput};
 use crate::door::{reading, told};
 use crate::words::{counted, grouped};
 
-/// A file larger than this is refused without being read.
+/// A larger file is refused without being read.
 const MAX_FILE: u64 = 64 << 20;
-/// A picture with more pixels than this is refused without being decoded.
+/// An image with more pixels is refused without being decoded.
 const MAX_PIXELS: u64 = 50_000_000;
-/// A picture with a longer side than this is refused without being decoded.
+/// An image with a longer side is refused without being decoded.
 const MAX_SIDE: u32 = 32_768;
-/// What decoding may allocate.
+/// The memory limit of decoding.
 const MAX_DECODED: u64 = 256 << 20;
-/// What a file may hold beside its pixels.
+/// The allowance for data beside the pixels.
 const BESIDE_PIXELS: u64 = 16 << 20;
-/// What providers take, as base64, is 5 MB; these are the bytes that become it.
+/// Providers accept 5 MB of base64, which is this many bytes.
 const MAX_SENT: usize = 3_700_000;
 const JPEG_QUALITY: u8 = 85;
 
-/// Held while a picture is decoded and scaled: sixteen calls at once are not to take sixteen times that memory.
+/// Held while an image is decoded and scaled: sixteen concurrent calls must not take sixteen times the memory.
 static DECODING: Mutex<()> = Mutex::new(());
 
-/// How pictures are prepared for the model in use.
+/// The image settings for the model in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pictures {
-    /// The longest side, in pixels; anything larger is scaled down to it.
+    /// The longest side in pixels; larger images are scaled down to it.
     pub max_side: u32,
-    /// Whether the model sees pictures at all; if not, `read_file` describes them.
+    /// True if the model accepts images; if not, `read_file` describes them.
     pub seen: bool,
 }
 
@@ -47,12 +47,12 @@ impl Default for Pictures {
     }
 }
 
-/// Whether a file that begins with `head` is a picture that can be shown.
+/// Returns true if a file that begins with `head` is a supported image.
 pub(crate) fn is_picture(head: &[u8]) -> bool {
     format(head).is_some()
 }
 
-/// Shows the picture at `path`.
+/// Loads the image at `path` as an output.
 pub(crate) fn show(path: &Path, found: &Found, pictures: Pictures) -> Result<ToolOutput, ToolError> {
     let bytes = bytes(path, found)?;
     let format = format(&bytes).ok_or_else(|| no_picture(path, &bytes))?;
@@ -90,7 +90,7 @@ fn bytes(path: &Path, found: &Found) -> Result<Vec<u8>, ToolError> {
     }
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|fault| reading(path, &fault))?;
-    // It may have grown since it was looked at.
+    // The file may have grown since the lookup.
     if bytes.len() as u64 > MAX_FILE {
         return Err(too_large(bytes.len() as u64));
     }
@@ -108,9 +108,10 @@ fn no_picture(path: &Path, bytes: &[u8]) -> ToolError {
     ToolError::io(format!("`{}` is not a PNG, JPEG, GIF or WebP picture ({what})", path.display()))
 }
 
+/// A decoded, upright image.
 struct Decoded {
     picture: DynamicImage,
-    /// Whether the file's pixels are already the right way up.
+    /// True if the file's pixels are already upright.
     upright: bool,
 }
 
@@ -132,7 +133,7 @@ fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Decoded, Too
         )));
     }
     let mut limits = Limits::default();
-    // What the pixels need at the most, and no more: a colour profile may claim to be a gigabyte.
+    // The most memory that the pixels need, and no more: a colour profile may claim to be a gigabyte.
     limits.max_alloc = Some(MAX_DECODED.min(pixels * 8 + BESIDE_PIXELS));
     let mut reader = reader();
     reader.limits(limits);
@@ -143,13 +144,14 @@ fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Decoded, Too
     Ok(Decoded { picture, upright: turn == image::metadata::Orientation::NoTransforms })
 }
 
+/// The image to send, with its size in pixels.
 struct Sent {
     image: Image,
     width: u32,
     height: u32,
 }
 
-/// Sends the file as it is if the provider takes it so; else a smaller picture.
+/// Returns the file unchanged if the provider accepts it, else a smaller image.
 fn prepare(
     decoded: Decoded,
     bytes: Vec<u8>,
@@ -159,7 +161,7 @@ fn prepare(
     let Decoded { mut picture, upright } = decoded;
     let (width, height) = (picture.width(), picture.height());
     let plausible = u64::from(width) * u64::from(height) * 4 + 64 * 1024;
-    // A file much longer than its pixels carries something else, which the model need not be sent.
+    // A file much longer than its pixels carries other data, which the model need not get.
     if width.max(height) <= max_side && bytes.len() <= MAX_SENT && bytes.len() as u64 <= plausible && upright
     {
         return Ok(Sent { image: Image { mime: format.to_mime_type(), bytes }, width, height });
@@ -169,7 +171,7 @@ fn prepare(
     loop {
         let longest = picture.width().max(picture.height());
         if longest / 2 > side {
-            // Far down, averaging is as good as a filter, and needs no copy in floating point.
+            // For a large reduction, averaging is as good as a filter, and needs no copy in floating point.
             picture = picture.thumbnail(side, side);
         } else if longest > side {
             picture = picture.resize(side, side, FilterType::Triangle);
@@ -186,7 +188,8 @@ fn prepare(
     }
 }
 
-/// Photographs stay JPEG; whatever may hold sharp lines or see-through parts becomes PNG, unless that is too large.
+/// Encodes JPEG files as JPEG. Other formats may contain sharp lines or transparency and become PNG; if that is too
+/// large and there is no transparency, they become JPEG.
 fn encode(picture: &DynamicImage, format: ImageFormat) -> Result<(&'static str, Vec<u8>), image::ImageError> {
     let mut bytes = Vec::new();
     if format != ImageFormat::Jpeg {

@@ -1,4 +1,4 @@
-//! `read_file`: lines of a file, numbered; a picture if it is one; words about it if it is neither.
+//! `read_file`: returns numbered lines of a text file, shows an image, and describes other binary files.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,16 +21,16 @@ use crate::numbered::{Numbered, Whole};
 use crate::picture::{self, Pictures};
 use crate::words::counted;
 
-/// Lines returned when the call does not say.
+/// The default number of lines.
 const DEFAULT_LINES: u32 = 2000;
 /// Bytes of one line that are shown.
 const LINE_BYTES: usize = 2000;
-/// Bytes of an answer that are kept free for the words around the lines.
+/// Bytes of an answer that are reserved for the text around the lines.
 const MARGIN: usize = 512;
 /// Bytes of a binary file that are shown.
 const GLIMPSE: usize = 32;
 
-/// The tool.
+/// The `read_file` tool.
 pub(crate) struct ReadFile {
     pictures: Pictures,
     edits: Arc<Edits>,
@@ -110,7 +110,7 @@ impl ToolHandler for ReadFile {
             let text = TextFile { path, found, room, stop };
             let head = text.head()?;
             match encoding::nature(&head) {
-                // To a model that does not see, a picture is a binary file like any other.
+                // For a model without image support, an image is a binary file like any other.
                 Nature::Binary if pictures.seen && picture::is_picture(&head) => {
                     picture::show(&text.path, &text.found, pictures)
                 }
@@ -126,7 +126,7 @@ impl ToolHandler for ReadFile {
     }
 }
 
-/// A file of text that is being read.
+/// A text file being read.
 struct TextFile<'a> {
     path: PathBuf,
     found: Found,
@@ -189,7 +189,7 @@ impl TextFile<'_> {
         };
         let limit = wish.max_lines.map_or(max, |most| most as usize).min(max).min(DEFAULT_LINES as usize);
         let before = (limit as u64).min(anchor - 1);
-        // All of the lines around it, as the block may be anywhere among them; their number and length are bounded.
+        // All lines around the anchor, as the block may be anywhere among them; their number and length are bounded.
         let (start, count) = (anchor - before, limit * 2 + 1);
         let window = self.lines(Ask { start, count, line_bytes: LINE_BYTES, bytes: usize::MAX }, nature)?;
         let mut shown = self.shown(&window, (argument, anchor), nature)?;
@@ -214,7 +214,7 @@ impl TextFile<'_> {
         Ok(shown)
     }
 
-    /// The first line as a number from 1, whichever end it was counted from.
+    /// Converts the first line to a number from 1; a negative number counts from the end.
     fn start(&self, line: i64, nature: Nature) -> Result<u64, ToolError> {
         match u64::try_from(line) {
             Ok(0) => Err(ToolError::argument("start_line", "lines are counted from 1")),
@@ -243,7 +243,8 @@ impl TextFile<'_> {
         }
     }
 
-    /// `asked` is the argument that named a line, and the line: what is at fault if there is none.
+    /// Decodes and numbers `window`. `asked` is the argument that named a line, and that line: an error names it if the
+    /// line does not exist.
     fn shown(&self, window: &Window, asked: (&str, u64), nature: Nature) -> Result<Numbered, ToolError> {
         let (argument, line) = asked;
         let empty = window.lines.is_empty() && window.total == Some(0) && line == 1;

@@ -1,4 +1,4 @@
-//! What a terminal was sent → what it shows.
+//! Renders the bytes sent to a terminal as its current screen.
 
 use std::num::NonZero;
 use std::time::{Duration, Instant};
@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use exec::process::Size;
 use tool::Stop;
 
-/// How long drawing may take, and after how many bytes that is asked.
+/// The time limit of rendering, and the number of bytes between two checks.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PIECE: usize = 64;
 
-/// The lines that a terminal of this size shows after it was sent `bytes`, and where its cursor is.
+/// Returns the lines that a terminal of this size shows after receiving `bytes`, and its cursor position.
 ///
-/// A few bytes can ask for a lot of drawing: it ends after a while, or when nobody waits for it, with what is drawn then.
+/// A few bytes can cause much drawing. Rendering therefore ends after a time limit, or when `stop` is set, with the
+/// state so far.
 pub(crate) fn screen(bytes: &[u8], size: Size, stop: &Stop) -> String {
     let at_least_one = |length: u16| NonZero::new(length).unwrap_or(NonZero::<u16>::MIN);
     let mut parser = vt100::Parser::new(at_least_one(size.rows), at_least_one(size.cols), 0);

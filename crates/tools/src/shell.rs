@@ -14,7 +14,7 @@ use crate::commands::{
     CommandArg, Commands, Plea, SandboxPermissions, Wanted, environment, own_user, workdir,
 };
 
-/// The tool.
+/// The `shell` tool.
 pub(crate) struct Shell(pub(crate) Arc<Commands>);
 
 #[derive(Debug, Deserialize, JsonSchema)]

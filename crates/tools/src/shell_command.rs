@@ -11,7 +11,7 @@ use tool::{Cx, Job, Place, ShellForm, ToolError, ToolHandler, ToolOutput, Type};
 
 use crate::commands::{CommandArg, Commands, Plea, SandboxPermissions, Wanted, workdir};
 
-/// The tool.
+/// The `shell_command` tool.
 pub(crate) struct ShellCommand(pub(crate) Arc<Commands>);
 
 #[derive(Debug, Deserialize, JsonSchema)]

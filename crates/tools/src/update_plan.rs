@@ -1,4 +1,4 @@
-//! `update_plan`: the model tells the user what it is about to do and how far it is.
+//! `update_plan`: shows the model's plan and progress to the user.
 
 use std::collections::HashSet;
 
@@ -11,13 +11,13 @@ use tool::{
     ToolSpec,
 };
 
-/// A plan longer than this helps nobody.
+/// A longer plan is rejected.
 const MAX_STEPS: usize = 100;
 
-/// The tool.
+/// The `update_plan` tool.
 pub(crate) struct UpdatePlan;
 
-/// A plan, however the model wrote it: as JSON, or as lines of text.
+/// A plan in any form that models send: JSON, or lines of text.
 pub(crate) struct PlanArgs(Args);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -71,7 +71,8 @@ impl tool::Args for PlanArgs {
     }
 }
 
-/// A plan that is text and no list of steps, and its explanation: all of `arguments`, or where the steps should be.
+/// Returns a plan written as text instead of a list of steps, with its explanation. The text is all of `arguments`, or
+/// stands in place of the steps.
 fn written(arguments: &str) -> Option<(String, Value)> {
     let value: Value = match serde_json::from_str(arguments) {
         Ok(value) => value,
@@ -85,7 +86,7 @@ fn written(arguments: &str) -> Option<(String, Value)> {
     Some((text?.to_owned(), value["explanation"].clone()))
 }
 
-/// The steps of a plan that is written as a list: `- [x] done`, `- [>] under way`, `1. to do`, or a line alone.
+/// Parses the steps of a plan written as a list: `- [x] done`, `- [>] under way`, `1. to do`, or a plain line.
 fn steps(text: &str) -> Vec<Value> {
     let step = |line: &str| {
         let line = line.trim();

@@ -1,4 +1,4 @@
-//! `view_image`: shows a picture to a model that can see.
+//! `view_image`: shows an image to a model that accepts images.
 
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use tool::{Cx, Lane, Needs, Place, ToolError, ToolHandler, ToolOutput};
 use crate::door::look;
 use crate::picture::{self, Pictures};
 
-/// The tool.
+/// The `view_image` tool.
 pub(crate) struct ViewImage {
     pictures: Pictures,
 }

@@ -1,12 +1,13 @@
-//! Names, sizes and times as people and models read them.
+//! Formats paths, numbers and times for people and models.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Bytes of a name that are shown.
+/// Bytes of a path that are shown.
 const NAME_BYTES: usize = 1000;
 
-/// A path as one line: control characters made visible, so that a name cannot forge a line; cut if it is very long.
+/// Formats a path as one line. Control characters are escaped, so that a name cannot forge a line; a very long path is
+/// truncated.
 pub(crate) fn shown(path: &Path) -> String {
     let mut out = String::new();
     for letter in path.to_string_lossy().chars() {
@@ -19,7 +20,7 @@ pub(crate) fn shown(path: &Path) -> String {
     out
 }
 
-/// `1234567` → `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -32,7 +33,7 @@ pub(crate) fn grouped(number: u64) -> String {
     out
 }
 
-/// `3 lines`, `1 line`.
+/// Formats a count with its noun: `3 lines`, `1 line`.
 pub(crate) fn counted(number: u64, noun: &str) -> String {
     let ending = match (number, noun) {
         (1, _) => "",
@@ -43,7 +44,7 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{ending}", grouped(number))
 }
 
-/// A time in UTC to the minute, e.g. `2026-11-15 20:10`.
+/// Formats a time in UTC to the minute, e.g. `2026-11-15 20:10`.
 pub(crate) fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (year, month, day) = date(seconds / 86_400);
@@ -51,7 +52,8 @@ pub(crate) fn utc(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
 }
 
-/// Days since 1970-01-01 → year, month, day, by 400-year eras that begin in March, so that leap days come last.
+/// Converts days since 1970-01-01 to year, month and day, by 400-year eras that begin in March, so that leap days come
+/// last.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);

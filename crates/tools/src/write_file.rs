@@ -1,16 +1,16 @@
-//! `write_file`: another name of `apply_patch`, with arguments and words of its own.
+//! `write_file`: an alias of `apply_patch` with its own arguments and wording.
 
 use patch::Plan;
 use serde_json::{Map, Value};
 use tool::{ToolError, ToolPayload};
 
-/// The name.
+/// The alias.
 pub(crate) const WRITE_FILE: &str = "write_file";
 
-/// The arguments that hold a patch, or a list of edits, in place of one file.
+/// The arguments that hold a patch or a list of edits instead of one file.
 const PATCHES: [&str; 4] = ["input", "patch", "files", "edits"];
 
-/// The name that `apply_patch` was called by, which decides in which words it answers.
+/// The name under which `apply_patch` was called; it decides the wording of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CalledAs {
     ApplyPatch,
@@ -22,7 +22,7 @@ impl CalledAs {
         if name == WRITE_FILE { Self::WriteFile } else { Self::ApplyPatch }
     }
 
-    /// Refuses a file without a path or a content.
+    /// Rejects a file without a path or content.
     pub(crate) fn check(self, payload: &ToolPayload) -> Result<(), ToolError> {
         let ToolPayload::Function { arguments } = payload else { return Ok(()) };
         let is_written = self == Self::WriteFile;
@@ -47,7 +47,7 @@ impl CalledAs {
         }
     }
 
-    /// Says what was refused.
+    /// Returns the first line of a refusal.
     pub(crate) fn refused(self) -> &'static str {
         match self {
             Self::ApplyPatch => "The patch was not applied, and nothing was changed.",
@@ -55,7 +55,7 @@ impl CalledAs {
         }
     }
 
-    /// Says what `plan` changes, and which files are as they should be already.
+    /// Describes the changes of `plan`, and the files that already have the wanted content.
     pub(crate) fn told(self, mut plan: Plan) -> String {
         match self {
             Self::ApplyPatch => plan.to_string(),

@@ -1,4 +1,4 @@
-//! `write_stdin`: types into a session, or just looks what it has written.
+//! `write_stdin`: writes to a session's input, or only returns its new output.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,17 +15,17 @@ use crate::commands::{
 };
 use crate::screen::screen;
 
-/// How long is waited after something was typed: if the call does not say, at the least and at the most.
+/// The default and longest wait in milliseconds after input; the default is also the shortest.
 const DEFAULT_YIELD: u64 = 250;
 const MAX_YIELD: u64 = 30_000;
-/// How long is waited if nothing was.
+/// The shortest and longest wait in milliseconds without input.
 const MIN_POLL: u64 = 5_000;
 const MAX_POLL: u64 = 300_000;
-/// Ctrl-C, which a process without a terminal gets as a signal.
+/// Ctrl-C; a process without a terminal gets it as a signal.
 const INTERRUPT: &str = "\u{3}";
 const SIGINT: i32 = 2;
 
-/// The tool.
+/// The `write_stdin` tool.
 pub(crate) struct WriteStdin(pub(crate) Arc<Commands>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ impl ToolHandler for WriteStdin {
             justification: args.justification.as_deref(),
             ..Plea::default()
         };
-        // Looking changes nothing; what is typed, a program does.
+        // Polling has no effect; input is executed by a program.
         let chars = args.chars.clone().unwrap_or_default();
         let types = !chars.is_empty() || args.close == Some(true);
         let session = self.0.sessions.find(args.session_id).filter(|_| types);
@@ -93,10 +93,10 @@ impl ToolHandler for WriteStdin {
         };
         let until = Instant::now() + Duration::from_millis(wait);
         let wait = Wait { until, prompts: true, leaves: false };
-        // A look at the screen takes nothing, so that it tells nothing.
+        // A screen request consumes no output, so it streams nothing.
         let mut deltas = if args.screen == Some(true) { Deltas::none() } else { Deltas::of(&session, cx) };
         let outcome = match attend(&session, None, &mut deltas, wait, cx).await {
-            // Whoever stops waiting does not stop what is waited for.
+            // Ending the wait does not end the session.
             Outcome::Halted(_) => Outcome::Yielded,
             other => other,
         };
@@ -115,7 +115,7 @@ impl ToolHandler for WriteStdin {
     }
 }
 
-/// The session with this number.
+/// Finds the session with this id.
 pub(crate) fn find(commands: &Commands, id: u32) -> Result<Arc<Session>, ToolError> {
     commands.sessions.find(id).ok_or_else(|| {
         let open: Vec<String> = commands.sessions.all().iter().map(|one| one.id().to_string()).collect();
@@ -155,7 +155,7 @@ fn resize(session: &Session, args: &Args) -> Result<(), ToolError> {
 
 fn type_in(session: &Session, chars: &str, args: &Args) -> Result<(), ToolError> {
     if session.stage() != Stage::Running {
-        // Its end is what the model needs to hear; what it types is too late.
+        // The model must learn that the session has ended; its input comes too late.
         return Ok(());
     }
     let no_terminal = !session.about().terminal;

@@ -1,4 +1,4 @@
-//! `grep_files` as a model meets it.
+//! Tests `grep_files` through the router, as a model calls it.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `list_dir` as a model meets it.
+//! Tests `list_dir` through the router, as a model calls it.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::{Session, Workspace};
 use toolgate_tools::Pictures;
 
-/// The listing without its times.
+/// Returns the listing without its times.
 fn list(workspace: &Workspace, arguments: &Value) -> String {
     let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
     let text = Session::new(workspace, tools).call("list_dir", arguments).joined_text();

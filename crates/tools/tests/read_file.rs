@@ -1,4 +1,4 @@
-//! `read_file` as a model meets it.
+//! Tests `read_file` through the router, as a model calls it.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::Arc;

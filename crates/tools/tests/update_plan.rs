@@ -1,4 +1,4 @@
-//! `update_plan` as a model meets it.
+//! Tests `update_plan` through the router, as a model calls it.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::Arc;

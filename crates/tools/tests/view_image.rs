@@ -1,4 +1,4 @@
-//! `view_image` as a model meets it, hostile pictures included.
+//! Tests `view_image` through the router, as a model calls it, including hostile images.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::io::Cursor;
@@ -44,7 +44,7 @@ fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
     bytes
 }
 
-/// A PNG whose header claims a size that its data does not have.
+/// Returns a PNG whose header claims a size that its data does not have.
 fn png_claiming(width: u32, height: u32) -> Vec<u8> {
     let mut png = encoded(1, 1, ImageFormat::Png);
     png[16..20].copy_from_slice(&width.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Cuts a schema to a budget of bytes, in passes from what helps least to what helps most. Every pass loosens.
+//! Compacts a schema to a byte budget, in passes that drop the least useful parts first. Every pass loosens.
 
 use std::io;
 
@@ -8,10 +8,11 @@ use crate::text::clean;
 
 /// Characters of a description after the first pass.
 const SHORT_DESCRIPTION: usize = 200;
-/// Values and bytes of an `enum` that survives.
+/// The most values and bytes of an `enum` that is kept.
 const SHORT_CHOICES: usize = 32;
 const SHORT_CHOICES_BYTES: usize = 1_024;
 
+/// One compaction pass.
 type Pass = fn(&mut JsonSchema);
 
 const PASSES: [Pass; 9] = [
@@ -26,7 +27,7 @@ const PASSES: [Pass; 9] = [
     drop_property_schemas,
 ];
 
-/// Runs passes until the compact JSON has at most `budget` bytes; at last an open, empty object (33 bytes) is left.
+/// Runs passes until the compact JSON has at most `budget` bytes. The last resort is an open, empty object (33 bytes).
 pub(super) fn fit(mut schema: JsonSchema, budget: usize) -> JsonSchema {
     for pass in PASSES {
         if fits(&schema, budget) {
@@ -39,7 +40,7 @@ pub(super) fn fit(mut schema: JsonSchema, budget: usize) -> JsonSchema {
     if fits(&schema, budget) { schema } else { JsonSchema::of(Type::Object) }
 }
 
-/// Also counts schemas: more than reading allows would come out different the next time.
+/// Also checks the number of schemas: more than the parser allows would be parsed differently the next time.
 fn fits(schema: &JsonSchema, budget: usize) -> bool {
     let mut nodes = 0;
     count(schema, &mut nodes);
@@ -52,8 +53,9 @@ fn count(schema: &JsonSchema, nodes: &mut usize) {
     schema.children().for_each(|child| count(child, nodes));
 }
 
-/// Reports whether the compact JSON has at most `limit` bytes; stops writing when it has more.
+/// Returns true if the compact JSON has at most `limit` bytes; stops writing beyond that.
 fn within(value: &impl serde::Serialize, limit: usize) -> bool {
+    /// A writer with a byte budget that fails once the budget is exceeded.
     struct Left(usize);
     impl io::Write for Left {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -67,7 +69,7 @@ fn within(value: &impl serde::Serialize, limit: usize) -> bool {
     serde_json::to_writer(Left(limit), value).is_ok()
 }
 
-/// Visits every schema, children first, with its depth; the root is at 0, a definition counts as deep.
+/// Visits every schema with its depth, children first. The root has depth 0; a definition counts as two levels deep.
 fn each(schema: &mut JsonSchema, depth: usize, visit: &mut dyn FnMut(&mut JsonSchema, usize)) {
     schema.children_mut().for_each(|child| each(child, depth + 1, visit));
     schema.defs.values_mut().for_each(|child| each(child, depth + 2, visit));
@@ -99,7 +101,7 @@ fn drop_references(root: &mut JsonSchema) {
     root.defs.clear();
 }
 
-/// Leaves only the type of a schema that has schemas in it.
+/// Leaves only the type of a schema that contains other schemas.
 fn flatten(schema: &mut JsonSchema, depth: usize, from: usize) {
     if depth >= from && schema.children().next().is_some() {
         *schema = JsonSchema { types: std::mem::take(&mut schema.types), ..JsonSchema::default() };

@@ -1,4 +1,4 @@
-//! The schema of a Rust type, in the words and the shape that a model needs.
+//! Derives the schema of a Rust type, in the wording and shape that a model needs.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::read::{OneOf, read};
 use super::{Combined, JsonSchema, Notes, Object, Type, Values};
 
-/// Derives and tidies. The type's own description goes: the tool has one.
+/// Derives and simplifies the schema of `T`. The type's own description is dropped: the tool has one.
 pub(super) fn derived<T: schemars::JsonSchema>() -> JsonSchema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let document = settings.for_deserialize().into_generator().into_root_schema_for::<T>().to_value();
@@ -29,14 +29,14 @@ fn tidy(schema: &mut JsonSchema) {
     schema.children_mut().for_each(tidy);
 }
 
-/// `uint32` and the like: the bounds say it in a way that a model understands.
+/// Returns true for `uint32` and the like: the bounds express the same in a form that a model understands.
 fn is_machine_width(format: &str) -> bool {
     let digits = format.trim_start_matches("uint").trim_start_matches("int");
     matches!(format, "float" | "double")
         || (digits.len() < format.len() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Leaving an optional property out says the same as null, so null is not offered.
+/// Removes null from an optional property: leaving the property out means the same.
 fn drop_null(property: &mut JsonSchema) {
     property.notes.default.take_if(|default| default.is_null());
     if property.types.len() > 1 {
@@ -49,11 +49,11 @@ fn drop_null(property: &mut JsonSchema) {
     if any_of.len() > 1 {
         any_of.retain(|branch| branch.types != [Type::Null]);
     }
-    // Unwraps a choice of one, so that the property's own words stand over its variants.
+    // Unwraps a choice of one branch, so that the property's own description stands above its variants.
     property.settle();
 }
 
-/// Makes one `enum` of a choice of words; what the variants say goes into the description.
+/// Merges a `oneOf` of string constants into one `enum`. The descriptions of the variants go into the description.
 fn fold_variants(schema: &mut JsonSchema) {
     let Some(words) = schema.combined.one_of.iter().map(words).collect::<Option<Vec<_>>>() else { return };
     if words.is_empty() || !(schema.types.is_empty() || schema.types == [Type::String]) {
@@ -77,7 +77,7 @@ fn fold_variants(schema: &mut JsonSchema) {
     };
 }
 
-/// Lists the words of a branch that is nothing but words.
+/// Returns the string constants of a branch that contains nothing else.
 fn words(branch: &JsonSchema) -> Option<&[Value]> {
     let JsonSchema { types, notes, values, items, object, combined, reference, defs: _ } = branch;
     let Values { choices, format: None, bounds: _, lengths: _ } = values else { return None };

@@ -1,4 +1,4 @@
-//! Writes a schema as JSON, always with the same keys in the same order: what a prompt cache needs.
+//! Serializes a schema as JSON, always with the same keys in the same order: prompt caches need identical bytes.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -55,7 +55,7 @@ fn values<M: SerializeMap>(map: &mut M, schema: &JsonSchema) -> Result<(), M::Er
     entry(map, "maxItems", max_items.as_ref())
 }
 
-/// An object type without `properties` is refused by some model APIs, so those are always written.
+/// Writes the object keywords. Some model APIs reject an object type without `properties`, so it is always written.
 fn object<M: SerializeMap>(map: &mut M, typed: bool, object: Option<&Object>) -> Result<(), M::Error> {
     let empty = Object::default();
     let Object { properties, required, additional } = object.unwrap_or(&empty);

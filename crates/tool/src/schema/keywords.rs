@@ -1,4 +1,5 @@
-//! The keywords of one schema that hold no schema: types, notes, values and names, each ignored if it is ill-typed.
+//! Parses the schema keywords that contain no subschema: types, notes, values and names. Ill-typed keywords are
+//! ignored.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +14,15 @@ pub(super) const MAX_DESCRIPTION: usize = 2_000;
 pub(super) const MAX_CHOICES: usize = 1_000;
 /// Names in `required`; dropping the rest loosens.
 const MAX_REQUIRED: usize = 1_000;
-/// Nesting and bytes of the data in an `enum` or a `default`; data is never cut, so more of it is dropped whole.
+/// Nesting and bytes of the data in an `enum` or a `default`. Data cannot be truncated, so larger data is dropped.
 const MAX_DATA_DEPTH: usize = 32;
 const MAX_DATA_BYTES: usize = 64 * 1_024;
-/// Bytes of a property's name; it cannot be cut either.
+/// Bytes of a property's name; it cannot be truncated either.
 const MAX_NAME: usize = 256;
-/// Characters of a `format`: the model reads it, so it may be a word but no sentence.
+/// Characters of a `format`: the model reads it, so a word is allowed but no sentence.
 const MAX_FORMAT: usize = 32;
 
-/// Reads `type`: a name or a list of names; unknown names do not count.
+/// Parses `type`: a name or a list of names. Unknown names are ignored.
 pub(super) fn declared(map: &Map<String, Value>) -> Vec<Type> {
     let names = match map.get("type") {
         Some(Value::Array(names)) => names.as_slice(),
@@ -37,7 +38,7 @@ pub(super) fn declared(map: &Map<String, Value>) -> Vec<Type> {
     types
 }
 
-/// Infers the type that the other keywords are about. An ill-typed one (`"required": true`) is about nothing.
+/// Infers the type from the other keywords. An ill-typed keyword (`"required": true`) is ignored.
 pub(super) fn inferred(map: &Map<String, Value>, choices: Option<&[Value]>) -> Vec<Type> {
     let any =
         |keys: &[&str], fits: fn(&Value) -> bool| keys.iter().any(|key| map.get(*key).is_some_and(fits));
@@ -68,7 +69,7 @@ pub(super) fn inferred(map: &Map<String, Value>, choices: Option<&[Value]>) -> V
 
 const BOUNDS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
-/// Reads `description` and `default`.
+/// Parses `description` and `default`.
 pub(super) fn notes(map: &Map<String, Value>) -> Notes {
     let description = map.get("description").and_then(Value::as_str);
     let description = description.map(|text| clean(text, MAX_DESCRIPTION)).filter(|text| !text.is_empty());
@@ -76,13 +77,13 @@ pub(super) fn notes(map: &Map<String, Value>) -> Notes {
     Notes { description, default }
 }
 
-/// Reads what constrains a scalar or a length.
+/// Parses the constraints on scalars and lengths.
 pub(super) fn values(map: &Map<String, Value>) -> Values {
     let number = |key: &str| map.get(key).and_then(Value::as_number).cloned();
     let bounds = Bounds {
         minimum: number("minimum"),
         maximum: number("maximum"),
-        // Draft 4 writes a boolean here: without it the bound is only looser.
+        // Draft 4 has a boolean here: ignoring it only loosens the bound.
         exclusive_minimum: number("exclusiveMinimum"),
         exclusive_maximum: number("exclusiveMaximum"),
     };
@@ -98,7 +99,7 @@ pub(super) fn values(map: &Map<String, Value>) -> Values {
     Values { choices: choices(map), format, bounds, lengths }
 }
 
-/// Reads `const` or `enum`, without repeats; nothing if there are too many values, or none.
+/// Parses `const` or `enum`, without duplicates; `None` if there are too many values, or none.
 fn choices(map: &Map<String, Value>) -> Option<Vec<Value>> {
     let values = match (map.get("const"), map.get("enum")) {
         (Some(value), _) => std::slice::from_ref(value),
@@ -112,7 +113,7 @@ fn choices(map: &Map<String, Value>) -> Option<Vec<Value>> {
     Some(values.iter().filter(|value| seen.insert(value.to_string())).cloned().collect())
 }
 
-/// Reads `required`.
+/// Parses `required`.
 pub(super) fn required(map: &Map<String, Value>) -> BTreeSet<String> {
     let names = map.get("required").and_then(Value::as_array).into_iter().flatten();
     names
@@ -123,12 +124,12 @@ pub(super) fn required(map: &Map<String, Value>) -> BTreeSet<String> {
         .collect()
 }
 
-/// Reports whether the text may be shown as a property's name.
+/// Returns true if the text is short enough for a property name.
 pub(super) fn is_name(name: &str) -> bool {
     name.len() <= MAX_NAME
 }
 
-/// Reads a count; JSON Schema lets `2.0` be one.
+/// Parses a count; JSON Schema accepts `2.0` as one.
 pub(super) fn length(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let float =
@@ -137,10 +138,10 @@ pub(super) fn length(value: &Value) -> Option<u64> {
     })
 }
 
-/// Up to here a float prints as plain digits.
+/// Up to this value a float is printed as plain digits.
 const MAX_FLOAT_COUNT: f64 = 1e15;
 
-/// Adds null to what the schema accepts, as OpenAPI's `nullable` asks.
+/// Adds null to the accepted types, as OpenAPI's `nullable` requires.
 pub(super) fn accept_null(schema: &mut JsonSchema) {
     if !schema.types.is_empty() {
         schema.types.push(Type::Null);
@@ -154,7 +155,7 @@ pub(super) fn accept_null(schema: &mut JsonSchema) {
     }
 }
 
-/// Reports whether data is small enough to carry; looks at no more of it than that.
+/// Returns true if the data is within the size limits; stops checking at the limit.
 fn modest(values: &[Value]) -> bool {
     let mut left = MAX_DATA_BYTES;
     return values.iter().all(|value| weigh(value, MAX_DATA_DEPTH, &mut left));

@@ -1,28 +1,28 @@
-//! How a value does not fit, in words that let a model mend it.
+//! Describes a schema violation in words that let a model correct it.
 
 use serde_json::Value;
 
 use super::{Bounds, JsonSchema, Lengths, Object, Type};
 use crate::text::clean;
 
-/// Characters of a value or a name shown.
+/// Characters of a value or name in the message.
 const MAX_SHOWN: usize = 40;
-/// Names or choices listed.
+/// Names or choices in a list.
 const MAX_LISTED: usize = 20;
 /// Bytes of an unknown name that is compared with the known ones.
 const MAX_COMPARED: usize = 128;
-/// How alike a known name must be to be suggested.
+/// The minimum similarity of a suggested name.
 const ALIKE: f64 = 0.75;
 
-/// Where and how an instance does not fit its schema.
+/// The location and nature of a schema violation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the arguments do not fit{}: expected {expected}, found {found}", at(.path))]
 pub struct Misfit {
-    /// Where, e.g. `steps[2].status`; empty for the root.
+    /// The location, e.g. `steps[2].status`; empty for the root.
     pub path: String,
-    /// What the schema wants there, e.g. `a string`.
+    /// The expected value, e.g. `a string`.
     pub expected: String,
-    /// What is there, e.g. `a number`.
+    /// The actual value, e.g. `a number`.
     pub found: String,
 }
 
@@ -30,30 +30,31 @@ fn at(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!(" at `{path}`") }
 }
 
-/// What is wrong at one place.
+/// A violation at one location.
 #[derive(Clone, Copy)]
 pub(super) enum Problem<'a> {
-    /// The value is of another type.
+    /// The value has another type.
     Type(&'a JsonSchema, &'a Value),
     /// The value is none of the choices, or out of bounds.
     Value(&'a JsonSchema, &'a Value),
     /// The text or the array is too short or too long.
     Length(&'a JsonSchema, &'a Value),
-    /// A required property of this schema is not there.
+    /// A required property with this schema is missing.
     Missing(Option<&'a JsonSchema>),
-    /// A closed object has a property of this name and value, and does not know it.
+    /// A closed object has an unknown property with this name and value.
     Unknown(&'a str, &'a Object, &'a Value),
-    /// So many forms, of which the value must fit exactly one, and it fits several.
+    /// The value must match exactly one of this many forms and matches several.
     Ambiguous(usize, &'a Value),
-    /// So many forms, of which the value fits none.
+    /// The value matches none of this many forms.
     NoForm(usize, &'a Value),
-    /// The value is nested deeper than we follow, or the schema refers to itself without end.
+    /// The value is nested too deeply, or the schema refers to itself endlessly.
     Deep(&'a Value),
-    /// Checking takes more steps than we spend.
+    /// Validation needs more steps than allowed.
     Complex(&'a Value),
 }
 
 impl Problem<'_> {
+    /// Describes the violation at `path`.
     pub(super) fn at(self, path: String) -> Misfit {
         let (expected, found) = match self {
             Self::Type(schema, value) if value.is_number() && schema.types.contains(&Type::Integer) => {
@@ -77,7 +78,7 @@ impl Problem<'_> {
     }
 }
 
-/// Writes one step of a path after what is there already.
+/// Appends one segment to a path.
 pub(super) fn push_name(path: &mut String, name: &str) {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '$');
     if !name.is_empty() && name.chars().count() <= MAX_SHOWN && name.chars().all(plain) {
@@ -98,7 +99,7 @@ fn wanted(schema: &JsonSchema) -> String {
         }));
         return if choices.len() == 1 { listed } else { format!("one of {listed}") };
     }
-    // Null is last in the order of types, and no limit is about it.
+    // Null is last in the order of types, and no limit applies to it.
     let (types, or_null) = match schema.types.as_slice() {
         [types @ .., Type::Null] if !types.is_empty() => (types, " or null"),
         types => (types, ""),
@@ -133,7 +134,7 @@ fn limits(bounds: &Bounds, lengths: &Lengths) -> Vec<String> {
 
 fn unknown(name: &str, object: &Object) -> String {
     let known = object.properties.keys();
-    // A name that long is no typo, and comparing it is not free.
+    // A name this long is no typo, and comparing it is not free.
     let nearest = known
         .clone()
         .filter(|_| name.len() <= MAX_COMPARED)
@@ -157,7 +158,7 @@ fn quoted(text: &str) -> String {
     format!("`{}`", clean(text, MAX_SHOWN))
 }
 
-/// Shows a scalar; of a container only its size, as its text may be long.
+/// Formats a scalar as its value and a container as its size, since its text may be long.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -179,7 +180,7 @@ fn size(value: &Value) -> String {
     }
 }
 
-/// Names the type of a value; that a number is whole matters only to a schema.
+/// Names the type of a value. Integers count as numbers here; only a schema distinguishes them.
 fn kind_of(value: &Value) -> String {
     let kind = if value.is_number() { kind(Type::Number) } else { kind(Type::of(value)) };
     kind.to_owned()

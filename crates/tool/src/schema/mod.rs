@@ -1,4 +1,4 @@
-//! The JSON Schema subset that tools speak: one type to derive, sanitise, compact, emit and validate.
+//! The JSON Schema subset for tool arguments: one type to derive, sanitize, compact, emit and validate.
 
 mod compact;
 mod derive;
@@ -23,18 +23,18 @@ pub use misfit::Misfit;
 pub use root::SchemaFault;
 pub use strict::StrictFault;
 
-/// A JSON Schema in the subset that every model API understands; the default accepts anything.
+/// A JSON Schema in the subset that every model API supports; the default accepts anything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JsonSchema {
-    /// The accepted types, sorted and without repeats; empty accepts every type.
+    /// The accepted types, sorted and without duplicates; empty accepts every type.
     pub types: Vec<Type>,
-    /// What the model reads about the value.
+    /// Annotations for the model.
     pub notes: Notes,
-    /// What constrains a scalar or a length.
+    /// Constraints on scalars and lengths.
     pub values: Values,
-    /// What every element of an array must fit.
+    /// The schema of every array element.
     pub items: Option<Box<JsonSchema>>,
-    /// What an object may and must hold.
+    /// The properties of an object.
     pub object: Option<Box<Object>>,
     /// `anyOf`, `oneOf` and `allOf`.
     pub combined: Combined,
@@ -63,7 +63,7 @@ pub enum Type {
     Null,
 }
 
-/// What the model reads about a value; constrains nothing.
+/// Annotations for the model; they constrain nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Notes {
     /// `description`
@@ -72,12 +72,12 @@ pub struct Notes {
     pub default: Option<Value>,
 }
 
-/// What constrains a scalar, a text length or an item count.
+/// Constraints on a scalar, a text length or an item count.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values {
     /// `enum`
     pub choices: Option<Vec<Value>>,
-    /// `format`, an annotation: it is never checked.
+    /// `format`, an annotation that is never validated.
     pub format: Option<String>,
     /// The numeric bounds.
     pub bounds: Bounds,
@@ -98,7 +98,7 @@ pub struct Bounds {
     pub exclusive_maximum: Option<Number>,
 }
 
-/// The bounds of a text's characters and an array's items.
+/// The length bounds of strings (in characters) and arrays (in items).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lengths {
     /// `minLength`
@@ -111,7 +111,7 @@ pub struct Lengths {
     pub max_items: Option<u64>,
 }
 
-/// What an object may and must hold.
+/// The properties of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object {
     /// `properties`
@@ -122,15 +122,15 @@ pub struct Object {
     pub additional: Additional,
 }
 
-/// What holds for a property that `properties` does not name.
+/// The rule for properties that `properties` does not name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Additional {
-    /// Everything goes; the keyword is not written.
+    /// Any property is allowed; the keyword is not written.
     #[default]
     Any,
-    /// None may be there.
+    /// No other property is allowed.
     Forbidden,
-    /// Each must fit.
+    /// Each other property must match this schema.
     Schema(Box<JsonSchema>),
 }
 
@@ -146,14 +146,14 @@ pub struct Combined {
 }
 
 impl JsonSchema {
-    /// Accepts any value of one type.
+    /// Creates a schema that accepts any value of one type.
     pub fn of(kind: Type) -> Self {
         let object = (kind == Type::Object).then(Box::default);
         let items = (kind == Type::Array).then(Box::default);
         Self { types: vec![kind], object, items, ..Self::default() }
     }
 
-    /// Derives the schema of the JSON that `T` is read from, worded for a model.
+    /// Derives the schema of the JSON that `T` is deserialized from, worded for a model.
     ///
     /// ```
     /// #[derive(schemars::JsonSchema)]
@@ -168,10 +168,10 @@ impl JsonSchema {
         derive::derived::<T>()
     }
 
-    /// Reads a schema from outside, loosened where it is hostile or unknown, in `budget` bytes of compact JSON.
+    /// Sanitizes a foreign schema to at most `budget` bytes of compact JSON. Hostile and unknown parts are loosened.
     ///
     /// # Errors
-    /// When the root cannot describe an object.
+    /// If the root cannot describe an object.
     pub fn foreign(value: &Value, budget: usize) -> Result<Self, SchemaFault> {
         root::foreign(value, budget)
     }
@@ -182,7 +182,7 @@ impl JsonSchema {
         strict::strict(self)
     }
 
-    /// Checks that the schema has the form which [`JsonSchema::strict`] gives it.
+    /// Checks that the schema has the form that [`JsonSchema::strict`] produces.
     ///
     /// # Errors
     /// The first object that is open or has an optional property.
@@ -190,27 +190,27 @@ impl JsonSchema {
         strict::check(self)
     }
 
-    /// Turns `integer` into `number` everywhere, for a model API that knows no integers.
+    /// Turns `integer` into `number` everywhere, for a model API without integers.
     #[must_use]
     pub fn fold_integers(&self) -> Self {
         strict::fold_integers(self)
     }
 
-    /// Leaves out that a number is not below 0 or 1: for a model that is not held to the schema while it writes.
+    /// Drops minimums of 0 and 1: for a model whose provider does not enforce the schema.
     #[must_use]
     pub fn terse(&self) -> Self {
         strict::terse(self)
     }
 
-    /// Checks `instance` against the schema.
+    /// Validates `instance` against the schema.
     ///
     /// # Errors
-    /// The first place that does not fit.
+    /// The first violation.
     pub fn validate(&self, instance: &Value) -> Result<(), Misfit> {
         validate::validate(self, instance)
     }
 
-    /// Reports whether every value fits, whatever the notes say.
+    /// Returns true if the schema accepts every value; annotations do not matter.
     pub fn is_any(&self) -> bool {
         self.types.is_empty()
             && self.values == Values::default()
@@ -220,7 +220,7 @@ impl JsonSchema {
             && self.reference.is_none()
     }
 
-    /// Visits the direct subschemas, without `$defs`.
+    /// Iterates over the direct subschemas, without `$defs`.
     fn children_mut(&mut self) -> impl Iterator<Item = &mut JsonSchema> {
         let object = self.object.as_deref_mut().map(|object| {
             let additional = match &mut object.additional {
@@ -239,7 +239,7 @@ impl JsonSchema {
             .chain(&mut combined.all_of)
     }
 
-    /// Lists the direct subschemas, without `$defs`.
+    /// Iterates over the direct subschemas, without `$defs`.
     fn children(&self) -> impl Iterator<Item = &JsonSchema> {
         let object = self.object.as_deref().map(|object| {
             let additional = match &object.additional {
@@ -263,7 +263,7 @@ impl Type {
     const ALL: [Self; 7] =
         [Self::String, Self::Number, Self::Integer, Self::Boolean, Self::Object, Self::Array, Self::Null];
 
-    /// Names the type as a schema does.
+    /// Returns the type's name in a schema.
     pub fn name(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -280,7 +280,7 @@ impl Type {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Names the narrowest type of a value.
+    /// Returns the narrowest type of a value.
     pub fn of(value: &Value) -> Self {
         match value {
             Value::Null => Self::Null,

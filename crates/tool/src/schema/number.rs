@@ -1,10 +1,10 @@
-//! Equality and order of JSON values as JSON Schema defines them: numbers by their mathematical value.
+//! Equality and order of JSON values by JSON Schema's rules: numbers compare by mathematical value.
 
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// Compares two numbers exactly, however large and whether written as integers or floats.
+/// Compares two numbers exactly, of any size, written as integers or floats.
 pub(super) fn compare(left: &Number, right: &Number) -> Ordering {
     match (whole(left), whole(right)) {
         (Some(left), Some(right)) => left.cmp(&right),
@@ -14,12 +14,12 @@ pub(super) fn compare(left: &Number, right: &Number) -> Ordering {
     }
 }
 
-/// Reports whether the number has no fraction: `3.0` is an integer.
+/// Returns true if the number has no fraction: `3.0` is an integer.
 pub(super) fn is_whole(number: &Number) -> bool {
     whole(number).is_some() || float(number).fract() == 0.0
 }
 
-/// Reports whether two values are equal: `1` and `1.0` are.
+/// Returns true if two values are equal: `1` equals `1.0`.
 pub(super) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare(left, right).is_eq(),

@@ -1,15 +1,15 @@
-//! Local references of a foreign schema: which place of the document one names, and what its definition is called.
+//! Resolves the local references (`#/…`) of a foreign schema and names their definitions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::Value;
 
-/// A longer reference is not a name, it is an attack.
+/// A longer reference is treated as an attack and ignored.
 const MAX_REFERENCE: usize = 1_024;
 /// Characters of a definition's name; the model reads it too.
 const MAX_NAME: usize = 64;
 
-/// The places of `document` that references name, each a definition to read exactly once.
+/// The locations of `document` that references point to. Each becomes a definition that is parsed exactly once.
 pub(super) struct Wanted<'a> {
     document: &'a Value,
     names: BTreeMap<Vec<String>, String>,
@@ -24,7 +24,7 @@ impl<'a> Wanted<'a> {
         Self { document, names, taken, repeats, queue: VecDeque::new() }
     }
 
-    /// Gives the reference to write for `reference`, or nothing if it is external or names no place.
+    /// Returns the normalized form of `reference`; `None` if it is external or points nowhere.
     ///
     /// A deep pointer (`#/properties/a`, as zod writes it) becomes a definition of its own, so recursion survives.
     pub(super) fn reference(&mut self, reference: &str) -> Option<String> {
@@ -43,12 +43,12 @@ impl<'a> Wanted<'a> {
         Some(reference)
     }
 
-    /// Takes the next definition that was named and not yet read.
+    /// Returns the next referenced definition that is not yet parsed.
     pub(super) fn next(&mut self) -> Option<(String, &'a Value)> {
         self.queue.pop_front()
     }
 
-    /// Makes a name that needs no escaping in a pointer and is not taken.
+    /// Creates an unused name that needs no escaping in a pointer.
     fn name(&mut self, token: &str) -> String {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
         let base: String =
@@ -65,7 +65,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Splits `#/a/b` into its decoded tokens; nothing for an anchor, another document or broken escapes.
+/// Splits `#/a/b` into its decoded tokens; `None` for an anchor, another document or broken escapes.
 fn tokens(reference: &str) -> Option<Vec<String>> {
     if reference.len() > MAX_REFERENCE {
         return None;
@@ -112,7 +112,7 @@ fn walk<'a>(document: &'a Value, tokens: &[String]) -> Option<&'a Value> {
     Some(place)
 }
 
-/// Reports whether the schema is a resource of its own, so that `#` in it is not the document's root.
+/// Returns true if the schema is a resource of its own, so that `#` inside it is not the document's root.
 pub(super) fn rebased(schema: &Value) -> bool {
     schema.get("$id").and_then(Value::as_str).is_some_and(|id| !id.is_empty() && !id.starts_with('#'))
 }

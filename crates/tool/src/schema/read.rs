@@ -1,4 +1,4 @@
-//! Reads a JSON value as a schema: bounded, whatever the value is, and never tighter than what it said.
+//! Parses a JSON value as a schema: bounded for any input, and never tighter than the original.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use super::keywords::{accept_null, declared, inferred, is_name, length, notes, r
 use super::pointer::{Wanted, rebased};
 use super::{Additional, Combined, JsonSchema, Object};
 
-/// Below this depth everything is any.
+/// Schemas below this depth accept anything.
 pub(super) const MAX_DEPTH: usize = 32;
-/// Schemas read from one document; what comes after them is any.
+/// The most schemas parsed from one document; further ones accept anything.
 pub(super) const MAX_NODES: usize = 4_096;
 /// Branches of a composition; a longer one is dropped.
 pub(super) const MAX_BRANCHES: usize = 256;
-/// What becomes of `oneOf`.
+/// The treatment of `oneOf`.
 #[derive(Clone, Copy)]
 pub(super) enum OneOf {
-    /// Stays: no branch is loosened, as the schema is our own.
+    /// `oneOf` stays: no branch is loosened, as the schema is our own.
     Keep,
-    /// Becomes `anyOf`: two loosened branches may match at once, and then `oneOf` would refuse a valid value.
+    /// `oneOf` becomes `anyOf`: two loosened branches may match at once, and then `oneOf` would reject a valid value.
     Loosen,
 }
 
-/// Reads `document` and the definitions that it reaches; the result is in normal form.
+/// Parses `document` and the definitions that it reaches; the result is in normal form.
 pub(super) fn read(document: &Value, one_of: OneOf) -> JsonSchema {
     let mut reader = Reader { wanted: Wanted::new(document), one_of, nodes: 0 };
     let mut root = reader.schema(document, Place { depth: 0, rebased: false });
@@ -35,17 +35,18 @@ pub(super) fn read(document: &Value, one_of: OneOf) -> JsonSchema {
     root
 }
 
+/// The parser's state: referenced definitions and the number of schemas parsed so far.
 struct Reader<'a> {
     wanted: Wanted<'a>,
     one_of: OneOf,
     nodes: usize,
 }
 
-/// Where a schema is read.
+/// The position of a schema in the document.
 #[derive(Clone, Copy)]
 struct Place {
     depth: usize,
-    /// Below a nested `$id`, where `#` is not the document.
+    /// True below a nested `$id`, where `#` is not the document.
     rebased: bool,
 }
 
@@ -59,7 +60,7 @@ impl Reader<'_> {
             return JsonSchema::default();
         }
         self.nodes += 1;
-        // `false` is any too: a model cannot be told "never", and the server refuses by itself.
+        // `false` accepts anything too: a model cannot be told "never", and the server rejects the value itself.
         let Value::Object(map) = value else { return JsonSchema::default() };
         let rebased = place.rebased || (place.depth > 0 && rebased(value));
         let below = Place { depth: place.depth + 1, rebased };
@@ -90,7 +91,8 @@ impl Reader<'_> {
         if rebased { None } else { self.wanted.reference(reference) }
     }
 
-    /// A tuple becomes a list of any of its members, if it is closed; an open one takes anything after them.
+    /// A closed tuple becomes a list of any of its members; so does one with a schema for the rest. An open tuple
+    /// accepts anything.
     fn items(&mut self, map: &Map<String, Value>, below: Place) -> Option<JsonSchema> {
         let items = map.get("items").filter(|items| !items.is_null());
         let (tuple, rest) = match (map.get("prefixItems"), items) {
@@ -114,7 +116,7 @@ impl Reader<'_> {
         known.iter().find(|key| map.get(**key).is_some_and(|value| !value.is_null()))?;
         let mut object = Object { required: required(map), ..Object::default() };
         object.additional = match map.get("additionalProperties") {
-            // The names that a pattern admits are not known here, so closing the object would refuse them.
+            // The names that a pattern admits are unknown here, so closing the object would reject them.
             _ if map.contains_key("patternProperties") => Additional::Any,
             Some(Value::Bool(false)) => Additional::Forbidden,
             Some(schema @ Value::Object(_)) if !self.full() => {
@@ -124,7 +126,7 @@ impl Reader<'_> {
         };
         for (name, value) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
             if self.full() || !is_name(name) {
-                // An unread name must not count as an additional one.
+                // An unread name must not count as an additional property.
                 object.additional = Additional::Any;
                 continue;
             }
@@ -154,7 +156,7 @@ impl Reader<'_> {
         combined
     }
 
-    /// Reads alternatives; `false` is none. If not all of them can be read, there is no choice to offer.
+    /// Parses alternatives, skipping `false`. If not all of them can be parsed, the whole choice is dropped.
     fn branches<'v>(&mut self, list: impl IntoIterator<Item = &'v Value>, below: Place) -> Vec<JsonSchema> {
         let mut branches = Vec::new();
         for value in list {
@@ -270,7 +272,7 @@ mod tests {
     fn depth_and_count_are_bounded() {
         let mut bomb = json!({"type": "string"});
         for _ in 0..2_000 {
-            // Not `json!`, which would copy what it wraps.
+            // Not `json!`, which would copy the wrapped value.
             bomb = Value::Object(Map::from_iter([("type".into(), "array".into()), ("items".into(), bomb)]));
         }
         let mut schema = &read(&bomb, OneOf::Loosen);

@@ -1,4 +1,4 @@
-//! What references need after reading: no cycle without data in between, no unreachable definition, no bottomless tree.
+//! Cleans up references after parsing: breaks cycles without data, prunes unreachable definitions, limits the depth.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,14 @@ const ROOT: &str = "#";
 const DEFS: &str = "#/$defs/";
 
 impl JsonSchema {
-    /// Finds what a reference names, from the root.
+    /// Resolves a reference from the root.
     pub(super) fn resolve(&self, reference: &str) -> Option<&JsonSchema> {
         if reference == ROOT { Some(self) } else { self.defs.get(reference.strip_prefix(DEFS)?) }
     }
 }
 
-/// Turns the references that close a cycle at one place of the data (`a` is `b` is `a`) into any.
+/// Replaces the references that close a cycle at one location of the data (`a` is `b` is `a`) by schemas that accept
+/// anything.
 pub(super) fn break_cycles(root: &mut JsonSchema) {
     let mut graph: BTreeMap<String, Vec<String>> = BTreeMap::new();
     graph.insert(ROOT.to_owned(), here(root));
@@ -32,7 +33,7 @@ pub(super) fn break_cycles(root: &mut JsonSchema) {
     }
 }
 
-/// Lists the references that hold at the schema's own place in the data.
+/// Returns the references that apply to the schema's own location in the data.
 fn here(schema: &JsonSchema) -> Vec<String> {
     let combined = &schema.combined;
     let mut found: Vec<String> = schema.reference.iter().cloned().collect();
@@ -52,6 +53,7 @@ fn forget(schema: &mut JsonSchema, reference: &str) {
 
 /// Finds the edges that close a cycle, depth first. Iterative: a chain of definitions may be thousands long.
 fn closing(graph: &BTreeMap<String, Vec<String>>) -> BTreeSet<(String, String)> {
+    /// The visit state of a node.
     #[derive(PartialEq)]
     enum Seen {
         Open,
@@ -89,7 +91,7 @@ fn closing(graph: &BTreeMap<String, Vec<String>>) -> BTreeSet<(String, String)> 
     found
 }
 
-/// Drops the definitions that nothing outside them reaches.
+/// Drops unreachable definitions.
 pub(super) fn prune(root: &mut JsonSchema) {
     let mut reached = BTreeSet::new();
     let mut open: Vec<&JsonSchema> = vec![root];
@@ -106,7 +108,7 @@ pub(super) fn prune(root: &mut JsonSchema) {
     root.defs.retain(|name, _| reached.contains(name));
 }
 
-/// Replaces everything below the depth that reading allows, which merging may have passed.
+/// Replaces everything below the parser's depth limit, which merging may have exceeded.
 pub(super) fn limit_depth(root: &mut JsonSchema) {
     cut(root, 0);
     root.defs.values_mut().for_each(|schema| cut(schema, 1));

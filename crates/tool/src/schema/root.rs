@@ -1,24 +1,24 @@
-//! The way in for a schema from outside: read, made acyclic and plain at the root, cut to a budget.
+//! Sanitizes a foreign schema: parses it, breaks cycles, merges the root into one object, compacts it to a budget.
 
 use serde_json::Value;
 
 use super::read::{OneOf, read};
 use super::{JsonSchema, Type, compact, refs, union};
 
-/// Why a schema from outside cannot be used.
+/// The reason why a foreign schema cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaFault {
-    /// A tool's arguments are an object, and this schema accepts none.
+    /// Tool arguments are an object, and this schema accepts none.
     #[error(
         "the schema's root must describe an object, but it is {found}; put the value in a property of an object"
     )]
     RootNotObject {
-        /// What the root is, e.g. `a schema of type string`.
+        /// The actual root, e.g. `a schema of type string`.
         found: String,
     },
 }
 
-/// Reads a tool's input schema. A server that declares none gets an open, empty object.
+/// Sanitizes a tool's input schema. Without a declared schema, the result is an open, empty object.
 pub(super) fn foreign(value: &Value, budget: usize) -> Result<JsonSchema, SchemaFault> {
     let fault = |found: &str| Err(SchemaFault::RootNotObject { found: found.to_owned() });
     match value {

@@ -1,10 +1,10 @@
-//! The normal form: what says nothing is gone, what a type implies is there. Reading it back gives the same schema.
+//! Normalizes schemas: drops redundant keywords and adds implied ones. Parsing the result gives the same schema.
 
 use super::read::MAX_BRANCHES;
 use super::{Additional, Bounds, Combined, JsonSchema, Object, Type, Values};
 
 impl JsonSchema {
-    /// Brings the schema and everything below it into normal form; loosens or keeps, never tightens.
+    /// Normalizes the schema and everything below it; loosens or keeps, never tightens.
     pub(super) fn settle_all(&mut self) {
         // ends: a schema is a tree, and reading caps its depth
         self.children_mut().for_each(JsonSchema::settle_all);
@@ -12,7 +12,7 @@ impl JsonSchema {
         self.settle();
     }
 
-    /// Brings one node into normal form; its children are settled already.
+    /// Normalizes one node whose children are already normalized.
     pub(super) fn settle(&mut self) {
         self.types.sort_unstable();
         self.types.dedup();
@@ -20,7 +20,7 @@ impl JsonSchema {
         if !self.types.is_empty() {
             self.keep_what_the_types_use();
         } else if self.reference.is_none() && self.combined == Combined::default() {
-            // Without a type, a reader would infer one from these and tighten the schema.
+            // Without a type, a parser would infer one from these keywords and tighten the schema.
             self.values = Values::default();
             self.items = None;
             self.object = None;
@@ -33,11 +33,11 @@ impl JsonSchema {
         self.unwrap_single();
     }
 
-    /// Drops what a composition repeats or does not say. A repeated `oneOf` branch can never match: it stays.
+    /// Drops duplicate and empty members of a composition. A duplicate `oneOf` branch can never match, so it stays.
     pub(super) fn settle_combined(&mut self) {
         let Combined { any_of, one_of, all_of } = &mut self.combined;
         for choice in [&mut *any_of, one_of] {
-            // A choice of which some are unknown is no choice.
+            // A choice with unknown alternatives is no choice.
             if choice.len() > MAX_BRANCHES {
                 choice.clear();
             }
@@ -74,7 +74,8 @@ impl JsonSchema {
         }
     }
 
-    /// A bare wrapper around one branch (`{"description": .., "allOf": [x]}`, as pydantic writes it) is that branch.
+    /// Replaces a bare wrapper around one branch (`{"description": .., "allOf": [x]}`, as pydantic writes it) by that
+    /// branch.
     fn unwrap_single(&mut self) {
         let mut shell = std::mem::take(self);
         let combined = std::mem::take(&mut shell.combined);
@@ -105,7 +106,7 @@ impl Object {
 }
 
 fn dedup(branches: &mut Vec<JsonSchema>) {
-    // quadratic, but there are at most MAX_BRANCHES
+    // Quadratic, but there are at most MAX_BRANCHES.
     let mut kept: Vec<JsonSchema> = Vec::with_capacity(branches.len());
     for branch in branches.drain(..) {
         if !kept.contains(&branch) {

@@ -1,24 +1,24 @@
-//! Other dialects of a schema: strict mode, where nothing is optional or open, and one without integers.
+//! Converts a schema to other dialects: strict mode (nothing optional or open), without integers, terse.
 
 use serde_json::Value;
 
 use super::{Additional, Combined, JsonSchema, Notes, Object, Type};
 
-/// Why a schema is not strict.
+/// The reason why a schema is not strict.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StrictFault {
-    /// A property may be left out.
+    /// A property is optional.
     #[error("the schema is not strict at `{path}`: property `{property}` is not required")]
     Optional {
-        /// Where the object is, e.g. `$.options`.
+        /// The location of the object, e.g. `$.options`.
         path: String,
-        /// The property that may be left out.
+        /// The optional property.
         property: String,
     },
-    /// An object takes properties that it does not name.
+    /// An object accepts properties that it does not name.
     #[error("the schema is not strict at `{path}`: the object accepts other properties than its own")]
     Open {
-        /// Where the object is, e.g. `$.options`.
+        /// The location of the object, e.g. `$.options`.
         path: String,
     },
 }
@@ -34,14 +34,14 @@ pub(super) fn strict(schema: &JsonSchema) -> JsonSchema {
 fn tighten(schema: &mut JsonSchema) {
     schema.notes.default = None;
     if schema.combined.any_of.is_empty() {
-        // Strict mode knows no `oneOf`; our branches differ by a tag, so the choice stays the same.
+        // Strict mode has no `oneOf`; our branches differ by a tag, so the choice stays the same.
         schema.combined.any_of = std::mem::take(&mut schema.combined.one_of);
     }
     if schema.types.contains(&Type::Object) {
         schema.object.get_or_insert_default();
     }
     if let Some(Object { properties, required, additional }) = schema.object.as_deref_mut() {
-        // A map has no names to list: closed, nothing could be put into it. It stays, and `check` refuses it.
+        // A map names no properties: closing it would leave no valid entries. It stays open, and `check` rejects it.
         if !matches!(additional, Additional::Schema(_)) {
             *additional = Additional::Forbidden;
         }
@@ -55,7 +55,7 @@ fn tighten(schema: &mut JsonSchema) {
     schema.children_mut().for_each(tighten);
 }
 
-/// Accepts null too: how strict mode says "optional".
+/// Accepts null too: strict mode's way to say "optional".
 fn make_nullable(schema: &mut JsonSchema) {
     if schema.is_any() {
         return;
@@ -84,7 +84,7 @@ fn make_nullable(schema: &mut JsonSchema) {
     }
 }
 
-/// Finds the first object that strict mode refuses.
+/// Finds the first object that strict mode rejects.
 pub(super) fn check(schema: &JsonSchema) -> Result<(), StrictFault> {
     check_at(schema, "$")?;
     schema.defs.iter().try_for_each(|(name, schema)| check_at(schema, &format!("$.$defs.{name}")))
@@ -128,7 +128,7 @@ pub(super) fn fold_integers(schema: &JsonSchema) -> JsonSchema {
     schema
 }
 
-/// Leaves out what a model need not be told, since whoever checks the arguments says it when it matters.
+/// Drops small minimums: the model need not see them, since validation reports a violation.
 pub(super) fn terse(schema: &JsonSchema) -> JsonSchema {
     let mut schema = schema.clone();
     shorten(&mut schema);

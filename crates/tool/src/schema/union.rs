@@ -1,14 +1,14 @@
-//! Folds references and compositions at the root into one plain object, which is all that model APIs accept there.
+//! Merges references and compositions at the root into one plain object: model APIs accept nothing else there.
 
 use super::keywords::MAX_CHOICES;
 use super::{Additional, Combined, JsonSchema, Notes, Object, Type};
 
-/// Steps of folding, each property one; beyond, a branch counts as an open object.
+/// The budget of merge steps, one per property. Beyond it, a branch counts as an open object.
 const MAX_STEPS: usize = 20_000;
-/// Length of a chain of references and compositions; beyond, the same.
+/// The longest chain of references and compositions. Beyond it, a branch counts as an open object too.
 const MAX_CHAIN: usize = 64;
 
-/// Folds the root into `type: object` without composition; nothing if no object can fit it.
+/// Merges the root into `type: object` without composition; `None` if no object can match it.
 pub(super) fn fold(root: &JsonSchema) -> Option<JsonSchema> {
     let folded = Folding { root, steps: MAX_STEPS }.fold(root, 0)?;
     Some(JsonSchema {
@@ -20,11 +20,13 @@ pub(super) fn fold(root: &JsonSchema) -> Option<JsonSchema> {
     })
 }
 
+/// The state of a merge: the root and the remaining steps.
 struct Folding<'a> {
     root: &'a JsonSchema,
     steps: usize,
 }
 
+/// An object schema that was merged from several schemas.
 #[derive(Default)]
 struct Folded {
     object: Object,
@@ -72,7 +74,8 @@ impl Folded {
     }
 }
 
-/// An object that fits both. A name that only one of them knows is allowed, even if the other one is closed.
+/// Returns the object schema for values that match both. A property named by only one of them is allowed, even if the
+/// other is closed.
 fn both(mut left: Object, right: Object) -> Object {
     for (name, schema) in right.properties {
         let merged = match left.properties.remove(&name) {
@@ -92,11 +95,10 @@ fn both(mut left: Object, right: Object) -> Object {
     left
 }
 
-/// An object that fits one of them.
+/// Returns the object schema for values that match one of them.
 ///
-/// A name that only one branch knows keeps the meaning it has there, though the other branch, if open, would take
-/// anything under it. That is the one place where sanitising tightens: a property of type "anything" tells a model
-/// nothing, and no server means it.
+/// A property named by only one branch keeps its schema, although the other branch, if open, accepts anything there.
+/// Only here does sanitizing tighten: a property of type "anything" tells a model nothing, and no server means it.
 fn either(mut left: Object, mut right: Object) -> Object {
     let names: Vec<String> = left.properties.keys().chain(right.properties.keys()).cloned().collect();
     for name in names {
@@ -104,7 +106,7 @@ fn either(mut left: Object, mut right: Object) -> Object {
             (Some(left), Some(right)) => any_of(left, right),
             (Some(schema), None) => other_names(schema, &right.additional),
             (None, Some(schema)) => other_names(schema, &left.additional),
-            // Seen already: the name is in both lists.
+            // Already merged: the name is in both lists.
             (None, None) => continue,
         };
         left.properties.insert(name, schema);
@@ -159,7 +161,7 @@ fn combine(combined: Combined) -> JsonSchema {
     schema
 }
 
-/// Two `enum`s of otherwise equal schemas are one: the tag of a tagged union.
+/// Merges two `enum`s of otherwise equal schemas, e.g. the tags of a tagged union.
 fn merge_choices(left: &JsonSchema, right: &JsonSchema) -> Option<JsonSchema> {
     let (mut left, mut right) = (left.clone(), right.clone());
     let mut choices = left.values.choices.take()?;
@@ -175,7 +177,7 @@ fn merge_choices(left: &JsonSchema, right: &JsonSchema) -> Option<JsonSchema> {
     Some(with_notes(left, right.notes))
 }
 
-/// Reports whether the schema is compositions and nothing else, so that a branch can be added to them.
+/// Returns true if the schema consists of compositions only, so that a branch can be added to them.
 fn only_combined(schema: &JsonSchema) -> bool {
     let bare = JsonSchema { combined: schema.combined.clone(), ..JsonSchema::default() };
     *schema == bare && !schema.is_any() && schema.combined.one_of.is_empty()
@@ -186,7 +188,7 @@ fn same_but_notes(left: &JsonSchema, right: &JsonSchema) -> bool {
     bare(left) == bare(right)
 }
 
-/// Fills the notes that `schema` lacks.
+/// Fills in the missing annotations of `schema`.
 fn with_notes(mut schema: JsonSchema, notes: Notes) -> JsonSchema {
     schema.notes.description = schema.notes.description.or(notes.description);
     schema.notes.default = schema.notes.default.or(notes.default);

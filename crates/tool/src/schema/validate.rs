@@ -1,4 +1,4 @@
-//! Checks a value against a schema: no allocation unless something is wrong, and an end whatever the schema is.
+//! Validates a value against a schema: allocates only for an error, and terminates for any schema.
 
 use std::cell::Cell;
 
@@ -8,29 +8,31 @@ use super::misfit::{Misfit, Problem, push_name};
 use super::number::{compare, is_whole, same};
 use super::{Additional, Combined, JsonSchema, Lengths, Object, Type};
 
-/// Nesting of values, references and compositions that is followed.
+/// The deepest nesting of values, references and compositions that is followed.
 const MAX_LEVEL: usize = 128;
-/// Comparisons in one check. Ordinary arguments take hundreds; a hostile schema can ask for 2^n.
+/// The most comparisons in one validation. Ordinary arguments take hundreds; a hostile schema can ask for 2^n.
 const MAX_STEPS: usize = 1_000_000;
-/// Different wishes of a choice's branches that are told one by one.
+/// The most different expectations of a choice's branches that are listed one by one.
 const MAX_WISHES: usize = 4;
 
-/// Checks `instance`; `#` and `#/$defs/..` mean `schema`.
+/// Validates `instance`; `#` and `#/$defs/..` refer to `schema`.
 pub(super) fn validate(schema: &JsonSchema, instance: &Value) -> Result<(), Misfit> {
     let check = Check { root: schema, steps: Cell::new(MAX_STEPS) };
     let root = Step { parent: None, key: Key::Here, level: 0 };
     check.schema::<Found>(schema, instance, &root).map_err(|found| found.misfit)
 }
 
-/// A place in the instance, as a list from the leaf up: it lives on the stack and is written only for a misfit.
+/// A location in the instance, as a linked list from the leaf up. The list lives on the stack and is formatted only for
+/// an error.
 struct Step<'a> {
     parent: Option<&'a Step<'a>>,
     key: Key<'a>,
     level: usize,
 }
 
+/// The last segment of a location.
 enum Key<'a> {
-    /// The same place: a reference or a branch.
+    /// The parent's own location: a reference or a branch.
     Here,
     Name(&'a str),
     Index(usize),
@@ -41,7 +43,7 @@ impl<'a> Step<'a> {
         Step { parent: Some(self), key, level: self.level + 1 }
     }
 
-    /// Writes the path and counts its keys.
+    /// Formats the path and counts its keys.
     fn path(&self) -> (String, usize) {
         let (mut path, depth) = self.parent.map_or_else(Default::default, Step::path);
         match self.key {
@@ -53,7 +55,7 @@ impl<'a> Step<'a> {
     }
 }
 
-/// What a failed check leaves: nothing where only yes or no counts, a [`Found`] where it is told.
+/// The result of a failed check: nothing if only success matters, a [`Found`] if the error is reported.
 trait Verdict: Sized {
     fn of(problem: Problem<'_>, step: &Step<'_>) -> Self;
     fn none_of(check: &Check<'_>, branches: &[JsonSchema], value: &Value, step: &Step<'_>) -> Self;
@@ -64,6 +66,7 @@ impl Verdict for () {
     fn none_of(_: &Check<'_>, _: &[JsonSchema], _: &Value, _: &Step<'_>) {}
 }
 
+/// A violation and the depth of its location.
 struct Found {
     misfit: Misfit,
     depth: usize,
@@ -75,7 +78,7 @@ impl Verdict for Found {
         Self { misfit: problem.at(path), depth }
     }
 
-    /// Tells what the nearest branch wants: the one whose tag fits, else those that went deepest.
+    /// Reports the expectation of the nearest branch: the one whose tag matches, else the branches that got deepest.
     fn none_of(check: &Check<'_>, branches: &[JsonSchema], value: &Value, step: &Step<'_>) -> Self {
         let explain = |branch| check.schema::<Found>(branch, value, step).err();
         let mut tagged = branches.iter().filter(|branch| check.tag_fits(branch, value));
@@ -108,6 +111,7 @@ impl Verdict for Found {
     }
 }
 
+/// The state of a validation: the root schema and the remaining steps.
 struct Check<'a> {
     root: &'a JsonSchema,
     steps: Cell<usize>,
@@ -208,7 +212,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reports whether a property that the branch fixes to one value has that value.
+    /// Returns true if a property that the branch fixes to one value has that value.
     fn tag_fits(&self, branch: &JsonSchema, value: &Value) -> bool {
         let target = branch.reference.as_deref().and_then(|reference| self.root.resolve(reference));
         let object = branch.object.as_deref().or_else(|| target?.object.as_deref());

@@ -1,4 +1,4 @@
-//! Arguments that shells of other agents take: a command in either form, variables, a user.
+//! Arguments that shell tools of other agents accept: a command in either form, variables, a user.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use tool::ToolError;
 
 use super::{Commands, without_nul};
 
-/// A command: a program and its arguments, or a script. Each shell tells models of one form and takes both.
+/// A command: a program with arguments, or a script. Each shell tool documents one form for models and accepts both.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum CommandArg {
@@ -29,7 +29,7 @@ impl JsonSchema for CommandArg {
 }
 
 impl CommandArg {
-    /// The command as it is started; a script by the user's shell, which reads their profile if `login`.
+    /// Returns the argument vector to start. A script runs in the user's shell, which reads their profile if `login`.
     pub(crate) fn argv(&self, commands: &Commands, login: bool) -> Result<Vec<String>, ToolError> {
         match self {
             Self::Script(script) => {
@@ -48,7 +48,7 @@ impl CommandArg {
         }
     }
 
-    /// As the model wrote it, for lists.
+    /// Returns the command as the model wrote it, for lists.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Script(script) => script.clone(),
@@ -57,7 +57,7 @@ impl CommandArg {
     }
 }
 
-/// `argv` with these variables set. They are set by `env`, so that a rule and a person see them as part of the command.
+/// Prepends `env` with these variables to `argv`, so that rules and the user see them as part of the command.
 pub(crate) fn environment(
     argv: Vec<String>,
     variables: Option<&BTreeMap<String, String>>,
@@ -72,7 +72,7 @@ pub(crate) fn environment(
     Ok(std::iter::once("env".to_owned()).chain(set).chain(argv).collect())
 }
 
-/// Refuses a user that is not the one we run as.
+/// Rejects a user other than the current one.
 pub(crate) fn own_user(user: Option<&str>) -> Result<(), ToolError> {
     match user.filter(|user| !user.is_empty() && !exec::process::is_own_user(user)) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Waiting for a command: until it ends, asks for something, takes too long or has to stop.
+//! Waits for a command until it ends, prompts for input, exceeds its time or must halt.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,37 +9,37 @@ use tool::{Cx, Halt};
 
 use super::deltas::Deltas;
 
-/// A line that is not finished for so long is taken for a prompt.
+/// A line without a newline for this long is taken for a prompt.
 const PROMPT: Duration = Duration::from_millis(300);
-/// How long killed processes are waited for. Shorter than the moment that a halted call has.
+/// The time to wait for killed processes. Shorter than the grace period of a halted call.
 const END: Duration = Duration::from_secs(3);
 
-/// How long to wait.
+/// Options for waiting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wait {
     pub(crate) until: Instant,
-    /// Whether to stop when it seems to wait for input.
+    /// Stops when the command seems to wait for input.
     pub(crate) prompts: bool,
-    /// Whether to stop when its process has ended, though others that came of it have not.
+    /// Stops when the command's own process has ended, although child processes remain.
     pub(crate) leaves: bool,
 }
 
-/// Why the waiting is over.
+/// The reason why the wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Nothing is left of it.
+    /// All processes have ended.
     Over,
-    /// Its process has ended, others that came of it have not.
+    /// The command's own process has ended, child processes remain.
     Left,
-    /// It runs on.
+    /// The command is still running.
     Yielded,
-    /// It runs on, and seems to wait for input.
+    /// The command is still running and seems to wait for input.
     Prompting,
-    /// The call has to end.
+    /// The call must end.
     Halted(Halt),
 }
 
-/// Moves the command with `pump`, if it does not move by itself, and tells observers what it writes.
+/// Waits for the command and streams its output to the observers. `pump` drives the command, if nothing else does.
 pub(crate) async fn attend(
     session: &Arc<Session>,
     mut pump: Option<&mut Pump>,
@@ -84,12 +84,12 @@ async fn moved(pump: Option<&mut Pump>) {
     }
 }
 
-/// Ends whatever is left of the command, and waits until it is gone or will not go.
+/// Ends the remaining processes, and waits until they are gone or prove to be stuck.
 pub(crate) async fn finish(session: &Arc<Session>, pump: Option<&mut Pump>, deltas: &mut Deltas) {
     if session.is_over() {
         return;
     }
-    // Whoever watches slowly does not keep a process alive.
+    // A slow observer must not keep a process alive.
     deltas.hold_up_nothing();
     session.end(GRACE);
     let gone = async {

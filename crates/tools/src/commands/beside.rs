@@ -1,4 +1,5 @@
-//! Files that a command wrote beside a workspace in `/tmp`: they look as if they were on the host, and are not.
+//! Reports files that a command wrote next to a workspace in `/tmp`: they seem to be on the host, but are private to
+//! the session.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,12 +10,12 @@ use exec::session::Session;
 use super::refusals::lacks_own_places;
 use crate::own_files::OwnFiles;
 
-/// How many files of a directory are named.
+/// The number of files that are named per directory.
 const SHOWN: usize = 4;
-/// Added to the time that a command ran: clocks of files are coarse.
+/// Added to the command's running time, because file timestamps are coarse.
 const SLACK: Duration = Duration::from_millis(50);
 
-/// Says which files the command of `session` left in directories above `workspace` that are the session's own.
+/// Returns notes on the files that the command of `session` left in private directories above `workspace`.
 pub(crate) fn left_beside(session: &Session, workspace: &Path) -> Vec<String> {
     let Some(reach) = session.reach().filter(|_| !lacks_own_places(&session.enforcement())) else {
         return Vec::new();

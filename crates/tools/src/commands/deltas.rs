@@ -1,4 +1,4 @@
-//! Output on its way to observers, in whole characters.
+//! Streams command output to observers, in whole UTF-8 characters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,36 +8,37 @@ use exec::session::{Session, Streaming};
 use tokio::time::timeout;
 use tool::{Cx, Notice, OutputStream};
 
-/// The longest character, less one byte.
+/// The longest incomplete UTF-8 character, in bytes.
 const MAX_REST: usize = 3;
 
-/// How long observers have for what is left when a call is answered.
+/// The time that observers have for the remaining output when a call is answered.
 const HEARD: Duration = Duration::from_secs(1);
 
 const RESTS: [(Stream, Vec<u8>); 3] =
     [(Stream::Stdout, Vec::new()), (Stream::Stderr, Vec::new()), (Stream::Terminal, Vec::new())];
 
-/// Tells observers what a command writes, if there are any.
+/// Streams a command's output to the observers, if there are any.
 pub(crate) struct Deltas {
     streaming: Option<Streaming>,
-    /// A piece that nobody has heard yet.
+    /// A piece that was not yet sent.
     pending: Option<(Stream, String)>,
-    /// The beginning of a character whose end has not come, and of what.
+    /// Per stream, the first bytes of an incomplete character.
     rests: [(Stream, Vec<u8>); 3],
 }
 
 impl Deltas {
-    /// Begins with what was not taken yet: nobody was there to hear it.
+    /// Creates a streamer that starts with the output that no call has taken yet, since it was not streamed.
     pub(crate) fn of(session: &Arc<Session>, cx: &Cx) -> Self {
         Self { streaming: cx.watched().then(|| session.stream()), pending: None, rests: RESTS }
     }
 
-    /// Tells nothing.
+    /// Creates a streamer that sends nothing.
     pub(crate) fn none() -> Self {
         Self { streaming: None, pending: None, rests: RESTS }
     }
 
-    /// Tells all there is, as fast as observers take it. What was not heard when this is dropped is told the next time.
+    /// Sends all available output, as fast as observers accept it. A piece not sent when this is dropped is sent the
+    /// next time.
     pub(crate) async fn tell(&mut self, cx: &Cx) {
         // ends: when nothing is there; others get their turn between two pieces
         loop {
@@ -48,7 +49,8 @@ impl Deltas {
         }
     }
 
-    /// Tells the pieces that were left when the output was taken, and of what has ended also what is left of characters.
+    /// Sends the pieces that remained when the output was taken. If the command has ended, incomplete characters are
+    /// sent too.
     pub(crate) async fn tell_last(mut self, pieces: Vec<(Stream, Vec<u8>)>, is_over: bool, cx: &Cx) {
         let telling = async {
             self.tell_pending(cx).await;
@@ -73,14 +75,14 @@ impl Deltas {
         self.pending = None;
     }
 
-    /// Lets the command write on though nobody is told.
+    /// Lifts the backpressure, so that the command can write on without observers.
     pub(crate) fn hold_up_nothing(&self) {
         if let Some(streaming) = &self.streaming {
             streaming.without_limit();
         }
     }
 
-    /// The text of `bytes`, up to a character that is not complete.
+    /// Decodes `bytes` up to the last complete character and keeps the rest.
     fn whole(&mut self, stream: Stream, bytes: &[u8]) -> String {
         let Some((_, rest)) = self.rests.iter_mut().find(|(of, _)| *of == stream) else {
             return String::new();
@@ -105,7 +107,7 @@ fn named(stream: Stream) -> OutputStream {
     }
 }
 
-/// Where a character begins that the end of `bytes` cuts off.
+/// Returns the start of a character that the end of `bytes` cuts off.
 fn incomplete(bytes: &[u8]) -> Option<usize> {
     let from = bytes.len().saturating_sub(MAX_REST);
     let begin = (from..bytes.len()).rev().find(|&at| bytes[at] & 0b1100_0000 != 0b1000_0000)?;

@@ -1,23 +1,24 @@
-//! Explains what git could not change in the sandbox: configuration of the user's programs, and repositories beyond the limit.
+//! Explains files that git could not change in the sandbox: configuration of the user's programs, and repositories
+//! beyond the limit.
 //!
-//! Git goes on when it cannot replace a file, and exits with 0. Its own words name the file and not the reason.
+//! Git continues when it cannot replace a file, and exits with 0. Its message names the file but not the reason.
 
 use std::path::{Path, PathBuf};
 
 use exec::session::Session;
 use policy::{Confinement, HostFile, HostRole};
 
-/// How much of the end of an output is looked at.
+/// Bytes at the end of an output that are searched.
 const LOOKED_AT: usize = 64 << 10;
-/// How many files are named.
+/// The number of files that are named.
 const SHOWN: usize = 8;
-/// The words of git before the name of a file that it could not replace.
+/// Git's message before the name of a file that it could not replace.
 const UNABLE: [&str; 2] = ["unable to unlink old '", "unable to unlink '"];
-/// The words before a lock that it could not make.
+/// Git's message before a lock file that it could not create.
 const NO_LOCK: &str = "Unable to create '";
 const READ_ONLY: &str = "Read-only file system";
 
-/// The sentences about the `output` of a command in `session`.
+/// Returns notes about the `output` of a command in `session`.
 pub(super) fn kept_from_git(session: &Session, output: &str) -> Vec<String> {
     let Some(confinement) = session.confinement() else { return Vec::new() };
     let from = output.len().saturating_sub(LOOKED_AT);
@@ -43,7 +44,7 @@ pub(super) fn kept_from_git(session: &Session, output: &str) -> Vec<String> {
     notes
 }
 
-/// The files that git names and that the policy does not let be changed. Git names them from the top of a working tree.
+/// Returns the files that git names and that the policy protects. Git names them relative to the top of a working tree.
 fn kept_files(confinement: &Confinement, workdir: &Path, output: &str) -> Vec<(String, HostFile)> {
     let mut kept: Vec<(String, HostFile)> = Vec::new();
     for line in output.lines() {
@@ -63,7 +64,7 @@ fn kept_files(confinement: &Confinement, workdir: &Path, output: &str) -> Vec<(S
     kept
 }
 
-/// The read-only repository in which git could not make a lock.
+/// Returns the read-only repository in which git could not create a lock file.
 fn read_only<'a>(repositories: &'a [PathBuf], output: &str) -> Option<&'a PathBuf> {
     let locks = output.lines().filter(|line| line.contains(READ_ONLY));
     let mut locks = locks.filter_map(|line| Some(line.split_once(NO_LOCK)?.1.split_once('\'')?.0));

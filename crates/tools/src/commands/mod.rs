@@ -1,4 +1,4 @@
-//! What the tools that run commands share: how one is started, waited for, ended and reported.
+//! Shared parts of the command tools: starting, waiting, ending and reporting.
 
 mod arguments;
 mod attend;
@@ -30,23 +30,23 @@ pub(crate) use signals::signal_name;
 
 use crate::door::look;
 
-/// How long a one-shot command may take if the call does not say.
+/// The default time limit of a one-shot command.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The means to run commands: the sessions, and what makes commands out of scripts.
+/// Runs commands: owns the sessions and the shells that scripts run in.
 #[derive(Debug)]
 pub struct Commands {
-    /// What runs.
+    /// The running sessions.
     pub sessions: Sessions,
-    /// How scripts are run.
+    /// The shells.
     pub shells: Shells,
 }
 
-/// How many sessions there may be if nobody says.
+/// The default limit of sessions.
 pub const DEFAULT_SESSIONS: usize = 64;
 
 impl Default for Commands {
-    /// Commands of the user's own shell, with the variables that are safe, and a spawner of their own.
+    /// Uses the user's own shell, the safe environment variables, and a separate spawner.
     fn default() -> Self {
         let shell = Shell::of_user(std::env::var_os("SHELL").as_deref());
         Self {
@@ -65,14 +65,14 @@ pub(crate) enum SandboxPermissions {
     RequireEscalated,
 }
 
-/// The arguments of that, which nobody needs where nothing is started.
+/// The escalation arguments, hidden from the model's schema where no process is started.
 pub(crate) const PLEA: &[&str] = &["sandbox_permissions", "justification"];
 
-/// What every call of these tools can say about the sandbox.
+/// The escalation arguments of a command tool's call.
 #[derive(Default)]
 pub(crate) struct Plea<'a> {
     pub(crate) permissions: Option<SandboxPermissions>,
-    /// Another way to ask for it: `with_escalated_permissions`, `request_permission_elevation`.
+    /// Another form of the request: `with_escalated_permissions`, `request_permission_elevation`.
     pub(crate) escalated: Option<bool>,
     pub(crate) justification: Option<&'a str>,
     /// The rule that the model proposes.
@@ -80,7 +80,7 @@ pub(crate) struct Plea<'a> {
 }
 
 impl Plea<'_> {
-    /// Carries it into the intent.
+    /// Adds the request to `intent`.
     pub(crate) fn into(self, intent: Intent) -> Intent {
         let escalation = match (self.permissions.unwrap_or_default(), self.escalated) {
             (SandboxPermissions::UseDefault, None | Some(false)) => Escalation::None,
@@ -96,14 +96,14 @@ impl Plea<'_> {
 /// A command that a model wants to run.
 pub(crate) struct Wanted<'a> {
     pub(crate) argv: Vec<String>,
-    /// As the model wrote it, for lists.
+    /// The command as the model wrote it, for lists.
     pub(crate) shown: String,
     pub(crate) workdir: Option<&'a str>,
     pub(crate) stdio: Stdio,
     pub(crate) lifetime: Lifetime,
 }
 
-/// The directory that a call names; an empty name means none.
+/// Resolves the working directory that a call names; an empty name means none.
 pub(crate) fn workdir(workdir: Option<&str>, place: &Place) -> Result<PathBuf, ToolError> {
     match workdir.filter(|workdir| !workdir.is_empty()) {
         Some(workdir) => place.path("workdir", workdir),
@@ -112,7 +112,7 @@ pub(crate) fn workdir(workdir: Option<&str>, place: &Place) -> Result<PathBuf, T
 }
 
 impl Commands {
-    /// The shell that a call names, or the user's own.
+    /// Returns the shell that a call names, or the user's own.
     pub(crate) fn shell(&self, named: Option<&str>) -> Result<Shell, ToolError> {
         let shell = match named.filter(|named| !named.is_empty()) {
             Some(named) => Shell::named(named),
@@ -121,7 +121,7 @@ impl Commands {
         shell.map_err(|fault| ToolError::argument("shell", fault.to_string()))
     }
 
-    /// Says what does not hold, before anything runs; once for each thing there is to say.
+    /// Warns about weaker enforcement before anything runs; each warning is sent once.
     async fn warn(&self, permit: &Permit, cx: &Cx) -> Result<(), ToolError> {
         let held = self.sessions.spawner().enforcement(permit).await;
         let text = match &held {
@@ -135,7 +135,7 @@ impl Commands {
         held.map(drop).map_err(|fault| not_started(&fault))
     }
 
-    /// Starts what is wanted. The caller moves it with the pump.
+    /// Starts the command. The caller drives it with the pump.
     pub(crate) async fn start(
         &self,
         wanted: Wanted<'_>,
@@ -161,7 +161,7 @@ impl Commands {
         self.sessions.start(command, about, permit).await.map_err(|fault| not_started(&fault))
     }
 
-    /// Runs what is wanted to its end, or until its time is up, and leaves nothing of it.
+    /// Runs the command to its end or time limit, and leaves no process behind.
     pub(crate) async fn run_once(
         &self,
         wanted: Wanted<'_>,
@@ -177,7 +177,7 @@ impl Commands {
         let ending = match attend(&session, Some(&mut pump), &mut deltas, wait, cx).await {
             Outcome::Over => Ending::Itself,
             Outcome::Left => Ending::Leaving,
-            // Whoever watches slowly changes no outcome.
+            // A slow observer must not change the outcome.
             Outcome::Yielded | Outcome::Prompting => match session.stage() {
                 Stage::Over { .. } | Stage::Lost => Ending::Itself,
                 Stage::Leaving { settled: true, .. } => Ending::Leaving,
@@ -194,7 +194,7 @@ impl Commands {
         Ok(report.answer(ending, Labels::OneShot))
     }
 
-    /// A command that was not found may be found next time: the profile is looked at anew.
+    /// Forgets the cached profile if a command was not found: the next run may find it.
     pub(crate) fn learn(&self, report: &Report) {
         const NOT_FOUND: i32 = 127;
         if report.exit_code() == Some(NOT_FOUND) {
@@ -203,7 +203,7 @@ impl Commands {
     }
 }
 
-/// No program can be given a NUL.
+/// Rejects text with a NUL, which no program argument can contain.
 pub(crate) fn without_nul(argument: &str, text: &str) -> Result<(), ToolError> {
     match text.contains('\0') {
         true => Err(ToolError::argument(argument, "it holds a NUL character, which no program can be given")),
@@ -211,7 +211,7 @@ pub(crate) fn without_nul(argument: &str, text: &str) -> Result<(), ToolError> {
     }
 }
 
-/// A process that was not started, as a fault of the call.
+/// Converts a spawn error into a tool error.
 pub(crate) fn not_started(fault: &SpawnFault) -> ToolError {
     match fault {
         SpawnFault::Denied(denial) => ToolError::Blocked(denial.clone()),

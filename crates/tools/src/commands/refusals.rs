@@ -1,4 +1,4 @@
-//! What the sandbox refused to a command, in the answer.
+//! Reports accesses that the sandbox refused to a command.
 
 use std::path::{Path, PathBuf};
 
@@ -8,27 +8,27 @@ use policy::{Confinement, Denial, Enforcement, Gap, Reach};
 use super::kept_from_git::kept_from_git;
 use crate::door::not_the_hosts;
 
-/// How many are spelled out.
+/// The number of refusals that are listed.
 const SHOWN: usize = 4;
-/// How much of the end of an output is looked at for a guess.
+/// Bytes at the end of an output that are searched for a guess.
 const LOOKED_AT: usize = 16 << 10;
 
-/// What was refused: told by the kernel, or guessed from what the command wrote.
+/// Refused accesses: reported by the kernel, or guessed from the command's output.
 pub(crate) struct Refusals {
     pub(crate) told: Vec<Denial>,
     pub(crate) guessed: Option<Denial>,
-    /// Why a file of the host's was not there for the command.
+    /// The reason why a file of the host was invisible to the command.
     pub(crate) unseen: Option<String>,
-    /// What git could not change, and what to do about it.
+    /// Files that git could not change, with advice.
     pub(crate) git: Vec<String>,
 }
 
 impl Refusals {
-    /// Looks at a command that ended with `code`, or runs on.
+    /// Collects the refusals of a command that ended with `code`, or is still running.
     pub(crate) fn of(session: &Session, code: Option<i32>, output: &str) -> Self {
         let told = session.denials();
         let confinement = session.confinement();
-        // Whoever succeeded was refused nothing that matters; and what is known needs no guess.
+        // A successful command was refused nothing that matters, and a known refusal needs no guess.
         let guesses = told.is_empty() && code.is_some_and(|code| code != 0);
         let bounds = confinement.zip(session.reach()).filter(|_| guesses);
         let git = kept_from_git(session, output);
@@ -46,7 +46,7 @@ impl Refusals {
         Self { told, guessed, unseen, git }
     }
 
-    /// A line for each.
+    /// Returns one line per refusal.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> =
             self.told.iter().take(SHOWN).map(|denial| format!("Refused by the sandbox: {denial}")).collect();
@@ -64,7 +64,7 @@ impl Refusals {
     }
 }
 
-/// Whether commands see the host's `/tmp`: there are no mounts of their own.
+/// Returns true if commands see the host's `/tmp`, because there are no private mounts.
 pub(super) fn lacks_own_places(enforcement: &Enforcement) -> bool {
     match enforcement {
         Enforcement::Full => false,
@@ -73,19 +73,19 @@ pub(super) fn lacks_own_places(enforcement: &Enforcement) -> bool {
     }
 }
 
-/// The last resort: what a command was refused, read from what it wrote and judged by what it was confined to. Whoever
-/// writes such a line to fool us only gets told what the policy says.
+/// Guesses a refusal from the command's output and the confinement; the last resort. A command that prints such a line
+/// to deceive us only causes a quote of the policy.
 struct Guessing<'a> {
     confinement: &'a Confinement,
     reach: &'a Reach,
     workdir: &'a Path,
-    /// Whether `/tmp` and `/var/tmp` are directories of the session's own.
+    /// True if `/tmp` and `/var/tmp` are private directories of the session.
     has_own_places: bool,
 }
 
 impl Guessing<'_> {
-    /// A line says that something is read-only or not permitted, and names a path that the policy does not let be changed, or
-    /// read.
+    /// Finds a line that reports a read-only file system or a missing permission, and names a path that the policy
+    /// protects from writing or reading.
     fn refused(&self, output: &str) -> Option<Denial> {
         let deny = self.reach.deny();
         let closed = |path: &PathBuf| {
@@ -99,7 +99,7 @@ impl Guessing<'_> {
         })
     }
 
-    /// A line says that something is not there, and names a path in a directory of the session's own.
+    /// Finds a line that reports a missing file, and names a path in a private directory of the session.
     fn unseen(&self, output: &str) -> Option<String> {
         if !self.has_own_places {
             return None;
@@ -108,33 +108,33 @@ impl Guessing<'_> {
         Some(format!("`{}`: {}", path.display(), not_the_hosts(self.reach, &path)?))
     }
 
-    /// The last path that fits in a line with one of `words`.
+    /// Returns the last matching path in a line that contains one of `words`.
     fn named(&self, output: &str, words: &[&str], fits: impl Fn(&PathBuf) -> bool) -> Option<PathBuf> {
         let from = output.len().saturating_sub(LOOKED_AT);
         let end = &output[output.ceil_char_boundary(from)..];
         end.lines().rev().find_map(|line| {
             let (at, word) = words.iter().find_map(|word| Some((line.find(word)?, word)))?;
-            // What stands next to the words is meant; else the last path of the line: whoever speaks is named first.
+            // The path next to the words is meant, else the last path of the line: the program itself is named first.
             let next = beside(&line[..at], &line[at + word.len()..])
                 .map(|path| policy::normal(&self.workdir.join(path)));
             next.filter(&fits).or_else(|| paths(line, self.workdir).filter(&fits).last())
         })
     }
 
-    /// Whether the path is a device, a fact of the kernel, or in a directory of the session's own.
+    /// Returns true for a device, a kernel file, or a path in a private directory of the session.
     fn is_no_file_of_the_host(&self, path: &Path) -> bool {
         let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
         is_device || path.starts_with("/proc") || self.has_own_places && self.reach.own_place(path).is_some()
     }
 }
 
-/// What systems and languages say about a refused change.
+/// Messages of systems and languages about a refused change.
 const REFUSED: [&str; 6] =
     ["Read-only file system", "Permission denied", "Operation not permitted", "EROFS", "EACCES", "EPERM"];
-/// What they say about a file that is not there.
+/// Messages about a missing file.
 const MISSING: [&str; 2] = ["No such file or directory", "ENOENT"];
 
-/// The name right before the words, `name: ` or in quotes, or right behind them in quotes.
+/// Returns the name right before the words, as `name: ` or in quotes, or right after them in quotes.
 fn beside<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
     const QUOTES: [char; 4] = ['\'', '"', '‘', '’'];
     if let Some(name) = before.strip_suffix(": ") {
@@ -144,10 +144,10 @@ fn beside<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
     after.strip_prefix(": ")?.strip_prefix(QUOTES)?.split(QUOTES).next().filter(|name| !name.is_empty())
 }
 
-/// What looks like a path in a line; one that is not whole is one from where the command ran.
+/// Returns the path-like words of a line; relative paths start in the command's working directory.
 fn paths(line: &str, workdir: &Path) -> impl Iterator<Item = PathBuf> {
     let words = line.split(|letter: char| letter.is_whitespace() || "'\"`‘’“”(),;<>[]".contains(letter));
-    // Whoever speaks is named first, as in `/bin/bash: line 1: …`.
+    // The program itself is named first, as in `/bin/bash: line 1: …`.
     let words = words.enumerate().filter(|(at, word)| *at > 0 || !word.ends_with(':')).map(|(_, word)| word);
     let words = words.map(|word| word.trim_end_matches([':', '.']));
     let is_path = |word: &&str| word.len() > 1 && word.contains('/') && !word.contains("://");
@@ -171,7 +171,7 @@ mod tests {
         Reach::new(roots, DenyRead::new(deny, Some(Path::new("/home/u"))).unwrap())
     }
 
-    /// What is guessed of `output` by a command that may write in `/w`, or in `/tmp/x/w`.
+    /// Returns the guess from `output` for a command that may write only in `workspace`.
     fn guessed(output: &str, workspace: &str, deny: &[&str], has_own_places: bool) -> Option<Denial> {
         let confinement = Confinement {
             writable: vec![workspace.into()],
@@ -219,7 +219,7 @@ mod tests {
                     Some(format!("{place}/Cargo.lock")),
                 ),
                 ("touch: cannot touch 'a': Permission denied", None),
-                // Its home is shown to it as it is.
+                // The home directory is shown to the command as it is.
                 ("touch: cannot touch '/tmp/home/a': Read-only file system", Some("/tmp/home/a".to_owned())),
                 ("touch: cannot touch '/tmp/x/a': Permission denied", None),
                 ("touch: cannot touch '/var/tmp/a': Permission denied", None),
@@ -230,7 +230,7 @@ mod tests {
                 assert_eq!(guessed(output, place, &[], true), expected, "{place}: {output}");
             }
         }
-        // Without mounts of its own a command is refused what lies in the host's.
+        // Without private mounts, a command is refused access to the host's files there.
         assert!(guessed("touch: cannot touch '/tmp/a': Permission denied", "/w", &[], false).is_some());
     }
 

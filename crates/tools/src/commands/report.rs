@@ -1,4 +1,4 @@
-//! What became of a command → the answer, with the labels that models know.
+//! Builds the answer about a command, with the labels that models know.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -18,44 +18,44 @@ use super::{Outcome, signal_name};
 use crate::console::{self, Shown, piped};
 use crate::words::counted;
 
-/// Bytes of an answer that are kept free for the words around the output.
+/// Bytes of an answer that are reserved for the text around the output.
 const MARGIN: usize = 1024;
-/// The exit code of a command whose time is up.
+/// The exit code of a command that timed out.
 const TIMED_OUT: i32 = 124;
-/// Tokens of output if the call does not say.
+/// The default token limit of the output.
 const DEFAULT_TOKENS: usize = 10_000;
 
-/// How a command came to its end, or did not.
+/// The way a command ended, or its running state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// By itself, and all that came of it.
+    /// The command ended by itself, with all child processes.
     Itself,
-    /// By itself; what it left running was ended.
+    /// The command ended by itself; remaining child processes were terminated.
     Leaving,
-    /// By itself; what it left runs on.
+    /// The command ended by itself; child processes are still running.
     Left,
-    /// It runs on.
+    /// The command is still running.
     Running,
-    /// It runs on, and seems to wait for input.
+    /// The command is still running and seems to wait for input.
     Prompting,
-    /// It was ended: its time was up.
+    /// The command was terminated: its time limit passed.
     TimedOut(Duration),
-    /// It was ended: the call had to end.
+    /// The command was terminated: the call had to end.
     Halted(Halt),
-    /// It was ended because the model asked for it.
+    /// The command was terminated at the model's request.
     Killed,
 }
 
-/// Which labels the answer has.
+/// The label set of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Labels {
-    /// Those of `shell`: an exit code, a time, the output.
+    /// The labels of `shell`: exit code, time, output.
     OneShot,
-    /// Those of `exec_command`: also which session, and how much there was.
+    /// The labels of `exec_command`: also the session id and the token count.
     Session,
 }
 
-/// What is known about a command when it is reported.
+/// The state of a command at the time of its report.
 pub(crate) struct Report {
     session: Arc<Session>,
     stage: Stage,
@@ -63,19 +63,19 @@ pub(crate) struct Report {
     stdout: String,
     stderr: String,
     refusals: Refusals,
-    /// What of its changes in git directories did not land.
+    /// Changes in git directories that could not be applied.
     git: Vec<String>,
-    /// What it left in the session's own `/tmp`, beside the workspace.
+    /// Files left in the session's private `/tmp`, next to the workspace.
     beside: Vec<String>,
-    /// From its start to its end, or to now.
+    /// From its start to its end, or until now.
     wall: Duration,
-    /// How long this call waited for it.
+    /// The time that this call waited for it.
     waited: Duration,
 }
 
 impl Report {
-    /// Takes the output since the last report, to be shown in at most `tokens` and at most `budget` bytes, for a call that
-    /// waits `since` then.
+    /// Takes the output since the last report and renders it within `tokens` and the budget of `cx`. The call has
+    /// waited since `since`.
     pub(crate) async fn new(
         session: &Arc<Session>,
         deltas: Deltas,
@@ -112,7 +112,7 @@ impl Report {
         }
     }
 
-    /// A report that takes nothing: the output is left for the next one.
+    /// Creates a report that takes no output: it stays for the next report.
     pub(crate) fn untaken(session: &Arc<Session>, since: Instant) -> Self {
         let shown = Shown { text: String::new(), cut: None, kept: None, tokens: 0, lines: 0 };
         let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
@@ -122,12 +122,12 @@ impl Report {
         Self { session, stage, shown, stdout, stderr, refusals, git, beside: Vec::new(), wall, waited }
     }
 
-    /// Whether nothing is left of it.
+    /// Returns true if all processes have ended.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Over { .. } | Stage::Lost)
     }
 
-    /// How it ended, as seen when the output was taken, if no call ended it.
+    /// Returns the ending at the time the output was taken, if no call ended the command.
     pub(crate) fn ending(&self, outcome: Outcome) -> Ending {
         match (&self.stage, outcome) {
             (_, Outcome::Halted(halt)) => Ending::Halted(halt),
@@ -146,7 +146,7 @@ impl Report {
         self
     }
 
-    /// The code that its process ended with.
+    /// Returns the exit code of its process.
     pub(crate) fn exit_code(&self) -> Option<i32> {
         self.exit().map(Exit::code)
     }
@@ -155,7 +155,7 @@ impl Report {
         self.stage.exit()
     }
 
-    /// The answer.
+    /// Builds the answer.
     pub(crate) fn answer(&self, ending: Ending, labels: Labels) -> ToolOutput {
         let mut text = String::new();
         for line in self.lines(ending, labels) {
@@ -241,7 +241,7 @@ impl Report {
         lines
     }
 
-    /// What else the model should know.
+    /// Returns further notes for the model.
     fn notes(&self, ending: Ending) -> Vec<String> {
         let id = self.session.id();
         let mut notes = Vec::new();
@@ -326,7 +326,7 @@ impl Report {
 }
 
 impl Report {
-    /// How it was confined, for programs.
+    /// Returns the sandbox state and refusals, for programs.
     fn sandbox(&self) -> Value {
         let enforcement = self.session.enforcement();
         let words = |denials: &[Denial]| denials.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -339,7 +339,7 @@ impl Report {
     }
 }
 
-/// One stream by itself, for programs: its ends, as far as they are kept.
+/// Formats a single stream for programs: its head and tail, as far as they are kept.
 fn apart(portion: &Portion, budget: usize) -> String {
     let whole = if portion.omitted == 0 {
         piped(&[&*portion.head, &*portion.tail].concat())

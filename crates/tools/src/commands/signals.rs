@@ -1,6 +1,6 @@
-//! The names of signals.
+//! Names of Unix signals.
 
-/// A signal's name, e.g. `SIGKILL`; its number if it has none.
+/// Returns a signal's name, e.g. `SIGKILL`, or its number if it has none.
 pub(crate) fn signal_name(signal: i32) -> String {
     const NAMES: [&str; 31] = [
         "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",

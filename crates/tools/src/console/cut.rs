@@ -1,4 +1,4 @@
-//! A text that is too long → its ends, with a line between them that says what is missing and where it is.
+//! Truncates an output to its head and tail, with a marker line that gives the omitted size and the file with the rest.
 
 use exec::capture::Kept;
 use tool::{BYTES_PER_TOKEN, Cut};
@@ -8,14 +8,14 @@ use crate::words;
 /// A cut moves to a line boundary if that costs at most one part in this many of its share.
 const LINE_LOSS: usize = 2;
 
-/// The text of an output, as far as memory has it.
+/// The text of an output, as far as memory holds it.
 pub(super) enum Known {
     Whole(String),
     Ends { head: String, omitted: u64, tail: String },
 }
 
 impl Known {
-    /// Its ends, with a line between them that says what is missing. `rest` says where the whole of it is.
+    /// Returns head and tail with a marker line in between. `rest` is the marker's note on where the full output is.
     pub(super) fn shorten(&self, budget: usize, rest: &str) -> (String, Cut) {
         let (first, last, omitted) = match self {
             Self::Whole(text) => (text, text, 0),
@@ -52,7 +52,7 @@ fn cut_of(texts: [&str; 2], omitted: u64) -> Cut {
     Cut { bytes: omitted.saturating_add(one.len() + two.len()), lines: lines(one) + lines(two) }
 }
 
-/// Where the whole of an output is, as the end of a sentence.
+/// Describes the file with the full output, as the end of a sentence.
 pub(super) fn whereabouts(kept: &Kept) -> String {
     match kept {
         Kept::Whole(path) => format!("the whole output is in `{}`", words::shown(path)),

@@ -1,36 +1,38 @@
-//! One line that was written over itself → what is left of it, column by column.
+//! Renders one line with carriage returns and cursor movement as its final text, column by column.
 //!
-//! A letter counts as one column, whatever its width, and so does a tab. Every step is one over the bytes, so the time is
-//! linear: erasing to the left is remembered, not done, and the cursor never goes beyond what was written.
+//! A character counts as one column, whatever its width, and so does a tab. Every step advances in the bytes, so the
+//! time is linear. Erasing to the left is recorded, not executed, and the cursor never moves beyond the written cells.
 
 use super::sequence::{self, Ask, Step};
 use super::{Device, escape};
 
-/// What stands in a column.
+/// The contents of a column.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
-    /// Where in the line it begins, with what has no width before the letter.
+    /// The start in the line, including zero-width bytes before the character.
     start: usize,
     letter: usize,
-    /// Where the letter ends; where it begins, if there is none.
+    /// The end of the character; equal to its start if there is none.
     end: usize,
 }
 
 const BLANK: Cell = Cell { start: 0, letter: 0, end: 0 };
 
+/// The state of rendering one line.
 struct Fold<'a> {
     line: &'a [u8],
     device: Device,
     cells: Vec<Cell>,
-    /// Where the cursor is: at a cell, or after the last.
+    /// The cursor: at a cell, or after the last.
     column: usize,
-    /// Where in the line what has no width began, which belongs to the next letter.
+    /// The start in the line of pending zero-width bytes, which belong to the next character.
     waiting: usize,
-    /// Up to this column, whatever was written before this place of the line is blank. Columns fall, places rise.
+    /// Pairs of column and offset: up to that column, cells written before that offset are blank. Columns fall, offsets
+    /// rise.
     erased: Vec<(usize, usize)>,
 }
 
-/// Appends to `out` what is to be seen of `line` when all of it was written.
+/// Appends the final visible text of `line` to `out`.
 pub(super) fn fold(line: &[u8], device: Device, out: &mut String) {
     let mut fold = Fold { line, device, cells: Vec::new(), column: 0, waiting: 0, erased: Vec::new() };
     let mut at = 0;
@@ -43,7 +45,7 @@ pub(super) fn fold(line: &[u8], device: Device, out: &mut String) {
 }
 
 impl Fold<'_> {
-    /// Reads what is at `at`, and says where the next begins.
+    /// Processes the byte at `at` and returns the offset of the next one.
     fn step(&mut self, at: usize) -> usize {
         match self.line[at] {
             b'\r' => {
@@ -57,7 +59,7 @@ impl Fold<'_> {
                 self.obey(ask, at);
                 return at + length;
             }
-            // No width, and shown only by a pipe.
+            // Zero width, and shown only for a pipe.
             0x01..=0x08 | 0x0a..=0x1f | 0x7f => {}
             _ => {
                 let end = at + letter(&self.line[at..]);
@@ -103,8 +105,8 @@ impl Fold<'_> {
         }
     }
 
-    /// Gives what waits for a letter a place at the end of the line, e.g. the end of a colour. Elsewhere it is dropped:
-    /// it would pile up at the end of each state of a progress bar.
+    /// Keeps pending zero-width bytes, e.g. a colour reset, if they are at the end of the line. Elsewhere they are
+    /// dropped: they would pile up with each state of a progress bar.
     fn settle(&mut self, at: usize) {
         if self.device == Device::Pipe && self.waiting < at && self.column == self.cells.len() {
             self.put(Cell { start: self.waiting, letter: at, end: at });
@@ -114,7 +116,7 @@ impl Fold<'_> {
     fn render(mut self, out: &mut String) {
         self.blank();
         let end = self.end();
-        // Letters that stand side by side in the line as in the columns are shown together.
+        // Characters that are adjacent both in the line and in the columns are copied together.
         let mut run = 0..0;
         for (column, cell) in self.cells.iter().enumerate() {
             if column >= end && cell.letter < cell.end {
@@ -135,7 +137,7 @@ impl Fold<'_> {
         escape(&self.line[run], out);
     }
 
-    /// Empties the columns that were erased to the left of the cursor and not written since.
+    /// Blanks the columns that were erased to the left of the cursor and not written since.
     fn blank(&mut self) {
         for (column, cell) in self.cells.iter_mut().enumerate() {
             // ends: each was pushed once
@@ -146,8 +148,8 @@ impl Fold<'_> {
         }
     }
 
-    /// The column after the last that is to be seen: spaces count only before the cursor, as those of a prompt do; after
-    /// it they were written to clear the line.
+    /// Returns the column after the last visible one. Spaces count only before the cursor, as in a prompt; after it
+    /// they were written to clear the line.
     fn end(&self) -> usize {
         let seen = |&column: &usize| {
             let cell = self.cells[column];
@@ -164,7 +166,7 @@ impl Cell {
     }
 }
 
-/// The length of the character at the start of `bytes`; what is none is taken byte by byte.
+/// Returns the length of the character at the start of `bytes`; invalid UTF-8 is taken byte by byte.
 fn letter(bytes: &[u8]) -> usize {
     let width = match bytes[0] {
         0xc2..=0xdf => 2,
@@ -176,7 +178,7 @@ fn letter(bytes: &[u8]) -> usize {
     whole.map_or(1, <[u8]>::len)
 }
 
-/// Appends what has no width, without the sequences that were obeyed.
+/// Appends zero-width bytes, without the sequences that took effect.
 fn unerased(bytes: &[u8], out: &mut String) {
     let mut at = 0;
     // ends: every round takes at least one byte

@@ -1,21 +1,21 @@
-//! Escape sequences: how long they are, and what they ask of the line they stand in.
+//! Parses terminal escape sequences: their length and their effect on the current line.
 
-/// What an escape sequence asks for.
+/// The effect of an escape sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ask {
-    /// Erase the line from the cursor on.
+    /// Erases the line from the cursor on.
     EraseRight,
-    /// Erase the line up to the cursor, and what is under it.
+    /// Erases the line up to and including the cursor.
     EraseLeft,
-    /// Erase the line.
+    /// Erases the line.
     EraseLine,
-    /// Move the cursor.
+    /// Moves the cursor.
     Move(Step),
-    /// Nothing that changes the letters of a line.
+    /// No effect on the characters of a line.
     Nothing,
 }
 
-/// How a cursor moves within its line.
+/// A cursor movement within the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Left(usize),
@@ -24,15 +24,16 @@ pub(super) enum Step {
     To(usize),
 }
 
-/// Reads the sequence at the start of `bytes`, which is an ESC: its length, at least 1, and what it asks for.
+/// Parses the sequence at the start of `bytes`, which is an ESC. Returns its length, at least 1, and its effect.
 ///
-/// Never looks further than the next ESC, CR or LF, so that reading on from where it ended is linear.
+/// Never looks beyond the next ESC, CR or LF, so repeated parsing stays linear.
 pub(super) fn read(bytes: &[u8]) -> (usize, Ask) {
     match bytes.get(1) {
         Some(b'[') => control(bytes),
-        // A title, a link, a picture: up to BEL or `ESC \`. One without an end is no sequence; what follows is shown.
+        // A title, a link, an image: up to BEL or `ESC \`. Without an end it is no sequence, and the following text is
+        // shown.
         Some(b']' | b'P' | b'X' | b'^' | b'_') => (string_end(bytes).unwrap_or(2), Ask::Nothing),
-        // Which characters to use: `ESC ( B`.
+        // Selects a character set: `ESC ( B`.
         Some(0x20..=0x2f) => {
             let end = 1 + count(&bytes[1..], 0x20..=0x2f);
             (end + usize::from(matches!(bytes.get(end), Some(0x30..=0x7e))), Ask::Nothing)
@@ -51,7 +52,7 @@ fn string_end(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// `ESC [`, parameters, a letter.
+/// Parses `ESC [`, parameters and a letter.
 fn control(bytes: &[u8]) -> (usize, Ask) {
     let parameters = 2 + count(&bytes[2..], 0x30..=0x3f);
     let end = parameters + count(&bytes[parameters..], 0x20..=0x2f);
@@ -67,7 +68,7 @@ fn control(bytes: &[u8]) -> (usize, Ask) {
 }
 
 fn step(number: &[u8], letter: u8) -> Ask {
-    // Nothing and 0 mean 1.
+    // An empty number and 0 mean 1.
     let number = match std::str::from_utf8(number).map(str::parse::<usize>) {
         Ok(Ok(number)) => number.max(1),
         _ if number.is_empty() => 1,

@@ -1,4 +1,4 @@
-//! Output of real programs and of hostile ones, as a model reads it.
+//! Tests the rendering of output from real and hostile programs.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -77,7 +77,7 @@ fn a_python_session() {
 
 #[test]
 fn a_bash_session() {
-    // As bash 5.2 wrote it: a typing error, and a letter put in.
+    // As bash 5.2 wrote it: a typing error, and an inserted letter.
     let bash = b"\x1b[?2004h$ echo abd\x08\x1b[Kc\r\n\x1b[?2004l\rabc\r\n\
         \x1b[?2004h$ echo one\x08\x08xne\x08\x08\r\n\x1b[?2004l\roxne\r\n\
         \x1b[?2004h$ ls\r\n\x1b[?2004l\r\x1b[0m\x1b[01;34metc\x1b[0m  \x1b[30;42mtmp\x1b[0m\r\n\
@@ -150,7 +150,7 @@ fn pieces() -> impl Strategy<Value = Vec<&'static str>> {
     prop::collection::vec(piece, 0..30)
 }
 
-/// A terminal of one endless line, the plain way.
+/// A straightforward terminal with one endless line, as the reference implementation.
 fn simple(pieces: &[&str], backspaces: bool) -> String {
     let (mut cells, mut cursor): (Vec<char>, usize) = (Vec::new(), 0);
     for piece in pieces {
@@ -178,7 +178,7 @@ fn simple(pieces: &[&str], backspaces: bool) -> String {
 }
 
 proptest! {
-    /// Law: whatever bytes come, a pipe's text has no CR and no NUL, and is shown as it is from then on.
+    /// Law: for any bytes, a pipe's text has no CR and no NUL, and rendering it again changes nothing.
     #[test]
     fn shown_once_is_shown(bytes in hostile()) {
         let text = piped(&bytes);
@@ -196,7 +196,7 @@ proptest! {
         prop_assert_eq!(piped(text.as_bytes()), text);
     }
 
-    /// Law: a line is what a simple terminal makes of it.
+    /// Law: a line is rendered as a simple terminal shows it.
     #[test]
     fn a_line_is_as_a_terminal_shows_it(pieces in pieces()) {
         let line = format!("\r{}", pieces.concat());

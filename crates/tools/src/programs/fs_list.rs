@@ -1,4 +1,4 @@
-//! `fs_list`: what is in a directory, as data.
+//! `fs_list`: lists a directory as structured data.
 
 use std::sync::Mutex;
 
@@ -12,11 +12,11 @@ use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
 use super::answer;
 use crate::door::{look, told};
 
-/// Entries that are listed if the call does not say, and at the most.
+/// The default and the largest number of entries.
 const DEFAULT_LIMIT: usize = 1000;
 const MAX_LIMIT: usize = 10_000;
 
-/// The tool.
+/// The `fs_list` tool.
 pub(super) struct FsList;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

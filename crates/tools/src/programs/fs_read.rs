@@ -1,4 +1,4 @@
-//! `fs_read`: the bytes of a file.
+//! `fs_read`: reads bytes of a file.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -12,11 +12,11 @@ use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
 use super::{answer, spelled};
 use crate::door::{look, reading};
 
-/// Bytes that are read if the call does not say, and at the most.
+/// The default and the largest number of bytes.
 const DEFAULT_LENGTH: u64 = 1 << 20;
 const MAX_LENGTH: u64 = 8 << 20;
 
-/// The tool.
+/// The `fs_read` tool.
 pub(super) struct FsRead;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -49,7 +49,7 @@ impl ToolHandler for FsRead {
             let mut file = found.open().map_err(crate::door::told)?;
             let length = args.length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);
             let mut bytes = Vec::new();
-            // Beyond the end there is nothing, however far.
+            // An offset beyond the end reads nothing, however far it is.
             let offset = args.offset.min(found.size());
             file.seek(SeekFrom::Start(offset))
                 .and_then(|_| file.take(length).read_to_end(&mut bytes))

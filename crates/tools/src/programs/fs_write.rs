@@ -1,4 +1,4 @@
-//! `fs_write`: a whole file, at once or not at all.
+//! `fs_write`: writes a whole file atomically.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::apply_patch::{lays_out_git, writable};
 use crate::edits::Edits;
 use crate::own_files::OwnFiles;
 
-/// The tool.
+/// The `fs_write` tool.
 pub(super) struct FsWrite(pub(super) Arc<Edits>);
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -1,6 +1,6 @@
-//! Tools that programs call and models are not told of: one file each, one line each in [`for_programs`].
+//! Tools for programs (JSON-RPC clients) that models are not offered: one file each, one line each in [`for_programs`].
 //!
-//! They are judged, asked about and written down as all tools are; what they answer is data.
+//! Policy, approval and journal treat them like all tools; their answers are structured data.
 
 mod fs_list;
 mod fs_read;
@@ -16,7 +16,7 @@ use tool::{AnyTool, StrictFault, ToolError, ToolOutput, erase};
 
 use crate::{Commands, Edits};
 
-/// Every one of them.
+/// Returns every tool for programs.
 pub fn for_programs(
     commands: &Arc<Commands>,
     edits: &Arc<Edits>,
@@ -30,14 +30,14 @@ pub fn for_programs(
     ])
 }
 
-/// An answer that is data, with a line about it.
+/// Creates an answer of structured data with a line about it.
 fn answer(about: impl Into<String>, data: Value) -> ToolOutput {
     ToolOutput::text(about).with_structured(data)
 }
 
-/// Bytes as text if all of them are, else in base64: members of an answer.
+/// Encodes bytes as text if they are UTF-8, else as base64.
 fn spelled(bytes: Vec<u8>) -> Value {
-    // Spelled in JSON, some bytes take six: then it is longer than in base64, and than a message may be.
+    // In JSON some bytes take six: such text would be longer than base64, and than a message may be.
     let odd = bytes.iter().filter(|byte| byte.is_ascii_control() || matches!(byte, b'"' | b'\\')).count();
     let is_long = odd > bytes.len() / 4 && bytes.len() > SHORT;
     match String::from_utf8(bytes) {
@@ -49,10 +49,10 @@ fn spelled(bytes: Vec<u8>) -> Value {
     }
 }
 
-/// Bytes that are text however they are spelled.
+/// Up to this size, UTF-8 bytes are always encoded as text.
 const SHORT: usize = 1 << 20;
 
-/// The bytes that a call has as text or in base64.
+/// Returns the bytes that a call gives as text or as base64.
 fn given(text: Option<&str>, base64: Option<&str>) -> Result<Vec<u8>, ToolError> {
     match (text, base64) {
         (Some(text), None) => Ok(text.as_bytes().to_vec()),

@@ -1,4 +1,4 @@
-//! `process_start`: a process that runs on, for a program that reads it.
+//! `process_start`: starts a background process for a program that reads its output.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 use super::answer;
 use crate::commands::{Commands, Wanted, without_nul, workdir};
 
-/// The tool.
+/// The `process_start` tool.
 pub(super) struct ProcessStart(pub(super) Arc<Commands>);
 
 #[derive(Debug, Deserialize, JsonSchema)]

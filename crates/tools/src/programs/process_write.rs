@@ -1,4 +1,4 @@
-//! `process_write`: what a program types into a process.
+//! `process_write`: writes a program's input into a process.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::answer;
 use crate::commands::Commands;
 use crate::write_stdin::find;
 
-/// The tool.
+/// The `process_write` tool.
 pub(super) struct ProcessWrite(pub(super) Arc<Commands>);
 
 #[derive(Debug, Deserialize, JsonSchema)]

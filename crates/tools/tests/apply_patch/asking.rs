@@ -1,4 +1,4 @@
-//! When somebody is asked about a patch, what they see, and what their answer gives.
+//! Tests approvals of patches: when the user is asked, the diff that is shown, and the rights that an answer grants.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn under_read_only_every_file_is_asked_about() {
     assert_eq!(answer.facts.error, Some(ErrorKind::Denied), "{}", answer.joined_text());
     assert_eq!(bench.text("a.txt"), "one\ntwo\n");
     assert!(!bench.path("new").exists());
-    // What is not there yet is made in the directory that is.
+    // A new file is created in the nearest existing directory.
     assert_eq!(bench.asked(), [writes([bench.path("a.txt"), bench.w.path()])]);
     let bench = on(yes);
     let answer = bench.envelope(CHANGE);
@@ -58,7 +58,7 @@ fn outside_just_those_files_are_given() {
     assert!(answer.success, "{}", answer.joined_text());
     assert_eq!(fs::read_to_string(&secret).unwrap(), "told\n");
     assert_eq!(bench.asked(), [writes([secret.clone()])]);
-    // The yes was for that once.
+    // The approval was for one call.
     let bench_again = bench.envelope(&format!("*** Update File: {}\n-told\n+again\n", secret.display()));
     assert!(bench_again.success);
     assert_eq!(bench.asked(), [writes([secret])]);
@@ -74,7 +74,7 @@ fn a_yes_for_the_session_covers_just_those_files() {
     assert_eq!(bench.asked().len(), 1);
     assert!(bench.envelope("*** Update File: a.txt\n-2\n+3\n").success);
     assert!(bench.asked().is_empty());
-    // Another file, and both together, are another question.
+    // Another file, or both together, need another question.
     assert!(bench.envelope("*** Update File: a.txt\n-3\n+4\n*** Update File: b.txt\n-b\n+c\n").success);
     assert_eq!(bench.asked().len(), 1);
 }
@@ -90,7 +90,7 @@ fn what_is_shown_is_what_is_written() {
         "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n\
          diff --git a/new/b.txt b/new/b.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new/b.txt\n@@ -0,0 +1 @@\n+b\n"
     );
-    // Applied to what was there before, it gives what is there now.
+    // Applied to the original state, the diff gives the current state.
     let twin = filled(Bench::new());
     assert!(twin.patch(&diff).success);
     assert_eq!((twin.text("a.txt"), twin.text("new/b.txt")), (bench.text("a.txt"), bench.text("new/b.txt")));
@@ -108,7 +108,7 @@ fn a_file_that_changes_while_somebody_thinks_is_left_alone() {
         at.set(bench.path("a.txt")).unwrap();
         filled(bench)
     };
-    // Whether the patch would still fit or not: somebody else's words are not written over.
+    // Even if the patch would still apply: external changes are not overwritten.
     for text in ["zero\none\ntwo\n", "nothing\n", "one\n2\n"] {
         let bench = change(text);
         let answer = bench.envelope(BOTH);

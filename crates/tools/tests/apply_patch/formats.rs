@@ -1,4 +1,4 @@
-//! Every shape in which a model sends a patch, and what it is told when it landed.
+//! Tests every form in which a model sends a patch, and the report after it was applied.
 
 use insta::assert_snapshot;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What a patch can never reach: outside by any spelling, secrets, what decides what agents and git do.
+//! Tests paths that a patch must not reach: outside the workspace, secrets, configuration of agents and git.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ fn paths_that_lead_out_are_not_written() {
         assert_eq!(answer.facts.error, Some(ErrorKind::Denied), "{path}: {}", answer.joined_text());
         assert!(!outside.join("new.txt").exists());
     }
-    // By a link: to a file, to nothing, to a directory.
+    // Through a symlink: to a file, to nothing, to a directory.
     bench.w.link("leaf", &secret).link("dangling", outside.join("new.txt")).link("dir", &outside);
     for patch in [
         "*** Update File: leaf\n-SECRET\n+x\n",
@@ -91,7 +91,7 @@ fn what_may_not_be_read_is_neither_shown_nor_changed() {
             assert!(!told.contains("hunter2") && named, "{patch}: {told}");
             assert_eq!((bench.text(".env"), bench.text("a.txt")), ("KEY=hunter2\n".into(), "one\n".into()));
             for question in bench.approver.asked() {
-                // What the model wrote itself may be shown.
+                // The model's own text may be shown.
                 let shown = question.intent.diff.unwrap_or_default();
                 assert!(!shown.contains("hunter2") || patch.contains("hunter2"), "{patch}");
             }
@@ -111,14 +111,14 @@ fn what_decides_for_agents_and_git_is_asked_about() {
         bench.w.link("aside", ".git");
         let answer = bench.envelope(&add(path));
         assert_eq!(answer.facts.error, Some(ErrorKind::Denied), "{path}: {}", answer.joined_text());
-        // A link to it is seen for what it is.
+        // A symlink to it is resolved first.
         if let Some(below) = path.strip_prefix(".git/") {
             let answer = bench.envelope(&add(&format!("aside/{below}")));
             assert!(!answer.success, "{}", answer.joined_text());
         }
         assert!(!bench.path(path).exists());
     }
-    // A yes gives just that.
+    // An approval grants only that file.
     for path in [".git/hooks/pre-commit", "sub/.git/hooks/pre-commit", ".git/modules/m/config"] {
         let bench = Bench::asking(yes);
         let directory = bench.path(path).parent().unwrap().to_owned();
@@ -128,7 +128,7 @@ fn what_decides_for_agents_and_git_is_asked_about() {
         assert_eq!(bench.asked(), [writes([directory])]);
         assert_eq!(bench.text(path), "x\n");
     }
-    // Nor may a patch make a repository where there is none.
+    // A patch may not create a repository either.
     let bench = Bench::asking(yes);
     bench.w.file("sub/a.txt", "");
     for path in ["sub/.git", "sub/.GIT/config"] {

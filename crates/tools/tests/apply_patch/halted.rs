@@ -1,4 +1,4 @@
-//! A call that is given up while it applies a patch leaves all of it, or nothing.
+//! Tests that a call cancelled while it applies a patch leaves all of its changes, or none.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ fn call() -> ToolCall {
     ToolCall { id: "call".into(), name: "apply_patch".to_owned(), payload: ToolPayload::Custom { input } }
 }
 
-/// How many files are new. Nothing else lies about.
+/// Counts the new files, and checks that no other file is left.
 fn new(bench: &Bench) -> usize {
     let all = bench.everything();
     assert_eq!(all.len(), FILES, "{all:?}");
@@ -60,7 +60,7 @@ fn what_has_begun_is_finished_and_told() {
     assert!(cancel.is_cancelled());
     assert_eq!(new(&bench), FILES);
     assert!(answer.joined_text().starts_with("Applied:\nM d0/f0.txt"), "{}", answer.joined_text());
-    // It may have been done before anybody noticed.
+    // The call may have finished before the cancellation was noticed.
     assert!(matches!(answer.facts.error, None | Some(ErrorKind::Cancelled)), "{:?}", answer.facts);
 }
 
@@ -81,7 +81,7 @@ fn a_call_that_is_dropped_at_any_moment_leaves_no_half() {
         let given_up = Duration::from_micros(round * 300);
         bench.runtime.block_on(async { tokio::time::timeout(given_up, call).await }).ok();
         let Bench { w, router, approver, events, runtime } = bench;
-        // Waits for what is under way.
+        // Waits for the running work.
         runtime.shutdown_timeout(Duration::from_secs(60));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let all = new(&Bench { w, router, approver, events, runtime });

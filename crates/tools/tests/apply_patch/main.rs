@@ -1,4 +1,4 @@
-//! `apply_patch` as a model meets it: through the router, with a real gate and real files.
+//! Tests `apply_patch` as a model calls it: through the router, with a real gate and real files.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tool::{CallId, Notice, Place, ToolCall, ToolOutput, ToolPayload};
 use toolgate_tools::{Edits, Pictures};
 
-/// A workspace, and tools that answer in it.
+/// A workspace with a router for its tools.
 struct Bench {
     w: Workspace,
     router: ToolRouter,
@@ -39,7 +39,7 @@ struct Bench {
     runtime: Runtime,
 }
 
-/// What observers saw.
+/// Records the events that observers get.
 #[derive(Default)]
 struct Log(Mutex<Vec<Event>>);
 
@@ -50,7 +50,7 @@ impl Observer for Log {
 }
 
 impl Bench {
-    /// Files below the workspace may be changed; whoever is asked says no.
+    /// Files in the workspace may be changed; the approver says no.
     fn new() -> Self {
         Self::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, "", no)
     }
@@ -120,12 +120,12 @@ impl Bench {
         self.w.normal(&answer.joined_text())
     }
 
-    /// What each question would have given.
+    /// Returns the grants that each question asked for.
     fn asked(&self) -> Vec<Grants> {
         self.approver.asked().into_iter().map(|question| question.grants).collect()
     }
 
-    /// The files that observers were told of.
+    /// Returns the changed files that observers were notified of.
     fn changes(&self) -> Vec<String> {
         let events = self.events.0.lock().unwrap();
         let changed = |event: &Event| match event {
@@ -135,7 +135,7 @@ impl Bench {
         events.iter().filter_map(changed).collect()
     }
 
-    /// Every file below the workspace with its bytes, however it is named.
+    /// Returns every file below the workspace with its bytes, hidden ones included.
     fn everything(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let (mut found, mut directories) = (Vec::new(), vec![self.w.path()]);
         while let Some(directory) = directories.pop() {

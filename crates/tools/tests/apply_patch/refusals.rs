@@ -1,4 +1,4 @@
-//! A patch that does not fit, or is none: what a model is told, and that nothing was written.
+//! Tests patches that do not apply or are invalid: the message for the model, and that nothing is written.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -10,7 +10,7 @@ use super::Bench;
 
 const PYTHON: &str = "def greet(name):\n    name = name.strip()\n    print(\"Hi \" + name)\n\n\ndef leave(name):\n    print(\"Bye \" + name)\n\n\ndef stay(name):\n    print(\"Bye \" + name)\n";
 
-/// What the model is told about a patch that changes nothing.
+/// Applies a patch that must change nothing, and returns the message for the model.
 fn refused(bench: &Bench, lines: &str) -> String {
     let before = bench.everything();
     let answer = bench.envelope(lines);
@@ -89,7 +89,7 @@ fn what_is_no_text_is_not_edited() {
     The patch was not applied, and nothing was changed.
     `x.bin` is a binary file, so no text in it can be changed; replace it as a whole with another tool
     ");
-    // It can go, and it can be moved.
+    // It can be deleted and moved.
     assert!(bench.envelope("*** Update File: x.bin\n*** Move to: y.bin\n").success);
     assert!(bench.envelope("*** Delete File: y.bin\n").success);
 }

@@ -1,4 +1,4 @@
-//! What the model saw of a file, and what it is told if that is no longer so.
+//! Tests external changes to a file between the model's read and its patch.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ fn read(bench: &Bench) {
     assert!(bench.call("read_file", &json!({"path": "a.txt"})).success);
 }
 
-/// Somebody else writes to it, as editors do and as shells do.
+/// Replaces the file from outside, as an editor does.
 fn change(bench: &Bench, text: &str) {
     fs::write(bench.path("aside"), text).unwrap();
     fs::rename(bench.path("aside"), bench.path("a.txt")).unwrap();
@@ -35,7 +35,7 @@ fn a_file_that_somebody_else_changed_is_reported() {
     M a.txt
     `a.txt` had changed since you read it; what you did not name is as it was
     ");
-    // Once: what is there now is what the model made.
+    // Reported once: the current version is the model's own.
     let answer = bench.envelope("*** Update File: a.txt\n-2\n+two\n");
     assert_snapshot!(bench.told(&answer), @"
     Applied:

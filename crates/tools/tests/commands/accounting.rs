@@ -1,4 +1,4 @@
-//! What a run took.
+//! Tests the resource usage that is reported for a command.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(crate) fn a_busy_loop_takes_time() {
     assert!(busy.wall >= Duration::from_millis(400) && busy.wall < Duration::from_secs(30), "{busy:?}");
     let idle = usage(&bench, "import time; time.sleep(0.6)");
     assert!(idle.wall >= Duration::from_millis(600) && idle.user < Duration::from_millis(300), "{idle:?}");
-    // Of children too, and of those that lost their parents.
+    // CPU time of child processes counts too, and of orphans.
     let child = format!("import subprocess, sys; subprocess.run([sys.executable, '-c', '''{BUSY}'''])");
     assert!(usage(&bench, &child).user >= Duration::from_millis(250));
     let orphan = format!("({{ {} -c '{BUSY}'; touch done; }} & )", python());
@@ -56,7 +56,7 @@ pub(crate) fn bytes_are_counted() {
     assert_eq!(of("head -c 3000000 /dev/zero; head -c 2000000 /dev/zero >&2"), (3_000_000, 2_000_000));
     let answer = bench.start("echo abc", &json!({"tty": true, "yield_time_ms": 30_000}));
     assert_eq!(answer.facts.usage.map(|usage| (usage.stdout, usage.stderr)), Some((5, 0)));
-    // Of all calls together, when a session is read bit by bit.
+    // The counts cover all calls together when a session is read piece by piece.
     let id = bench.background("echo abc; read x; echo de; read x", &json!({"stdin": true}));
     let answer = bench.type_in(id, "\n");
     assert_eq!(answer.facts.usage.unwrap().stdout, 7);

@@ -1,4 +1,4 @@
-//! What can be asked of the tools, and what they say to what cannot.
+//! Tests the arguments of the command tools, and the errors for invalid ones.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -65,7 +65,7 @@ pub(crate) fn a_place_where_nothing_can_run_is_named() {
             let kind = answer.facts.error.map_or("none", ErrorKind::as_str);
             answers.push_str(&format!("{kind}: {}\n", bench.normal(&answer)));
         }
-        // All three say the same.
+        // All three tools give the same messages.
         assert!(said.is_empty() || said == answers, "{tool}: {answers}");
         said = answers;
     }
@@ -103,13 +103,13 @@ pub(crate) fn programs_that_cannot_run_say_why() {
     assert_snapshot!(run(json!(["./lost"])), @"there is no program `./lost`, or what it is to be run by is not there");
     assert_snapshot!(run(json!(["/bin/echo", long])), @"the arguments of `/bin/echo` are too long for the system; put them into a file");
     assert_snapshot!(run(json!([&["/bin/echo"], many.as_slice()].concat())), @"the arguments of `/bin/echo` are too long for the system; put them into a file");
-    // Somebody writes it while it is to be run.
+    // The file is being written while it is executed.
     w.file("busy", fs::read("/bin/true").unwrap());
     fs::set_permissions(w.path().join("busy"), fs::Permissions::from_mode(0o755)).unwrap();
     let writing = fs::OpenOptions::new().append(true).open(w.path().join("busy")).unwrap();
     assert_snapshot!(run(json!(["./busy"])), @"`./busy` could not be executed: Text file busy (os error 26)");
     drop(writing);
-    // As every shell does it.
+    // A script without an interpreter line runs in the shell, as in every shell.
     assert_eq!(
         output(&bench.call("shell", &json!({"command": ["./text"]}))),
         "no first line that names an interpreter\n"
@@ -126,7 +126,7 @@ pub(crate) fn arguments_that_make_no_sense() {
     assert_snapshot!(bench.say("shell", &json!({"command": [""]})), @"the arguments do not fit at `command[0]`: the name of a program, e.g. `ls`");
     assert_snapshot!(bench.say("write_stdin", &json!({"session_id": 1})), @"the arguments do not fit at `session_id`: no session has the ID 1 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
     assert_snapshot!(bench.say("kill_session", &json!({"session_id": 4_294_967_295_u32})), @"the arguments do not fit at `session_id`: no session has the ID 4294967295 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
-    // An empty script is a script.
+    // An empty script is valid.
     assert_eq!(bench.call("shell_command", &json!({"command": ""})).facts.exit_code, Some(0));
     assert_eq!(bench.call("exec_command", &json!({"cmd": ""})).facts.exit_code, Some(0));
     assert_eq!(
@@ -156,7 +156,7 @@ pub(crate) fn more_arguments_than_a_message_holds() {
     assert!(bench.sh("true").success);
 }
 
-/// A script that is one plain command is what a shell makes of it.
+/// A script that is one simple command behaves as in a shell.
 pub(crate) fn plain_scripts_are_scripts() {
     let bench = Bench::new();
     let w = &bench.workspace;
@@ -206,7 +206,7 @@ pub(crate) fn plain_scripts_are_scripts() {
         };
         let placed =
             of(bench.call("exec_command", &json!({"cmd": script, "login": false, "yield_time_ms": 30_000})));
-        // With one more word it is the shell's.
+        // With `--noprofile` the shell runs the script itself.
         let run = of(bench.call("shell", &json!({"command": ["/bin/bash", "--noprofile", "-c", script]})));
         assert_eq!(placed, run, "{script}");
     }
@@ -353,7 +353,7 @@ pub(crate) fn the_local_shell_call_is_read() {
     assert!(answer.joined_text().starts_with("command timed out after 100 milliseconds\n"));
     let answer = call(LocalShell::default());
     assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments));
-    // Every other field of an action is taken, or refused in a sentence.
+    // Every other field of an action is accepted, or rejected with a message.
     let with = |field: &str, value: Value| {
         let more = serde_json::Map::from_iter([(field.to_owned(), value)]);
         call(LocalShell { command: words(&["sh", "-c", "echo \"$A\""]), more, ..LocalShell::default() })
@@ -379,20 +379,20 @@ pub(crate) fn a_time_limit_of_a_session_holds_after_its_call() {
     let late = bench.call("exec_command", &json!({"cmd": sleep, "timeout": 100}));
     assert_eq!((late.facts.error, late.facts.exit_code), (Some(ErrorKind::TimedOut), Some(124)));
     assert!(late.joined_text().starts_with("command timed out after 100 milliseconds\n"));
-    // What runs on is ended when its time is up, whoever looks.
+    // A session is killed at its time limit, even if no call polls it.
     let left = bench.call("exec_command", &json!({"cmd": sleep, "timeout_ms": 1000, "yield_time_ms": 250}));
     let id = id(&left);
     let ended = bench.call("write_stdin", &json!({"session_id": id, "yield_time_ms": 30000}));
     assert_eq!((ended.facts.error, ended.facts.exit_code), (Some(ErrorKind::TimedOut), Some(124)));
     assert!(ended.joined_text().starts_with("command timed out after 1000 milliseconds\n"));
     assert!(!ended.success);
-    // Processes that a command leaves are ended too, and its own exit status counts.
+    // Remaining child processes are killed too, and the command's own exit status counts.
     let script = format!("sleep {mark} >/dev/null 2>&1 & sleep 0.5; exit 3");
     let left = bench.call("exec_command", &json!({"cmd": script, "timeout_ms": 1500, "yield_time_ms": 250}));
     let ended =
         bench.call("write_stdin", &json!({"session_id": crate::bench::id(&left), "yield_time_ms": 30000}));
     assert_eq!((ended.facts.error, ended.facts.exit_code), (None, Some(3)), "{}", ended.joined_text());
-    // Whoever says how long it may take waits as long.
+    // A call with a time limit waits as long as that limit.
     let done = bench.call("exec_command", &json!({"cmd": "sleep 0.5; echo done", "timeout": 60000}));
     assert_eq!(output(&done), "done\n");
     assert_none_left(&mark);
@@ -509,7 +509,7 @@ pub(crate) fn shells_are_chosen_by_name_or_path() {
     }
 }
 
-/// One test of ten seconds, because three that wait for a default are one wait.
+/// One test of ten seconds, because three waits for a default run as one.
 pub(crate) fn waits_that_nobody_set() {
     let mark = mark();
     let one_shot = thread::spawn({

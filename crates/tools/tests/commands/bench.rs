@@ -1,4 +1,4 @@
-//! The tools over a workspace of their own, and what they say made the same on every machine.
+//! The test harness: the command tools in a workspace, with answers normalized across machines.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,17 +20,17 @@ use tokio::runtime::Runtime;
 use tool::{AnyTool, Place, ToolOutput};
 use toolgate_tools::{Commands, Pictures};
 
-/// Long enough for anything that happens at all, however loaded the machine is.
+/// Long enough for any expected event, even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How the tools are put together.
+/// The configuration of the tools under test.
 pub(crate) struct Setup {
     pub(crate) sandbox: SandboxPolicy,
     pub(crate) sessions: usize,
     pub(crate) environment: Environment,
-    /// Beside the `PATH` of these tests and a `HOME` in the workspace.
+    /// Variables in addition to the `PATH` of these tests and a `HOME` in the workspace.
     pub(crate) host: Vec<(&'static str, String)>,
-    /// Whether long outputs are kept, below `kept` in the workspace.
+    /// Keeps long outputs in files below `kept` in the workspace.
     pub(crate) spills: bool,
     pub(crate) processes: Arc<Processes>,
     pub(crate) limits: Limits,
@@ -83,11 +83,11 @@ fn tools(commands: &Arc<Commands>) -> Vec<Arc<dyn AnyTool>> {
     toolgate_tools::all(Pictures::default(), commands, &Arc::default()).unwrap()
 }
 
-/// A router of one's own, for calls that [`Session`] does not make.
+/// Creates a separate router, for calls that [`Session`] does not support.
 pub(crate) fn router(workspace: &Workspace, commands: &Arc<Commands>) -> ToolRouter {
     let root = workspace.path();
     let deny = DenyRead::new(DEFAULT_DENY_READ, None).unwrap();
-    // Some of the scripts multiply, and nobody is there to be asked about that.
+    // Some of the scripts fork repeatedly, and no approver is there to allow that.
     let allowed = "[[rule]]\ntool = [\"shell\", \"shell_command\", \"exec_command\"]\ndecision = \"allow\"\n";
     let rules = Rules::parse(allowed, "/rules.toml".as_ref(), Layer::User).unwrap();
     let gate = Gate::new(Reach::new(vec![Root::new(&root)], deny), SandboxPolicy::FullAccess).ruled_by(rules);
@@ -95,7 +95,7 @@ pub(crate) fn router(workspace: &Workspace, commands: &Arc<Commands>) -> ToolRou
     ToolRouter::new(tools.build().unwrap(), gate, Place { cwd: root })
 }
 
-/// The same, watched.
+/// Creates such a router with an observer.
 pub(crate) fn watched(
     workspace: &Workspace,
     commands: &Arc<Commands>,
@@ -108,9 +108,9 @@ pub(crate) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// Tools, the workspace they work in, and a model's way to call them.
+/// The tools, their workspace, and a session to call them as a model does.
 pub(crate) struct Bench {
-    // Goes first: what runs in the workspace ends before the workspace does.
+    // Dropped first: running processes end before their workspace does.
     session: Session,
     pub(crate) commands: Arc<Commands>,
     pub(crate) workspace: Workspace,
@@ -129,7 +129,7 @@ impl Bench {
         self.session.call_and_cancel(tool, arguments, after)
     }
 
-    /// What a model reads, without what differs from run to run.
+    /// Returns the text for the model, without parts that differ from run to run.
     pub(crate) fn say(&self, tool: &str, arguments: &Value) -> String {
         self.normal(&self.call(tool, arguments))
     }
@@ -143,7 +143,7 @@ impl Bench {
         self.call("shell", &json!({"command": ["bash", "-c", script], "timeout_ms": 60_000}))
     }
 
-    /// Starts a script, without a profile, and waits for it as short as can be; `more` are further arguments.
+    /// Starts a script without a profile and waits as briefly as possible; `more` are further arguments.
     pub(crate) fn start(&self, script: &str, more: &Value) -> ToolOutput {
         let mut arguments = json!({"cmd": script, "login": false, "yield_time_ms": 250});
         for (name, value) in more.as_object().unwrap() {
@@ -152,37 +152,37 @@ impl Bench {
         self.call("exec_command", &arguments)
     }
 
-    /// Starts a script that runs on, and says as which session.
+    /// Starts a script that keeps running, and returns its session id.
     pub(crate) fn background(&self, script: &str, more: &Value) -> u32 {
         let started = self.start(script, more);
         id(&started).unwrap_or_else(|| panic!("{}", started.joined_text()))
     }
 
-    /// Types into a session and gives back what it wrote.
+    /// Writes to a session and returns its output.
     pub(crate) fn type_in(&self, id: u32, chars: &str) -> ToolOutput {
         self.call("write_stdin", &json!({"session_id": id, "chars": chars, "yield_time_ms": 1000}))
     }
 
-    /// Types, and looks again until the answers together hold `wanted`.
+    /// Writes, and polls until the collected output contains `wanted`.
     pub(crate) fn type_until(&self, id: u32, chars: &str, wanted: &str) -> String {
         let mut seen = output(&self.type_in(id, chars));
         let until = Instant::now() + PATIENCE;
         while !seen.contains(wanted) {
             assert!(Instant::now() < until, "no `{wanted}` in:\n{seen}");
             eventually("more output", || self.running(id).pending() > 0);
-            // A change of nothing: waits as short as can be.
+            // A resize to the same size waits as briefly as possible.
             let more = json!({"session_id": id, "rows": 24, "yield_time_ms": 250});
             seen.push_str(&output(&self.call("write_stdin", &more)));
         }
         seen
     }
 
-    /// The session itself.
+    /// Returns the session itself.
     pub(crate) fn running(&self, id: u32) -> Arc<Running> {
         self.commands.sessions.find(id).unwrap()
     }
 
-    /// Waits until nothing is left of a session, without asking for its output.
+    /// Waits until all processes of a session have ended, without taking its output.
     pub(crate) fn until_over(&self, id: u32) {
         eventually("end", || self.running(id).is_over());
     }
@@ -196,29 +196,29 @@ impl Bench {
     }
 }
 
-/// The session that an answer names.
+/// Returns the session id in an answer.
 pub(crate) fn id(output: &ToolOutput) -> Option<u32> {
     u32::try_from(output.structured.as_ref()?.get("session_id")?.as_u64()?).ok()
 }
 
-/// What comes after the labels.
+/// Returns the text after the labels.
 pub(crate) fn output(answer: &ToolOutput) -> String {
     let text = answer.joined_text();
     text.split_once("Output:\n").unwrap_or_else(|| panic!("no output in: {text}")).1.to_owned()
 }
 
-/// A field of the answer as data.
+/// Returns a field of the structured answer.
 pub(crate) fn field<'a>(answer: &'a ToolOutput, name: &str) -> &'a str {
     answer.structured.as_ref().unwrap()[name].as_str().unwrap_or_else(|| panic!("no {name}: {answer:?}"))
 }
 
-/// Waits for what must happen.
+/// Waits for an event that must happen.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     within(PATIENCE, what, &mut is_so);
 }
 
-/// Waits for what must happen soon.
+/// Waits for an event that must happen within `patience`.
 #[track_caller]
 pub(crate) fn within(patience: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + patience;
@@ -228,13 +228,14 @@ pub(crate) fn within(patience: Duration, what: &str, mut is_so: impl FnMut() -> 
     }
 }
 
-/// Seconds for `sleep` that no other process on this machine sleeps: so it can be found.
+/// Returns a number of seconds for `sleep` that no other process on this machine uses, so that the process can be
+/// found.
 pub(crate) fn mark() -> String {
     static MARKS: AtomicU32 = AtomicU32::new(0);
     format!("987654.{}{:03}", std::process::id(), MARKS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The command lines of all processes that have `mark` in theirs.
+/// Returns the command lines of all processes that contain `mark`.
 pub(crate) fn left(mark: &str) -> Vec<String> {
     let command = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).ok();
     let lines = fs::read_dir("/proc").unwrap().filter_map(|entry| command(entry.unwrap()));
@@ -248,7 +249,7 @@ pub(crate) fn assert_none_left(mark: &str) {
     assert!(left.is_empty(), "left behind: {left:#?}");
 }
 
-/// A Python that starts without looking around first, as the shims of version managers do.
+/// Returns the path of the real Python, not of a version manager's shim, which searches before it starts.
 pub(crate) fn python() -> &'static str {
     static FOUND: OnceLock<String> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -260,13 +261,13 @@ pub(crate) fn python() -> &'static str {
     })
 }
 
-/// Times, and numbers of processes, written as letters.
+/// Replaces times and process ids by letters.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     for line in text.split_inclusive('\n') {
         let line = masked(line, "Wall time: ", "T");
         let line = masked(&line, " for ", "T");
-        // Of one that ended at once it is not known.
+        // The pid of a process that ended at once is unknown.
         let line = masked(&line, ", pid ", "").replace(", pid ", "");
         let line = masked(&line, "by the user after ", "T");
         let ended = ["Ended: ", "Left running, so ended", "Could not be killed: "];
@@ -279,7 +280,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// `text` with each number that follows `before` written as `name`.
+/// Replaces each number that follows `before` in `text` by `name`.
 pub(crate) fn masked(text: &str, before: &str, name: &str) -> String {
     let mut parts = text.split(before);
     let mut out = parts.next().unwrap_or_default().to_owned();

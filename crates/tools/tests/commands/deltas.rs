@@ -1,4 +1,4 @@
-//! Output on its way to whoever watches, while it is written.
+//! Tests output that is streamed to observers while it is written.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use toolgate_tools::Commands;
 
 use crate::bench::{Setup, eventually, field, id, output, python, runtime, watched};
 
-/// Remembers what it sees, and has room only while its gate is open.
+/// Records events, and accepts output only while its gate is open.
 struct Watcher {
     events: Mutex<Vec<Event>>,
     gate: watch::Sender<bool>,
@@ -148,19 +148,19 @@ pub(crate) fn two_looks_at_one_session_take_nothing_from_each_other() {
     let script = "for i in 1 2 3 4 5; do sleep 1.1; echo $i; done";
     let started = stage.call("exec_command", &json!({"cmd": script, "login": false, "yield_time_ms": 250}));
     let id = id(&started).unwrap();
-    // Looks go side by side; typing would have to wait for them.
+    // Polls run concurrently; input would have to wait for them.
     let (short, long) = (json!({"session_id": id}), json!({"session_id": id, "yield_time_ms": 60_000}));
     let (first, second) = std::thread::scope(|scope| {
         let second = scope.spawn(|| stage.call("write_stdin", &long));
         (stage.call("write_stdin", &short), second.join().unwrap())
     });
-    // The first ends after five seconds, the second with the command; together they have all of it, and so has whoever
-    // watches.
+    // The first poll ends after five seconds, the second with the command. Together they have all of the output, and so
+    // has the observer.
     assert_eq!(output(&started) + &output(&first) + &output(&second), "1\n2\n3\n4\n5\n", "what was answered");
     assert_eq!(stage.watcher.told(OutputStream::Stdout), "1\n2\n3\n4\n5\n", "what was told");
 }
 
-/// A program that writes 64 KiB at a time and leaves word of how much it has written.
+/// Creates a program that writes 64 KiB at a time and records the number of pieces written.
 fn writer(stage: &Stage, pieces: usize) -> Vec<String> {
     let script = format!(
         "import os\nline = (b'x' * 1023 + b'\\n') * 64\nfor i in range({pieces}):\n n = 0\n while n < len(line): n += os.write(1, line[n:])\n open('written', 'w').write(str(i + 1))\n"
@@ -183,7 +183,7 @@ pub(crate) fn a_slow_watcher_slows_the_process_down_and_loses_nothing() {
     stage.watcher.gate.send_replace(false);
     std::thread::scope(|scope| {
         let call = scope.spawn(|| stage.call("shell", &json!({"command": command, "timeout_ms": 120_000})));
-        // It runs until the pipe and what waits for the watcher are full, and then stands still.
+        // The program runs until the pipe and the observer's queue are full, and then blocks.
         let mut before = 0;
         let mut still = Instant::now();
         eventually("stillness", || {
@@ -236,7 +236,7 @@ pub(crate) fn a_watcher_that_takes_nothing_holds_up_no_limit() {
         while !call.is_finished() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));
         }
-        // Whatever comes of it: the test has to end.
+        // The test must end in any case.
         stage.watcher.gate.send_replace(true);
         call.join().unwrap()
     });

@@ -1,4 +1,4 @@
-//! The variables that a command gets, and those that it does not.
+//! Tests the environment variables that a command gets, and those that are withheld.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ fn variables(bench: &Bench, tty: bool) -> BTreeMap<String, String> {
 }
 
 fn listed(variables: &BTreeMap<String, String>) -> String {
-    // What the shell itself adds.
+    // Variables that the shell itself adds.
     let own = ["_", "SHLVL", "OLDPWD"];
     let lines = variables.iter().filter(|(name, _)| !own.contains(&name.as_str()));
     lines.map(|(name, value)| format!("{name}={value}\n")).collect()
@@ -120,7 +120,7 @@ pub(crate) fn credentials_do_not_arrive() {
     ] {
         assert!(!found.contains_key(withheld), "{withheld}");
     }
-    // Nor by looking over the shoulder of whoever started it.
+    // Nor can they be read from the parent processes.
     let around = "for p in $PPID $(awk '{print $4}' /proc/$PPID/stat); do cat /proc/$p/environ; done 2>&1 | tr '\\0' '\\n'";
     let seen = output(&bench.sh(around));
     assert!(!seen.contains("PATH="), "{seen}");

@@ -1,4 +1,4 @@
-//! What is typed into a process without a terminal.
+//! Tests input to a process without a terminal.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::bench::{Bench, assert_none_left, left, mark, output, python};
 pub(crate) fn a_broken_pipe_ends_the_writer() {
     let bench = Bench::new();
     let answer = bench.sh("yes | head -n 2; echo ${PIPESTATUS[*]}");
-    // 141 is SIGPIPE: the writer was ended by it, and did not see an error.
+    // 141 is SIGPIPE: the writer was killed by it, and did not see an error.
     assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("y\ny\n141 0\n", Some(0)));
     let answer = bench.start("yes | head -n 2", &json!({"yield_time_ms": 30_000}));
     assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("y\ny\n", Some(0)));
@@ -40,7 +40,7 @@ pub(crate) fn input_is_typed_and_closed() {
         &json!({"session_id": id, "chars": "three\n", "close": true, "yield_time_ms": 30_000}),
     );
     assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("three\nend\n", Some(0)));
-    // Closed with nothing to type: no reason to wait as long as a poll.
+    // Closed with nothing to write: no reason to wait as long as a poll.
     let id = bench.background("sort", &json!({"stdin": true}));
     bench.type_in(id, "b\na\n");
     let began = Instant::now();
@@ -94,12 +94,12 @@ pub(crate) fn typing_where_nobody_listens_says_what_to_do() {
     let answer = bench.type_in(id, "hello\n");
     assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::BadArguments)));
     assert_snapshot!(bench.normal(&answer), @"the arguments do not fit at `chars`: session 1000 cannot take it: its standard input is closed; start it with tty = true or stdin = true to type into it");
-    // It runs on.
+    // The process is still running.
     assert_eq!(left(&mark).len(), 1);
     let id = bench.background(&format!("sleep {mark}"), &json!({"stdin": true}));
     bench.call("write_stdin", &json!({"session_id": id, "close": true}));
     assert_snapshot!(bench.normal(&bench.type_in(id, "hello\n")), @"the arguments do not fit at `chars`: session 1001 cannot take it: its standard input is closed; start it with tty = true or stdin = true to type into it");
-    // Whoever closes its input itself.
+    // A process that closes its own input.
     let id = bench.background(&format!("exec <&-; sleep {mark}"), &json!({"stdin": true}));
     bench.type_in(id, "hello\n");
     let answer = bench.type_in(id, "hello\n");
@@ -123,7 +123,7 @@ pub(crate) fn who_never_reads_does_not_hang_the_call() {
             .find(|line| line.starts_with("It has not read "))
             .unwrap_or_else(|| panic!("{more}: {note}"));
         assert!(note.ends_with(" bytes of its input yet"), "{note}");
-        // There is an end to it, and it says what to do about it.
+        // The buffered input is limited, and the error says what to do.
         let answer = bench.call("write_stdin", &json!({"session_id": id, "chars": "x".repeat(600_000)}));
         assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::BadArguments)));
         let text = answer.joined_text();
@@ -150,6 +150,6 @@ pub(crate) fn what_to_do_about_input_that_is_not_read() {
         bench.call("write_stdin", &json!({"session_id": id, "chars": "x".repeat(600_000)}));
     }
     let said = bench.say("write_stdin", &json!({"session_id": id, "chars": "x".repeat(600_000)}));
-    // It has an input: there is no need to start it with one.
+    // The session has an input, so the hint does not suggest to start it with one.
     assert!(said.contains("it has not read ") && !said.contains("start it with"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! The words around an output, which models know.
+//! Tests the labels around an output, which models know.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub(crate) fn one_shot_labels() {
     assert_eq!(facts("exit 0"), (true, Some(0), None));
     assert_eq!(facts("exit 255"), (false, Some(255), None));
     assert_eq!(facts("kill -SEGV $$"), (false, Some(139), None));
-    // The same of a script.
+    // A script has the labels of a program.
     let script = json!({"command": "echo out; exit 3"});
     assert_eq!(bench.say("shell_command", &script), "Exit code: 3\nWall time: T seconds\nOutput:\nout\n");
 }
@@ -105,7 +105,7 @@ pub(crate) fn one_shot_labels_of_a_halt() {
     ");
     assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::Cancelled)));
     assert_none_left(&mark);
-    // Something that cleans up when it is asked to end is heard.
+    // Output of a clean-up handler is included.
     let script = format!("trap 'echo cleaned up; exit 5' TERM; echo before; sleep {mark} & wait");
     let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 700});
     assert_snapshot!(bench.say("shell", &arguments), @"
@@ -220,7 +220,7 @@ pub(crate) fn an_end_is_told_once() {
     assert_snapshot!(bench.say("kill_session", &json!({"session_id": id})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
     let other = bench.background("sleep 60", &json!({}));
     assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "chars": "x"})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there are 1001");
-    // One that ends between two calls: its output and its end are there for whoever comes next.
+    // A session that ends between two calls: its output and exit status wait for the next call.
     let late = bench.background("echo one; sleep 0.4; echo two; exit 5", &json!({}));
     bench.until_over(late);
     assert_snapshot!(bench.say("write_stdin", &json!({"session_id": late, "chars": "too late\n"})), @"
@@ -264,7 +264,7 @@ pub(crate) fn what_is_left_in_the_background() {
     Output:
     ");
     assert_eq!(left(&mark).len(), 1);
-    // A shell that runs to its end leaves nothing, and says so.
+    // A one-shot command leaves no process, and the report says so.
     let answer = bench.sh(&two);
     assert_snapshot!(bench.normal(&answer), @"
     Exit code: 3
@@ -350,14 +350,14 @@ pub(crate) fn ending_a_session() {
     assert_none_left(&mark);
     let unknown = bench.call("kill_session", &json!({"session_id": id}));
     assert_eq!((unknown.success, unknown.facts.error), (false, Some(ErrorKind::BadArguments)));
-    // What it wrote since the last time, cut as asked.
+    // Output since the last report, truncated as requested.
     let id = bench.background("read x; seq 10000; sleep 60", &json!({"stdin": true}));
     bench.running(id).write(b"\n").unwrap();
     eventually("its output", || bench.running(id).pending() > 40_000);
     let answer = bench.call("kill_session", &json!({"session_id": id, "max_output_tokens": 100}));
     let shown = output(&answer);
     assert!(shown.starts_with("1\n2\n") && shown.ends_with("9999\n10000\n") && shown.len() <= 400, "{shown}");
-    // One that has ended already.
+    // A session that has already ended.
     let id = bench.background("sleep 0.4; exit 6", &json!({}));
     bench.until_over(id);
     assert_snapshot!(bench.say("kill_session", &json!({"session_id": id})), @"
@@ -371,12 +371,12 @@ pub(crate) fn ending_a_session() {
 pub(crate) fn ending_what_does_not_want_to_end() {
     let bench = Bench::new();
     for script in [
-        // Ignores the question, and so do its children.
+        // Ignores the signal, and so do its children.
         "trap '' TERM INT HUP; echo ready; sleep MARK & while :; do sleep MARK; done",
-        // Stopped: hears nothing until it is made to go on.
+        // Stopped: receives no signal until it is continued.
         "echo ready; kill -STOP $$; sleep MARK",
         "(kill -STOP $BASHPID; sleep MARK) & echo ready; wait",
-        // Starts another for each that ends.
+        // Starts a new process for each that ends.
         "trap '' TERM; echo ready; f() { (trap '' TERM; sleep MARK) & wait; f; }; f",
     ] {
         let mark = mark();
@@ -408,7 +408,7 @@ pub(crate) fn no_more_sessions_than_allowed() {
     let ended = bench.background("echo unread; sleep 0.4", &json!({}));
     let third = id(&start(&run)).unwrap();
     bench.until_over(ended);
-    // Full, but one has ended: it makes room.
+    // The table is full, but an ended session makes room.
     let fourth = id(&start(&run)).unwrap();
     let all: Vec<u32> = bench.commands.sessions.all().iter().map(|session| session.id()).collect();
     assert_eq!(all, [first, third, fourth]);
@@ -420,7 +420,7 @@ pub(crate) fn no_more_sessions_than_allowed() {
         3,
         "no living one gives way"
     );
-    // What runs to its end needs no room.
+    // A one-shot command needs no session slot.
     assert!(bench.sh("true").success);
     bench.call("kill_session", &json!({"session_id": first}));
     assert!(start(&run).success);
@@ -439,7 +439,7 @@ pub(crate) fn sixty_four_is_the_default() {
     assert_eq!(left(&mark).len(), 64);
     let listed = bench.say("list_sessions", &json!({}));
     assert!(listed.starts_with("64 sessions:\n1000: "), "{listed}");
-    // Gone with the tools, all of them.
+    // All sessions end when the tools are dropped.
     drop(bench);
     eventually("end of all", || left(&mark).is_empty());
 }
@@ -498,7 +498,7 @@ pub(crate) fn a_keeper_that_is_killed_fails_only_its_own_call() {
     Output:
     before
     ");
-    // The one that makes keepers.
+    // Kills the process that spawns the supervisors.
     let answer = bench.sh("kill -KILL $(awk '{print $4}' /proc/$PPID/stat); sleep 0.2; echo still here");
     assert_eq!(output(&answer), "still here\n");
     for _ in 0..20 {
@@ -507,11 +507,11 @@ pub(crate) fn a_keeper_that_is_killed_fails_only_its_own_call() {
     assert!(!bench.running(other).is_over());
 }
 
-/// An end that comes while an answer is written is in that answer or in the next, never in none.
+/// An exit during an answer is reported in that answer or in the next one, never lost.
 pub(crate) fn an_end_in_the_middle_of_an_answer_is_not_lost() {
     let bench = Bench::new();
     for late in 0..12 {
-        // Much to tell, so that telling takes a while; the end comes at about the time of the answer.
+        // Long output makes the report slow; the exit comes at about the time of the answer.
         let script = format!(
             "read x; head -c 900000 /dev/zero | tr '\\0' '\\r'; read -t {} x; exit 7",
             0.2 + 0.01 * f64::from(late)

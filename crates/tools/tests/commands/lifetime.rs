@@ -1,4 +1,4 @@
-//! Nothing is left behind, whatever a command does and however its call ends.
+//! Tests that no process is left behind, whatever a command does and however its call ends.
 
 use std::fs;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::bench::{
     Bench, Setup, assert_none_left, eventually, id, left, mark, output, python, router, runtime, within,
 };
 
-/// Ways to outlive one's parent. Each says `ready` once it has begun.
+/// Ways to outlive the parent process. Each prints `ready` once it has started.
 const NASTY: [(&str, &str); 12] = [
     ("setsid", "setsid sleep MARK & echo ready"),
     ("double fork", "(setsid sleep MARK & ) & wait; echo ready"),
@@ -118,7 +118,7 @@ pub(crate) fn an_answer_does_not_wait_for_whoever_holds_the_pipe() {
     let answer = bench.start(&format!("sleep {mark} & echo done"), &json!({"yield_time_ms": 30_000}));
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     assert_eq!(output(&answer), "done\n");
-    // Though it goes on writing.
+    // Even though the background process keeps writing.
     let began = Instant::now();
     let script = format!("(while :; do echo on; sleep 0.01; done; sleep {mark}) & echo done");
     let answer = bench.start(&script, &json!({"yield_time_ms": 30_000}));
@@ -133,7 +133,7 @@ pub(crate) fn a_poll_waits_for_what_is_left_in_the_background() {
     let bench = Bench::new();
     let started = bench.start("(sleep 2; echo late) & echo done", &json!({}));
     let id = id(&started).unwrap();
-    // As long as something runs there is something to wait for.
+    // While a process is running, a poll waits.
     let answer = bench.call("write_stdin", &json!({"session_id": id, "yield_time_ms": 30_000}));
     assert_eq!(output(&answer), "late\n");
 }
@@ -150,7 +150,7 @@ pub(crate) fn an_early_end_of_output_is_no_end() {
     assert!(bench.call("kill_session", &json!({"session_id": id})).success);
 }
 
-/// Polls `answer` for a while and then drops it.
+/// Polls a call for a while and then drops it.
 fn give_up(workspace: &Workspace, tool: &str, arguments: &Value, mark: &str) {
     let commands = Setup::default().commands(workspace);
     let router = router(workspace, &commands);
@@ -170,7 +170,7 @@ fn give_up(workspace: &Workspace, tool: &str, arguments: &Value, mark: &str) {
             () = begun => {}
         }
     });
-    // The runtime and the sessions go on; only the call is given up.
+    // The runtime and the sessions continue; only the call is dropped.
     within(Duration::from_secs(3), "end of what was given up", || left(mark).is_empty());
     assert_eq!(commands.sessions.all().len(), 0);
     let call = ToolCall::function("2", "shell", json!({"command": ["echo", "next"]}).to_string());
@@ -233,7 +233,7 @@ pub(crate) fn turn_session_and_keep() {
     drop((first, commands));
     within(Duration::from_secs(3), "end of the session's", || left(&session).is_empty());
     assert!(!left(&keep).is_empty());
-    // Another tool system of the same program finds it, and can do with it whatever can be done.
+    // Another tool system of the same program finds the session and has full control of it.
     let commands = Setup { processes: Arc::clone(&processes), ..Setup::default() }.commands(&workspace);
     let second = router(&workspace, &commands);
     let listed = call(&runtime, &second, "list_sessions", &json!({})).joined_text();
@@ -265,7 +265,7 @@ pub(crate) fn closing_waits_until_nothing_is_left() {
     runtime.block_on(commands.sessions.close(Duration::from_secs(20)));
     assert_none_left(&mark);
     assert!(!left(&keep).is_empty());
-    // What is kept goes with what moves it.
+    // A kept session ends with the runtime that drives it.
     drop((router, commands, runtime));
     eventually("end of what was kept", || left(&keep).is_empty());
 }
@@ -283,12 +283,12 @@ pub(crate) fn what_was_started_has_a_session_of_its_own_and_nothing_of_ours() {
     assert_eq!(run(json!({})), "True [0, 1, 2]\n");
     assert_eq!(run(json!({"stdin": true})), "True [0, 1, 2]\n");
     assert_eq!(run(json!({"tty": true})), "True [0, 1, 2]\n");
-    // With a profile to put in place.
+    // With a cached profile.
     bench.workspace.file("home/.bash_profile", "f() { :; }\nshopt -s nullglob\n");
     assert_eq!(run(json!({"login": true})), "True [0, 1, 2]\n");
     assert_eq!(run(json!({"login": true, "tty": true})), "True [0, 1, 2]\n");
-    // Nothing is blocked or ignored, and no core is dumped.
-    // (The two signals behind the thirty-first belong to the C library, and cannot be set.)
+    // No signal is blocked or ignored, and no core is dumped. (The two signals after the thirty-first belong to the C
+    // library, and cannot be set.)
     let said = output(&bench.sh("grep -E '^Sig(Blk|Ign)' /proc/self/status; ulimit -c"));
     let said = said.replace("0000000180000000", "0000000000000000");
     assert_eq!(said, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n0\n");

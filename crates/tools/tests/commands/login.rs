@@ -1,4 +1,4 @@
-//! A login shell's profile: it counts, and is paid for once.
+//! Tests login shell profiles: their effects apply, and they run only once.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -63,7 +63,7 @@ pub(crate) fn a_profile_is_run_once() {
         assert_eq!(output(&answer), output(&first));
     }
     assert_eq!(runs(&bench), 1);
-    // Not for those who do not want it.
+    // Not for a command without `login`.
     let answer =
         bench.call("shell_command", &json!({"command": "echo [$FROM_PROFILE]; greet", "login": false}));
     assert!(output(&answer).contains("[]\n") && answer.facts.exit_code == Some(127));
@@ -80,13 +80,13 @@ pub(crate) fn a_program_that_is_missing_makes_the_profile_be_read_anew() {
     assert_eq!(runs(&bench), 2);
 }
 
-/// What a script finds where a profile is put in place, if that is not what it finds when the profile is run.
+/// Returns the differences between a cached profile and one that is run, as seen by a script.
 fn differ(profiles: &[(&str, &str, &str)]) -> Vec<String> {
     let mut differ = Vec::new();
     for (what, profile, script) in profiles {
         let bench = Setup { host: vec![("USER", "me".to_owned())], ..Setup::default() }.bench();
         bench.workspace.file("home/.bash_profile", profile);
-        // Apart from `-lc` nothing is put in place.
+        // Only `-lc` uses the cached profile.
         let run = bench.call("shell", &json!({"command": ["bash", "-l", "-c", script]}));
         let placed = bench.call("shell", &json!({"command": ["bash", "-lc", script]}));
         let of = |answer: &ToolOutput| (field(answer, "stdout").to_owned(), answer.facts.exit_code);
@@ -145,7 +145,7 @@ pub(crate) fn a_profile_that_starts_something_is_not_waited_for() {
     assert_eq!(runs(&bench), 1);
 }
 
-/// The one test of ten seconds: that is how long a profile is waited for.
+/// The one test of ten seconds: the time limit of a profile.
 pub(crate) fn a_profile_that_hangs_hangs_no_command() {
     let bench = Bench::new();
     let mark = mark();

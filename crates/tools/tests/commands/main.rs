@@ -1,4 +1,4 @@
-//! The tools that run commands, as a model meets them.
+//! Tests the command tools as a model calls them.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

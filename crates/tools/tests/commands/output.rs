@@ -1,4 +1,4 @@
-//! What a process writes, as a model reads it: all of it, or its ends and where the rest is.
+//! Tests the output of a process in the answer: complete, or truncated with the file of the full output.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub(crate) fn streams_are_apart_for_programs_and_together_for_models() {
     }
 }
 
-/// Where an answer says that all of the output is.
+/// Returns the path of the full output that an answer names.
 fn place(answer: &ToolOutput) -> String {
     let text = answer.joined_text();
     let begin = "the whole output is in `";
@@ -42,7 +42,7 @@ pub(crate) fn five_megabytes_are_cut_and_kept() {
     let cut = answer.facts.cut.unwrap();
     let marker = shown.lines().find(|line| line.starts_with("[…")).unwrap();
     assert_eq!(cut.bytes + shown.len() - marker.len() - 1, whole.len());
-    // A model can go there.
+    // A model can read the file.
     let read = bench.call("read_file", &json!({"path": path, "start_line": 350_000, "end_line": 350_001}));
     assert!(read.joined_text().starts_with("350000| 350000\n350001| 350001\n"), "{}", read.joined_text());
     assert_snapshot!(bench.normal(&answer).lines().take(4).collect::<Vec<_>>().join("\n"), @"
@@ -60,10 +60,10 @@ pub(crate) fn what_fits_into_memory_but_not_into_an_answer_is_kept_too() {
     assert!(output(&answer).len() <= 400, "{}", output(&answer));
     assert_eq!(fs::read_to_string(place(&answer)).unwrap(), whole);
     assert_eq!(bench.kept().len(), 1);
-    // Nothing is kept of what the model has in full.
+    // Output that the model got in full is not kept.
     assert_eq!(output(&bench.sh("seq 1000")).lines().count(), 1000);
     assert_eq!(bench.kept().len(), 1);
-    // And a terminal's output as it came.
+    // Terminal output is kept unchanged.
     let answer =
         bench.start("seq 20000", &json!({"max_output_tokens": 100, "tty": true, "yield_time_ms": 30_000}));
     assert_eq!(fs::read_to_string(place(&answer)).unwrap(), whole.replace('\n', "\r\n"));
@@ -116,7 +116,7 @@ pub(crate) fn bytes_that_are_no_text_survive() {
     assert_eq!(shown(r"printf '\xef\xbb\xbfbom\n'"), "\u{feff}bom\n");
     let answer = bench.sh(r"printf 'a\xff\x00' >&2");
     assert_eq!(field(&answer, "stderr"), "a\\xff\\x00");
-    // As it came, in the file.
+    // The file has the original bytes.
     let answer = bench.sh(r"for i in {1..30000}; do printf '\xff\x00'; done; echo");
     assert_eq!(fs::read(place(&answer)).unwrap(), [[0xff, 0].repeat(30_000), vec![b'\n']].concat());
 }
@@ -127,7 +127,7 @@ pub(crate) fn progress_is_folded_to_its_last_state() {
     assert_eq!(output(&bench.sh(bar)), "100%\ndone\n");
     let clears = r"printf 'fetching a long name\r\e[Kdone\n'";
     assert_eq!(output(&bench.sh(clears)), "done\n");
-    // However many states there were.
+    // The number of states does not matter.
     let long = "import sys\nfor i in range(40000): sys.stdout.write('\\r%d' % i)\nprint()";
     let answer = bench.call("shell", &json!({"command": [python(), "-c", long], "timeout_ms": 60_000}));
     assert_eq!(output(&answer), "39999\n");
@@ -178,7 +178,7 @@ pub(crate) fn no_more_tokens_than_asked_for() {
             &json!({"max_output_tokens": tokens, "yield_time_ms": 30_000}),
         );
         let shown = output(&answer);
-        // Close to what was asked, and never more.
+        // Close to the requested size, and never more.
         assert!(shown.len() <= 4 * tokens && shown.len() > 2 * tokens, "{tokens}: {}", shown.len());
         assert_eq!(shown.matches("[…").count(), 1);
         for stream in ["stdout", "stderr"] {
@@ -190,7 +190,7 @@ pub(crate) fn no_more_tokens_than_asked_for() {
             answer.joined_text()
         );
     }
-    // Nothing but where it is.
+    // Only the marker with the path remains.
     for tokens in [0, 1] {
         let answer = bench.start("seq 1000", &json!({"max_output_tokens": tokens}));
         let shown = output(&answer);
@@ -217,7 +217,7 @@ pub(crate) fn the_limit_of_all_answers_holds() {
     ] {
         let text = answer.joined_text();
         assert!(text.len() <= 4000, "{}", text.len());
-        // Cut once, by whoever knows where the rest is.
+        // Truncated once, by the code that knows the file of the rest.
         assert_eq!(text.matches("[…").count(), 1, "{text}");
         assert!(fs::metadata(place(&answer)).unwrap().len() >= 588_895);
     }
@@ -264,7 +264,7 @@ pub(crate) fn a_poll_says_what_it_alone_has_cut() {
     assert_eq!(output(&poll("3\n")), "1\n2\n3\n");
 }
 
-/// A process that writes faster than anybody reads is ended in time all the same.
+/// A process that writes faster than its output is read is still killed in time.
 pub(crate) fn a_flood_is_ended_in_time() {
     let bench = Bench::new();
     for flood in ["yes", "cat /dev/zero", "cat /dev/zero & cat /dev/zero >&2 & yes"] {

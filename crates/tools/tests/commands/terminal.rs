@@ -1,4 +1,4 @@
-//! A real terminal: programs that ask, draw and react to keys.
+//! Tests programs on a real terminal that prompt, draw and react to keys.
 
 use std::time::{Duration, Instant};
 
@@ -29,9 +29,9 @@ pub(crate) fn a_python_session() {
     assert!(looping.joined_text().contains("\nProcess running with session ID "));
     let said = bench.type_until(id, CTRL_C, "KeyboardInterrupt");
     assert!(!said.contains("exited"));
-    // It is well, and remembers.
+    // The interpreter is still running and has kept its state.
     bench.type_until(id, "double(double(3))\n", "12\n");
-    // The key that recalls the line before.
+    // The key that recalls the previous line.
     bench.type_until(id, &format!("{UP}\n"), "12\n");
     let answer =
         bench.call("write_stdin", &json!({"session_id": id, "chars": "exit(3)\n", "yield_time_ms": 30_000}));
@@ -55,7 +55,7 @@ pub(crate) fn a_prompt_is_answered_early() {
     let id = crate::bench::id(&answer).unwrap();
     let answer =
         bench.call("write_stdin", &json!({"session_id": id, "chars": "secret\n", "yield_time_ms": 30_000}));
-    // What is typed is not shown: nobody echoes it.
+    // The input is not echoed.
     assert_snapshot!(bench.normal(&answer), @"
     Wall time: T seconds
     Process exited with code 0
@@ -64,7 +64,7 @@ pub(crate) fn a_prompt_is_answered_early() {
 
     6 letters
     ");
-    // Straight from the terminal, as sudo and ssh ask.
+    // Directly from the terminal, as sudo and ssh prompt.
     let script = "exec 3<>/dev/tty; printf 'pass: ' >&3; read -u 3 x </dev/null; echo \"got $x\"";
     let id = bench.background(script, &json!({"tty": true, "yield_time_ms": 30_000}));
     let answer =
@@ -90,7 +90,7 @@ pub(crate) fn its_size_is_what_was_asked_for() {
     assert_eq!(size(json!({"tty": true, "yield_time_ms": 30_000})), "24 80\n");
     assert_eq!(size(json!({"tty": true, "rows": 50, "cols": 132, "yield_time_ms": 30_000})), "50 132\n");
     assert_eq!(size(json!({"tty": true, "cols": 1000, "yield_time_ms": 30_000})), "24 1000\n");
-    // The program is told when it changes.
+    // The program is notified of a resize.
     let script = "trap 'echo now $(stty size)' WINCH; echo ready; while :; do sleep 0.05; done";
     let id = bench.background(script, &json!({"tty": true}));
     let resize = |more: Value| {
@@ -112,7 +112,7 @@ pub(crate) fn keys_do_what_keys_do() {
     let answer =
         bench.call("write_stdin", &json!({"session_id": id, "chars": CTRL_D, "yield_time_ms": 30_000}));
     assert_eq!(answer.facts.exit_code, Some(0), "{}", answer.joined_text());
-    // Ctrl-C ends what is in the foreground, not the shell; the up key recalls a line.
+    // Ctrl-C kills the foreground process, not the shell; the up key recalls a line.
     let id = bench.background("exec bash --norc --noprofile -i", &json!({"tty": true}));
     bench.type_until(id, "PS1='go: '\n", "go: ");
     bench.type_until(id, "sleep 60\n", "sleep 60");
@@ -120,7 +120,7 @@ pub(crate) fn keys_do_what_keys_do() {
     bench.type_until(id, "echo a b | tr a-z A-Z\n", "A B\n");
     let said = bench.type_until(id, &format!("{UP}\n"), "A B\n");
     assert!(said.starts_with("echo a b | tr a-z A-Z\n"), "{said}");
-    // Ctrl-Z stops, and the shell has it in hand: this is job control.
+    // Ctrl-Z stops the process, and the shell manages it: this is job control.
     bench.type_until(id, "sleep 60\n", "sleep 60");
     bench.type_until(id, "\u{1a}", "Stopped");
     bench.type_until(id, "kill %1; wait; stty -echo; echo done\n", "done\n");

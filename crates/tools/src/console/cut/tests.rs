@@ -1,4 +1,4 @@
-//! What a model reads of an output that is too long, and where it is told the rest is.
+//! Tests the text of a truncated output, and its note on the file with the rest.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ fn only_what_is_cut_is_kept() {
 
 #[test]
 fn characters_that_memory_cut_are_left_out() {
-    // Three bytes do not divide what memory holds.
+    // Three bytes do not divide the memory limit.
     let text = "€".repeat(LONG / 3);
     let shown = fit(&mut captured(text.as_bytes()), false, 4 << 20);
     assert!(!shown.text.contains("\\x"));
@@ -127,7 +127,7 @@ fn escapes_count_against_the_budget() {
 }
 
 proptest! {
-    /// Laws: within the budget, a prefix and a suffix of what is known, and every byte is shown or counted.
+    /// Laws: within the budget, a prefix and a suffix of the known text, and every byte is shown or counted.
     #[test]
     fn head_and_tail(
         first in "([a-zé\n]{0,40}){0,30}",
@@ -137,7 +137,7 @@ proptest! {
     ) {
         let all = format!("{first}{last}");
         let (known, budget) = match omitted {
-            // What fits is not cut.
+            // A fitting text is not cut.
             0 => (Known::Whole(all.clone()), budget.min(all.len().saturating_sub(1))),
             omitted => (Known::Ends { head: first, omitted, tail: last }, budget),
         };
